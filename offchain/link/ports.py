@@ -1,0 +1,138 @@
+"""What workers, the agent and the CLI need from a chain, as protocols and frozen values.
+
+Values are plain: an account is its SS58 string (prefix 42), a byte array or byte vector is `bytes`, an integer is
+`int`, an enum without payload is its variant's name, one with a payload is `{"Variant": payload}`, a struct is a dict.
+The generated types in :mod:`offchain.schema` decode these into frozen classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef:
+    """A block by number and 32-byte hash."""
+
+    number: int
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of the runtime: pallet and function as in the metadata, arguments in plain values."""
+
+    pallet: str
+    function: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainEvent:
+    """One event. `extrinsic` is the index of the extrinsic that caused it, None for block hooks."""
+
+    pallet: str
+    name: str
+    fields: Mapping[str, Any]
+    extrinsic: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchFailure:
+    """Why the chain refused a call it had included: pallet and error names and the error's documentation."""
+
+    pallet: str
+    name: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """An extrinsic in a block. `failure` is None where it succeeded."""
+
+    index: int
+    extrinsic_hash: bytes
+    failure: DispatchFailure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A finalized block, decoded once."""
+
+    ref: BlockRef
+    parent_hash: bytes
+    timestamp_ms: int
+    events: tuple[ChainEvent, ...]
+    inclusions: tuple[Inclusion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignedExtrinsic:
+    """Bytes ready to broadcast. Cannot be included after block `valid_until`."""
+
+    data: bytes
+    hash: bytes
+    account: str
+    nonce: int
+    valid_until: int
+
+
+class Signer(Protocol):
+    """An account that can sign. `crypto` is "sr25519" or "ed25519". Never prints or stores its secret."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def public_key(self) -> bytes: ...
+    @property
+    def crypto(self) -> str: ...
+    def sign(self, payload: bytes) -> bytes: ...
+
+
+class ChainPort(Protocol):
+    """A connection to one chain. Survives the node's restart: calls wait and reconnect, within `timeout`.
+
+    Raises :class:`ChainUnreachable`, :class:`WrongChain`, :class:`SubmitRefused` (see :mod:`offchain.link.errors`).
+    """
+
+    async def connect(self) -> None: ...
+    async def close(self) -> None: ...
+    async def genesis_hash(self) -> bytes: ...
+    async def finalized_head(self) -> BlockRef: ...
+    async def best_head(self) -> BlockRef: ...
+    async def block(self, number: int) -> Block:
+        """The finalized block with this number. LookupError where it is not finalized yet."""
+        ...
+
+    def finalized(self) -> AsyncIterator[BlockRef]:
+        """Finalized heads as they come; may skip numbers (the watcher fills the gaps)."""
+        ...
+
+    def best(self) -> AsyncIterator[BlockRef]:
+        """Best heads as they come."""
+        ...
+
+    async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
+        """One storage value in plain form; None where absent and without default. `at`: block hash, else best."""
+        ...
+
+    async def query_map(
+        self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """All entries below a key prefix: (remaining key part or tuple of parts, value)."""
+        ...
+
+    async def constant(self, pallet: str, name: str) -> Any: ...
+    async def next_nonce(self, account: str) -> int:
+        """The account's next nonce, transactions in the pool included."""
+        ...
+
+    async def sign(self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0) -> SignedExtrinsic:
+        """A mortal signed extrinsic (format V4)."""
+        ...
+
+    async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
+        """Hand it to the node's pool. Raises SubmitRefused with the pool's typed reason."""
+        ...

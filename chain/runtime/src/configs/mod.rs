@@ -1,0 +1,8 @@
+//! How each pallet is configured.
+
+pub mod consensus;
+pub mod fees;
+pub mod governance;
+pub mod proxies;
+pub mod session_keys;
+mod system;

@@ -1,0 +1,67 @@
+//! Who may act for whom.
+
+use super::system::deposit;
+use crate::{Balance, Balances, Runtime, RuntimeCall, RuntimeEvent, System};
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use frame_support::{
+    parameter_types,
+    traits::{ConstU32, InstanceFilter},
+};
+use scale_info::TypeInfo;
+use sp_runtime::traits::BlakeTwo256;
+
+/// What a proxy may do in its principal's name.
+#[derive(
+    Clone, Copy, Eq, PartialEq, Ord, PartialOrd, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo, Debug,
+    Default,
+)]
+pub enum ProxyType {
+    /// Everything.
+    #[default]
+    Any,
+    /// Everything but moving coins.
+    NonTransfer,
+}
+
+impl InstanceFilter<RuntimeCall> for ProxyType {
+    fn filter(&self, call: &RuntimeCall) -> bool {
+        match self {
+            ProxyType::Any => true,
+            ProxyType::NonTransfer => matches!(
+                call,
+                RuntimeCall::System(..)
+                    | RuntimeCall::Session(..)
+                    | RuntimeCall::Utility(..)
+                    | RuntimeCall::Multisig(..)
+                    | RuntimeCall::Proxy(..)
+            ),
+        }
+    }
+
+    fn is_superset(&self, other: &Self) -> bool {
+        matches!((self, other), (ProxyType::Any, _) | (ProxyType::NonTransfer, ProxyType::NonTransfer))
+    }
+}
+
+parameter_types! {
+    pub const ProxyDepositBase: Balance = deposit(1, 8);
+    pub const ProxyDepositFactor: Balance = deposit(0, 33);
+    pub const AnnouncementDepositBase: Balance = deposit(1, 8);
+    pub const AnnouncementDepositFactor: Balance = deposit(0, 66);
+}
+
+impl pallet_proxy::Config for Runtime {
+    type RuntimeEvent = RuntimeEvent;
+    type RuntimeCall = RuntimeCall;
+    type Currency = Balances;
+    type ProxyType = ProxyType;
+    type ProxyDepositBase = ProxyDepositBase;
+    type ProxyDepositFactor = ProxyDepositFactor;
+    type MaxProxies = ConstU32<32>;
+    type WeightInfo = pallet_proxy::weights::SubstrateWeight<Runtime>;
+    type MaxPending = ConstU32<32>;
+    type CallHasher = BlakeTwo256;
+    type AnnouncementDepositBase = AnnouncementDepositBase;
+    type AnnouncementDepositFactor = AnnouncementDepositFactor;
+    type BlockNumberProvider = System;
+}

@@ -1,0 +1,12 @@
+//! A validator's session keys.
+
+use crate::{Babe, Bytes, Grandpa};
+use sp_runtime::impl_opaque_keys;
+
+impl_opaque_keys! {
+    /// One key to make blocks, one to finalize them.
+    pub struct SessionKeys {
+        pub babe: Babe,
+        pub grandpa: Grandpa,
+    }
+}

@@ -1,0 +1,107 @@
+//! Blocks, accounts and coins.
+
+use crate::{
+    AccountId, Balance, Balances, Block, Hash, Migrations, Nonce, PalletInfo, Runtime, RuntimeCall, RuntimeEvent,
+    RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, System, EXISTENTIAL_DEPOSIT, SLOT_DURATION_MS,
+    VERSION,
+};
+use frame_support::{
+    derive_impl,
+    dispatch::DispatchClass,
+    parameter_types,
+    traits::{ConstU32, ConstU64, VariantCountOf},
+    weights::{
+        constants::{ParityDbWeight, WEIGHT_REF_TIME_PER_SECOND},
+        Weight,
+    },
+};
+use frame_system::limits::{BlockLength, BlockWeights};
+use sp_runtime::{traits::AccountIdLookup, Perbill};
+use sp_version::RuntimeVersion;
+
+/// Work that fits a block: what the author can do in its two thirds of a 2 s slot, with room to spare.
+const MAX_BLOCK_WEIGHT: Weight = Weight::from_parts(WEIGHT_REF_TIME_PER_SECOND, u64::MAX);
+/// Share of a block that is open to all; the rest is kept for operational calls.
+const NORMAL_SHARE: Perbill = Perbill::from_percent(85);
+
+parameter_types! {
+    pub const BlockHashCount: u32 = 4_096;
+    pub const Version: RuntimeVersion = VERSION;
+    pub RuntimeBlockWeights: BlockWeights = BlockWeights::with_sensible_defaults(MAX_BLOCK_WEIGHT, NORMAL_SHARE);
+    pub RuntimeBlockLength: BlockLength = BlockLength::builder()
+        .max_length(5 * 1024 * 1024)
+        .modify_max_length_for_class(DispatchClass::Normal, |m| { *m = NORMAL_SHARE * *m })
+        .build();
+    pub const ExistentialDeposit: Balance = EXISTENTIAL_DEPOSIT;
+}
+
+#[derive_impl(frame_system::config_preludes::SolochainDefaultConfig)]
+impl frame_system::Config for Runtime {
+    type Block = Block;
+    type BlockWeights = RuntimeBlockWeights;
+    type BlockLength = RuntimeBlockLength;
+    type AccountId = AccountId;
+    type Nonce = Nonce;
+    type Hash = Hash;
+    type Lookup = AccountIdLookup<AccountId, ()>;
+    type BlockHashCount = BlockHashCount;
+    type DbWeight = ParityDbWeight;
+    type Version = Version;
+    type AccountData = pallet_balances::AccountData<Balance>;
+    type SS58Prefix = frame_support::traits::ConstU16<42>;
+    type MaxConsumers = ConstU32<128>;
+    type SingleBlockMigrations = Migrations;
+    type SystemWeightInfo = frame_system::weights::SubstrateWeight<Runtime>;
+}
+
+impl pallet_timestamp::Config for Runtime {
+    type Moment = u64;
+    type OnTimestampSet = crate::Babe;
+    type MinimumPeriod = ConstU64<{ SLOT_DURATION_MS / 2 }>;
+    type WeightInfo = pallet_timestamp::weights::SubstrateWeight<Runtime>;
+}
+
+impl pallet_balances::Config for Runtime {
+    type RuntimeEvent = RuntimeEvent;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type RuntimeFreezeReason = RuntimeFreezeReason;
+    type WeightInfo = pallet_balances::weights::SubstrateWeight<Runtime>;
+    type Balance = Balance;
+    type DustRemoval = ();
+    type ExistentialDeposit = ExistentialDeposit;
+    type AccountStore = System;
+    type ReserveIdentifier = [u8; 8];
+    type FreezeIdentifier = RuntimeFreezeReason;
+    type MaxLocks = ConstU32<50>;
+    type MaxReserves = ConstU32<50>;
+    type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
+    type DoneSlashHandler = ();
+}
+
+impl pallet_utility::Config for Runtime {
+    type RuntimeEvent = RuntimeEvent;
+    type RuntimeCall = RuntimeCall;
+    type PalletsOrigin = crate::OriginCaller;
+    type WeightInfo = pallet_utility::weights::SubstrateWeight<Runtime>;
+}
+
+/// A deposit for `items` storage entries of `bytes` bytes together.
+pub const fn deposit(items: u32, bytes: u32) -> Balance {
+    items as Balance * crate::GTY / 10 + bytes as Balance * crate::GTY / 10_000
+}
+
+parameter_types! {
+    pub const MultisigDepositBase: Balance = deposit(1, 88);
+    pub const MultisigDepositFactor: Balance = deposit(0, 32);
+}
+
+impl pallet_multisig::Config for Runtime {
+    type RuntimeEvent = RuntimeEvent;
+    type RuntimeCall = RuntimeCall;
+    type Currency = Balances;
+    type DepositBase = MultisigDepositBase;
+    type DepositFactor = MultisigDepositFactor;
+    type MaxSignatories = ConstU32<100>;
+    type WeightInfo = pallet_multisig::weights::SubstrateWeight<Runtime>;
+    type BlockNumberProvider = System;
+}

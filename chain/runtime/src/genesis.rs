@@ -1,0 +1,58 @@
+//! Genesis presets: the chains that this runtime can start.
+
+use crate::{
+    configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, RuntimeGenesisConfig, SessionConfig, SessionKeys,
+    SudoConfig, GTY,
+};
+use alloc::{vec, vec::Vec};
+use frame_support::build_struct_json_patch;
+use serde_json::Value;
+use sp_genesis_builder::PresetId;
+use sp_keyring::{Ed25519Keyring, Sr25519Keyring};
+
+/// One validator, well-known accounts, short periods: a developer's machine.
+pub const DEVELOPMENT: &str = sp_genesis_builder::DEV_RUNTIME_PRESET;
+/// Two validators, well-known accounts: a test network on one machine.
+pub const LOCAL: &str = sp_genesis_builder::LOCAL_TESTNET_RUNTIME_PRESET;
+
+/// Coins of each well-known account.
+const ENDOWMENT: Balance = 1_000_000 * GTY;
+
+/// All presets.
+pub fn names() -> Vec<PresetId> {
+    vec![PresetId::from(DEVELOPMENT), PresetId::from(LOCAL)]
+}
+
+/// A preset's genesis as JSON.
+pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
+    let genesis = match id.as_ref() {
+        DEVELOPMENT => well_known(&[(Sr25519Keyring::Alice, Ed25519Keyring::Alice)]),
+        LOCAL => well_known(&[
+            (Sr25519Keyring::Alice, Ed25519Keyring::Alice),
+            (Sr25519Keyring::Bob, Ed25519Keyring::Bob),
+        ]),
+        _ => return None,
+    };
+    Some(serde_json::to_vec(&genesis).expect("a JSON value always serialises"))
+}
+
+fn well_known(validators: &[(Sr25519Keyring, Ed25519Keyring)]) -> Value {
+    let mut balances: Vec<(AccountId, Balance)> =
+        Sr25519Keyring::well_known().map(|key| (key.to_account_id(), ENDOWMENT)).collect();
+    balances.sort();
+    build_struct_json_patch!(RuntimeGenesisConfig {
+        balances: BalancesConfig { balances },
+        babe: pallet_babe::GenesisConfig { epoch_config: BABE_EPOCH },
+        session: SessionConfig {
+            keys: validators
+                .iter()
+                .map(|(babe, grandpa)| {
+                    let account: AccountId = babe.to_account_id();
+                    let keys = SessionKeys { babe: babe.public().into(), grandpa: grandpa.public().into() };
+                    (account.clone(), account, keys)
+                })
+                .collect::<Vec<_>>(),
+        },
+        sudo: SudoConfig { key: Some(Sr25519Keyring::Alice.to_account_id()) },
+    })
+}

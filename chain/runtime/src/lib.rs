@@ -1,0 +1,151 @@
+//! The Gantry runtime: which pallets a Gantry chain is made of.
+//!
+//! Configurations are in [`configs`], runtime APIs in [`apis`], genesis presets in [`genesis`].
+
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+mod apis;
+mod configs;
+pub mod genesis;
+
+use alloc::{borrow::Cow, vec::Vec};
+use sp_runtime::{
+    generic,
+    traits::{BlakeTwo256, IdentifyAccount, Verify},
+    MultiAddress, MultiSignature,
+};
+use sp_version::RuntimeVersion;
+
+pub use configs::{fees, session_keys::SessionKeys};
+
+/// sr25519, ed25519 or ecdsa.
+pub type Signature = MultiSignature;
+/// 32 bytes: a public key or the hash of one.
+pub type AccountId = <<Signature as Verify>::Signer as IdentifyAccount>::AccountId;
+/// Coins in base units; 10^12 are one GTY.
+pub type Balance = u128;
+/// Count of an account's extrinsics.
+pub type Nonce = u32;
+/// Block number.
+pub type BlockNumber = u32;
+/// Block and extrinsic hash.
+pub type Hash = sp_core::H256;
+/// How extrinsics name accounts.
+pub type Address = MultiAddress<AccountId, ()>;
+/// Block header.
+pub type Header = generic::Header<BlockNumber, BlakeTwo256>;
+/// Block.
+pub type Block = generic::Block<Header, UncheckedExtrinsic>;
+/// Extrinsic; format V4 signed transactions are accepted.
+pub type UncheckedExtrinsic = generic::UncheckedExtrinsic<Address, RuntimeCall, Signature, TxExtension>;
+
+/// What surrounds every transaction. Nothing here that wallets do not know.
+pub type TxExtension = (
+    frame_system::CheckNonZeroSender<Runtime>,
+    frame_system::CheckSpecVersion<Runtime>,
+    frame_system::CheckTxVersion<Runtime>,
+    frame_system::CheckGenesis<Runtime>,
+    frame_system::CheckMortality<Runtime>,
+    frame_system::CheckNonce<Runtime>,
+    frame_system::CheckWeight<Runtime>,
+    pallet_skip_feeless_payment::SkipCheckIfFeeless<
+        Runtime,
+        pallet_transaction_payment::ChargeTransactionPayment<Runtime>,
+    >,
+);
+
+/// Migrations that the next upgrade runs, oldest first.
+pub type Migrations = ();
+
+/// Runs blocks.
+pub type Executive = frame_executive::Executive<
+    Runtime,
+    Block,
+    frame_system::ChainContext<Runtime>,
+    Runtime,
+    AllPalletsWithSystem,
+>;
+
+/// One GTY in base units.
+pub const GTY: Balance = 1_000_000_000_000;
+/// The least an account may hold.
+pub const EXISTENTIAL_DEPOSIT: Balance = GTY / 1_000;
+/// Length of a slot, and so of a block, in milliseconds.
+pub const SLOT_DURATION_MS: u64 = 2_000;
+/// Slots in a BABE epoch, which is a session: ten minutes.
+pub const EPOCH_SLOTS: u64 = 300;
+
+/// Tells which runtime this is. Any change of behaviour raises `spec_version`; a change of how
+/// transactions are encoded raises `transaction_version` too.
+#[sp_version::runtime_version]
+pub const VERSION: RuntimeVersion = RuntimeVersion {
+    spec_name: Cow::Borrowed("gantry"),
+    impl_name: Cow::Borrowed("gantry"),
+    authoring_version: 1,
+    spec_version: 1,
+    impl_version: 1,
+    apis: apis::RUNTIME_API_VERSIONS,
+    transaction_version: 1,
+    system_version: 1,
+};
+
+/// Version of the native side, for tools.
+#[cfg(feature = "std")]
+pub fn native_version() -> sp_version::NativeVersion {
+    sp_version::NativeVersion { runtime_version: VERSION, can_author_with: Default::default() }
+}
+
+#[frame_support::runtime]
+mod runtime {
+    #[runtime::runtime]
+    #[runtime::derive(
+        RuntimeCall,
+        RuntimeEvent,
+        RuntimeError,
+        RuntimeOrigin,
+        RuntimeFreezeReason,
+        RuntimeHoldReason,
+        RuntimeSlashReason,
+        RuntimeLockId,
+        RuntimeTask,
+        RuntimeViewFunction
+    )]
+    pub struct Runtime;
+
+    #[runtime::pallet_index(0)]
+    pub type System = frame_system;
+    #[runtime::pallet_index(1)]
+    pub type Timestamp = pallet_timestamp;
+    // BABE before session: a new session's randomness must be of this block.
+    #[runtime::pallet_index(2)]
+    pub type Babe = pallet_babe;
+    #[runtime::pallet_index(3)]
+    pub type Authorship = pallet_authorship;
+    #[runtime::pallet_index(4)]
+    pub type Session = pallet_session;
+    #[runtime::pallet_index(5)]
+    pub type Grandpa = pallet_grandpa;
+    #[runtime::pallet_index(6)]
+    pub type Balances = pallet_balances;
+    #[runtime::pallet_index(7)]
+    pub type TransactionPayment = pallet_transaction_payment;
+    #[runtime::pallet_index(8)]
+    pub type SkipFeelessPayment = pallet_skip_feeless_payment;
+    #[runtime::pallet_index(9)]
+    pub type Utility = pallet_utility;
+    #[runtime::pallet_index(10)]
+    pub type Multisig = pallet_multisig;
+    #[runtime::pallet_index(11)]
+    pub type Proxy = pallet_proxy;
+    #[runtime::pallet_index(12)]
+    pub type Preimage = pallet_preimage;
+    #[runtime::pallet_index(13)]
+    pub type Scheduler = pallet_scheduler;
+    #[runtime::pallet_index(14)]
+    pub type Sudo = pallet_sudo;
+}
+
+/// All vectors that RPC answers carry.
+pub(crate) type Bytes = Vec<u8>;

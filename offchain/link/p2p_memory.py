@@ -1,0 +1,170 @@
+"""The transport's in-memory twin: one :class:`MemoryNetwork` stands for the internet between its endpoints."""
+
+# ruff: noqa: SLF001  (the two ends of a pipe know each other)
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from offchain.link.p2p import Connection, HostUnreachable, Stream, StreamClosed
+
+
+class MemoryNetwork:
+    """Where endpoints find each other by address."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, MemoryTransport] = {}
+        self._next_port = 1
+
+    def endpoint(self, key: bytes) -> MemoryTransport:
+        """A new listening endpoint with this public key and an address of its own."""
+        address = f"127.0.0.1:{self._next_port}"
+        self._next_port += 1
+        transport = MemoryTransport(self, key, address)
+        self._listeners[address] = transport
+        return transport
+
+    def find(self, address: str) -> MemoryTransport | None:
+        """Who listens there."""
+        return self._listeners.get(address)
+
+    def remove(self, address: str) -> None:
+        """Nobody listens there any more."""
+        self._listeners.pop(address, None)
+
+
+class MemoryStream:
+    """One end of a stream."""
+
+    def __init__(self) -> None:
+        self._reader = asyncio.StreamReader()
+        self._peer: MemoryStream | None = None
+        self._dropped = False
+
+    @classmethod
+    def pair(cls) -> tuple[MemoryStream, MemoryStream]:
+        """Two ends of one stream."""
+        left, right = cls(), cls()
+        left._peer, right._peer = right, left
+        return left, right
+
+    async def read_exact(self, size: int) -> bytes:
+        """See :class:`offchain.link.p2p.Stream`."""
+        try:
+            return await self._reader.readexactly(size)
+        except asyncio.IncompleteReadError:
+            raise StreamClosed("the other side ended the stream") from None
+
+    async def write(self, data: bytes) -> None:
+        """See :class:`offchain.link.p2p.Stream`."""
+        if self._dropped or self._peer is None or self._peer._dropped:
+            raise StreamClosed("the stream is closed")
+        self._peer._reader.feed_data(data)
+        await asyncio.sleep(0)
+
+    async def abort(self) -> None:
+        """See :class:`offchain.link.p2p.Stream`."""
+        for end in (self, self._peer):
+            if end is not None and not end._dropped:
+                end._dropped = True
+                end._reader.feed_eof()
+
+
+class MemoryConnection:
+    """One end of a connection."""
+
+    def __init__(self, remote_key: bytes) -> None:
+        self._remote_key = remote_key
+        self._incoming: asyncio.Queue[MemoryStream | None] = asyncio.Queue()
+        self._streams: list[MemoryStream] = []
+        self._closed = False
+        self._peer: MemoryConnection | None = None
+
+    @classmethod
+    def pair(cls, dialler_key: bytes, listener_key: bytes) -> tuple[MemoryConnection, MemoryConnection]:
+        """The dialler's end and the listener's end."""
+        dialler, listener = cls(listener_key), cls(dialler_key)
+        dialler._peer, listener._peer = listener, dialler
+        return dialler, listener
+
+    @property
+    def remote_key(self) -> bytes:
+        """See :class:`offchain.link.p2p.Connection`."""
+        return self._remote_key
+
+    async def open_stream(self) -> Stream:
+        """See :class:`offchain.link.p2p.Connection`."""
+        if self._closed or self._peer is None:
+            raise HostUnreachable("the connection to the host is gone")
+        near, far = MemoryStream.pair()
+        self._streams.append(near)
+        self._peer._incoming.put_nowait(far)
+        return near
+
+    async def accept_stream(self) -> Stream:
+        """See :class:`offchain.link.p2p.Connection`."""
+        stream = await self._incoming.get()
+        if stream is None:
+            self._incoming.put_nowait(None)
+            raise StreamClosed("the connection is closed")
+        self._streams.append(stream)
+        return stream
+
+    async def close(self) -> None:
+        """See :class:`offchain.link.p2p.Connection`."""
+        for end in (self, self._peer):
+            if end is None or end._closed:
+                continue
+            end._closed = True
+            end._incoming.put_nowait(None)
+            for stream in end._streams:
+                await stream.abort()
+
+
+class MemoryTransport:
+    """An endpoint on a :class:`MemoryNetwork`."""
+
+    def __init__(self, network: MemoryNetwork, key: bytes, address: str) -> None:
+        self._network = network
+        self._key = key
+        self._address = address
+        self._incoming: asyncio.Queue[MemoryConnection | None] = asyncio.Queue()
+        self._connections: list[MemoryConnection] = []
+
+    @property
+    def key(self) -> bytes:
+        """See :class:`offchain.link.p2p.Transport`."""
+        return self._key
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """See :class:`offchain.link.p2p.Transport`."""
+        return (self._address,)
+
+    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
+        """See :class:`offchain.link.p2p.Transport`. The timeout never runs out here."""
+        del timeout_s
+        for address in addresses:
+            listener = self._network.find(address)
+            if listener is not None and listener.key == key:
+                near, far = MemoryConnection.pair(self._key, key)
+                self._connections.append(near)
+                listener._connections.append(far)
+                listener._incoming.put_nowait(far)
+                return near
+        raise HostUnreachable(f"cannot connect to the host at {', '.join(addresses) or 'no address'}")
+
+    async def accept(self) -> Connection | None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        connection = await self._incoming.get()
+        if connection is None:
+            self._incoming.put_nowait(None)
+        return connection
+
+    async def close(self) -> None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        self._network.remove(self._address)
+        for connection in self._connections:
+            await connection.close()
+        self._incoming.put_nowait(None)

@@ -1,0 +1,137 @@
+"""A Docker engine: the machine's own where it answers, else a private one that belongs to the local network."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import socket
+import time
+from pathlib import Path
+
+from offchain.local.places import LocalError, Places
+from offchain.local.process import Child, end, read_record
+
+_SYSTEM_SOCKET = "/var/run/docker.sock"
+_START_SECONDS = 60.0
+_POLL_SECONDS = 0.1
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("engine", timeout=3)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def answers(url: str) -> bool:
+    """Whether an engine answers at a unix:// or tcp:// address. Raises PermissionError where we may not ask it."""
+    scheme, _, rest = url.partition("://")
+    connection: http.client.HTTPConnection
+    if scheme == "unix":
+        connection = _UnixConnection(rest)
+    elif scheme in ("tcp", "http"):
+        connection = http.client.HTTPConnection(rest.rstrip("/"), timeout=3)
+    else:
+        return False
+    try:
+        connection.request("GET", "/_ping")
+        return connection.getresponse().status == 200
+    except PermissionError:
+        raise
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def find() -> str | None:
+    """The address of an engine that is there: DOCKER_HOST, or the system's socket. None where none answers.
+
+    Raises LocalError where DOCKER_HOST names one that does not answer, or the socket is closed to us.
+    """
+    named = os.environ.get("DOCKER_HOST")
+    url = named or f"unix://{_SYSTEM_SOCKET}"
+    try:
+        if answers(url):
+            return url
+    except PermissionError:
+        user = os.environ.get("USER", "$USER")
+        raise LocalError(
+            f"the Docker engine at {url} does not let this user in",
+            f"Run: sudo usermod -aG docker {user}, and log in again",
+        ) from None
+    if named:
+        raise LocalError(
+            f"the Docker engine at {named} (from DOCKER_HOST) does not answer",
+            "Start it, or unset DOCKER_HOST to use this machine's engine",
+        )
+    return None
+
+
+def private_child(places: Places, env: dict[str, str]) -> tuple[Child, str]:
+    """A private engine, not started yet, and its address. Raises LocalError where it cannot be run here."""
+    program = shutil.which("dockerd") or shutil.which("dockerd", path="/usr/sbin:/sbin:/usr/local/sbin")
+    if os.getuid() != 0:
+        if program is None:
+            raise LocalError(
+                "there is no Docker engine on this machine",
+                "Run: sudo apt-get update && sudo apt-get install -y --no-install-recommends docker.io",
+            )
+        raise LocalError("the Docker engine is installed but stopped", "Run: sudo systemctl start docker")
+    if program is None:
+        raise LocalError("there is no Docker engine on this machine", "Run: scripts/setup")
+    places.sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
+    places.engine.mkdir(parents=True, exist_ok=True, mode=0o711)
+    url = f"unix://{places.sockets}/docker.sock"
+    command = [
+        program,
+        f"--data-root={places.engine}",
+        f"--exec-root={places.sockets}/exec",
+        f"--pidfile={places.sockets}/dockerd.pid",
+        f"--host={url}",
+        "--log-level=warn",
+    ]
+    sbin = "/usr/local/sbin:/usr/sbin:/sbin"
+    return Child(
+        "docker", command, log=places.log, run=places.run, env=env | {"PATH": f"{env.get('PATH', '')}:{sbin}"}
+    ), url
+
+
+def wait_for(child: Child, url: str) -> None:
+    """Return when the private engine answers. Raises LocalError where it does not."""
+    limit = time.monotonic() + _START_SECONDS
+    while time.monotonic() < limit:
+        if child.ended() is not None:
+            break
+        if answers(url):
+            return
+        time.sleep(_POLL_SECONDS)
+    child.stop()
+    raise LocalError(
+        f"the Docker engine could not be started:\n{child.last_lines()}",
+        f"Mend what it says ({child.log_path}), or start an engine yourself and set DOCKER_HOST",
+    )
+
+
+def sweep(places: Places) -> None:
+    """Stop a private engine that was left behind, and remove its data."""
+    record = places.run / "docker.json"
+    pid = read_record(record)
+    if pid is not None:
+        end(pid, seconds=20)
+    record.unlink(missing_ok=True)
+    for folder in (places.engine, places.sockets):
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder that may hold mounts: only when nothing is mounted below it any more."""
+    mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    below = [line.split()[1] for line in mounts.splitlines() if line.split()[1].startswith(f"{folder}/")]
+    if not below:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,93 @@
+# Shared by the scripts beside it: where things are, what is installed, and how to say what happens.
+# Everything is said on standard error; standard output belongs to results.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cache=${GANTRY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gantry}
+state=${GANTRY_STATE:-$root/.gantry}
+export GANTRY_CACHE=$cache GANTRY_STATE=$state
+export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
+
+say() { printf '%s\n' "$*" >&2; }
+
+step() { printf '%-22s %s\n' "$1" "$2" >&2; }
+
+die() { # message, what to do
+  say "error: $1"
+  if [ $# -gt 1 ]; then say "  $2"; fi
+  exit 1
+}
+
+is_root() { [ "$(id -u)" = 0 ]; }
+
+has_apt() { command -v apt-get >/dev/null 2>&1; }
+
+apt_install() { # what for, packages...
+  local why=$1 log
+  shift
+  has_apt || die "$why needs these packages: $*" "Install them with your distribution's package manager, then run this again."
+  is_root || die "$why needs packages that are not installed" "Run: sudo apt-get update && sudo apt-get install -y --no-install-recommends $*"
+  step "$why" "installing $*"
+  mkdir -p "$cache"
+  log=$cache/apt.log
+  if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } \
+    >"$log" 2>&1 </dev/null; then
+    tail -n 5 "$log" >&2
+    die "apt-get could not install $*" "The whole story is in $log. Mend it there, then run this again."
+  fi
+}
+
+find_python() { # sets python
+  local candidate
+  for candidate in ${GANTRY_PYTHON:+"$GANTRY_PYTHON"} python3 python3.13 python3.12 python3.11 /usr/bin/python3; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      python=$candidate
+      return
+    fi
+  done
+  apt_install "Python 3.11 or newer" python3 python3-venv
+  python=python3
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    die "this distribution's Python is older than 3.11" "Install Python 3.11 or newer and set GANTRY_PYTHON to it."
+}
+
+# An environment from a lock file, named after the lock and the interpreter: it never changes once it is complete.
+ensure_venv() { # lock file; sets venv
+  local lock=$1 key
+  find_python
+  key=$({ cat "$lock" && "$python" -c 'import sys, platform; print(sys.version, sys.base_prefix, platform.machine())'; } |
+    sha256sum | cut -c1-16)
+  venv=$cache/venv-$key
+  if [ -e "$venv/.complete" ]; then return; fi
+  mkdir -p "$cache"
+  # One writer at a time; the descriptor closes with the subshell.
+  (
+    flock 9
+    if [ -e "$venv/.complete" ]; then exit 0; fi
+    rm -rf "$venv"
+    if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+      apt_install "Python environment" python3-venv
+    fi
+    step "Python environment" "installing $(grep -c '==' "$lock") packages from $(basename "$lock")"
+    "$python" -m venv "$venv" >"$cache/venv.log" 2>&1 ||
+      die "the Python environment could not be made in $venv" "The reason is in $cache/venv.log."
+    if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --require-hashes --no-deps \
+      -r "$lock" >>"$cache/venv.log" 2>&1 </dev/null; then
+      grep -m 5 -i error "$cache/venv.log" >&2 || tail -n 5 "$cache/venv.log" >&2
+      die "the packages of $(basename "$lock") could not be installed" \
+        "The whole story is in $cache/venv.log. Is the package index reachable?"
+    fi
+    touch "$venv/.complete"
+  ) 9>"$cache/venv.lock" || exit 1
+}
+
+ensure_docker_installed() {
+  if [ -n "${DOCKER_HOST:-}" ] || [ -S /var/run/docker.sock ] || command -v dockerd >/dev/null 2>&1; then return; fi
+  if [ -x /usr/sbin/dockerd ]; then return; fi
+  apt_install "Docker engine" docker.io
+}
+
+ensure_node_from_source() {
+  [ -x "$root/scripts/release-chain" ] || die "scripts/release-chain is missing" "Restore it: git checkout scripts"
+  step "Node" "building from source; the first time takes about half an hour"
+  "$root/scripts/release-chain" --build >&2 || die "the node could not be built" "The compiler's messages are above."
+}

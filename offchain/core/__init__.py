@@ -1,0 +1,1 @@
+"""Decisions: pure functions over frozen values. No IO, no asyncio, no clock, no randomness."""

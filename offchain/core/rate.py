@@ -1,0 +1,47 @@
+"""What a pod costs: the rate, deposit and owed rules of docs/protocol.md section 1, in whole base units.
+
+The chain computes the same; `tests/vectors/fit.json` holds the cases that both run.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offchain.core.values import Ask, BillingUnit, Resources
+
+HOUR_MS: Final = 3_600_000
+UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
+
+
+def rate_per_hour(resources: Resources, ask: Ask) -> int:
+    """Base units per hour of one pod with `resources` at `ask`. Each part rounds down, then they are added."""
+    gpu_milli_total = resources.gpus.count * resources.gpus.milli
+    return (
+        gpu_milli_total * ask.gpu_per_hour // 1000
+        + resources.cpu_milli * ask.cpu_core_per_hour // 1000
+        + resources.memory_mib * ask.memory_gib_per_hour // 1024
+        + resources.disk_gib * ask.disk_gib_per_hour
+    )
+
+
+def deposit(rate: int, max_duration_ms: int) -> int:
+    """What is held for a lease of `rate` base units per hour: its longest duration, rounded up."""
+    return -(-rate * max_duration_ms // HOUR_MS)
+
+
+def owed(unit: BillingUnit, deposit_held: int, rate: int, elapsed_ms: int, *, host_at_fault: bool = False) -> int:
+    """What is owed after `elapsed_ms`, never over the deposit.
+
+    By the second: pro rata, rounded down. By the hour or day: whole started units in advance, except where the host
+    is at fault for the end; then pro rata.
+    """
+    if unit is BillingUnit.SECOND or host_at_fault:
+        return min(deposit_held, rate * elapsed_ms // HOUR_MS)
+    unit_ms = UNIT_MS[unit]
+    units = -(-elapsed_ms // unit_ms)
+    return min(deposit_held, units * rate * (unit_ms // HOUR_MS))
+
+
+def billed_ms(started_at: int, ended_at: int, metered_wall_ms: int) -> int:
+    """Billed time: what the chain saw, or what the host metered where that is less."""
+    return min(ended_at - started_at, metered_wall_ms)

@@ -1,0 +1,110 @@
+"""What is due on the chain that anybody may do: settle, expire, requeue, report absent. And when to look again.
+
+All times are chain time. "Past" means strictly after, as on the chain: a block at exactly the limit is too early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from offchain.core.snapshot import Snapshot
+from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, Task, TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Close the task's escrows and pay."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """The task was not assigned before its deadline."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireLease:
+    """The lease has used up its deposit."""
+
+    lease: int
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """The host did not start the pod in time, or was lost."""
+
+    lease: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAbsent:
+    """The host's heartbeats stopped; `last_heartbeat` is the one this was decided on."""
+
+    host: str
+    last_heartbeat: int
+
+
+Command = Settle | Expire | ExpireLease | Requeue | ReportAbsent
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Commands for now, and the chain time of the next one that time alone will make due (None: none in sight)."""
+
+    commands: tuple[Command, ...]
+    wake_at: int | None
+
+
+BEATING = frozenset({HostStatus.ONLINE, HostStatus.DRAINING})
+"""The statuses in which a host owes heartbeats."""
+
+
+def due(snapshot: Snapshot, now: int) -> Due:
+    """What is due at chain time `now`, in a fixed order."""
+    commands: list[Command] = []
+    wake_at: int | None = None
+    for limit, command in _timers(snapshot):
+        if limit is None or now > limit:
+            commands.append(command)
+        elif wake_at is None or limit + 1 < wake_at:
+            wake_at = limit + 1
+    return Due(tuple(commands), wake_at)
+
+
+def _timers(snapshot: Snapshot) -> Iterator[tuple[int | None, Command]]:
+    """Every command in sight with the last moment at which it is still too early; None: due already."""
+    for task_id in sorted(snapshot.tasks):
+        yield from _task_timers(snapshot.tasks[task_id], snapshot.periods)
+    for lease_id in sorted(snapshot.leases):
+        lease = snapshot.leases[lease_id]
+        yield from _lease_timers(lease, snapshot.hosts.get(lease.host), snapshot.periods)
+    for host_id in sorted(snapshot.hosts):
+        host = snapshot.hosts[host_id]
+        if host.status in BEATING:
+            yield (
+                host.last_heartbeat + snapshot.periods.absence_limit_ms,
+                ReportAbsent(host.id, host.last_heartbeat),
+            )
+
+
+def _task_timers(task: Task, periods: Periods) -> Iterator[tuple[int | None, Command]]:
+    if task.state is TaskState.VERIFIED:
+        yield None, Settle(task.id)
+    elif task.state is TaskState.REPORTED and task.reported_at is not None:
+        yield task.reported_at + periods.dispute_window_ms, Settle(task.id)
+    elif task.state is TaskState.QUEUED and task.deadline is not None:
+        yield task.deadline, Expire(task.id)
+
+
+def _lease_timers(lease: Lease, host: Host | None, periods: Periods) -> Iterator[tuple[int | None, Command]]:
+    lost = host is not None and host.status is HostStatus.OFFLINE
+    if lost:
+        yield None, Requeue(lease.id)
+    elif lease.state is LeaseState.PENDING:
+        yield lease.created_at + periods.start_timeout_ms, Requeue(lease.id)
+    elif lease.state is LeaseState.ACTIVE and lease.depletes_at is not None:
+        yield lease.depletes_at, ExpireLease(lease.id)

@@ -1,0 +1,154 @@
+"""The scheduler's and settler's picture of the chain at one block: immutable; each block makes a new one.
+
+Events say which records changed; the shell reads those records again and hands them to :func:`advance`. So a record
+is never computed twice in two languages, and a missed event cannot make the picture drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
+
+from offchain.core.fit import Misfit, fit, take
+from offchain.core.values import Host, Lease, Periods, PodPlacement, Task, TaskState
+
+
+class Event(Protocol):
+    """An event of the chain, as :class:`offchain.link.ports.ChainEvent` has it."""
+
+    @property
+    def pallet(self) -> str:
+        """The pallet's name."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The event's name."""
+        ...
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Its fields in plain form."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Hosts, tasks that are not final, and leases that hold resources, at block `number` with chain time `now_ms`."""
+
+    number: int
+    now_ms: int
+    periods: Periods
+    hosts: Mapping[str, Host] = field(default_factory=lambda: MappingProxyType({}))
+    tasks: Mapping[int, Task] = field(default_factory=lambda: MappingProxyType({}))
+    leases: Mapping[int, Lease] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The keys of records that a block's events may have changed. `params`: the parameters changed too."""
+
+    hosts: frozenset[str] = frozenset()
+    tasks: frozenset[int] = frozenset()
+    leases: frozenset[int] = frozenset()
+    params: bool = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is a record to read again."""
+        return bool(self.hosts or self.tasks or self.leases or self.params)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Records read again: None where the record is gone, final, or holds nothing any more."""
+
+    hosts: Mapping[str, Host | None] = field(default_factory=dict)
+    tasks: Mapping[int, Task | None] = field(default_factory=dict)
+    leases: Mapping[int, Lease | None] = field(default_factory=dict)
+    periods: Periods | None = None
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+_PARAMS_PALLETS = frozenset({"Hosts", "Tasks"})
+
+
+def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
+    """Which records to read again after these events. An ended lease also changes its host's free capacity."""
+    hosts: set[str] = set()
+    tasks: set[int] = set()
+    leases: set[int] = set()
+    params = False
+    for event in events:
+        fields = event.fields
+        if event.pallet in _PARAMS_PALLETS and event.name == "ParamsChanged":
+            params = True
+        elif event.pallet == "Hosts" and "host" in fields:
+            hosts.add(fields["host"])
+        elif event.pallet == "Tasks" and "task" in fields:
+            tasks.add(fields["task"])
+        elif event.pallet == "Leases" and "lease" in fields:
+            leases.add(fields["lease"])
+            if "host" in fields:
+                hosts.add(fields["host"])
+        elif event.pallet == "Billing" and "lease" in fields:
+            leases.add(fields["lease"])
+    for lease in leases:
+        known = snapshot.leases.get(lease)
+        if known is not None:
+            hosts.add(known.host)
+    return Touched(frozenset(hosts), frozenset(tasks), frozenset(leases), params)
+
+
+def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapshot:
+    """The snapshot at block `number`, with the records in `read` replaced or dropped."""
+    return replace(
+        snapshot,
+        number=number,
+        now_ms=now_ms,
+        periods=read.periods or snapshot.periods,
+        hosts=_merge(snapshot.hosts, read.hosts),
+        tasks=_merge(snapshot.tasks, read.tasks),
+        leases=_merge(snapshot.leases, read.leases),
+    )
+
+
+def with_pending(snapshot: Snapshot, pending: Mapping[int, tuple[PodPlacement, ...]]) -> Snapshot:
+    """The snapshot as it will be when assignments on their way are in: their tasks left the queue, capacity is taken.
+
+    A placement that the snapshot has overtaken (the task is not queued any more, or the host is full) takes nothing.
+    """
+    hosts: dict[str, Host | None] = {}
+    gone: dict[int, Task | None] = {}
+    for task_id, placements in pending.items():
+        task = snapshot.tasks.get(task_id)
+        if task is None or task.state is not TaskState.QUEUED:
+            continue
+        gone[task_id] = None
+        for placement in placements:
+            host = hosts.get(placement.host) or snapshot.hosts.get(placement.host)
+            if host is None:
+                continue
+            if isinstance(fit(host, task.resources, task.placement, task.max_rate_per_hour), Misfit):
+                continue
+            try:
+                hosts[placement.host] = take(host, task.resources, placement.devices)
+            except ValueError:
+                continue
+    return replace(snapshot, hosts=_merge(snapshot.hosts, hosts), tasks=_merge(snapshot.tasks, gone))
+
+
+def _merge(old: Mapping[_K, _V], read: Mapping[_K, _V | None]) -> Mapping[_K, _V]:
+    if not read:
+        return old
+    merged = dict(old)
+    for key, value in read.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = value
+    return MappingProxyType(merged)

@@ -1,0 +1,237 @@
+"""What holds for every snapshot: capacity, price limits, whole gangs, and the same plan for the same input."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offchain.core.fit import Fit, fit, take
+from offchain.core.plan import Plan, plan
+from offchain.core.rate import HOUR_MS, deposit, owed, rate_per_hour
+from offchain.core.settle import due
+from offchain.core.snapshot import Snapshot, with_pending
+from offchain.core.values import (
+    Ask,
+    BillingUnit,
+    Capacity,
+    Device,
+    GpuRequest,
+    Host,
+    HostStatus,
+    Lease,
+    LeaseState,
+    Periods,
+    Placement,
+    Resources,
+    Task,
+    TaskState,
+)
+
+MODELS = st.sampled_from((b"A100", b"T4"))
+REGIONS = st.sampled_from((b"eu", b"us"))
+HOST_IDS = ("h0", "h1", "h2", "h3", "h4")
+PRICES = st.integers(0, 10**13)
+
+capacities = st.builds(
+    Capacity, cpu_milli=st.integers(0, 8000), memory_mib=st.integers(0, 8192), disk_gib=st.integers(0, 20)
+)
+devices = st.builds(
+    Device,
+    model=MODELS,
+    vram_mib=st.sampled_from((8_192, 40_960)),
+    simulated=st.booleans(),
+    milli_free=st.integers(0, 1000),
+)
+resources = st.builds(
+    Resources,
+    cpu_milli=st.integers(1, 4000),
+    memory_mib=st.integers(1, 4096),
+    disk_gib=st.integers(0, 10),
+    gpus=st.builds(
+        GpuRequest,
+        count=st.integers(0, 3),
+        milli=st.sampled_from((250, 500, 1000)),
+        min_vram_mib=st.sampled_from((0, 10_000)),
+        models=st.lists(MODELS, max_size=2, unique=True).map(tuple),
+    ),
+)
+asks = st.builds(
+    Ask, gpu_per_hour=PRICES, cpu_core_per_hour=PRICES, memory_gib_per_hour=PRICES, disk_gib_per_hour=PRICES
+)
+placements = st.builds(
+    Placement,
+    regions=st.lists(REGIONS, max_size=2, unique=True).map(tuple),
+    hosts=st.lists(st.sampled_from(HOST_IDS), max_size=2, unique=True).map(tuple),
+    allow_simulated=st.booleans(),
+)
+
+
+def hosts_with(identity: str) -> st.SearchStrategy[Host]:
+    return st.builds(
+        Host,
+        id=st.just(identity),
+        provider=st.just("p"),
+        status=st.sampled_from((HostStatus.ONLINE, HostStatus.ONLINE, HostStatus.OFFLINE)),
+        free=capacities,
+        devices=st.lists(devices, max_size=4).map(tuple),
+        ask=asks,
+        region=REGIONS,
+        last_heartbeat=st.integers(0, 10**6),
+        live_leases=st.just(0),
+    )
+
+
+def tasks_with(identity: int) -> st.SearchStrategy[Task]:
+    return st.builds(
+        Task,
+        id=st.just(identity),
+        tenant=st.just("t"),
+        state=st.sampled_from(TaskState),
+        resources=resources,
+        placement=placements,
+        pods_min=st.integers(1, 3),
+        max_rate_per_hour=st.sampled_from((10**12, 10**14, 10**16)),
+        max_duration_ms=st.integers(1, 10**8),
+        deadline=st.none() | st.integers(0, 10**6),
+        priority=st.integers(0, 3),
+        attempts=st.just(0),
+        submitted_at=st.integers(0, 3),
+        reported_at=st.integers(0, 10**6),
+    )
+
+
+def leases_with(identity: int) -> st.SearchStrategy[Lease]:
+    return st.builds(
+        Lease,
+        id=st.just(identity),
+        task=st.integers(1, 8),
+        host=st.sampled_from(HOST_IDS),
+        state=st.sampled_from(LeaseState),
+        created_at=st.integers(0, 10**6),
+        depletes_at=st.none() | st.integers(0, 10**6),
+    )
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    hosts = [draw(hosts_with(name)) for name in HOST_IDS[: draw(st.integers(0, len(HOST_IDS)))]]
+    tasks = [draw(tasks_with(number)) for number in range(1, 1 + draw(st.integers(0, 8)))]
+    leases = [draw(leases_with(number)) for number in range(1, 1 + draw(st.integers(0, 4)))]
+    return Snapshot(
+        number=1,
+        now_ms=0,
+        periods=Periods(start_timeout_ms=60_000, dispute_window_ms=10_000, absence_limit_ms=30_000),
+        hosts={host.id: host for host in hosts},
+        tasks={task.id: task for task in tasks},
+        leases={lease.id: lease for lease in leases},
+    )
+
+
+seeds = st.binary(max_size=64)
+times = st.integers(0, 2 * 10**6)
+
+
+@given(snapshots(), times, seeds)
+def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed: bytes):
+    cpu: dict[str, int] = defaultdict(int)
+    memory: dict[str, int] = defaultdict(int)
+    disk: dict[str, int] = defaultdict(int)
+    milli: dict[tuple[str, int], int] = defaultdict(int)
+    for task_id, pods in plan(snapshot, now, seed).placements.items():
+        wanted = snapshot.tasks[task_id].resources
+        for pod in pods:
+            cpu[pod.host] += wanted.cpu_milli
+            memory[pod.host] += wanted.memory_mib
+            disk[pod.host] += wanted.disk_gib
+            assert len(set(pod.devices)) == wanted.gpus.count
+            for index in pod.devices:
+                milli[pod.host, index] += wanted.gpus.milli
+    for name, cpu_milli in cpu.items():
+        free = snapshot.hosts[name].free
+        assert cpu_milli <= free.cpu_milli
+        assert memory[name] <= free.memory_mib
+        assert disk[name] <= free.disk_gib
+    for (name, index), taken in milli.items():
+        assert taken <= snapshot.hosts[name].devices[index].milli_free
+
+
+@given(snapshots(), times, seeds)
+def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot, now: int, seed: bytes):
+    for task_id, pods in plan(snapshot, now, seed).placements.items():
+        task = snapshot.tasks[task_id]
+        assert task.state is TaskState.QUEUED
+        assert task.deadline is None or now <= task.deadline
+        for pod in pods:
+            host = snapshot.hosts[pod.host]
+            assert host.status is HostStatus.ONLINE
+            assert rate_per_hour(task.resources, host.ask) <= task.max_rate_per_hour
+            assert not task.placement.hosts or host.id in task.placement.hosts
+            assert not task.placement.regions or host.region in task.placement.regions
+            for index in pod.devices:
+                device = host.devices[index]
+                assert task.placement.allow_simulated or not device.simulated
+                assert device.vram_mib >= task.resources.gpus.min_vram_mib
+                assert not task.resources.gpus.models or device.model in task.resources.gpus.models
+
+
+@given(snapshots(), times, seeds)
+def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, now: int, seed: bytes):
+    made = plan(snapshot, now, seed)
+    for task_id, pods in made.placements.items():
+        assert [pod.pod for pod in pods] == list(range(snapshot.tasks[task_id].pods_min))
+    answered = sorted([*made.placements, *(waiting.task for waiting in made.waiting)])
+    assert answered == [t.id for t in snapshot.tasks.values() if t.state is TaskState.QUEUED]
+
+
+@given(snapshots(), times, seeds)
+def test_the_same_input_gives_the_same_plan(snapshot: Snapshot, now: int, seed: bytes):
+    backwards = Snapshot(
+        number=snapshot.number,
+        now_ms=snapshot.now_ms,
+        periods=snapshot.periods,
+        hosts=dict(reversed(snapshot.hosts.items())),
+        tasks=dict(reversed(snapshot.tasks.items())),
+        leases=snapshot.leases,
+    )
+    first, second = plan(snapshot, now, seed), plan(backwards, now, seed)
+    assert first == second
+    assert list(first.placements) == list(second.placements)
+
+
+@given(snapshots(), times, seeds)
+def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snapshot, now: int, seed: bytes):
+    made = plan(snapshot, now, seed)
+    after = with_pending(snapshot, made.placements)
+    again: Plan = plan(after, now, seed)
+    assert not again.placements
+    assert {w.task for w in again.waiting} == {w.task for w in made.waiting}
+
+
+@given(hosts_with("h0"), resources, placements, PRICES)
+def test_what_fits_can_be_taken(host: Host, wanted: Resources, placement: Placement, limit: int):
+    found = fit(host, wanted, placement, limit)
+    if isinstance(found, Fit):
+        left = take(host, wanted, found.devices)
+        assert left.free.cpu_milli == host.free.cpu_milli - wanted.cpu_milli
+        assert found.rate_per_hour <= limit
+
+
+@given(st.sampled_from(BillingUnit), PRICES, st.integers(1, 10**9), st.integers(0, 2 * 10**9), st.integers(0, 10**9))
+def test_owed_grows_with_time_and_stays_within_the_deposit(unit, rate, duration, elapsed, more):
+    held = deposit(rate, duration)
+    assert held * HOUR_MS >= rate * duration
+    assert 0 <= owed(unit, held, rate, elapsed) <= owed(unit, held, rate, elapsed + more) <= held
+    assert owed(unit, held, rate, elapsed, host_at_fault=True) <= owed(unit, held, rate, elapsed)
+
+
+@given(snapshots(), times)
+def test_what_is_not_due_now_is_due_at_the_wake_up_and_not_before(snapshot: Snapshot, now: int):
+    first = due(snapshot, now)
+    if first.wake_at is None:
+        assert due(snapshot, 10**12).commands == first.commands
+    else:
+        assert first.wake_at > now
+        assert due(snapshot, first.wake_at - 1).commands == first.commands
+        assert len(due(snapshot, first.wake_at).commands) > len(first.commands)

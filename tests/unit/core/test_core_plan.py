@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from core_builders import GTY, host, pod, snapshot, task
+
+from offchain.core.fit import Misfit
+from offchain.core.plan import plan
+from offchain.core.snapshot import with_pending
+from offchain.core.values import Capacity, HostStatus, PodPlacement, TaskState
+
+SMALL = Capacity(1000, 1024, 1)
+SEED = b"seed"
+
+
+def test_priority_comes_before_age_and_age_before_number():
+    queue = (
+        task(1, submitted_at=5),
+        task(2, submitted_at=5, priority=1),
+        task(3, submitted_at=4),
+    )
+    made = plan(snapshot(host(), *queue), 10, SEED)
+    assert list(made.placements) == [2, 3, 1]
+
+
+def test_capacity_is_taken_inside_a_plan():
+    made = plan(snapshot(host(free=SMALL), task(1), task(2)), 10, SEED)
+    assert list(made.placements) == [1]
+    (waiting,) = made.waiting
+    assert waiting.task == 2
+    assert waiting.excluded == {Misfit.CPU: 1}
+
+
+def test_a_gang_is_placed_whole():
+    made = plan(snapshot(host("a", free=SMALL), host("b", free=SMALL), task(1, pods_min=2)), 10, SEED)
+    assert [p.pod for p in made.placements[1]] == [0, 1]
+    assert {p.host for p in made.placements[1]} == {"a", "b"}
+
+
+def test_a_gang_that_does_not_fit_leaves_the_room_to_the_next():
+    made = plan(snapshot(host(free=SMALL), task(1, pods_min=2), task(2)), 10, SEED)
+    assert list(made.placements) == [2]
+    assert made.waiting[0].task == 1
+    assert (made.waiting[0].pods_fitting, made.waiting[0].pods_needed) == (1, 2)
+
+
+def test_waiting_counts_hosts_by_the_rule_that_excludes_them():
+    hosts = (
+        host("a", status=HostStatus.OFFLINE),
+        host("b", status=HostStatus.DRAINING),
+        host("c", free=Capacity(1, 1, 1)),
+    )
+    (waiting,) = plan(snapshot(*hosts, task()), 10, SEED).waiting
+    assert waiting.excluded == {Misfit.NOT_ONLINE: 2, Misfit.CPU: 1}
+    assert str(waiting) == "of 3 hosts: 2 not online, 1 too little free cpu"
+
+
+def test_waiting_says_when_there_is_no_host_or_no_time():
+    assert str(plan(snapshot(task()), 10, SEED).waiting[0]) == "no host is registered"
+    late = plan(snapshot(host(), task(deadline=9)), 10, SEED)
+    assert not late.placements
+    assert str(late.waiting[0]) == "its deadline has passed"
+    assert plan(snapshot(host(), task(deadline=10)), 10, SEED).placements
+
+
+def test_a_limit_below_every_ask_is_named():
+    (waiting,) = plan(snapshot(host(), task(max_rate_per_hour=GTY // 1000)), 10, SEED).waiting
+    assert waiting.excluded == {Misfit.PRICE: 1}
+
+
+def test_only_queued_tasks_that_are_not_skipped_are_placed():
+    made = plan(snapshot(host(), task(1, state=TaskState.RUNNING), task(2), task(3)), 10, SEED, skip=frozenset({2}))
+    assert list(made.placements) == [3]
+
+
+def test_seeds_try_hosts_in_different_orders():
+    snap = snapshot(*(host(f"h{i}") for i in range(20)), task())
+    chosen = {plan(snap, 10, bytes([seed])).placements[1][0].host for seed in range(20)}
+    assert len(chosen) > 1
+
+
+def test_an_assignment_on_its_way_takes_its_place():
+    snap = snapshot(host(free=SMALL), task(1), task(2))
+    ahead = with_pending(snap, {1: (PodPlacement(0, "h1", ()),)})
+    made = plan(ahead, 10, SEED)
+    assert not made.placements
+    assert [w.task for w in made.waiting] == [2]
+
+
+def test_an_assignment_that_is_in_takes_nothing_twice():
+    snap = snapshot(host(), task(1, state=TaskState.ASSIGNED), task(2, resources=pod(cpu_milli=4000)))
+    ahead = with_pending(snap, {1: (PodPlacement(0, "h1", ()),)})
+    assert list(plan(ahead, 10, SEED).placements) == [2]

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+from core_builders import GTY, pod, wants
+
+from offchain.core.rate import HOUR_MS, billed_ms, deposit, owed, rate_per_hour
+from offchain.core.values import Ask, BillingUnit
+
+
+def test_each_part_of_a_rate_rounds_down_before_they_are_added():
+    ask = Ask(gpu_per_hour=3, cpu_core_per_hour=3, memory_gib_per_hour=3, disk_gib_per_hour=3)
+    parts = pod(cpu_milli=500, memory_mib=512, disk_gib=2, gpus=wants(1, milli=500))
+    assert rate_per_hour(parts, ask) == 1 + 1 + 1 + 6
+
+
+def test_a_rate_counts_every_gpu():
+    assert rate_per_hour(pod(cpu_milli=0, memory_mib=0, disk_gib=0, gpus=wants(2)), Ask(GTY, 0, 0, 0)) == 2 * GTY
+
+
+def test_a_deposit_rounds_up_and_what_is_owed_rounds_down():
+    assert deposit(7, 1) == 1
+    assert owed(BillingUnit.SECOND, 10, 7, 1) == 0
+
+
+def test_owed_stops_at_the_deposit():
+    assert owed(BillingUnit.SECOND, 100, 60, 10 * HOUR_MS) == 100
+    assert owed(BillingUnit.HOUR, 100, 60, 10 * HOUR_MS) == 100
+
+
+@pytest.mark.parametrize(
+    ("unit", "elapsed", "units"),
+    [
+        (BillingUnit.HOUR, 1, 1),
+        (BillingUnit.HOUR, HOUR_MS, 1),
+        (BillingUnit.HOUR, HOUR_MS + 1, 2),
+        (BillingUnit.DAY, 1, 24),
+        (BillingUnit.DAY, 24 * HOUR_MS + 1, 48),
+    ],
+)
+def test_hours_and_days_are_owed_whole(unit, elapsed, units):
+    assert owed(unit, 10**9, 60, elapsed) == units * 60
+
+
+def test_a_host_at_fault_is_paid_pro_rata():
+    assert owed(BillingUnit.DAY, 10**9, 60, HOUR_MS // 2, host_at_fault=True) == 30
+
+
+def test_billed_time_is_the_lesser_of_both_clocks():
+    assert billed_ms(1_000, 5_000, 3_500) == 3_500
+    assert billed_ms(1_000, 5_000, 9_000) == 4_000

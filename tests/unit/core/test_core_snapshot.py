@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core_builders import host, lease, snapshot, task
+
+from offchain.core.snapshot import Read, Touched, advance, touched
+
+
+@dataclass(frozen=True)
+class Happened:
+    pallet: str
+    name: str
+    fields: dict[str, Any]
+
+
+def test_events_name_the_records_to_read_again():
+    events = [
+        Happened("Hosts", "Registered", {"host": "a", "provider": "p"}),
+        Happened("Tasks", "Submitted", {"task": 7, "tenant": "t"}),
+        Happened("Leases", "Opened", {"lease": 3, "task": 7, "host": "b"}),
+        Happened("Balances", "Transfer", {"from": "x"}),
+    ]
+    assert touched(snapshot(), events) == Touched(frozenset("ab"), frozenset({7}), frozenset({3}))
+
+
+def test_an_ended_lease_touches_its_host():
+    found = touched(snapshot(lease(3, host="b")), [Happened("Leases", "Ended", {"lease": 3, "reason": "Completed"})])
+    assert found.hosts == {"b"}
+
+
+def test_an_escrow_touches_its_lease():
+    started = Happened("Billing", "EscrowStarted", {"lease": 3, "depletes_at": 9})
+    assert touched(snapshot(lease(3)), [started]).leases == {3}
+
+
+def test_changed_parameters_are_read_again():
+    assert touched(snapshot(), [Happened("Tasks", "ParamsChanged", {})]).params
+
+
+def test_a_block_of_strangers_touches_nothing():
+    assert not touched(snapshot(), [Happened("System", "ExtrinsicSuccess", {})]).anything
+
+
+def test_advancing_replaces_and_drops_and_leaves_the_old_alone():
+    old = snapshot(host("a"), host("b"), task(1))
+    new = advance(old, 2, 2_000, Read(hosts={"a": host("a", live_leases=1), "b": None}, tasks={1: None}))
+    assert new.hosts == {"a": host("a", live_leases=1)}
+    assert not new.tasks
+    assert (new.number, new.now_ms) == (2, 2_000)
+    assert set(old.hosts) == {"a", "b"}

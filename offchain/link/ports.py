@@ -11,6 +11,20 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from offchain.schema.chain import Call
+
+__all__ = [
+    "Block",
+    "BlockRef",
+    "Call",
+    "ChainEvent",
+    "ChainPort",
+    "DispatchFailure",
+    "Inclusion",
+    "SignedExtrinsic",
+    "Signer",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class BlockRef:
@@ -18,15 +32,6 @@ class BlockRef:
 
     number: int
     hash: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of the runtime: pallet and function as in the metadata, arguments in plain values."""
-
-    pallet: str
-    function: str
-    args: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,9 @@ class ChainPort(Protocol):
         """The account's next nonce, transactions in the pool included."""
         ...
 
-    async def sign(self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0) -> SignedExtrinsic:
+    async def sign(
+        self, call: Call, signer: Signer, nonce: int, *, era_blocks: int = 64, tip: int = 0
+    ) -> SignedExtrinsic:
         """A mortal signed extrinsic (format V4)."""
         ...
 

@@ -1,0 +1,181 @@
+"""What can go wrong between a worker and the chain, split by whose fault it is.
+
+Workers and the CLI print `message` and `remedy` and nothing else; `code` is stable and meant for programs.
+
+- :class:`OurError`: this machine or its operator has to change something.
+- :class:`TheirError`: the other side is away, or is not the one we expected.
+- :class:`RefusedError`: the chain understood and said no.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+
+class GantryError(Exception):
+    """Base of all errors that are shown to people.
+
+    `message` says what happened and with which value, `remedy` what to do next, `code` never changes.
+    """
+
+    code: str = "error"
+
+    def __init__(self, message: str, remedy: str = "", *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".strip()
+
+
+class OurError(GantryError):
+    """The fault is here: a key, a file, an argument."""
+
+    code = "ours"
+
+
+class TheirError(GantryError):
+    """The fault is on the other side of the connection."""
+
+    code = "theirs"
+
+
+class RefusedError(GantryError):
+    """The chain answered, and the answer is no."""
+
+    code = "refused"
+
+
+class BadKey(OurError):
+    """A key, key file, address or password that cannot be used."""
+
+    code = "bad_key"
+
+
+class BadValue(OurError):
+    """A value that the chain's types cannot hold. The message names the field."""
+
+    code = "bad_value"
+
+
+class StoreCorrupt(OurError):
+    """The local database cannot be used as it is."""
+
+    code = "store_corrupt"
+
+
+class ChainUnreachable(TheirError):
+    """No node answered at the address in the time given."""
+
+    code = "chain_unreachable"
+
+    def __init__(self, url: str, detail: str = "") -> None:
+        because = f" ({detail})" if detail else ""
+        super().__init__(
+            f"No chain node answers at {url}{because}.",
+            "Check the address, and that the node is running and listens there.",
+        )
+        self.url = url
+
+
+class BadReply(TheirError):
+    """The node answered with something that a node of this chain does not say."""
+
+    code = "bad_reply"
+
+
+class Reorganised(TheirError):
+    """A finalized block does not continue the one before it: another chain, or a wiped one, behind the same address."""
+
+    code = "reorganised"
+
+
+class WrongChain(TheirError):
+    """The chain is not the one this program was made for; nothing has been signed."""
+
+    code = "wrong_chain"
+
+    def __init__(self, expected: str, actual: str, what: Literal["genesis", "metadata", "spec"]) -> None:
+        described = {
+            "genesis": ("Its genesis block is", "Connect to the right network, or correct the expected genesis hash."),
+            "metadata": ("Its metadata hash is", "Use the Gantry release that belongs to this runtime."),
+            "spec": ("Its runtime is", "Use the Gantry release that belongs to this runtime."),
+        }
+        is_now, remedy = described[what]
+        super().__init__(f"This is not the expected chain. {is_now} {actual}, expected {expected}.", remedy)
+        self.expected = expected
+        self.actual = actual
+        self.what = what
+
+
+class SubmitRefusal(StrEnum):
+    """Why a node's pool did not take an extrinsic."""
+
+    STALE_NONCE = "stale_nonce"
+    FUTURE_NONCE = "future_nonce"
+    CANNOT_PAY = "cannot_pay"
+    POOL_FULL = "pool_full"
+    ALREADY_IN_POOL = "already_in_pool"
+    PRIORITY_TOO_LOW = "priority_too_low"
+    BAD_PROOF = "bad_proof"
+    EXPIRED = "expired"
+    BANNED = "banned"
+    INVALID = "invalid"
+
+
+_REFUSALS: dict[SubmitRefusal, tuple[str, str]] = {
+    SubmitRefusal.STALE_NONCE: ("its number was used already", "Another program may be using the same account."),
+    SubmitRefusal.FUTURE_NONCE: ("an earlier extrinsic of the account is missing", "It is sent again by itself."),
+    SubmitRefusal.CANNOT_PAY: (
+        "the account cannot pay the fee, or a free call is not due now",
+        "Give the account coins, or wait until the call is due.",
+    ),
+    SubmitRefusal.POOL_FULL: ("the node's queue is full", "It is sent again by itself."),
+    SubmitRefusal.ALREADY_IN_POOL: ("the node has it already", "Nothing to do: wait for its block."),
+    SubmitRefusal.PRIORITY_TOO_LOW: (
+        "another extrinsic with the same number waits in the node's queue",
+        "Another program may be using the same account.",
+    ),
+    SubmitRefusal.BAD_PROOF: (
+        "its signature does not fit",
+        "Check that this Gantry release belongs to the runtime of the chain.",
+    ),
+    SubmitRefusal.EXPIRED: ("it came too late", "It is signed and sent again by itself."),
+    SubmitRefusal.BANNED: ("the node has banned it for a while", "It is sent again by itself."),
+    SubmitRefusal.INVALID: ("it is not valid in the present state", "See the detail for the rule that it breaks."),
+}
+
+
+class SubmitRefused(RefusedError):
+    """The node's pool refused an extrinsic. `kind` says why; `detail` is the node's own text."""
+
+    code = "submit_refused"
+
+    def __init__(self, kind: SubmitRefusal, detail: str = "") -> None:
+        because, remedy = _REFUSALS[kind]
+        said = f" The node says: {detail}." if detail else ""
+        super().__init__(f"The chain node refused the extrinsic: {because}.{said}", remedy)
+        self.kind = kind
+        self.detail = detail
+
+
+class CallFailed(RefusedError):
+    """A call was included and had no effect, because the pallet refused it."""
+
+    code = "call_failed"
+
+    def __init__(self, pallet: str, name: str, doc: str) -> None:
+        super().__init__(f"The chain refused the call: {pallet}.{name}. {doc}".strip(), "")
+        self.pallet = pallet
+        self.name = name
+        self.doc = doc
+
+
+class GaveUp(RefusedError):
+    """The outbox stopped trying to have a call included."""
+
+    code = "gave_up"

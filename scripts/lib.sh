@@ -87,7 +87,15 @@ ensure_docker_installed() {
 }
 
 ensure_node_from_source() {
-  [ -x "$root/scripts/release-chain" ] || die "scripts/release-chain is missing" "Restore it: git checkout scripts"
+  local packages="rustc-web cargo-web rust-web-src lld clang libclang-dev protobuf-compiler binaryen"
+  export PATH=/usr/bin:$PATH
+  if ! command -v cargo >/dev/null 2>&1 || ! command -v wasm-opt >/dev/null 2>&1 || ! command -v protoc >/dev/null 2>&1; then
+    # shellcheck disable=SC2086
+    apt_install "Rust toolchain" $packages
+  fi
   step "Node" "building from source; the first time takes about half an hour"
-  "$root/scripts/release-chain" --build >&2 || die "the node could not be built" "The compiler's messages are above."
+  mkdir -p "$cache"
+  CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target} "$root/scripts/release-chain" --build >"$cache/from-source.out" ||
+    die "the node could not be built" "The compiler's messages are above."
+  tail -n 1 "$cache/from-source.out" >"$cache/from-source.json"
 }

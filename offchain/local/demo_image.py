@@ -55,11 +55,12 @@ def load(url: str) -> str:
     client = docker.DockerClient(base_url=url, timeout=60)
     try:
         (image,) = client.images.load(archive())
-        return f"{NAME}@{image.id}"
     except docker.errors.DockerException as error:
         raise LocalError(
             f"the engine at {url} did not take the demo's image: {error}", "Look at the engine's log"
         ) from None
+    else:
+        return f"{NAME}@{image.id}"
     finally:
         client.close()
 

@@ -42,6 +42,7 @@ class Places:
 
     @property
     def log(self) -> Path:
+        """One log file for each process."""
         return self.state / "log"
 
     @property
@@ -51,14 +52,17 @@ class Places:
 
     @property
     def node(self) -> Path:
+        """The chain's data."""
         return self.state / "node"
 
     @property
     def workers(self) -> Path:
+        """The workers' data."""
         return self.state / "workers"
 
     @property
     def agent(self) -> Path:
+        """The agent's data, its host key among them."""
         return self.state / "agent"
 
     @property
@@ -68,10 +72,12 @@ class Places:
 
     @property
     def network_file(self) -> Path:
+        """Address and genesis hash, read by the gantry command."""
         return self.state / "network.json"
 
     @property
     def env_file(self) -> Path:
+        """Variables for manifests, read by the gantry command."""
         return self.state / "env"
 
     @property

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -63,6 +64,12 @@ def end(pid: int, *, seconds: float = _STOP_SECONDS) -> None:
         os.close(handle)
 
 
+def _die_with_parent() -> list[str]:
+    """A prefix that has the kernel end a child whose parent is gone; nothing where the tool is missing."""
+    tool = shutil.which("setpriv")
+    return [tool, "--pdeathsig", "TERM", "--"] if tool else []
+
+
 class Child:
     """A process of the local network, with a log and a record of its own. Outlives nothing: it dies with its parent."""
 
@@ -80,7 +87,7 @@ class Child:
         log: IO[bytes]
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command,
+                [*_die_with_parent(), *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -93,6 +100,11 @@ class Child:
     def ended(self) -> int | None:
         """Its exit status, or None while it runs."""
         return None if self.process is None else self.process.poll()
+
+    def reap(self) -> None:
+        """Take note of its end."""
+        if self.process is not None:
+            self.process.wait()
 
     def stop(self) -> None:
         """End it and forget it."""

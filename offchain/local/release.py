@@ -1,4 +1,4 @@
-"""The node from chain/release: checked against its manifest, unpacked once into the cache."""
+"""The node and runtime from chain/release: checked against its manifest, the node unpacked once into the cache."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import lzma
 import os
 import platform
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,55 +18,80 @@ _CHUNK = 1 << 20
 _MEND = "Get it back with: git checkout -- chain/release"
 
 
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """What a chain is started from."""
+
+    node: Path
+    runtime: Path
+
+
 def release_dir() -> Path:
     """Where the release is; GANTRY_RELEASE names another place."""
     named = os.environ.get("GANTRY_RELEASE")
     return Path(named) if named else ROOT / "chain" / "release"
 
 
-def node_binary(*, from_source: bool = False) -> Path:
-    """The node, ready to run. Raises LocalError where the release is missing, altered, or for another machine."""
+def binaries(*, from_source: bool = False) -> Binaries:
+    """Node and runtime, ready to use. Raises LocalError where they are missing, altered, or for another machine."""
     if from_source:
-        built = Path(os.environ.get("CARGO_TARGET_DIR") or cache_dir() / "target") / "release" / "gantry-node"
-        if not built.is_file():
-            raise LocalError(f"there is no node at {built}", "Build it with: scripts/release-chain --build")
-        return built
-    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        return _built()
+    folder = release_dir()
+    manifest = _manifest(folder)
+    here = f"{platform.system().lower()}-{platform.machine()}"
+    if manifest.get("platform") != here:
         raise LocalError(
-            f"the release holds a node for linux x86_64; this is {sys.platform} {platform.machine()}",
+            f"the release holds a node for {manifest.get('platform')}; this machine is {here}",
             "Build it from source: scripts/up --from-source",
         )
-    folder = release_dir()
-    packed = folder / "gantry-node.xz"
-    wanted_packed, wanted = _digests(folder)
-    node = cache_dir() / f"node-{wanted_packed[:16]}" / "gantry-node"
-    if not packed.is_file():
-        raise LocalError(f"{packed} is missing", _MEND)
-    if (found := _sha256(packed)) != wanted_packed:
-        raise LocalError(f"{packed} is not what MANIFEST.json says: its sha256 is {found}, not {wanted_packed}", _MEND)
-    if not node.is_file() or (wanted is not None and _sha256(node) != wanted):
-        _unpack(packed, node, wanted)
-    return node
+    runtime = _checked(folder, manifest, "runtime")
+    packed = _checked(folder, manifest, "node")
+    unpacked_sha256 = str(manifest["node"].get("unpacked_sha256"))
+    node = cache_dir() / f"node-{unpacked_sha256[:16]}" / "gantry-node"
+    if not node.is_file() or _sha256(node) != unpacked_sha256:
+        _unpack(packed, node, unpacked_sha256)
+    return Binaries(node, runtime)
 
 
-def _digests(folder: Path) -> tuple[str, str | None]:
-    """SHA-256 of the packed node, and of the unpacked one where the manifest has it."""
+def _built() -> Binaries:
+    """What scripts/release-chain --build made; scripts/lib.sh keeps its answer."""
+    answer = cache_dir() / "from-source.json"
+    try:
+        paths = json.loads(answer.read_text(encoding="utf-8"))
+        built = Binaries(Path(paths["node"]), Path(paths["runtime"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        built = Binaries(Path("gantry-node"), Path("gantry-runtime.wasm"))
+    for path in (built.node, built.runtime):
+        if not path.is_file():
+            raise LocalError(f"there is no {path.name} built from source", "Build it with: scripts/setup --from-source")
+    return built
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / "MANIFEST.json"
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        entry: Any = manifest["files"]["gantry-node.xz"]
-        packed = entry["sha256"] if isinstance(entry, dict) else entry
-        unpacked = entry.get("unpacked_sha256") if isinstance(entry, dict) else None
     except FileNotFoundError:
         raise LocalError(f"{path} is missing", _MEND) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise LocalError(f"{path} cannot be read: {error}", _MEND) from None
-    if not isinstance(packed, str) or len(packed) != 64:
-        raise LocalError(f"{path} has no sha256 for gantry-node.xz", _MEND)
-    return packed, unpacked
+    if not isinstance(manifest, dict) or not all(isinstance(manifest.get(kind), dict) for kind in ("node", "runtime")):
+        raise LocalError(f"{path} does not say what the release holds", _MEND)
+    return manifest
 
 
-def _unpack(packed: Path, node: Path, wanted: str | None) -> None:
+def _checked(folder: Path, manifest: dict[str, Any], kind: str) -> Path:
+    wanted, name = manifest[kind].get("sha256"), manifest[kind].get("file")
+    path = folder / Path(str(name)).name
+    if not path.is_file():
+        raise LocalError(f"{path} is missing", _MEND)
+    found = _sha256(path)
+    if found != wanted:
+        raise LocalError(f"{path} is not what MANIFEST.json says: its sha256 is {found}, not {wanted}", _MEND)
+    return path
+
+
+def _unpack(packed: Path, node: Path, wanted: str) -> None:
     node.parent.mkdir(parents=True, exist_ok=True)
     part = node.with_suffix(f".part{os.getpid()}")
     digest = hashlib.sha256()
@@ -74,7 +100,7 @@ def _unpack(packed: Path, node: Path, wanted: str | None) -> None:
             while chunk := source.read(_CHUNK):
                 digest.update(chunk)
                 target.write(chunk)
-        if wanted is not None and digest.hexdigest() != wanted:
+        if digest.hexdigest() != wanted:
             raise LocalError(f"the node inside {packed} is not what MANIFEST.json says", _MEND)
         part.chmod(0o755)
         part.replace(node)
@@ -90,13 +116,13 @@ def _sha256(path: Path) -> str:
 
 
 def main() -> int:
-    """Print the path of the node."""
+    """Print the paths of node and runtime."""
     try:
-        node = node_binary(from_source="--from-source" in sys.argv[1:])
+        found = binaries(from_source="--from-source" in sys.argv[1:])
     except LocalError as error:
-        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}\n")
+        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
-    sys.stdout.write(f"{node}\n")
+    sys.stdout.write(f"{found.node}\n{found.runtime}\n")
     return 0
 
 

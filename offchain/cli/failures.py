@@ -1,0 +1,118 @@
+"""How a failure is told: one message that says what happened and what to do, and an exit status. Never a traceback."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import sys
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from offchain.schema.manifest_types import ManifestError
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+
+class CliError(Exception):
+    """Something the user can mend. `code` is stable and meant for programs."""
+
+    def __init__(self, message: str, remedy: str, *, code: str = "failed") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+        self.code = code
+
+
+def unknown_command(name: str, known: list[str]) -> CliError:
+    """For a subcommand that does not exist."""
+    close = difflib.get_close_matches(name, known, n=1)
+    remedy = f"Did you mean {close[0]}?" if close else "gantry --help shows what there is."
+    return CliError(f'there is no command "{name}".', remedy, code="usage")
+
+
+def tell(error: BaseException, *, as_json: bool) -> int:
+    """Print what happened; gives the exit status."""
+    if isinstance(error, click.exceptions.Exit):
+        return int(error.exit_code)
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        sys.stderr.write("\ninterrupted\n")
+        return EXIT_INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        # The reader of a pipe has gone; keep the interpreter from complaining about the same at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    status, report = _report(error)
+    if as_json:
+        sys.stdout.write(json.dumps({"error": report}) + "\n")
+    for line in report.get("lines", [report["message"]]):
+        sys.stderr.write(f"error: {line}\n")
+    if report["remedy"]:
+        sys.stderr.write(f"  {report['remedy']}\n")
+    return status
+
+
+def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
+    if isinstance(error, ManifestError):
+        problems = [
+            {"line": found.line, "path": found.path, "message": found.message, "remedy": found.remedy}
+            for found in error.problems
+        ]
+        message = f"{error.source} has {len(problems)} problem{'s' * (len(problems) != 1)}."
+        return EXIT_FAILED, {
+            "code": "bad_manifest",
+            "message": message,
+            "remedy": "",
+            "lines": error.lines(),
+            "problems": problems,
+        }
+    if isinstance(error, click.UsageError):
+        name = error.ctx.command_path if error.ctx else "gantry"
+        return EXIT_USAGE, {
+            "code": "usage",
+            "message": error.format_message(),
+            "remedy": f"{name} --help shows how it is used.",
+        }
+    if isinstance(error, click.ClickException):
+        return EXIT_FAILED, {"code": "failed", "message": error.format_message(), "remedy": ""}
+    message = getattr(error, "message", None)
+    if isinstance(message, str):
+        # Every error of ours that is meant for people carries message, remedy and code.
+        code = str(getattr(error, "code", "failed"))
+        status = EXIT_USAGE if code == "usage" else EXIT_FAILED
+        return status, {"code": code, "message": message, "remedy": str(getattr(error, "remedy", ""))}
+    if any(kind.__name__ == "LinkError" for kind in type(error).__mro__):
+        return EXIT_FAILED, {"code": "host", "message": str(error), "remedy": ""}
+    return _bug(error)
+
+
+def _bug(error: BaseException) -> tuple[int, dict[str, Any]]:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    log = _log_dir() / f"gantry-{stamp}-{os.getpid()}.log"
+    where = "and its traceback could not be stored"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        where = f"its traceback is in {log}"
+    except OSError:
+        pass
+    summary = " ".join(str(error).split())[:200] or "no message"
+    return EXIT_BUG, {
+        "code": "unexpected",
+        "message": f"gantry failed in a way that it does not know ({type(error).__name__}: {summary}); {where}.",
+        "remedy": "This is a bug in Gantry: please report it with that file.",
+    }
+
+
+def _log_dir() -> Path:
+    named = os.environ.get("GANTRY_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME")
+    cache = Path(named) if named else Path(base) / "gantry" if base else Path.home() / ".cache" / "gantry"
+    return cache / "log"

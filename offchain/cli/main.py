@@ -1,0 +1,77 @@
+"""The gantry command: which subcommands there are, and how anything that goes wrong is told.
+
+A subcommand's module is imported when it is used, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from offchain.cli import failures
+
+_COMMANDS = {
+    "submit": ("cmd_submit", "submit", "Submit a task; with --wait: follow it to its result and bill."),
+    "task": ("cmd_task", "task", "List, show and cancel tasks; read their logs and results."),
+    "host": ("cmd_host", "host", "List and show hosts, with their prices and scores."),
+    "account": ("cmd_account", "account", "Create, import, list and show accounts and their balances."),
+    "manifest": ("cmd_manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
+    "doctor": ("cmd_doctor", "doctor", "Tell what is missing here; with --audit: sum every coin on the chain."),
+    "worker": ("cmd_worker", "worker", "Run the off-chain workers (operators)."),
+    "agent": ("cmd_agent", "agent", "Run the agent that makes this machine a host (providers)."),
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name, _ = _COMMANDS[cmd_name]
+        command = getattr(importlib.import_module(f"offchain.cli.{module}"), name)
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            raise failures.unknown_command(args[0], list(_COMMANDS))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, _, about) in _COMMANDS.items()])
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with a local network: scripts/up. Each command has examples in its own --help.",
+)
+@click.version_option("0.1.0", prog_name="gantry")
+def cli() -> None:
+    """Run work on GPU hosts of the Gantry network, and see exactly what it cost.
+
+    \b
+    A first task, on the local network that scripts/up starts:
+      gantry submit examples/primes.yaml --account //Charlie --wait
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; gives the exit status. Nothing but a message reaches the user when something goes wrong."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in arguments
+    try:
+        status = cli.main(args=arguments, prog_name="gantry", standalone_mode=False)
+    except BaseException as error:  # noqa: BLE001  (the one place where everything ends)
+        return failures.tell(error, as_json=as_json)
+    return status if isinstance(status, int) else 0

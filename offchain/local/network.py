@@ -1,0 +1,215 @@
+"""One local network: what is started, in which order, and how it is taken down."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from offchain.local import engine, node_rpc, ports
+from offchain.local.keeper import Keeper
+from offchain.local.places import ROOT, LocalError, Places
+from offchain.local.process import Child, end, read_record
+from offchain.local.release import Binaries
+
+PROVIDER = "//Bob"
+TENANT = "//Charlie"
+SCHEDULER = "//Dave"
+SETTLER = "//Eve"
+_NODE_SECONDS = 60.0
+_FINALITY_SECONDS = 60.0
+_POLL_SECONDS = 0.2
+
+
+class Network:
+    """A node, the workers, one agent, and an engine if there is none."""
+
+    def __init__(self, places: Places, binaries: Binaries, rpc_port: int, say: Callable[[str, str], None]) -> None:
+        self.places = places
+        self.binaries = binaries
+        self.rpc_port = rpc_port
+        self.say = say
+        self.keeper = Keeper()
+        self.url = f"ws://127.0.0.1:{rpc_port}"
+        self.engine_url = ""
+        self._env = _child_env(places)
+
+    def start(self) -> None:
+        """Everything up, the demo's image loaded, the network written down for the gantry command."""
+        docker = self._start_engine()
+        self._start_node()
+        if docker is not None:
+            engine.wait_for(docker, self.engine_url)
+        self._env["DOCKER_HOST"] = self.engine_url
+        self.say("Docker engine", "private" if docker is not None else self.engine_url)
+        genesis = self._await_node()
+        self._load_image()
+        self._write(self.places.network_file, json.dumps({"url": self.url, "genesis_hash": genesis}) + "\n")
+        self._await_finality()
+        self._start_workers()
+        self._start_agent()
+
+    def stop(self) -> None:
+        """Everything down, the last started first; the engine's containers before the engine."""
+        self.places.network_file.unlink(missing_ok=True)
+        self.places.env_file.unlink(missing_ok=True)
+        self.keeper.stop()
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        """Run a gantry command beside the network, minding the children; gives exit status and standard output."""
+        with subprocess.Popen(
+            [sys.executable, "-m", "offchain.cli", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            env=self._env,
+            text=True,
+        ) as process:
+            assert process.stdout is not None  # noqa: S101  (asked for above)
+            lines: list[bytes] = []
+            fd = process.stdout.fileno()
+            try:
+                while True:
+                    if self.keeper.wait(3600, fd):
+                        chunk = os.read(fd, 65536)
+                        if not chunk:
+                            break
+                        lines.append(chunk)
+            except BaseException:
+                process.terminate()
+                raise
+            return process.wait(), b"".join(lines).decode()
+
+    def _start_engine(self) -> Child | None:
+        found = engine.find()
+        if found is not None:
+            self.engine_url = found
+            return None
+        child, self.engine_url = engine.private_child(self.places, self._env)
+        return self.keeper.add(child)
+
+    def _start_node(self) -> None:
+        spec = self.places.node / "spec.json"
+        spec.parent.mkdir(parents=True, exist_ok=True)
+        made = subprocess.run(
+            [
+                str(self.binaries.node),
+                "chain-spec",
+                f"--runtime={self.binaries.runtime}",
+                "--preset=development",
+                f"--output={spec}",
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode != 0:
+            raise LocalError(
+                f"the chain's specification could not be made: {made.stderr.strip()[-300:]}",
+                "Get the release back with: git checkout -- chain/release",
+            )
+        command = [
+            str(self.binaries.node),
+            f"--chain={spec}",
+            f"--base-path={self.places.node / 'data'}",
+            "--alice",
+            "--validator",
+            "--force-authoring",
+            "--database=paritydb",
+            f"--node-key={secrets.token_hex(32)}",
+            f"--rpc-port={self.rpc_port}",
+            "--rpc-max-connections=1000",
+            "--rpc-cors=all",
+            f"--listen-addr=/ip4/127.0.0.1/tcp/{ports.free()}",
+            "--no-prometheus",
+            "--no-telemetry",
+            "--no-mdns",
+        ]
+        self.keeper.add(Child("node", command, log=self.places.log, run=self.places.run, env=self._env))
+
+    def _await_node(self) -> str:
+        limit = time.monotonic() + _NODE_SECONDS
+        while time.monotonic() < limit:
+            genesis = node_rpc.genesis_hash(self.rpc_port)
+            if genesis is not None:
+                self.say("Node", f"listens at {self.url}")
+                return genesis
+            self.keeper.wait(_POLL_SECONDS)
+        raise LocalError(f"the node does not answer at {self.url}", f"Its log is {self.places.log / 'node.log'}")
+
+    def _await_finality(self) -> None:
+        limit = time.monotonic() + _FINALITY_SECONDS
+        while time.monotonic() < limit:
+            if node_rpc.finalized_number(self.rpc_port) >= 1:
+                self.say("Chain", "produces and finalizes blocks")
+                return
+            self.keeper.wait(_POLL_SECONDS)
+        raise LocalError("the chain does not finalize blocks", f"The node's log is {self.places.log / 'node.log'}")
+
+    def _load_image(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "offchain.local.demo_image"],
+            env=self._env,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise LocalError("the demo's image could not be made", "The reason is above")
+        reference = done.stdout.strip()
+        self._write(self.places.env_file, f"GANTRY_DEMO_IMAGE={reference}\n")
+        self.say("Demo image", reference)
+
+    def _start_workers(self) -> None:
+        self.places.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
+        command = [sys.executable, "-m", "offchain.cli", "worker", "all"]
+        env = self._env | {"GANTRY_URL": self.url}
+        self.keeper.add(Child("workers", command, log=self.places.log, run=self.places.run, env=env))
+        self.say("Workers", "scheduler and settler run")
+
+    def _start_agent(self) -> None:
+        self.places.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        command = [sys.executable, "-m", "offchain.cli", "agent"]
+        port = ports.free(socket.SOCK_DGRAM)
+        env = self._env | {"GANTRY_URL": self.url, "GANTRY_AGENT_PORT": str(port)}
+        self.keeper.add(Child("agent", command, log=self.places.log, run=self.places.run, env=env))
+        self.say("Agent", "runs, with its host key in the state folder")
+
+    def _write(self, path: Path, text: str) -> None:
+        part = path.with_suffix(".part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+
+
+def clean(places: Places) -> bool:
+    """End what a network left behind and remove its data, logs excepted. Gives whether anything was running."""
+    found = False
+    records = sorted(places.run.glob("*.json"), key=lambda path: (path.stem == "docker", path.stem != "supervisor"))
+    for record in records:
+        if record.stem == "docker":
+            continue
+        pid = read_record(record)
+        if pid is not None and pid != os.getpid():
+            found = True
+            end(pid, seconds=40 if record.stem == "supervisor" else 10)
+        record.unlink(missing_ok=True)
+    found = read_record(places.run / "docker.json") is not None or found
+    engine.sweep(places)
+    for folder in (places.node, places.workers, places.agent, places.run):
+        shutil.rmtree(folder, ignore_errors=True)
+    for file in (places.network_file, places.env_file):
+        file.unlink(missing_ok=True)
+    return found
+
+
+def _child_env(places: Places) -> dict[str, str]:
+    """The children's environment: ours, without what would point them at another network."""
+    dropped = ("GANTRY_URL", "GANTRY_GENESIS", "GANTRY_ACCOUNT", "GANTRY_DEMO_IMAGE", "GANTRY_STARTED")
+    env = {name: value for name, value in os.environ.items() if name not in dropped}
+    return env | {"GANTRY_STATE": str(places.state), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}

@@ -4,35 +4,40 @@ A transport is an endpoint with an ed25519 key that can dial and accept; the key
 by the handshake. Adapters: :mod:`offchain.link.p2p_iroh` (QUIC), :mod:`offchain.link.p2p_memory` (its in-memory twin).
 """
 
+# ruff: noqa: N818  (errors are named for the fact, as on the chain)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
+from offchain.link.errors import TheirError
 from offchain.schema.wire import Refusal, WireError, frame, frame_length
 
 
-class LinkError(Exception):
+class LinkError(TheirError):
     """Something on the way to a host failed. The text is fit for users."""
 
+    code = "host"
 
-class HostUnreachable(LinkError):  # noqa: N818  (named for the fact, like the chain\'s errors)
+
+class HostUnreachable(LinkError):
     """No connection could be made, or it broke."""
 
 
-class HostRefused(LinkError):  # noqa: N818  (named for the fact, like the chain\'s errors)
+class HostRefused(LinkError):
     """The host answered, and said no. Also what a host's own callbacks raise to say no."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(f"{refusal.message} {refusal.remedy}".strip())
+        super().__init__(refusal.message, refusal.remedy, code=refusal.code.value)
         self.refusal = refusal
 
 
-class HostMisbehaved(LinkError):  # noqa: N818  (named for the fact, like the chain\'s errors)
+class HostMisbehaved(LinkError):
     """The host broke the protocol, or sent bytes that are not what the chain says."""
 
 
-class StreamClosed(LinkError):  # noqa: N818
+class StreamClosed(LinkError):
     """The other side ended or dropped this stream."""
 
 

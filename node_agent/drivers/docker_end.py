@@ -1,0 +1,78 @@
+"""How a container ended, from what the engine says about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from node_agent.core.values import Ending, EndKind, Usage
+
+KILL_EXIT_CODES = (137, 143)
+KILL_WINDOW_S = 60
+"""A kill this long before the end counts as its cause; the grace time of `docker stop` lies well within."""
+_FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
+_MIB = 1 << 20
+_NEARLY_ALL = 0.98
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reading of a container's control group."""
+
+    cpu_ms: int = 0
+    memory_mib: int = 0
+
+    def joined(self, other: Sample) -> Sample:
+        """Both counters only ever grow here: CPU is cumulative, memory is kept as the peak."""
+        return Sample(max(self.cpu_ms, other.cpu_ms), max(self.memory_mib, other.memory_mib))
+
+
+def parse_sample(stats: Mapping[str, Any]) -> Sample:
+    """From the engine's stats. A container that is over has none, which reads as zero."""
+    cpu_ns = ((stats.get("cpu_stats") or {}).get("cpu_usage") or {}).get("total_usage") or 0
+    memory = stats.get("memory_stats") or {}
+    details = memory.get("stats") or {}
+    # File pages that can be dropped at any time are not the program's (the same rule as the engine's own command).
+    cache = details.get("total_inactive_file", details.get("inactive_file", 0))
+    used = max(int(memory.get("usage") or 0) - int(cache), 0)
+    return Sample(int(cpu_ns) // 1_000_000, -(-used // _MIB))
+
+
+def parse_ending(inspection: Mapping[str, Any], sample: Sample, kills: Iterable[Mapping[str, Any]]) -> Ending:
+    """From an ended container's inspection, its metering, and the engine's `kill` events for it."""
+    state = inspection["State"]
+    exit_code = int(state.get("ExitCode") or 0)
+    limit_mib = int((inspection.get("HostConfig") or {}).get("Memory") or 0) // _MIB
+    # The engine's own flag may come too late for a container that dies of it at once.
+    at_limit = limit_mib > 0 and sample.memory_mib >= limit_mib * _NEARLY_ALL
+    oom_killed = bool(state.get("OOMKilled")) or (exit_code == 137 and at_limit)
+    wall_ms = max(parse_time_ms(state.get("FinishedAt")) - parse_time_ms(state.get("StartedAt")), 0)
+    peak_mib = max(sample.memory_mib, limit_mib) if oom_killed else sample.memory_mib
+    usage = Usage(wall_ms=wall_ms, cpu_ms=sample.cpu_ms, memory_peak_mib=peak_mib)
+    return Ending(_kind(exit_code, oom_killed=oom_killed, kills=kills), exit_code, oom_killed, usage)
+
+
+def _kind(exit_code: int, *, oom_killed: bool, kills: Iterable[Mapping[str, Any]]) -> EndKind:
+    if any(_signal(event) in _FATAL_SIGNALS for event in kills):
+        return EndKind.KILLED
+    if exit_code in KILL_EXIT_CODES and not oom_killed:
+        return EndKind.UNEXPLAINED
+    return EndKind.SELF
+
+
+def _signal(event: Mapping[str, Any]) -> str:
+    attributes = (event.get("Actor") or {}).get("Attributes") or {}
+    return str(attributes.get("signal", ""))
+
+
+def parse_time_ms(text: str | None) -> int:
+    """The engine's time stamps (RFC 3339 with nanoseconds) in Unix milliseconds; 0 for its "never"."""
+    match = _TIME.fullmatch(text or "")
+    if match is None or match[1].startswith("0001"):
+        return 0
+    whole = datetime.fromisoformat(match[1] + ("+00:00" if match[3] == "Z" else match[3]))
+    return int(whole.astimezone(UTC).timestamp()) * 1000 + int((match[2] or "").ljust(3, "0")[:3])

@@ -1,0 +1,75 @@
+"""Reads a pod's result out of an ended container."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from typing import Any
+
+import docker
+
+from node_agent.drivers.docker_spec import LOG_FILE_MIB, MIB
+from node_agent.ports import MAX_RESULT_BYTES, Collected
+
+LOG_LINE_OVERHEAD = 80
+"""Bytes the engine's log file needs for each line beside the line itself, about."""
+
+
+def read_output(api: Any, container: str) -> Collected:
+    """What the container wrote to standard output, byte for byte."""
+    data = bytearray()
+    lines = 0
+    stream = api.logs(container, stdout=True, stderr=False, timestamps=False, stream=True, follow=False)
+    for chunk in stream:
+        data += chunk
+        lines += 1
+        # The engine drops the oldest output when its log is full; a result cut off at its start must not pass as one.
+        if len(data) > MAX_RESULT_BYTES or len(data) + lines * LOG_LINE_OVERHEAD > LOG_FILE_MIB * MIB:
+            stream.close()
+            return Collected(b"", f"standard output is more than the {MAX_RESULT_BYTES} bytes a result may have")
+    return Collected(bytes(data))
+
+
+def read_file(api: Any, container: str, path: str) -> Collected:
+    """One regular file from the container's file system."""
+    try:
+        stream, stat = api.get_archive(container, path)
+    except docker.errors.NotFound as error:
+        if "No such container" in str(error):
+            raise
+        return Collected(b"", f"the program left no file {path}")
+    try:
+        if int(stat.get("size", 0)) > MAX_RESULT_BYTES:
+            return Collected(
+                b"", f"{path} has {stat['size']} bytes, more than the {MAX_RESULT_BYTES} a result may have"
+            )
+        with tarfile.open(fileobj=_Reader(stream), mode="r|") as archive:
+            member = archive.next()
+            content = archive.extractfile(member) if member is not None and member.isreg() else None
+            if content is None:
+                return Collected(b"", f"{path} is not a regular file")
+            data = content.read(MAX_RESULT_BYTES + 1)
+    finally:
+        stream.close()
+    if len(data) > MAX_RESULT_BYTES:
+        return Collected(b"", f"{path} is more than the {MAX_RESULT_BYTES} bytes a result may have")
+    return Collected(data)
+
+
+class _Reader(io.RawIOBase):
+    """A chunked download as a readable file."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        super().__init__()
+        self._chunks = iter(chunks)
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        while size < 0 or len(self._rest) < size:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            self._rest += chunk
+        taken, self._rest = (self._rest, b"") if size < 0 else (self._rest[:size], self._rest[size:])
+        return taken

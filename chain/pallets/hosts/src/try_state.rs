@@ -1,0 +1,61 @@
+//! What must always be true of hosts. See docs/invariants.md.
+
+use alloc::collections::BTreeMap;
+use frame_support::ensure;
+use gantry_primitives::{AccountId, Balance, HostRecord, HostStatus, MILLI_PER_DEVICE};
+use sp_runtime::TryRuntimeError;
+
+use crate::{Config, Hosts, HostsByProvider, Pallet};
+
+impl<T: Config> Pallet<T> {
+    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime.
+    pub fn do_try_state() -> Result<(), TryRuntimeError> {
+        let mut bonds: BTreeMap<AccountId, Balance> = BTreeMap::new();
+        let mut listed = 0usize;
+        for (host, record) in Hosts::<T>::iter() {
+            Self::check_record(&record)?;
+            let retired = record.status == HostStatus::Retired;
+            let in_index = HostsByProvider::<T>::contains_key(&record.provider, &host);
+            ensure!(in_index != retired, "HOST-1: the index by provider holds exactly the hosts that are not retired");
+            listed += usize::from(in_index);
+            if !retired {
+                let providers = frame_system::Pallet::<T>::providers(&host);
+                ensure!(providers > 0, "HOST-2: the account of a host can sign without coins");
+            }
+            let sum = bonds.entry(record.provider).or_default();
+            *sum = sum.checked_add(record.bond).ok_or("HOST-3: the bonds of a provider can be added")?;
+        }
+        ensure!(
+            HostsByProvider::<T>::iter_keys().count() == listed,
+            "HOST-1: the index by provider holds exactly the hosts that are not retired"
+        );
+        for (provider, bond) in bonds {
+            ensure!(Self::bond_held(&provider) == bond, "HOST-3: what is held for a provider is the sum of its bonds");
+        }
+        Ok(())
+    }
+
+    fn check_record(record: &HostRecord) -> Result<(), TryRuntimeError> {
+        let (free, total) = (record.free, record.total);
+        ensure!(
+            free.cpu_milli <= total.cpu_milli
+                && free.memory_mib <= total.memory_mib
+                && free.disk_gib <= total.disk_gib
+                && record.devices.iter().all(|device| device.milli_free <= MILLI_PER_DEVICE),
+            "HOST-4: no more is free on a host than it has"
+        );
+        if record.live_leases == 0 {
+            ensure!(
+                free == total && record.devices.iter().all(|device| device.milli_free == MILLI_PER_DEVICE),
+                "HOST-5: a host without live leases is free as a whole"
+            );
+        }
+        if matches!(record.status, HostStatus::Unverified | HostStatus::Retired) {
+            ensure!(record.live_leases == 0, "HOST-6: an unverified or retired host has no live leases");
+        }
+        if record.status == HostStatus::Retired {
+            ensure!(record.bond == 0, "HOST-7: a retired host has no bond");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! # Reputation
+//!
+//! What each host did with the leases it was given. Written by the tasks pallet, read by schedulers.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+
+mod scores;
+mod try_state;
+
+#[cfg(test)]
+mod mock;
+#[cfg(test)]
+mod tests;
+
+pub use pallet::*;
+
+#[frame_support::pallet]
+pub mod pallet {
+    #[cfg(feature = "try-runtime")]
+    use super::*;
+    use frame_support::pallet_prelude::*;
+    use frame_system::pallet_prelude::*;
+    use gantry_primitives::{score::HALF_LIFE_MS, AccountId, HostId, HostScore};
+
+    /// What the pallet needs of its runtime.
+    #[pallet::config]
+    pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {}
+
+    /// What each host did with the leases it was given.
+    #[pallet::pallet]
+    pub struct Pallet<T>(_);
+
+    /// The evidence about each host that ever had a lease.
+    #[pallet::storage]
+    pub type HostScores<T: Config> = StorageMap<_, Blake2_128Concat, HostId, HostScore>;
+
+    #[pallet::extra_constants]
+    impl<T: Config> Pallet<T> {
+        /// After so many milliseconds evidence weighs half.
+        #[pallet::constant_name(HalfLifeMs)]
+        fn half_life_ms() -> u64 {
+            HALF_LIFE_MS
+        }
+    }
+
+    /// What happened.
+    #[pallet::event]
+    #[pallet::generate_deposit(pub(crate) fn deposit_event)]
+    pub enum Event<T: Config> {
+        /// A host has new evidence for or against it.
+        Scored {
+            /// The host.
+            host: HostId,
+            /// Its score now, in parts per million.
+            score_ppm: u32,
+        },
+    }
+
+    #[pallet::hooks]
+    impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
+        #[cfg(feature = "try-runtime")]
+        fn try_state(_now: BlockNumberFor<T>) -> Result<(), sp_runtime::TryRuntimeError> {
+            Pallet::<T>::do_try_state()
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! What must always be true of scores. See docs/invariants.md.
+
+use frame_support::ensure;
+use gantry_primitives::score::{host_ppm, OBSERVATION};
+use sp_runtime::TryRuntimeError;
+
+use crate::{Config, HostScores, Pallet};
+
+impl<T: Config> Pallet<T> {
+    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime.
+    pub fn do_try_state() -> Result<(), TryRuntimeError> {
+        for score in HostScores::<T>::iter_values() {
+            ensure!(host_ppm(&score) < 1_000_000, "SCORE-1: a score is below one million");
+            ensure!(
+                score.completed.positive <= u64::from(score.settled_leases).saturating_mul(OBSERVATION),
+                "SCORE-2: no host has more evidence of completion than it has settled leases"
+            );
+        }
+        Ok(())
+    }
+}

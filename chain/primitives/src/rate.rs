@@ -1,0 +1,118 @@
+//! What a pod costs: its rate, the deposit of its lease, and what is owed for the time it ran.
+//!
+//! Each division rounds down except that of the deposit, so a deposit always covers what can be owed.
+
+use crate::{Ask, Balance, BillingUnit, Moment, Resources};
+
+/// Milliseconds in an hour, the time a price is for.
+pub const MS_PER_HOUR: u64 = 3_600_000;
+/// Milliseconds in a day.
+pub const MS_PER_DAY: u64 = 24 * MS_PER_HOUR;
+/// Thousandths of a core or device.
+const MILLI: u128 = 1_000;
+/// MiB in a GiB.
+const MIB_PER_GIB: u128 = 1_024;
+/// Parts in a million.
+pub const PPM: u128 = 1_000_000;
+
+/// What a pod that needs `resources` costs an hour at the price list `ask`. None where it overflows.
+pub fn rate_per_hour(resources: &Resources, ask: &Ask) -> Option<Balance> {
+    let gpu_milli = u128::from(resources.gpus.count) * u128::from(resources.gpus.milli);
+    let gpu = if gpu_milli == 0 { 0 } else { gpu_milli.checked_mul(ask.gpu_per_hour)? / MILLI };
+    let cpu = u128::from(resources.cpu_milli).checked_mul(ask.cpu_core_per_hour)? / MILLI;
+    let memory = u128::from(resources.memory_mib).checked_mul(ask.memory_gib_per_hour)? / MIB_PER_GIB;
+    let disk = u128::from(resources.disk_gib).checked_mul(ask.disk_gib_per_hour)?;
+    gpu.checked_add(cpu)?.checked_add(memory)?.checked_add(disk)
+}
+
+/// The deposit of a lease: its rate for its longest duration, rounded up. None where it overflows.
+pub fn deposit(rate_per_hour: Balance, max_duration_ms: u64) -> Option<Balance> {
+    let product = rate_per_hour.checked_mul(u128::from(max_duration_ms))?;
+    Some(product.div_ceil(u128::from(MS_PER_HOUR)))
+}
+
+/// What is owed for `time_ms`, pro rata, never more than the deposit.
+pub fn owed_pro_rata(deposit: Balance, rate_per_hour: Balance, time_ms: u64) -> Balance {
+    match rate_per_hour.checked_mul(u128::from(time_ms)) {
+        Some(product) => deposit.min(product / u128::from(MS_PER_HOUR)),
+        // The product that made the deposit did not overflow, so this one is greater.
+        None => deposit,
+    }
+}
+
+/// What is owed for `time_ms` by `unit`, never more than the deposit.
+///
+/// Hours and days are charged whole and in advance: the first one from the start on, each further one when the
+/// one before it is over.
+pub fn owed(unit: BillingUnit, deposit: Balance, rate_per_hour: Balance, time_ms: u64) -> Balance {
+    let unit_ms = match unit {
+        BillingUnit::Second => return owed_pro_rata(deposit, rate_per_hour, time_ms),
+        BillingUnit::Hour => MS_PER_HOUR,
+        BillingUnit::Day => MS_PER_DAY,
+    };
+    let units = time_ms.div_ceil(unit_ms).max(1);
+    owed_pro_rata(deposit, rate_per_hour, units.saturating_mul(unit_ms))
+}
+
+/// The protocol's part of what is paid, rounded down.
+pub fn fee(paid: Balance, fee_ppm: u32) -> Balance {
+    // Split so that no product overflows: paid = whole * PPM + rest.
+    let ppm = u128::from(fee_ppm).min(PPM);
+    (paid / PPM) * ppm + (paid % PPM) * ppm / PPM
+}
+
+/// When a lease that starts at `started_at` has run for as long as it may.
+///
+/// The deposit covers at least `max_duration_ms` (see [`deposit`]), so the duration is what ends first.
+pub fn depletes_at(started_at: Moment, max_duration_ms: u64) -> Moment {
+    started_at.saturating_add(max_duration_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deposit_covers_what_can_be_owed_within_the_duration() {
+        for rate in [0, 1, 7, 999, 1_000_000_007, 3_599_999, 10u128.pow(18)] {
+            for duration in [1, 999, 1_000, 3_600_000, 86_400_001] {
+                let held = deposit(rate, duration).unwrap();
+                assert!(held * u128::from(MS_PER_HOUR) >= rate * u128::from(duration));
+                assert!(owed_pro_rata(u128::MAX, rate, duration) <= held);
+            }
+        }
+    }
+
+    #[test]
+    fn a_rate_that_overflows_is_refused() {
+        assert_eq!(deposit(u128::MAX, 2), None);
+        assert_eq!(deposit(u128::MAX, 1), Some(u128::MAX / 3_600_000 + 1));
+    }
+
+    #[test]
+    fn time_that_overflows_owes_the_deposit() {
+        let rate = u128::MAX / 10;
+        let held = deposit(rate, 10).unwrap();
+        assert_eq!(owed_pro_rata(held, rate, 11), held);
+        assert_eq!(owed(BillingUnit::Day, held, rate, 1), held);
+    }
+
+    #[test]
+    fn started_hours_and_days_are_owed_whole() {
+        let held = 1_000_000;
+        assert_eq!(owed(BillingUnit::Hour, held, 10, 0), 10);
+        assert_eq!(owed(BillingUnit::Hour, held, 10, MS_PER_HOUR), 10);
+        assert_eq!(owed(BillingUnit::Hour, held, 10, MS_PER_HOUR + 1), 20);
+        assert_eq!(owed(BillingUnit::Day, held, 10, 1), 240);
+        assert_eq!(owed(BillingUnit::Day, 100, 10, 1), 100);
+    }
+
+    #[test]
+    fn a_fee_never_exceeds_what_is_paid() {
+        assert_eq!(fee(u128::MAX, 1_000_000), u128::MAX);
+        assert_eq!(fee(u128::MAX, 2_000_000), u128::MAX);
+        assert_eq!(fee(999_999, 50_000), 49_999);
+        assert_eq!(fee(0, 50_000), 0);
+        assert_eq!(fee(123_456_789, 0), 0);
+    }
+}

@@ -1,0 +1,23 @@
+//! What a host's key signs when a provider registers it.
+
+use alloc::vec::Vec;
+use codec::Encode;
+
+use crate::{AccountId, Ask, Endpoint, HardwareSpec, RegionName};
+
+/// The first bytes of what is signed, so that the signature is good for nothing else.
+pub const REGISTRATION_CONTEXT: [u8; 18] = *b"gantry/register/v1";
+
+/// The 32 bytes that the host's key signs: blake2-256 of the SCALE encoding of
+/// (context, genesis hash, provider, hardware, endpoint, region, ask).
+pub fn registration_message(
+    genesis_hash: [u8; 32],
+    provider: &AccountId,
+    hardware: &HardwareSpec,
+    endpoint: &Endpoint,
+    region: &RegionName,
+    ask: &Ask,
+) -> [u8; 32] {
+    let bytes: Vec<u8> = (REGISTRATION_CONTEXT, genesis_hash, provider, hardware, endpoint, region, ask).encode();
+    sp_io::hashing::blake2_256(&bytes)
+}

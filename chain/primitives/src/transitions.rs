@@ -1,0 +1,111 @@
+//! Which state may follow which: the only ways in which hosts, tasks and leases change.
+//!
+//! Diagrams are drawn from these tables. A move that is not listed here is refused and changes nothing.
+
+use crate::{HostStatusTag, LeaseStateTag, TaskStateTag};
+
+/// (from, to) for hosts.
+pub const HOST_TRANSITIONS: &[(HostStatusTag, HostStatusTag)] = {
+    use HostStatusTag::*;
+    &[
+        (Unverified, Verified),
+        (Verified, Online),
+        (Online, Offline),
+        (Offline, Online),
+        (Online, Draining),
+        (Draining, Online),
+        (Draining, Offline),
+        (Verified, Suspended),
+        (Online, Suspended),
+        (Offline, Suspended),
+        (Draining, Suspended),
+        (Suspended, Verified),
+        (Unverified, Retired),
+        (Verified, Retired),
+        (Online, Retired),
+        (Offline, Retired),
+        (Draining, Retired),
+    ]
+};
+
+/// (from, to) for tasks. Nothing leads to `Disputed` yet.
+pub const TASK_TRANSITIONS: &[(TaskStateTag, TaskStateTag)] = {
+    use TaskStateTag::*;
+    &[
+        (Queued, Assigned),
+        (Assigned, Running),
+        (Running, Reported),
+        (Reported, Verified),
+        (Verified, Settled),
+        (Assigned, Queued),
+        (Running, Queued),
+        (Reported, Disputed),
+        (Disputed, Verified),
+        (Disputed, Failed),
+        (Queued, Expired),
+        (Queued, Cancelled),
+        (Assigned, Cancelled),
+        (Running, Cancelled),
+        (Assigned, Failed),
+        (Running, Failed),
+    ]
+};
+
+/// (from, to) for leases. Nothing leads to `Suspended`, `Retained` or `Purged` yet.
+pub const LEASE_TRANSITIONS: &[(LeaseStateTag, LeaseStateTag)] = {
+    use LeaseStateTag::*;
+    &[
+        (Pending, Active),
+        (Active, Suspended),
+        (Suspended, Active),
+        (Pending, Ended),
+        (Active, Ended),
+        (Suspended, Ended),
+        (Ended, Retained),
+        (Retained, Purged),
+    ]
+};
+
+/// Whether a table lists a move.
+pub fn allows<Tag: Copy + PartialEq>(table: &[(Tag, Tag)], from: Tag, to: Tag) -> bool {
+    table.contains(&(from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn no_move_is_listed_twice<Tag: Copy + PartialEq + core::fmt::Debug>(table: &[(Tag, Tag)]) {
+        for (place, step) in table.iter().enumerate() {
+            assert!(!table[..place].contains(step), "{step:?} is listed twice");
+            assert_ne!(step.0, step.1, "a state does not follow itself");
+        }
+    }
+
+    #[test]
+    fn the_tables_list_each_move_once() {
+        no_move_is_listed_twice(HOST_TRANSITIONS);
+        no_move_is_listed_twice(TASK_TRANSITIONS);
+        no_move_is_listed_twice(LEASE_TRANSITIONS);
+    }
+
+    #[test]
+    fn nothing_follows_a_final_state() {
+        for (from, to) in TASK_TRANSITIONS {
+            assert!(!from.is_final(), "{from:?} leads to {to:?}");
+        }
+        assert!(HOST_TRANSITIONS.iter().all(|(from, _)| *from != HostStatusTag::Retired));
+        assert!(LEASE_TRANSITIONS.iter().all(|(from, _)| *from != LeaseStateTag::Purged));
+    }
+
+    #[test]
+    fn a_task_is_settled_only_after_it_was_verified() {
+        let before: Vec<_> = TASK_TRANSITIONS.iter().filter(|(_, to)| *to == TaskStateTag::Settled).collect();
+        assert_eq!(before, [&(TaskStateTag::Verified, TaskStateTag::Settled)]);
+    }
+
+    #[test]
+    fn a_reported_task_cannot_be_cancelled() {
+        assert!(!allows(TASK_TRANSITIONS, TaskStateTag::Reported, TaskStateTag::Cancelled));
+    }
+}

@@ -19,6 +19,7 @@ from offchain.schema.manifest_types import ManifestError, Problem
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OPERATORS = (":-", ":?", ":+", "-", "?", "+")
 _MAX_DEPTH = 16
+_UNSAFE = re.compile("[\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff\\ufeff\\ufffe\\uffff]")
 
 
 class _VariableError(Exception):
@@ -152,7 +153,12 @@ def _written(node: yaml.ScalarNode, old: str, raw: str, value: str) -> str:
         in_place = "\n" not in raw and _reads_as(f"[{raw}]", value) and _reads_as(f"- {raw}", value)
     else:
         in_place = raw.count("\n") == lines and _reads_as(f"- {raw}\n", value)
-    return raw if in_place else json.dumps(value, ensure_ascii=False) + "\n" * lines
+    return raw if in_place else _quoted(value) + "\n" * lines
+
+
+def _quoted(value: str) -> str:
+    """In double quotes, what YAML does not take as it is written as an escape."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def _reads_as(document: str, value: str) -> bool:

@@ -1,0 +1,359 @@
+"""What a manifest may say, and how each thing it may not say is told."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from offchain.schema import manifest_keys as keys
+from offchain.schema.manifest import (
+    MAX_BYTES,
+    ImageRef,
+    Manifest,
+    ManifestError,
+    ResultSpec,
+    TmpfsMount,
+    parse_manifest,
+)
+from offchain.schema.manifest_variables import resolve
+
+ROOT = Path(__file__).resolve().parents[3]
+DIGEST = "sha256:" + "ab" * 32
+ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"
+
+BASE: dict[str, Any] = {
+    "services": {
+        "train": {
+            "image": f"registry.example:5000/lab/train@{DIGEST}",
+            "deploy": {"resources": {"limits": {"cpus": "1.5", "memory": "512M"}}},
+        }
+    },
+    "x-gantry": {"price": {"max_per_hour": "2.5 GTY"}, "duration": "10m"},
+}
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def manifest(change: Change | None = None) -> bytes:
+    data = copy.deepcopy(BASE)
+    if change is not None:
+        change(data)
+    return yaml.safe_dump(data, sort_keys=False).encode()
+
+
+def service(**entries: Any) -> Change:
+    return lambda data: data["services"]["train"].update(entries)
+
+
+def gantry(**entries: Any) -> Change:
+    return lambda data: data["x-gantry"].update(entries)
+
+
+def limits(**entries: Any) -> Change:
+    return lambda data: data["services"]["train"]["deploy"]["resources"]["limits"].update(entries)
+
+
+def devices(*entries: Any) -> Change:
+    def change(data: dict[str, Any]) -> None:
+        data["services"]["train"]["deploy"]["resources"]["reservations"] = {"devices": list(entries)}
+
+    return change
+
+
+def gpu(**entries: Any) -> Change:
+    return devices({"count": 1, "capabilities": ["gpu"]} | entries)
+
+
+def parse(change: Change | None = None) -> Manifest:
+    return parse_manifest(manifest(change))
+
+
+def problems(data: bytes) -> list[tuple[str, str, str]]:
+    with pytest.raises(ManifestError) as caught:
+        parse_manifest(data, source="task.yaml")
+    for problem in caught.value.problems:
+        assert problem.line >= 1
+        assert problem.message
+        assert problem.remedy
+    for line in caught.value.lines():
+        assert line.startswith("task.yaml:")
+    return [(problem.path, problem.message, problem.remedy) for problem in caught.value.problems]
+
+
+def test_the_smallest_manifest_gets_the_documented_defaults() -> None:
+    found = parse()
+    assert found.kind == "job"
+    assert found.max_rate_per_hour == 2_500_000_000_000
+    assert found.duration_ms == 600_000
+    assert (found.billing, found.priority, found.queue, found.verification) == ("second", 100, "default", "acceptance")
+    assert (found.pods, found.disk_gib, found.gpus.count, found.deadline_ms) == (1, 1, 0, None)
+    assert found.result == ResultSpec("stdout", None)
+    assert (found.cpu_milli, found.memory_mib) == (1500, 512)
+    (train,) = found.services
+    assert train.image == ImageRef("registry.example:5000/lab/train", DIGEST)
+    assert train.image.reference == f"registry.example:5000/lab/train@{DIGEST}"
+    assert (train.command, train.entrypoint, train.environment, train.pids) == (None, None, (), 512)
+
+
+def test_everything_a_manifest_can_say() -> None:
+    def change(data: dict[str, Any]) -> None:
+        data["name"] = "all"
+        service(
+            command="run --name 'a b'",
+            entrypoint=["/bin/tool", ""],
+            environment={"A": "x=y", "B": 2, "C": ""},
+            working_dir="/work",
+            user="1000:100",
+            read_only=True,
+            tmpfs=["/tmp:size=64M,mode=1777", "/scratch"],
+        )(data)
+        limits(pids=64, cpus=2, memory="1.5GiB")(data)
+        gpu(driver="nvidia", count=2)(data)
+        gantry(
+            kind="job",
+            billing="hour",
+            deadline="2030-01-31T18:00:00+02:00",
+            priority=7,
+            queue="night",
+            verification="acceptance",
+            placement={
+                "regions": ["eu-west"],
+                "hosts": [ALICE],
+                "allow_simulated": True,
+                "models": ["H200"],
+                "min_vram": "80GiB",
+            },
+            result="/out/result.bin",
+            pods=3,
+            disk="10GiB",
+        )(data)
+
+    found = parse(change)
+    (train,) = found.services
+    assert found.name == "all"
+    assert train.command == ("run", "--name", "a b")
+    assert train.entrypoint == ("/bin/tool", "")
+    assert train.environment == (("A", "x=y"), ("B", "2"), ("C", ""))
+    assert (train.working_dir, train.user, train.read_only) == ("/work", "1000:100", True)
+    assert train.tmpfs == (TmpfsMount("/tmp", "size=67108864,mode=1777"), TmpfsMount("/scratch", ""))
+    assert (train.pids, train.cpu_milli, train.memory_mib) == (64, 2000, 1536)
+    assert (found.gpus.count, found.gpus.milli, found.gpus.min_vram_mib, found.gpus.models) == (
+        2,
+        1000,
+        81920,
+        ("H200",),
+    )
+    assert found.deadline_ms == 1_896_105_600_000
+    assert (found.billing, found.priority, found.queue, found.pods, found.disk_gib) == ("hour", 7, "night", 3, 10)
+    assert found.result == ResultSpec("file", "/out/result.bin")
+    assert found.placement.regions == ("eu-west",)
+    assert found.placement.hosts == (ALICE,)
+    assert found.placement.allow_simulated
+
+
+def test_the_example_is_a_manifest() -> None:
+    text = (ROOT / "examples" / "primes.yaml").read_text()
+    found = parse_manifest(resolve(text, {"GANTRY_DEMO_IMAGE": f"primes@{DIGEST}"}).encode())
+    assert found.gpus.count == 1
+    assert found.placement.allow_simulated
+    assert found.services[0].pids == 16
+
+
+def test_values_are_the_users_in_environment_lists_too() -> None:
+    (train,) = parse(service(environment=["A=1=2", "B="])).services
+    assert train.environment == (("A", "1=2"), ("B", ""))
+
+
+def test_anchors_and_merges_work_as_in_compose() -> None:
+    text = f"""
+x-base: &base
+  image: tool@{DIGEST}
+  read_only: true
+services:
+  train:
+    <<: *base
+    read_only: false
+    deploy: {{resources: {{limits: {{cpus: 1, memory: 64M}}}}}}
+x-gantry: {{price: {{max_per_hour: 1 GTY}}, duration: 90s}}
+"""
+    (train,) = parse_manifest(text.encode()).services
+    assert train.image.name == "tool"
+    assert not train.read_only
+
+
+@pytest.mark.parametrize("key", sorted(keys.SERVICE_REFUSED))
+def test_each_compose_key_of_a_service_that_is_not_supported_is_named(key: str) -> None:
+    ((path, message, _),) = problems(manifest(service(**{key: "x"})))
+    assert path == f"services.train.{key}"
+    assert f'"{key}"' in message
+
+
+@pytest.mark.parametrize("key", sorted(keys.TOP_REFUSED))
+def test_each_compose_section_that_is_not_supported_is_named(key: str) -> None:
+    ((path, message, _),) = problems(manifest(lambda data: data.update({key: {}})))
+    assert path == key
+    assert f'"{key}"' in message
+
+
+@pytest.mark.parametrize("key", sorted(keys.DEPLOY_REFUSED))
+def test_each_deploy_key_that_is_not_supported_is_named(key: str) -> None:
+    ((path, _, _),) = problems(manifest(lambda data: data["services"]["train"]["deploy"].update({key: "x"})))
+    assert path == f"services.train.deploy.{key}"
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "message"),
+    [
+        (service(imge="x"), "services.train.imge", 'unknown key "imge"'),
+        (service(image="primes:latest"), "services.train.image", "has no digest"),
+        (service(image="primes@sha256:abc"), "services.train.image", "64 lower-case hex digits"),
+        (service(image=f"primes:1.0@{DIGEST}"), "services.train.image", "has a tag"),
+        (service(image=f"Primes@{DIGEST}"), "services.train.image", "is not an image name"),
+        (service(image=f"@{DIGEST}"), "services.train.image", "is not an image name"),
+        (service(image=True), "services.train.image", "expected text, found true or false"),
+        (service(command="echo 'open"), "services.train.command", "cannot be split"),
+        (service(command=[["nested"]]), "services.train.command[0]", "expected text, found a list"),
+        (service(command={"a": 1}), "services.train.command", "expected text, found a mapping"),
+        (service(environment={"A": None}), "services.train.environment.A", "A has no value"),
+        (service(environment=["A"]), "services.train.environment[0]", "A has no value"),
+        (service(environment=["A=1", "A=2"]), "services.train.environment[1]", "set twice"),
+        (service(environment={"1A": "x"}), "services.train.environment.1A", "not a variable name"),
+        (service(environment={"A": True}), "services.train.environment.A", "expected text"),
+        (service(working_dir="tmp"), "services.train.working_dir", "not an absolute path"),
+        (service(working_dir="/a/../b"), "services.train.working_dir", "not an absolute path"),
+        (service(user="a b"), "services.train.user", "is not a user"),
+        (service(read_only="maybe"), "services.train.read_only", "expected true or false"),
+        (service(tmpfs="/tmp:size=big"), "services.train.tmpfs", "is not a size"),
+        (service(tmpfs="/tmp:exec"), "services.train.tmpfs", "is not supported as an option"),
+        (service(tmpfs="/"), "services.train.tmpfs", "cannot be a tmpfs"),
+        (limits(cpus="-1"), "services.train.deploy.resources.limits.cpus", "not a number of cores"),
+        (limits(cpus=0), "services.train.deploy.resources.limits.cpus", "out of range"),
+        (limits(cpus="0.0001"), "services.train.deploy.resources.limits.cpus", "finer than a thousandth"),
+        (limits(memory="64Q"), "services.train.deploy.resources.limits.memory", "not a size"),
+        (limits(memory="1M"), "services.train.deploy.resources.limits.memory", "out of range"),
+        (limits(pids=0), "services.train.deploy.resources.limits.pids", "0 is out of range"),
+        (limits(gpus=1), "services.train.deploy.resources.limits.gpus", 'unknown key "gpus"'),
+        (gpu(count=-1), "services.train.deploy.resources.reservations.devices[0].count", "-1 is out of range"),
+        (gpu(count=0), "services.train.deploy.resources.reservations.devices[0].count", "0 is out of range"),
+        (gpu(count=17), "services.train.deploy.resources.reservations.devices[0].count", "17 is out of range"),
+        (gpu(count=1.5), "services.train.deploy.resources.reservations.devices[0].count", "expected a whole number"),
+        (gpu(count="all"), "services.train.deploy.resources.reservations.devices[0].count", "not a number of GPUs"),
+        (gpu(device_ids=["0"]), "services.train.deploy.resources.reservations.devices[0].device_ids", "not support"),
+        (gpu(driver="amd"), "services.train.deploy.resources.reservations.devices[0].driver", "not supported yet"),
+        (gpu(capabilities=["tpu"]), "services.train.deploy.resources.reservations.devices[0].capabilities[0]", "tpu"),
+        (devices({"count": 1}), "services.train.deploy.resources.reservations.devices[0]", "capabilities is missing"),
+        (
+            devices({"capabilities": ["gpu"]}),
+            "services.train.deploy.resources.reservations.devices[0]",
+            "count is missing",
+        ),
+        (gantry(kind="service"), "x-gantry.kind", "not supported yet"),
+        (gantry(kind="jbo"), "x-gantry.kind", 'unknown value "jbo"'),
+        (gantry(price={"max_per_hour": "2.5"}), "x-gantry.price.max_per_hour", "not an amount"),
+        (gantry(price={"max_per_hour": "-1 GTY"}), "x-gantry.price.max_per_hour", "not an amount"),
+        (gantry(price={"max_per_hour": "1.0000000000001 GTY"}), "x-gantry.price.max_per_hour", "not an amount"),
+        (gantry(price={}), "x-gantry.price", "max_per_hour is missing"),
+        (gantry(price="1 GTY"), "x-gantry.price", "expected a mapping"),
+        (gantry(duration="ten"), "x-gantry.duration", "not a duration"),
+        (gantry(duration="0s"), "x-gantry.duration", "no time at all"),
+        (gantry(duration=600), "x-gantry.duration", "not a duration"),
+        (gantry(deadline="tomorrow"), "x-gantry.deadline", "not a time"),
+        (gantry(deadline="2030-01-31T18:00:00"), "x-gantry.deadline", "no time zone"),
+        (gantry(billing="minute"), "x-gantry.billing", 'unknown value "minute"'),
+        (gantry(priority=256), "x-gantry.priority", "256 is out of range"),
+        (gantry(queue="A B"), "x-gantry.queue", "is not a queue"),
+        (gantry(queue="q" * 33), "x-gantry.queue", "33 bytes"),
+        (gantry(verification="redundant"), "x-gantry.verification", "not supported yet"),
+        (gantry(result="out"), "x-gantry.result", "is not a result"),
+        (gantry(pods=0), "x-gantry.pods", "0 is out of range"),
+        (gantry(disk="0"), "x-gantry.disk", "out of range"),
+        (gantry(placement={"region": "x"}), "x-gantry.placement.region", 'unknown key "region"'),
+        (gantry(placement={"hosts": ["5Grw"]}), "x-gantry.placement.hosts[0]", "is not an address"),
+        (gantry(placement={"hosts": [ALICE[:-1] + "Z"]}), "x-gantry.placement.hosts[0]", "wrong checksum"),
+        (gantry(placement={"hosts": [ALICE] * 9}), "x-gantry.placement.hosts[8]", "9 entries are too many"),
+        (gantry(placement={"min_vram": "8GiB"}), "x-gantry.placement.min_vram", "without a GPU"),
+        (gantry(placement={"models": ["H200"]}), "x-gantry.placement.models", "without a GPU"),
+        (gantry(prise=1), "x-gantry.prise", 'unknown key "prise"'),
+        (lambda data: data["services"].update(two={}), "services.two", "one service"),
+        (lambda data: data.update(services={}), "services", "no service"),
+        (lambda data: data.update({"x-gnatry": {}}), "x-gnatry", "unknown key"),
+        (lambda data: data.pop("x-gantry"), "x-gantry", "section is missing"),
+        (lambda data: data.pop("services"), "services", "section is missing"),
+        (lambda data: data["x-gantry"].pop("duration"), "x-gantry", "duration is missing"),
+        (lambda data: data["x-gantry"].pop("price"), "x-gantry", "price is missing"),
+        (lambda data: data["services"]["train"].pop("image"), "services.train", "image is missing"),
+        (lambda data: data["services"]["train"].pop("deploy"), "services.train.deploy.resources.limits", "missing"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_path(change: Change, path: str, message: str) -> None:
+    found = problems(manifest(change))
+    assert any(path == at and message in said for at, said, _ in found), found
+
+
+def test_a_misspelt_key_gets_the_right_one_as_remedy() -> None:
+    ((_, _, remedy),) = problems(manifest(gantry(bilingg="hour")))
+    assert remedy == 'Did you mean "billing"? Otherwise remove it'
+
+
+def test_lines_are_those_of_the_file() -> None:
+    text = f"""services:
+  train:
+    image: tool@{DIGEST}
+    privileged: true
+
+    deploy:
+      resources:
+        limits: {{cpus: 1,
+          memory: lots}}
+x-gantry:
+  price: {{max_per_hour: 1 GTY}}
+  duration: 10m
+  colour: red
+"""
+    with pytest.raises(ManifestError) as caught:
+        parse_manifest(text.encode(), source="f.yaml")
+    assert [problem.line for problem in caught.value.problems] == [4, 9, 13]
+    assert caught.value.lines()[0].startswith("f.yaml:4: services.train.privileged: ")
+
+
+def test_every_problem_is_told_at_once() -> None:
+    def change(data: dict[str, Any]) -> None:
+        service(image="x", privileged=True, user="a b")(data)
+        gantry(duration="soon", kind="rental")(data)
+
+    assert len(problems(manifest(change))) == 5
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the manifest is empty"),
+        (b"# nothing\n", "the manifest is empty"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"a: [", "this is not YAML"),
+        (b"a: 1\n---\nb: 2\n", "this is not YAML"),
+        (b"a: !!python/object:os.system 1\n", 'unknown key "a"'),
+        (b"- 1\n", "expected a mapping, found a list"),
+        (b"[" * 9000, "nested too deeply"),
+        (b"a: *nowhere\n", "this is not YAML"),
+        (b"x: " + b"y" * MAX_BYTES, f"{MAX_BYTES + 3} bytes long"),
+        (b"services: &s\n  <<: *s\n", "refers to itself"),
+        (b"? [a]\n: 1\n", "a key must be plain text"),
+        (b"services: {a: 1, a: 2}\n", "written twice"),
+        (b"a: \x00\n", "this is not YAML"),
+    ],
+)
+def test_what_is_not_a_manifest_at_all(data: bytes, message: str) -> None:
+    assert any(message in said for _, said, _ in problems(data))
+
+
+def test_doubling_merges_end_soon() -> None:
+    lines = ["x-0: &m0 {image: a}"]
+    lines += [f"x-{n}: &m{n} {{<<: [*m{n - 1}, *m{n - 1}]}}" for n in range(1, 30)]
+    text = "\n".join([*lines, "services: {train: {<<: *m29}}", "x-gantry: {}"])
+    assert any("too many merges" in said for _, said, _ in problems(text.encode()))

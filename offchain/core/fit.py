@@ -19,14 +19,14 @@ class Misfit(StrEnum):
     NOT_ONLINE = "not online"
     HOST_NOT_LISTED = "not in the task's host list"
     REGION = "in another region"
-    GPU_COUNT = "too few GPUs"
-    GPU_MODEL = "other GPU models"
-    GPU_MEMORY = "too little GPU memory"
-    GPU_SIMULATED = "simulated GPUs, which the task does not allow"
-    GPU_BUSY = "GPUs in use"
     CPU = "too little free cpu"
     MEMORY = "too little free memory"
     DISK = "too little free disk"
+    GPU_COUNT = "too few GPUs"
+    GPU_SIMULATED = "simulated GPUs, which the task does not allow"
+    GPU_MODEL = "other GPU models"
+    GPU_MEMORY = "too little GPU memory"
+    GPU_BUSY = "GPUs in use"
     PRICE = "above the price limit"
 
 
@@ -43,12 +43,12 @@ def fit(host: Host, resources: Resources, placement: Placement, max_rate_per_hou
     unwanted = _unwanted(host, placement)
     if unwanted is not None:
         return unwanted
-    devices = choose_devices(host.devices, resources.gpus, allow_simulated=placement.allow_simulated)
-    if isinstance(devices, Misfit):
-        return devices
     short = _short(host.free, resources)
     if short is not None:
         return short
+    devices = choose_devices(host.devices, resources.gpus, allow_simulated=placement.allow_simulated)
+    if isinstance(devices, Misfit):
+        return devices
     rate = rate_per_hour(resources, host.ask)
     return Fit(devices, rate) if rate <= max_rate_per_hour else Misfit.PRICE
 
@@ -61,9 +61,9 @@ def choose_devices(
         return ()
     rules: tuple[tuple[Misfit, Callable[[Device], bool]], ...] = (
         (Misfit.GPU_COUNT, lambda _: True),
+        (Misfit.GPU_SIMULATED, lambda device: allow_simulated or not device.simulated),
         (Misfit.GPU_MODEL, lambda device: not request.models or device.model in request.models),
         (Misfit.GPU_MEMORY, lambda device: device.vram_mib >= request.min_vram_mib),
-        (Misfit.GPU_SIMULATED, lambda device: allow_simulated or not device.simulated),
         (Misfit.GPU_BUSY, lambda device: device.milli_free >= request.milli),
     )
     left = tuple(range(len(devices)))

@@ -10,6 +10,7 @@ from typing import Final
 from offchain.core.values import Ask, BillingUnit, Resources
 
 HOUR_MS: Final = 3_600_000
+PPM: Final = 1_000_000
 UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
 
 
@@ -32,14 +33,19 @@ def deposit(rate: int, max_duration_ms: int) -> int:
 def owed(unit: BillingUnit, deposit_held: int, rate: int, elapsed_ms: int, *, host_at_fault: bool = False) -> int:
     """What is owed after `elapsed_ms`, never over the deposit.
 
-    By the second: pro rata, rounded down. By the hour or day: whole started units in advance, except where the host
-    is at fault for the end; then pro rata.
+    By the second: pro rata, rounded down. By the hour or day: whole units in advance, the first from the start on and
+    each further one when the one before it is over; except where the host is at fault for the end: then pro rata.
     """
     if unit is BillingUnit.SECOND or host_at_fault:
         return min(deposit_held, rate * elapsed_ms // HOUR_MS)
     unit_ms = UNIT_MS[unit]
-    units = -(-elapsed_ms // unit_ms)
+    units = max(1, -(-elapsed_ms // unit_ms))
     return min(deposit_held, units * rate * (unit_ms // HOUR_MS))
+
+
+def fee(paid: int, fee_ppm: int) -> int:
+    """The protocol's part of what is paid, rounded down."""
+    return paid * min(fee_ppm, PPM) // PPM
 
 
 def billed_ms(started_at: int, ended_at: int, metered_wall_ms: int) -> int:

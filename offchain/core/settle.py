@@ -1,6 +1,7 @@
 """What is due on the chain that anybody may do: settle, expire, requeue, report absent. And when to look again.
 
-All times are chain time. "Past" means strictly after, as on the chain: a block at exactly the limit is too early.
+All times are chain time. A limit is passed strictly after it, as on the chain; only a dispute window of n ms
+is over when n ms have gone by.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def due(snapshot: Snapshot, now: int) -> Due:
     """What is due at chain time `now`, in a fixed order."""
     commands: list[Command] = []
     wake_at: int | None = None
-    for limit, command in _timers(snapshot):
+    for limit, command in _timers(snapshot, now):
         if limit is None or now > limit:
             commands.append(command)
         elif wake_at is None or limit + 1 < wake_at:
@@ -75,13 +76,13 @@ def due(snapshot: Snapshot, now: int) -> Due:
     return Due(tuple(commands), wake_at)
 
 
-def _timers(snapshot: Snapshot) -> Iterator[tuple[int | None, Command]]:
+def _timers(snapshot: Snapshot, now: int) -> Iterator[tuple[int | None, Command]]:
     """Every command in sight with the last moment at which it is still too early; None: due already."""
     for task_id in sorted(snapshot.tasks):
         yield from _task_timers(snapshot.tasks[task_id], snapshot.periods)
     for lease_id in sorted(snapshot.leases):
         lease = snapshot.leases[lease_id]
-        yield from _lease_timers(lease, snapshot.hosts.get(lease.host), snapshot.periods)
+        yield from _lease_timers(lease, snapshot.hosts.get(lease.host), snapshot.periods, now)
     for host_id in sorted(snapshot.hosts):
         host = snapshot.hosts[host_id]
         if host.status in BEATING:
@@ -95,16 +96,23 @@ def _task_timers(task: Task, periods: Periods) -> Iterator[tuple[int | None, Com
     if task.state is TaskState.VERIFIED:
         yield None, Settle(task.id)
     elif task.state is TaskState.REPORTED and task.reported_at is not None:
-        yield task.reported_at + periods.dispute_window_ms, Settle(task.id)
+        yield task.reported_at + periods.dispute_window_ms - 1, Settle(task.id)
     elif task.state is TaskState.QUEUED and task.deadline is not None:
         yield task.deadline, Expire(task.id)
 
 
-def _lease_timers(lease: Lease, host: Host | None, periods: Periods) -> Iterator[tuple[int | None, Command]]:
-    lost = host is not None and host.status is HostStatus.OFFLINE
-    if lost:
+def _lease_timers(lease: Lease, host: Host | None, periods: Periods, now: int) -> Iterator[tuple[int | None, Command]]:
+    if host is not None and host.status is HostStatus.OFFLINE:
         yield None, Requeue(lease.id)
-    elif lease.state is LeaseState.PENDING:
-        yield lease.created_at + periods.start_timeout_ms, Requeue(lease.id)
+        return
+    limits: list[tuple[int, Command]] = []
+    if host is not None and host.status not in BEATING:
+        # Nobody can report such a host absent, so its silence alone counts.
+        limits.append((host.last_heartbeat + periods.absence_limit_ms, Requeue(lease.id)))
+    if lease.state is LeaseState.PENDING:
+        limits.append((lease.created_at + periods.start_timeout_ms, Requeue(lease.id)))
     elif lease.state is LeaseState.ACTIVE and lease.depletes_at is not None:
-        yield lease.depletes_at, ExpireLease(lease.id)
+        limits.append((lease.depletes_at, ExpireLease(lease.id)))
+    # One act ends the lease. A lost host must not be paid for its silence, so requeueing goes before expiry.
+    past = [limit for limit in limits if now > limit[0]]
+    yield from (past or sorted(limits, key=lambda limit: limit[0]))[:1]

@@ -230,8 +230,10 @@ def test_owed_grows_with_time_and_stays_within_the_deposit(unit, rate, duration,
 def test_what_is_not_due_now_is_due_at_the_wake_up_and_not_before(snapshot: Snapshot, now: int):
     first = due(snapshot, now)
     if first.wake_at is None:
-        assert due(snapshot, 10**12).commands == first.commands
+        later = due(snapshot, 10**12).commands
+        # Only a lease whose host was lost meanwhile changes what is to be done about it.
+        assert len(later) == len(first.commands)
     else:
         assert first.wake_at > now
         assert due(snapshot, first.wake_at - 1).commands == first.commands
-        assert len(due(snapshot, first.wake_at).commands) > len(first.commands)
+        assert due(snapshot, first.wake_at).commands != first.commands

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from core_builders import GTY, pod, wants
 
-from offchain.core.rate import HOUR_MS, billed_ms, deposit, owed, rate_per_hour
+from offchain.core.rate import HOUR_MS, billed_ms, deposit, fee, owed, rate_per_hour
 from offchain.core.values import Ask, BillingUnit
 
 
@@ -30,6 +30,7 @@ def test_owed_stops_at_the_deposit():
 @pytest.mark.parametrize(
     ("unit", "elapsed", "units"),
     [
+        (BillingUnit.HOUR, 0, 1),
         (BillingUnit.HOUR, 1, 1),
         (BillingUnit.HOUR, HOUR_MS, 1),
         (BillingUnit.HOUR, HOUR_MS + 1, 2),
@@ -48,3 +49,8 @@ def test_a_host_at_fault_is_paid_pro_rata():
 def test_billed_time_is_the_lesser_of_both_clocks():
     assert billed_ms(1_000, 5_000, 3_500) == 3_500
     assert billed_ms(1_000, 5_000, 9_000) == 4_000
+
+
+def test_a_fee_rounds_down_and_stays_within_what_is_paid():
+    assert fee(999_999, 50_000) == 49_999
+    assert fee(10, 2_000_000) == 10

@@ -12,7 +12,7 @@ ALIVE = host(last_heartbeat=10**9)
 @pytest.mark.parametrize(
     ("record", "limit", "command"),
     [
-        (task(state=TaskState.REPORTED, reported_at=500), 500 + PERIODS.dispute_window_ms, Settle(1)),
+        (task(state=TaskState.REPORTED, reported_at=500), 500 + PERIODS.dispute_window_ms - 1, Settle(1)),
         (task(deadline=500), 500, Expire(1)),
         (lease(created_at=500), 500 + PERIODS.start_timeout_ms, Requeue(1)),
         (lease(state=LeaseState.ACTIVE, depletes_at=500), 500, ExpireLease(1)),
@@ -61,3 +61,11 @@ def test_the_next_look_is_at_the_earliest_limit():
     snap = snapshot(ALIVE, task(1, deadline=900), lease(1, state=LeaseState.ACTIVE, depletes_at=700))
     assert due(snap, 100).wake_at == 701
     assert due(snapshot(task()), 100).wake_at is None
+
+
+def test_a_suspended_host_that_is_silent_loses_its_leases_once():
+    silent = host(status=HostStatus.SUSPENDED, last_heartbeat=0)
+    held = lease(state=LeaseState.ACTIVE, depletes_at=PERIODS.absence_limit_ms - 5)
+    assert due(snapshot(silent, held), PERIODS.absence_limit_ms - 5).commands == ()
+    assert due(snapshot(silent, held), PERIODS.absence_limit_ms).commands == (ExpireLease(1),)
+    assert due(snapshot(silent, held), PERIODS.absence_limit_ms + 1).commands == (Requeue(1),)

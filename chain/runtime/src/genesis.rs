@@ -1,8 +1,8 @@
 //! Genesis presets: the chains that this runtime can start.
 
 use crate::{
-    configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, RuntimeGenesisConfig, SessionConfig, SessionKeys,
-    SudoConfig, GTY,
+    configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, Billing, BillingConfig, HostsConfig,
+    RuntimeGenesisConfig, SessionConfig, SessionKeys, SudoConfig, TasksConfig, EXISTENTIAL_DEPOSIT, GTY,
 };
 use alloc::{vec, vec::Vec};
 use frame_support::build_struct_json_patch;
@@ -14,6 +14,9 @@ use sp_keyring::{Ed25519Keyring, Sr25519Keyring};
 pub const DEVELOPMENT: &str = sp_genesis_builder::DEV_RUNTIME_PRESET;
 /// Two validators, well-known accounts: a test network on one machine.
 pub const LOCAL: &str = sp_genesis_builder::LOCAL_TESTNET_RUNTIME_PRESET;
+
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
 
 /// Coins of each well-known account.
 const ENDOWMENT: Balance = 1_000_000 * GTY;
@@ -39,6 +42,8 @@ pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
 fn well_known(validators: &[(Sr25519Keyring, Ed25519Keyring)]) -> Value {
     let mut balances: Vec<(AccountId, Balance)> =
         Sr25519Keyring::well_known().map(|key| (key.to_account_id(), ENDOWMENT)).collect();
+    // The treasury exists from the start, so that no fee is too small for it.
+    balances.push((Billing::treasury(), EXISTENTIAL_DEPOSIT));
     balances.sort();
     build_struct_json_patch!(RuntimeGenesisConfig {
         balances: BalancesConfig { balances },
@@ -54,5 +59,27 @@ fn well_known(validators: &[(Sr25519Keyring, Ed25519Keyring)]) -> Value {
                 .collect::<Vec<_>>(),
         },
         sudo: SudoConfig { key: Some(Sr25519Keyring::Alice.to_account_id()) },
+        hosts: HostsConfig {
+            params: pallet_gantry_hosts::Params {
+                bond_per_device: 10 * GTY,
+                heartbeat_period_ms: 6 * SECOND,
+                absence_limit_ms: 30 * SECOND,
+                absence_bounty: GTY / 10,
+                allow_simulated: true,
+                verification_required: false,
+            },
+        },
+        tasks: TasksConfig {
+            params: pallet_gantry_tasks::Params {
+                start_timeout_ms: MINUTE,
+                dispute_window_ms: 6 * SECOND,
+                max_attempts: 3,
+                scheduler_bond: 100 * GTY,
+                deposit_base: GTY / 10,
+                deposit_per_byte: GTY / 10_000,
+                max_duration_ms: 30 * 24 * 60 * MINUTE,
+            },
+        },
+        billing: BillingConfig { params: pallet_gantry_billing::Params { fee_ppm: 20_000 } },
     })
 }

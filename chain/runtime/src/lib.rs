@@ -145,6 +145,18 @@ mod runtime {
     pub type Scheduler = pallet_scheduler;
     #[runtime::pallet_index(14)]
     pub type Sudo = pallet_sudo;
+
+    // The network. Numbers from 40, so that SDK pallets may be added before.
+    #[runtime::pallet_index(40)]
+    pub type Hosts = pallet_gantry_hosts;
+    #[runtime::pallet_index(41)]
+    pub type Tasks = pallet_gantry_tasks;
+    #[runtime::pallet_index(42)]
+    pub type Leases = pallet_gantry_leases;
+    #[runtime::pallet_index(43)]
+    pub type Billing = pallet_gantry_billing;
+    #[runtime::pallet_index(44)]
+    pub type Reputation = pallet_gantry_reputation;
 }
 
 /// All vectors that RPC answers carry.

@@ -7,6 +7,8 @@ use frame_support::{
     parameter_types,
     traits::{ConstU32, InstanceFilter},
 };
+use pallet_gantry_hosts::Call as HostsCall;
+use pallet_gantry_tasks::Call as TasksCall;
 use scale_info::TypeInfo;
 use sp_runtime::traits::BlakeTwo256;
 
@@ -21,6 +23,10 @@ pub enum ProxyType {
     Any,
     /// Everything but moving coins.
     NonTransfer,
+    /// A tenant's tasks: submit, accept, cancel. Coins leave the principal only into the escrows of its own tasks.
+    Tenant,
+    /// A provider's hosts: register, price, drain, retire.
+    Provider,
 }
 
 impl InstanceFilter<RuntimeCall> for ProxyType {
@@ -34,12 +40,38 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                     | RuntimeCall::Utility(..)
                     | RuntimeCall::Multisig(..)
                     | RuntimeCall::Proxy(..)
+                    | RuntimeCall::Hosts(..)
+                    | RuntimeCall::Tasks(..)
+            ),
+            ProxyType::Tenant => matches!(
+                call,
+                RuntimeCall::Tasks(
+                    TasksCall::submit { .. }
+                        | TasksCall::assign { .. }
+                        | TasksCall::cancel { .. }
+                        | TasksCall::accept_result { .. }
+                )
+            ),
+            ProxyType::Provider => matches!(
+                call,
+                RuntimeCall::Hosts(
+                    HostsCall::register { .. }
+                        | HostsCall::set_ask { .. }
+                        | HostsCall::drain { .. }
+                        | HostsCall::undrain { .. }
+                        | HostsCall::retire { .. }
+                )
             ),
         }
     }
 
     fn is_superset(&self, other: &Self) -> bool {
-        matches!((self, other), (ProxyType::Any, _) | (ProxyType::NonTransfer, ProxyType::NonTransfer))
+        match (self, other) {
+            (ProxyType::Any, _) => true,
+            (_, ProxyType::Any) => false,
+            (ProxyType::NonTransfer, _) => true,
+            (one, two) => one == two,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A validator's session keys.
 
-use crate::{Babe, Bytes, Grandpa};
+use crate::{Babe, Grandpa};
+use alloc::vec::Vec;
 use sp_runtime::impl_opaque_keys;
 
 impl_opaque_keys! {

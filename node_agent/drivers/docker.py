@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -305,7 +306,12 @@ class DockerDriver:
 
 
 def _client(url: str | None, *, timeout: Any) -> Any:
-    where: dict[str, Any] = kwargs_from_env() if url is None else {"base_url": url}
+    where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
+    path = str(where.get("base_url", "unix:///var/run/docker.sock")).removeprefix("unix://")
+    if path.startswith("/"):
+        # The SDK leaks a socket where this fails, and its own message buries the reason.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.connect(path)
     return docker.APIClient(version="auto", timeout=timeout, **where)
 
 

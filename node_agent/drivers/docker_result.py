@@ -19,11 +19,9 @@ LOG_LINE_OVERHEAD = 80
 def read_output(api: Any, container: str) -> Collected:
     """What the container wrote to standard output, byte for byte."""
     data = bytearray()
-    lines = 0
     stream = api.logs(container, stdout=True, stderr=False, timestamps=False, stream=True, follow=False)
-    for chunk in stream:
+    for lines, chunk in enumerate(stream, start=1):
         data += chunk
-        lines += 1
         # The engine drops the oldest output when its log is full; a result cut off at its start must not pass as one.
         if len(data) > MAX_RESULT_BYTES or len(data) + lines * LOG_LINE_OVERHEAD > LOG_FILE_MIB * MIB:
             stream.close()

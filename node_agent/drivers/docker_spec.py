@@ -20,7 +20,8 @@ LABEL_START = "gantry.start"
 LOG_FILE_MIB = 100
 LOG_FILES = 2
 TMP_MIB = 64
-MAX_OPEN_FILES = 65_536
+MAX_OPEN_FILES = 8_192
+"""Low enough for engines that may not raise their own limit."""
 OOM_SCORE = 500
 """When the machine runs out of memory the kernel takes tenants' processes before the host's own."""
 

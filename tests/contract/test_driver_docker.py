@@ -1,0 +1,126 @@
+"""What only a real engine can show: the limits a tenant's container runs under."""
+
+import dataclasses
+import os
+
+import driver_cases as case
+import pytest
+from driver_fixtures import docker_api, shell_image  # noqa: F401  (fixtures)
+
+from node_agent.core.values import EndKind
+from node_agent.drivers.docker import DockerDriver
+from node_agent.ports import EngineUnreachable
+from offchain.schema.manifest_types import ImageRef, ResultSpec, TmpfsMount
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture
+async def driver(docker_api):  # noqa: F811
+    made = await DockerDriver.connect(os.environ["GANTRY_DOCKER_HOST"], case.HOST)
+    yield made
+    for found in await made.recover():
+        await made.destroy(found.handle.lease)
+    await made.close()
+
+
+async def run(driver, image, script, **service):
+    """The output and the ending of a shell script."""
+    spec = case.pod(("sh", "-c", script), image, **service)
+    handle = await driver.start(spec)
+    ending = await driver.wait(handle)
+    return (await driver.collect(handle, spec.result)).data.decode(), ending
+
+
+async def test_no_capabilities_no_new_privileges_and_a_seccomp_filter(driver, shell_image):  # noqa: F811
+    output, _ = await run(driver, shell_image, "cat /proc/self/status")
+    status = dict(line.split(":\t", 1) for line in output.splitlines() if ":\t" in line)
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(status[name], 16) == 0, name
+    assert status["NoNewPrivs"] == "1"
+    assert status["Seccomp"] == "2"
+
+
+async def test_a_fork_bomb_is_contained_by_the_pid_limit(driver, shell_image):  # noqa: F811
+    bomb = "i=0; while [ $i -lt 200 ]; do sleep 5 & i=$((i+1)); done; echo all started"
+    output, ending = await run(driver, shell_image, bomb, pids=16)
+    assert "all started" not in output
+    assert ending.exit_code != 0
+
+
+async def test_a_file_cannot_outgrow_the_tmpfs(driver, shell_image):  # noqa: F811
+    fill = "awk 'BEGIN { while (i++ < 100000) print \"xxxxxxxxxxxxxxxx\" }' > /data/f 2>/dev/null; echo code $?"
+    mounts = (TmpfsMount("/data", "size=65536"),)
+    output, _ = await run(driver, shell_image, fill, tmpfs=mounts)
+    assert output.strip() != "code 0"
+
+
+async def test_a_read_only_root_and_a_writable_tmp(driver, shell_image):  # noqa: F811
+    output, _ = await run(
+        driver, shell_image, "touch /x 2>/dev/null || echo root; touch /tmp/x && echo tmp", read_only=True
+    )
+    assert output.split() == ["root", "tmp"]
+
+
+async def test_variables_of_the_agent_win_over_the_manifest(driver, shell_image):  # noqa: F811
+    spec = case.pod(
+        ("sh", "-c", "echo $FROM_MANIFEST $GANTRY_LEASE $GANTRY_SIMULATED_GPUS $NVIDIA_VISIBLE_DEVICES"), shell_image
+    )
+    handle = await driver.start(spec)
+    await driver.wait(handle)
+    assert (await driver.collect(handle, spec.result)).data.decode().split() == ["1", str(spec.lease), "2", "void"]
+
+
+async def test_a_program_that_ignores_sigterm_is_killed(driver, shell_image):  # noqa: F811
+    spec = case.pod(("sh", "-c", "trap '' TERM; while :; do sleep 1; done"), shell_image)
+    handle = await driver.start(spec)
+    await driver.stop(spec.lease, 1)
+    ending = (await driver.inspect(handle)).ending
+    assert ending is not None
+    assert ending.exit_code == 137
+
+
+async def test_an_exit_code_like_a_kill_is_unexplained(driver, shell_image):  # noqa: F811
+    _, ending = await run(driver, shell_image, "exit 137")
+    assert (ending.kind, ending.exit_code) == (EndKind.UNEXPLAINED, 137)
+
+
+async def test_usage_counts_cpu_memory_and_wall_time(driver, shell_image):  # noqa: F811
+    burn = "awk 'BEGIN { s = \"x\"; while (length(s) < 16777216) s = s s; while (i++ < 40000000) ; print length(s) }'"
+    _, ending = await run(driver, shell_image, burn)
+    assert ending.usage.wall_ms >= 300
+    assert 0 < ending.usage.cpu_ms <= ending.usage.wall_ms * 1.2
+    assert 15 <= ending.usage.memory_peak_mib <= 64
+
+
+async def test_a_link_or_a_folder_is_no_result(driver, shell_image):  # noqa: F811
+    spec = case.pod(("sh", "-c", "ln -s /etc/passwd /link; mkdir /folder"), shell_image)
+    handle = await driver.start(spec)
+    await driver.wait(handle)
+    for path in ("/link", "/folder"):
+        collected = await driver.collect(handle, ResultSpec("file", path))
+        assert (collected.data, collected.note) == (b"", f"{path} is not a regular file")
+
+
+async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell_image, docker_api):  # noqa: F811
+    specs = [case.pod(case.SLEEP, shell_image) for _ in range(2)]
+    for handle in [await driver.start(spec) for spec in specs]:
+        settings = docker_api.inspect_container(handle.reference)["NetworkSettings"]["Networks"]
+        assert list(settings) == [f"gantry-{case.HOST[1:13]}-{handle.lease}"]
+    for spec in specs:
+        await driver.destroy(spec.lease)
+    wanted = {"label": [f"gantry.host={case.HOST}"]}
+    assert docker_api.networks(filters=wanted) == []
+    assert docker_api.containers(all=True, filters=wanted) == []
+
+
+async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image):  # noqa: F811
+    renamed = ImageRef("another.invalid/name", shell_image.digest)
+    spec = dataclasses.replace(case.pod(case.HELLO, renamed))
+    handle = await driver.start(spec)
+    assert (await driver.wait(handle)).exit_code == 0
+
+
+async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
+    with pytest.raises(EngineUnreachable, match="--docker-host"):
+        await DockerDriver.connect(f"unix://{tmp_path}/none.sock", case.HOST)

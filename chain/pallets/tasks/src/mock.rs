@@ -1,0 +1,386 @@
+//! A runtime of all of Gantry's pallets, and the accounts and calls that tests are made of.
+
+use codec::Encode;
+use frame_support::{
+    assert_ok, derive_impl,
+    traits::{ConstU64, OnFinalize, VariantCountOf},
+};
+use gantry_primitives::{registration::registration_message, *};
+use sp_core::{ed25519, Pair};
+use sp_runtime::{traits::IdentityLookup, BuildStorage};
+
+use crate as pallet_gantry_tasks;
+
+pub type Block = frame_system::mocking::MockBlock<Test>;
+
+frame_support::construct_runtime!(
+    pub enum Test {
+        System: frame_system,
+        Timestamp: pallet_timestamp,
+        Balances: pallet_balances,
+        Hosts: pallet_gantry_hosts,
+        Leases: pallet_gantry_leases,
+        Billing: pallet_gantry_billing,
+        Reputation: pallet_gantry_reputation,
+        Tasks: pallet_gantry_tasks,
+    }
+);
+
+#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
+impl frame_system::Config for Test {
+    type Block = Block;
+    type AccountId = AccountId;
+    type Lookup = IdentityLookup<AccountId>;
+    type AccountData = pallet_balances::AccountData<Balance>;
+}
+
+#[derive_impl(pallet_timestamp::config_preludes::TestDefaultConfig)]
+impl pallet_timestamp::Config for Test {
+    type MinimumPeriod = ConstU64<1>;
+}
+
+/// The existential deposit.
+pub const ED: Balance = 1_000_000_000;
+
+#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
+impl pallet_balances::Config for Test {
+    type Balance = Balance;
+    type ExistentialDeposit = frame_support::traits::ConstU128<ED>;
+    type AccountStore = System;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type RuntimeFreezeReason = RuntimeFreezeReason;
+    type FreezeIdentifier = RuntimeFreezeReason;
+    type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
+}
+
+impl pallet_gantry_hosts::Config for Test {
+    type Currency = Balances;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type Time = Timestamp;
+    type WeightInfo = ();
+}
+
+impl pallet_gantry_leases::Config for Test {}
+
+impl pallet_gantry_billing::Config for Test {
+    type Currency = Balances;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type WeightInfo = ();
+}
+
+impl pallet_gantry_reputation::Config for Test {}
+
+impl pallet_gantry_tasks::Config for Test {
+    type Currency = Balances;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type WeightInfo = ();
+}
+
+/// One coin.
+pub const GTY: Balance = 1_000_000_000_000;
+/// The time at which every test begins.
+pub const START: Moment = 1_000_000;
+pub const HOUR: u64 = 3_600_000;
+pub const HEARTBEAT_PERIOD: u64 = 60_000;
+pub const ABSENCE_LIMIT: u64 = 180_000;
+pub const START_TIMEOUT: u64 = 30_000;
+pub const DISPUTE_WINDOW: u64 = 60_000;
+pub const DEPOSIT_BASE: Balance = 2 * ED;
+pub const DEPOSIT_PER_BYTE: Balance = 1_000;
+pub const SCHEDULER_BOND: Balance = 10 * GTY;
+pub const HOST_BOND: Balance = 5 * GTY;
+
+/// Everyone who has coins at genesis.
+pub const TENANT: u8 = 1;
+pub const OTHER_TENANT: u8 = 2;
+pub const PROVIDER: u8 = 3;
+pub const OTHER_PROVIDER: u8 = 4;
+pub const SCHEDULER: u8 = 5;
+pub const ANYONE: u8 = 6;
+/// Someone who has none.
+pub const NOBODY: u8 = 7;
+
+pub fn account(who: u8) -> AccountId {
+    AccountId::new([who; 32])
+}
+
+pub fn signed(who: u8) -> RuntimeOrigin {
+    RuntimeOrigin::signed(account(who))
+}
+
+pub fn host_pair(number: u8) -> ed25519::Pair {
+    ed25519::Pair::from_seed(&[number; 32])
+}
+
+pub fn host(number: u8) -> HostId {
+    HostId::new(host_pair(number).public().0)
+}
+
+pub fn host_origin(number: u8) -> RuntimeOrigin {
+    RuntimeOrigin::signed(host(number))
+}
+
+pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
+    text.as_bytes().to_vec().try_into().expect("the text fits")
+}
+
+/// What one pod of [`spec`] costs an hour on a host with [`ask`].
+pub const RATE: Balance = GTY + GTY / 10 + GTY / 100;
+
+pub fn ask() -> Ask {
+    Ask {
+        gpu_per_hour: GTY,
+        cpu_core_per_hour: GTY / 10,
+        memory_gib_per_hour: GTY / 100,
+        disk_gib_per_hour: 0,
+    }
+}
+
+pub fn device(model: &str) -> DeviceSpec {
+    DeviceSpec { vendor: Vendor::Nvidia, model: bytes(model), vram_mib: 24_000, simulated: false }
+}
+
+/// Room for four pods of [`spec`] by processor and memory, and for two by devices.
+pub fn hardware() -> HardwareSpec {
+    HardwareSpec {
+        cpu_milli: 4_000,
+        memory_mib: 4_096,
+        disk_gib: 100,
+        devices: vec![device("L4"), device("L4")].try_into().expect("two fit"),
+    }
+}
+
+pub fn register(provider: u8, number: u8, hardware: HardwareSpec) -> frame_support::dispatch::DispatchResult {
+    let (endpoint, region, ask) = (bytes("here"), bytes("eu"), ask());
+    let genesis: [u8; 32] = System::block_hash(0).0;
+    let message = registration_message(genesis, &account(provider), &hardware, &endpoint, &region, &ask);
+    let signature = host_pair(number).sign(&message).0;
+    Hosts::register(signed(provider), host(number), hardware, endpoint, region, ask, signature)
+}
+
+/// Registers host `number` of [`PROVIDER`] (even numbers) or [`OTHER_PROVIDER`] (odd ones) and brings it online.
+pub fn online_host(number: u8) {
+    let provider = if number % 2 == 0 { PROVIDER } else { OTHER_PROVIDER };
+    assert_ok!(register(provider, number, hardware()));
+    assert_ok!(Hosts::heartbeat(host_origin(number)));
+}
+
+pub fn manifest() -> Manifest {
+    bytes("services: {}")
+}
+
+/// One pod with one whole device for up to an hour.
+pub fn spec() -> TaskSpec {
+    TaskSpec {
+        kind: TaskKind::Job,
+        manifest_digest: sp_io::hashing::sha2_256(&manifest()),
+        resources: Resources {
+            cpu_milli: 1_000,
+            memory_mib: 1_024,
+            disk_gib: 1,
+            gpus: GpuRequest { count: 1, milli: 1_000, min_vram_mib: 0, models: Default::default() },
+        },
+        pods_min: 1,
+        pods_max: 1,
+        max_rate_per_hour: 2 * GTY,
+        unit: BillingUnit::Second,
+        max_duration_ms: HOUR,
+        deadline: None,
+        priority: 0,
+        queue: bytes("default"),
+        verification: VerificationPolicy::Acceptance,
+        placement: Placement { regions: Default::default(), hosts: Default::default(), allow_simulated: false },
+    }
+}
+
+/// A task of `pods` pods without devices.
+pub fn gang(pods: u16) -> TaskSpec {
+    let mut spec = spec();
+    spec.pods_min = pods;
+    spec.pods_max = pods;
+    spec.resources.gpus.count = 0;
+    spec
+}
+
+/// Submits for [`TENANT`] and returns the number of the task.
+pub fn submit(spec: TaskSpec) -> TaskId {
+    let task = crate::NextTaskId::<Test>::get();
+    assert_ok!(Tasks::submit(signed(TENANT), spec, manifest()));
+    task
+}
+
+pub fn place(pod: u16, number: u8, devices: &[u8]) -> PodPlacement {
+    PodPlacement { pod, host: host(number), devices: devices.to_vec().try_into().expect("few devices") }
+}
+
+pub fn placed(pods: Vec<PodPlacement>) -> UpTo<PodPlacement, MAX_PODS> {
+    pods.try_into().expect("at most 16 pods")
+}
+
+/// Assigns by [`SCHEDULER`], and returns the leases.
+pub fn assign(task: TaskId, pods: Vec<PodPlacement>) -> Vec<LeaseId> {
+    assert_ok!(Tasks::assign(signed(SCHEDULER), task, placed(pods)));
+    record(task).leases.into_inner()
+}
+
+/// Submits [`spec`] and assigns it to the first device of host 10, which is brought online.
+pub fn assigned() -> (TaskId, LeaseId) {
+    online_host(10);
+    let task = submit(spec());
+    let leases = assign(task, vec![place(0, 10, &[0])]);
+    (task, leases[0])
+}
+
+/// As [`assigned`], and the pod has started.
+pub fn running() -> (TaskId, LeaseId) {
+    let (task, lease) = assigned();
+    assert_ok!(Tasks::report_started(host_origin(10), lease));
+    (task, lease)
+}
+
+/// As [`running`], and the pod has reported after `ms` that it ran for all of it.
+pub fn reported(ms: u64) -> (TaskId, LeaseId) {
+    let (task, lease) = running();
+    advance(ms);
+    assert_ok!(Tasks::report_result(host_origin(10), lease, result(ms)));
+    (task, lease)
+}
+
+pub fn result(wall_ms: u64) -> PodResult {
+    PodResult { digest: [9; 32], exit_code: 0, usage: Usage { wall_ms, cpu_ms: wall_ms, memory_peak_mib: 1 } }
+}
+
+pub fn record(task: TaskId) -> TaskRecord {
+    Tasks::task(task).expect("the task exists")
+}
+
+pub fn lease(lease: LeaseId) -> LeaseRecord {
+    Leases::lease(lease).expect("the lease exists")
+}
+
+pub fn escrow(lease: LeaseId) -> Escrow {
+    Billing::escrow(lease).expect("the escrow exists")
+}
+
+pub fn host_record(number: u8) -> HostRecord {
+    Hosts::host(&host(number)).expect("the host exists")
+}
+
+/// Free and held coins together.
+pub fn worth(who: &AccountId) -> Balance {
+    let data = System::account(who).data;
+    data.free + data.reserved
+}
+
+/// Time passes; what is online stays so only where its host says so.
+pub fn advance(ms: u64) {
+    Timestamp::on_finalize(System::block_number());
+    System::set_block_number(System::block_number() + 1);
+    Timestamp::set_timestamp(Hosts::now() + ms);
+}
+
+/// The events of the tasks pallet since this was last asked.
+pub fn task_events() -> Vec<crate::Event<Test>> {
+    let events = System::events()
+        .into_iter()
+        .filter_map(|record| match record.event {
+            RuntimeEvent::Tasks(event) => Some(event),
+            _ => None,
+        })
+        .collect();
+    System::reset_events();
+    events
+}
+
+/// Every pallet's invariants, and that no coin was made or lost.
+pub fn check_everything() {
+    Hosts::do_try_state().expect("hosts hold");
+    Leases::do_try_state().expect("leases hold");
+    Billing::do_try_state().expect("escrows hold");
+    Reputation::do_try_state().expect("scores hold");
+    Tasks::do_try_state().expect("tasks hold");
+    let sum: Balance = frame_system::Account::<Test>::iter_values()
+        .map(|account| account.data.free + account.data.reserved)
+        .sum();
+    assert_eq!(sum, pallet_balances::TotalIssuance::<Test>::get(), "the sum of all accounts is the total issuance");
+}
+
+/// A hash over all storage: equal where nothing changed.
+pub fn storage_root() -> Vec<u8> {
+    sp_io::storage::root(sp_core::storage::StateVersion::V1).encode()
+}
+
+pub struct ExtBuilder {
+    pub hosts: pallet_gantry_hosts::Params,
+    pub billing: pallet_gantry_billing::Params,
+    pub tasks: crate::Params,
+    pub treasury: Balance,
+    pub tenant: Balance,
+}
+
+impl Default for ExtBuilder {
+    fn default() -> Self {
+        Self {
+            hosts: pallet_gantry_hosts::Params {
+                bond_per_device: HOST_BOND,
+                heartbeat_period_ms: HEARTBEAT_PERIOD,
+                absence_limit_ms: ABSENCE_LIMIT,
+                absence_bounty: GTY,
+                allow_simulated: true,
+                verification_required: false,
+            },
+            billing: pallet_gantry_billing::Params { fee_ppm: 100_000 },
+            tasks: crate::Params {
+                start_timeout_ms: START_TIMEOUT,
+                dispute_window_ms: DISPUTE_WINDOW,
+                max_attempts: 2,
+                scheduler_bond: SCHEDULER_BOND,
+                deposit_base: DEPOSIT_BASE,
+                deposit_per_byte: DEPOSIT_PER_BYTE,
+                max_duration_ms: 24 * HOUR,
+            },
+            treasury: ED,
+            tenant: 1_000 * GTY,
+        }
+    }
+}
+
+impl ExtBuilder {
+    pub fn build(self) -> sp_io::TestExternalities {
+        let mut balances: Vec<(AccountId, Balance)> =
+            (OTHER_TENANT..=ANYONE).map(|who| (account(who), 1_000 * GTY)).collect();
+        balances.push((account(TENANT), self.tenant));
+        if self.treasury > 0 {
+            balances.push((Billing::treasury(), self.treasury));
+        }
+        let genesis = RuntimeGenesisConfig {
+            balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
+            hosts: pallet_gantry_hosts::GenesisConfig { params: self.hosts, ..Default::default() },
+            billing: pallet_gantry_billing::GenesisConfig { params: self.billing, ..Default::default() },
+            tasks: crate::GenesisConfig {
+                params: self.tasks,
+                schedulers: vec![account(SCHEDULER)],
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
+        externalities.execute_with(|| {
+            System::set_block_number(1);
+            Timestamp::set_timestamp(START);
+        });
+        externalities
+    }
+
+    pub fn build_and_execute(self, test: impl FnOnce()) {
+        self.build().execute_with(|| {
+            test();
+            check_everything();
+        });
+    }
+}
+
+/// Runs a test on the default chain.
+pub fn on_chain(test: impl FnOnce()) {
+    ExtBuilder::default().build_and_execute(test);
+}

@@ -1,0 +1,255 @@
+use frame_support::{assert_noop, assert_ok};
+use gantry_primitives::{
+    EndReason, FailReason, HostFailure, HostStatus, LeaseState, RequeueReason, TaskState, TaskStateTag,
+};
+
+use crate::{mock::*, ByState, Error, Event, Manifests};
+
+fn lose_host(number: u8) {
+    advance(ABSENCE_LIMIT + 1);
+    assert_ok!(Hosts::report_absent(signed(ANYONE), host(number)));
+}
+
+#[test]
+fn a_refused_task_waits_again_and_then_fails() {
+    on_chain(|| {
+        let (task, lease_id) = assigned();
+        task_events();
+        let failure = HostFailure::ImageUnavailable;
+        assert_ok!(Tasks::report_failed(host_origin(10), lease_id, failure));
+        assert_eq!(record(task).state, TaskState::Queued);
+        assert_eq!((record(task).attempts, record(task).leases.len()), (1, 0));
+        assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::HostRefused(failure)));
+        let reason = RequeueReason::HostRefused(failure);
+        assert_eq!(
+            task_events(),
+            [
+                Event::StateChanged { task, from: TaskState::Assigned, to: TaskState::Queued },
+                Event::Requeued { task, attempts: 1, reason },
+            ]
+        );
+        let second = assign(task, vec![place(0, 10, &[1])])[0];
+        assert_eq!(lease(second).attempt, 1);
+        assert_ok!(Tasks::report_started(host_origin(10), second));
+        assert_ok!(Tasks::report_failed(host_origin(10), second, failure));
+        assert_eq!(record(task).state, TaskState::Failed(FailReason::AttemptsExhausted));
+        assert_eq!(record(task).leases.into_inner(), [second], "a final task keeps its last leases");
+        assert_eq!(Tasks::deposit_held(&account(TENANT)), 0);
+        assert_eq!(Manifests::<Test>::get(task), None);
+    });
+}
+
+#[test]
+fn a_pod_that_does_not_start_in_time_is_moved() {
+    on_chain(|| {
+        let (task, lease_id) = assigned();
+        advance(START_TIMEOUT);
+        assert_noop!(Tasks::requeue(signed(ANYONE), lease_id), Error::<Test>::LeaseNotStuck);
+        advance(1);
+        assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
+        assert_eq!(record(task).state, TaskState::Queued);
+        assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::StartTimeout));
+        assert_noop!(Tasks::requeue(signed(ANYONE), lease_id), Error::<Test>::LeaseEnded);
+    });
+}
+
+#[test]
+fn a_started_pod_is_not_late() {
+    on_chain(|| {
+        let (_, lease_id) = running();
+        advance(START_TIMEOUT + 1);
+        assert_noop!(Tasks::requeue(signed(ANYONE), lease_id), Error::<Test>::LeaseNotStuck);
+    });
+}
+
+#[test]
+fn the_task_of_a_lost_host_waits_again() {
+    on_chain(|| {
+        let (task, lease_id) = running();
+        lose_host(10);
+        assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
+        assert_eq!(record(task).state, TaskState::Queued);
+        assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::HostLost));
+        let of_host = host_record(10);
+        assert_eq!((of_host.free, of_host.live_leases), (of_host.total, 0));
+    });
+}
+
+#[test]
+fn a_host_that_returns_in_time_keeps_its_leases() {
+    on_chain(|| {
+        let (task, lease_id) = running();
+        lose_host(10);
+        assert_ok!(Hosts::heartbeat(host_origin(10)));
+        assert_eq!(host_record(10).status, HostStatus::Online);
+        assert_noop!(Tasks::requeue(signed(ANYONE), lease_id), Error::<Test>::LeaseNotStuck);
+        assert_ok!(Tasks::report_result(host_origin(10), lease_id, result(1)));
+        assert_eq!(record(task).state, TaskState::Reported);
+    });
+}
+
+#[test]
+fn a_suspended_host_that_falls_silent_is_lost_too() {
+    on_chain(|| {
+        let (task, lease_id) = running();
+        assert_ok!(Hosts::suspend(RuntimeOrigin::root(), host(10)));
+        assert_noop!(Tasks::requeue(signed(ANYONE), lease_id), Error::<Test>::LeaseNotStuck);
+        advance(ABSENCE_LIMIT + 1);
+        assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
+        assert_eq!(record(task).state, TaskState::Queued);
+    });
+}
+
+#[test]
+fn a_gang_ends_when_one_of_its_pods_does() {
+    on_chain(|| {
+        online_host(10);
+        online_host(11);
+        let task = submit(gang(4));
+        let pods = vec![place(0, 10, &[]), place(1, 11, &[]), place(2, 11, &[]), place(3, 11, &[])];
+        let leases = assign(task, pods);
+        assert_ok!(Tasks::report_started(host_origin(11), leases[1]));
+        assert_ok!(Tasks::report_started(host_origin(11), leases[2]));
+        advance(10);
+        assert_ok!(Tasks::report_result(host_origin(11), leases[2], result(10)));
+        assert_ok!(Tasks::report_failed(host_origin(10), leases[0], HostFailure::DriverError));
+        let states: Vec<_> = leases.iter().map(|id| lease(*id).state).collect();
+        assert_eq!(
+            states,
+            [
+                LeaseState::Ended(EndReason::HostRefused(HostFailure::DriverError)),
+                LeaseState::Ended(EndReason::GangAborted),
+                LeaseState::Ended(EndReason::Completed),
+                LeaseState::Ended(EndReason::GangAborted),
+            ]
+        );
+        assert_eq!(record(task).state, TaskState::Queued);
+    });
+}
+
+#[test]
+fn a_pod_that_runs_too_long_ends_its_task() {
+    on_chain(|| {
+        let (task, lease_id) = running();
+        advance(HOUR);
+        assert_noop!(Tasks::expire_lease(signed(ANYONE), lease_id), Error::<Test>::LeaseNotDepleted);
+        advance(1);
+        assert_ok!(Tasks::expire_lease(signed(ANYONE), lease_id));
+        assert_eq!(record(task).state, TaskState::Failed(FailReason::DurationExceeded));
+        assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::DurationExceeded));
+        assert_noop!(Tasks::expire_lease(signed(ANYONE), lease_id), Error::<Test>::LeaseNotActive);
+    });
+}
+
+#[test]
+fn a_lost_host_is_not_paid_for_its_silence() {
+    on_chain(|| {
+        let (_, lease_id) = running();
+        advance(HOUR + 1);
+        assert_ok!(Hosts::report_absent(signed(ANYONE), host(10)));
+        assert_noop!(Tasks::expire_lease(signed(ANYONE), lease_id), Error::<Test>::HostIsLost);
+        assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
+        assert_eq!(escrow(lease_id).paid, 0);
+    });
+}
+
+#[test]
+fn a_tenant_calls_off_its_task_before_it_is_reported() {
+    on_chain(|| {
+        let waiting = submit(spec());
+        assert_noop!(Tasks::cancel(signed(OTHER_TENANT), waiting), Error::<Test>::NotTenant);
+        assert_ok!(Tasks::cancel(signed(TENANT), waiting));
+        assert_eq!(record(waiting).state, TaskState::Cancelled);
+        assert_noop!(Tasks::cancel(signed(TENANT), waiting), Error::<Test>::TransitionNotAllowed);
+        let (task, lease_id) = running();
+        assert_ok!(Tasks::cancel(signed(TENANT), task));
+        assert_eq!(record(task).state, TaskState::Cancelled);
+        assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::Cancelled));
+        assert_eq!(Tasks::deposit_held(&account(TENANT)), 0);
+    });
+}
+
+#[test]
+fn a_reported_task_is_not_called_off() {
+    on_chain(|| {
+        let (task, _) = reported(10);
+        assert_noop!(Tasks::cancel(signed(TENANT), task), Error::<Test>::TransitionNotAllowed);
+    });
+}
+
+#[test]
+fn a_task_that_waits_past_its_deadline_expires() {
+    on_chain(|| {
+        let mut hasty = spec();
+        hasty.deadline = Some(START + 100);
+        let (task, patient) = (submit(hasty), submit(spec()));
+        advance(100);
+        assert_noop!(Tasks::expire(signed(ANYONE), task), Error::<Test>::DeadlineNotPassed);
+        advance(1);
+        assert_ok!(Tasks::expire(signed(ANYONE), task));
+        assert_eq!(record(task).state, TaskState::Expired);
+        assert_eq!(Manifests::<Test>::get(task), None);
+        assert_noop!(Tasks::expire(signed(ANYONE), task), Error::<Test>::NotQueued);
+        assert_noop!(Tasks::expire(signed(ANYONE), patient), Error::<Test>::DeadlineNotPassed);
+    });
+}
+
+#[test]
+fn a_tenant_accepts_a_result_and_anyone_settles_it() {
+    on_chain(|| {
+        let (task, _) = running();
+        assert_noop!(Tasks::accept_result(signed(TENANT), task), Error::<Test>::NotReported);
+        assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::NotSettleable);
+        assert_ok!(Tasks::report_result(host_origin(10), 0, result(10)));
+        assert_noop!(Tasks::accept_result(signed(OTHER_TENANT), task), Error::<Test>::NotTenant);
+        assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::DisputeWindowOpen);
+        assert_ok!(Tasks::accept_result(signed(TENANT), task));
+        assert_eq!(record(task).state, TaskState::Verified);
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        assert_eq!(record(task).state, TaskState::Settled);
+        assert!(ByState::<Test>::contains_key(TaskStateTag::Settled, task));
+        assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::NotSettleable);
+    });
+}
+
+#[test]
+fn a_result_that_nobody_disputes_is_settled_after_the_window() {
+    on_chain(|| {
+        let (task, _) = reported(10);
+        advance(DISPUTE_WINDOW - 1);
+        assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::DisputeWindowOpen);
+        advance(1);
+        task_events();
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        let events = task_events();
+        assert_eq!(
+            events[..2],
+            [
+                Event::StateChanged { task, from: TaskState::Reported, to: TaskState::Verified },
+                Event::StateChanged { task, from: TaskState::Verified, to: TaskState::Settled },
+            ]
+        );
+        assert!(matches!(events[2], Event::Settled { .. }));
+    });
+}
+
+#[test]
+fn conduct_is_written_down() {
+    on_chain(|| {
+        let (task, lease_id) = assigned();
+        assert_eq!(Reputation::score_ppm(&host(10)), 500_000);
+        assert_ok!(Tasks::report_started(host_origin(10), lease_id));
+        assert_eq!(Reputation::score_ppm(&host(10)), (666_666 + 500_000) / 2);
+        assert_ok!(Tasks::report_result(host_origin(10), lease_id, result(1)));
+        assert_ok!(Tasks::accept_result(signed(TENANT), task));
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        assert_eq!(Reputation::score_ppm(&host(10)), 666_666);
+
+        let refused = assign(submit(spec()), vec![place(0, 10, &[0])])[0];
+        assert_ok!(Tasks::report_failed(host_origin(10), refused, HostFailure::DriverError));
+        assert_eq!(Reputation::score_ppm(&host(10)), (666_666 + 500_000) / 2);
+        let broken = assign(submit(spec()), vec![place(0, 10, &[0])])[0];
+        assert_ok!(Tasks::report_failed(host_origin(10), broken, HostFailure::ManifestInvalid));
+        assert_eq!(Reputation::score_ppm(&host(10)), (666_666 + 500_000) / 2, "a tenant's fault does not count");
+    });
+}

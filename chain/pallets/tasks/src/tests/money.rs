@@ -1,0 +1,208 @@
+use frame_support::assert_ok;
+use gantry_primitives::{BillingUnit, EscrowState, HostFailure};
+
+use crate::mock::*;
+
+/// What the people of a test have, in the order tenant, provider, other provider, treasury.
+fn purses() -> [u128; 4] {
+    [
+        worth(&account(TENANT)),
+        worth(&account(PROVIDER)),
+        worth(&account(OTHER_PROVIDER)),
+        worth(&Billing::treasury()),
+    ]
+}
+
+fn settle(task: u64) {
+    assert_ok!(Tasks::accept_result(signed(TENANT), task));
+    assert_ok!(Tasks::settle(signed(ANYONE), task));
+}
+
+#[test]
+fn a_settled_task_pays_for_the_time_it_ran() {
+    on_chain(|| {
+        let before = purses();
+        let (task, lease) = reported(HOUR / 4);
+        assert_eq!(purses(), before, "until it is settled nothing has moved");
+        settle(task);
+        let (owed, fee) = (RATE / 4, RATE / 40);
+        let [tenant, provider, other, treasury] = before;
+        assert_eq!(purses(), [tenant - owed, provider + owed - fee, other, treasury + fee]);
+        let closed = escrow(lease);
+        assert_eq!((closed.paid, closed.fee, closed.state), (owed, fee, EscrowState::Closed));
+        assert_eq!(Billing::held(&account(TENANT)), 0);
+        assert_eq!(pallet_gantry_billing::TotalEscrowed::<Test>::get(), 0);
+    });
+}
+
+#[test]
+fn a_pod_is_billed_for_no_more_than_its_host_measured() {
+    on_chain(|| {
+        let (task, lease) = running();
+        advance(HOUR / 2);
+        assert_ok!(Tasks::report_result(host_origin(10), lease, result(HOUR / 4)));
+        settle(task);
+        assert_eq!(escrow(lease).paid, RATE / 4);
+    });
+}
+
+#[test]
+fn a_pod_is_billed_for_no_more_than_the_chain_saw() {
+    on_chain(|| {
+        let (task, lease) = running();
+        advance(HOUR / 4);
+        assert_ok!(Tasks::report_result(host_origin(10), lease, result(HOUR)));
+        settle(task);
+        assert_eq!(escrow(lease).paid, RATE / 4);
+    });
+}
+
+#[test]
+fn a_result_after_the_duration_costs_no_more_than_the_deposit() {
+    on_chain(|| {
+        let (task, lease) = reported(3 * HOUR);
+        settle(task);
+        assert_eq!(escrow(lease).paid, RATE);
+    });
+}
+
+#[test]
+fn started_hours_are_charged_whole() {
+    on_chain(|| {
+        online_host(10);
+        let mut hourly = spec();
+        hourly.unit = BillingUnit::Hour;
+        hourly.max_duration_ms = 3 * HOUR;
+        let task = submit(hourly);
+        let lease = assign(task, vec![place(0, 10, &[0])])[0];
+        assert_eq!(escrow(lease).deposit, 3 * RATE);
+        assert_ok!(Tasks::report_started(host_origin(10), lease));
+        advance(HOUR + 1);
+        assert_ok!(Tasks::report_result(host_origin(10), lease, result(HOUR + 1)));
+        settle(task);
+        assert_eq!(escrow(lease).paid, 2 * RATE);
+    });
+}
+
+#[test]
+fn a_host_that_gives_up_is_not_paid() {
+    on_chain(|| {
+        let before = purses();
+        let (_, lease) = running();
+        advance(HOUR / 2);
+        assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::DriverError));
+        assert_eq!(purses(), before);
+        assert_eq!(escrow(lease).state, EscrowState::Closed);
+    });
+}
+
+#[test]
+fn pods_that_ran_in_vain_are_paid_pro_rata_but_not_the_one_to_blame() {
+    on_chain(|| {
+        online_host(10);
+        online_host(11);
+        let mut hourly = gang(4);
+        hourly.unit = BillingUnit::Hour;
+        let task = submit(hourly);
+        let pods = vec![place(0, 10, &[]), place(1, 11, &[]), place(2, 11, &[]), place(3, 11, &[])];
+        let leases = assign(task, pods);
+        for lease in &leases[..3] {
+            let number = if *lease == leases[0] { 10 } else { 11 };
+            assert_ok!(Tasks::report_started(host_origin(number), *lease));
+        }
+        advance(HOUR / 4);
+        assert_ok!(Tasks::report_result(host_origin(11), leases[1], result(HOUR / 4)));
+        advance(HOUR / 4);
+        assert_ok!(Tasks::report_failed(host_origin(10), leases[0], HostFailure::ImageInvalid));
+        let rate = GTY / 10 + GTY / 100;
+        let paid: Vec<_> = leases.iter().map(|lease| escrow(*lease).paid).collect();
+        assert_eq!(paid, [0, rate / 4, rate / 2, 0]);
+    });
+}
+
+#[test]
+fn a_cancelled_task_pays_the_pods_that_ran() {
+    on_chain(|| {
+        let before = purses();
+        let (task, lease) = running();
+        advance(HOUR / 2);
+        assert_ok!(Tasks::cancel(signed(TENANT), task));
+        assert_eq!(escrow(lease).paid, RATE / 2);
+        assert_eq!(worth(&account(TENANT)), before[0] - RATE / 2);
+        let other = submit(spec());
+        let pending = assign(other, vec![place(0, 10, &[1])])[0];
+        advance(HOUR / 2);
+        assert_ok!(Tasks::cancel(signed(TENANT), other));
+        assert_eq!(escrow(pending).paid, 0, "a pod that never started costs nothing");
+    });
+}
+
+#[test]
+fn a_pod_that_ran_too_long_is_paid_its_deposit() {
+    on_chain(|| {
+        let (_, lease) = running();
+        advance(HOUR + 1);
+        assert_ok!(Tasks::expire_lease(signed(ANYONE), lease));
+        assert_eq!(escrow(lease).paid, RATE);
+        assert_eq!(escrow(lease).fee, RATE / 10);
+    });
+}
+
+#[test]
+fn a_provider_who_is_its_own_tenant_only_pays_the_fee() {
+    on_chain(|| {
+        assert_ok!(register(TENANT, 12, hardware()));
+        assert_ok!(Hosts::heartbeat(host_origin(12)));
+        let before = purses();
+        let task = submit(spec());
+        let lease = assign(task, vec![place(0, 12, &[0])])[0];
+        assert_ok!(Tasks::report_started(host_origin(12), lease));
+        advance(HOUR);
+        assert_ok!(Tasks::report_result(host_origin(12), lease, result(HOUR)));
+        settle(task);
+        assert_eq!(worth(&account(TENANT)), before[0] - RATE / 10);
+    });
+}
+
+#[test]
+fn a_fee_that_the_treasury_cannot_be_credited_with_stays_with_the_tenant() {
+    ExtBuilder { treasury: 0, ..Default::default() }.build_and_execute(|| {
+        let before = purses();
+        // A second costs so little that its fee is below the existential deposit.
+        let (task, lease) = reported(1_000);
+        settle(task);
+        let owed = RATE * 1_000 / u128::from(HOUR);
+        let share = owed - owed / 10;
+        assert!(owed / 10 < ED);
+        assert_eq!((escrow(lease).paid, escrow(lease).fee), (share, 0));
+        assert_eq!(purses(), [before[0] - share, before[1] + share, before[2], 0]);
+    });
+}
+
+#[test]
+fn a_provider_who_has_left_blocks_nothing() {
+    on_chain(|| {
+        // The provider's account ends between the report and the settlement.
+        let (task, lease) = reported(1);
+        assert_ok!(Hosts::retire(signed(PROVIDER), host(10)));
+        assert_ok!(Balances::transfer_all(signed(PROVIDER), account(ANYONE), false));
+        assert_eq!(worth(&account(PROVIDER)), 0);
+        let before = worth(&account(TENANT));
+        settle(task);
+        let owed = RATE / u128::from(HOUR);
+        assert_eq!(escrow(lease).paid, owed / 10, "only the fee is paid");
+        assert_eq!(worth(&account(TENANT)), before - owed / 10);
+    });
+}
+
+#[test]
+fn a_lock_on_the_tenants_coins_does_not_keep_the_provider_from_being_paid() {
+    on_chain(|| {
+        let (task, lease) = reported(HOUR / 2);
+        use frame_support::traits::{LockableCurrency, WithdrawReasons};
+        let all = worth(&account(TENANT));
+        Balances::set_lock(*b"vesting!", &account(TENANT), all, WithdrawReasons::all());
+        settle(task);
+        assert_eq!(escrow(lease).paid, RATE / 2);
+    });
+}

@@ -50,25 +50,25 @@ class RefusedError(GantryError):
     code = "refused"
 
 
-class BadKey(OurError):
+class BadKey(OurError):  # noqa: N818
     """A key, key file, address or password that cannot be used."""
 
     code = "bad_key"
 
 
-class BadValue(OurError):
+class BadValue(OurError):  # noqa: N818
     """A value that the chain's types cannot hold. The message names the field."""
 
     code = "bad_value"
 
 
-class StoreCorrupt(OurError):
+class StoreCorrupt(OurError):  # noqa: N818
     """The local database cannot be used as it is."""
 
     code = "store_corrupt"
 
 
-class ChainUnreachable(TheirError):
+class ChainUnreachable(TheirError):  # noqa: N818
     """No node answered at the address in the time given."""
 
     code = "chain_unreachable"
@@ -82,19 +82,19 @@ class ChainUnreachable(TheirError):
         self.url = url
 
 
-class BadReply(TheirError):
+class BadReply(TheirError):  # noqa: N818
     """The node answered with something that a node of this chain does not say."""
 
     code = "bad_reply"
 
 
-class Reorganised(TheirError):
+class Reorganised(TheirError):  # noqa: N818
     """A finalized block does not continue the one before it: another chain, or a wiped one, behind the same address."""
 
     code = "reorganised"
 
 
-class WrongChain(TheirError):
+class WrongChain(TheirError):  # noqa: N818
     """The chain is not the one this program was made for; nothing has been signed."""
 
     code = "wrong_chain"
@@ -150,7 +150,7 @@ _REFUSALS: dict[SubmitRefusal, tuple[str, str]] = {
 }
 
 
-class SubmitRefused(RefusedError):
+class SubmitRefused(RefusedError):  # noqa: N818
     """The node's pool refused an extrinsic. `kind` says why; `detail` is the node's own text."""
 
     code = "submit_refused"
@@ -163,7 +163,7 @@ class SubmitRefused(RefusedError):
         self.detail = detail
 
 
-class CallFailed(RefusedError):
+class CallFailed(RefusedError):  # noqa: N818
     """A call was included and had no effect, because the pallet refused it."""
 
     code = "call_failed"
@@ -175,7 +175,7 @@ class CallFailed(RefusedError):
         self.doc = doc
 
 
-class GaveUp(RefusedError):
+class GaveUp(RefusedError):  # noqa: N818
     """The outbox stopped trying to have a call included."""
 
     code = "gave_up"

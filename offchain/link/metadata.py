@@ -241,7 +241,7 @@ def _fields(reader: _Reader) -> tuple[Field, ...]:
     )
 
 
-def _definition(reader: _Reader) -> Definition:
+def _definition(reader: _Reader) -> Definition:  # noqa: PLR0911 - one line for each kind of type
     match reader.u8():
         case 0:
             return Composite(_fields(reader))

@@ -1,4 +1,4 @@
-"""One runtime of the chain as a client sees it: calls, events, errors and storage by name, as bytes and as plain values."""
+"""One runtime of the chain as a client sees it: calls, events, errors and storage, by name."""
 
 from __future__ import annotations
 

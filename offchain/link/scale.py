@@ -113,7 +113,7 @@ class Codec:
         made = self._decoders.get(type_id)
         if made is None:
             # A type may contain itself (a call of calls): meanwhile the entry looks itself up.
-            self._decoders[type_id] = lambda data, pos: self._decoders[type_id](data, pos)
+            self._decoders[type_id] = lambda data, pos: self._decoders[type_id](data, pos)  # noqa: PLW0108 - looked up late
             made = self._decoders[type_id] = self._make_decoder(self._types[type_id])
         return made
 
@@ -121,7 +121,7 @@ class Codec:
         """Appends the bytes of a value."""
         made = self._encoders.get(type_id)
         if made is None:
-            self._encoders[type_id] = lambda value, out: self._encoders[type_id](value, out)
+            self._encoders[type_id] = lambda value, out: self._encoders[type_id](value, out)  # noqa: PLW0108 - looked up late
             made = self._encoders[type_id] = self._make_encoder(self._types[type_id])
         return made
 
@@ -406,7 +406,7 @@ def _write_compact(value: Any, out: bytearray) -> None:
     out += compact(value)
 
 
-def _primitive_encoder(name: str) -> Encoder:
+def _primitive_encoder(name: str) -> Encoder:  # noqa: C901 - one small function for each kind
     if name == "bool":
 
         def truth(value: Any, out: bytearray) -> None:

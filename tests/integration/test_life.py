@@ -1,0 +1,82 @@
+"""A task from submission to its bill, as a tenant sees it."""
+
+from __future__ import annotations
+
+import pytest
+from local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output
+
+from offchain.services.records import variant
+
+
+async def test_the_demo_is_settled_and_billed_by_the_rule(net: Net, root):
+    done = await net.gantry("submit", root / "examples" / "primes.yaml", "--account", TENANT, "--wait", "--json")
+    assert done.code == 0, done.said
+    outcome = done.json
+    assert outcome["state"] == "Settled"
+    assert await net.assert_paid_once(outcome["task"]) == outcome["paid"]
+    (lease, _), *_ = (await net.leases(outcome["task"])).values()
+    assert outcome["result_digest"].removeprefix("0x").removeprefix("sha256:") == lease["result"]["digest"].hex()
+    assert outcome["result"].strip() == "primes below 3000000: 216816, the largest is 2999999"
+    assert 0 < outcome["host_score"] < 1_000_000
+
+
+async def test_a_task_cancelled_while_it_runs_is_paid_pro_rata_and_its_container_goes(net: Net, pods: Pods):
+    task = await net.submit(steps=300)
+    await net.until(task, {"Running"})
+    assert pods.of(task)
+    done = await net.gantry("task", "cancel", str(task), "--account", TENANT, "--json")
+    assert done.code == 0, done.said
+    assert await net.until(task, {"Cancelled"})
+    ((lease, escrow),) = (await net.leases(task)).values()
+    assert variant(lease["state"]) == "Ended"
+    assert lease["state"]["Ended"] == "Cancelled"
+    assert 0 < escrow["paid"] < escrow["deposit"]
+    await net.assert_bill(lease, escrow)
+
+    async def container_gone() -> bool:
+        return pods.gone(task)
+
+    await net.each_block(container_gone, f"the container of task {task} to go")
+
+
+async def test_logs_and_result_come_from_the_host_to_the_tenant_only(net: Net):
+    task = await net.submit(steps=3)
+    await net.until(task, {"Settled"})
+    logs = await net.gantry("task", "logs", str(task), "--account", TENANT)
+    assert logs.code == 0, logs.said
+    assert "step 3 of 3" in logs.out
+    result = await net.gantry("task", "result", str(task), "--account", TENANT)
+    assert result.code == 0, result.said
+    assert result.out.encode() == steps_output(3)
+    ((lease, _),) = (await net.leases(task)).values()
+    assert lease["result"]["digest"].hex() == sha256(steps_output(3))
+
+
+@pytest.mark.parametrize("what", ["logs", "result"])
+async def test_a_stranger_gets_neither_logs_nor_result(net: Net, what):
+    task = await net.submit(steps=1)
+    await net.until(task, {"Settled"})
+    done = await net.gantry("task", what, str(task), "--account", STRANGER)
+    assert done.code not in (0, 70), done.said
+    assert "step 1" not in done.out
+    assert "Traceback" not in done.err
+    assert done.err.startswith("error: ")
+
+
+async def test_a_task_that_no_host_may_take_waits_and_can_be_cancelled(net: Net):
+    done = await net.gantry(
+        "submit",
+        "tests/integration/manifests/steps.yaml",
+        "--account",
+        TENANT,
+        "--json",
+        env={"STEPS": "1", "MAX_PER_HOUR": "0.000001 GTY"},
+    )
+    if done.code != 0:
+        assert "max_per_hour" in done.err or "price" in done.err, done.said
+        return
+    task = done.json["task"]
+    await net.until(task, {"Queued"})
+    cancelled = await net.gantry("task", "cancel", str(task), "--account", TENANT)
+    assert cancelled.code == 0, cancelled.said
+    await net.until(task, {"Cancelled"})

@@ -1,0 +1,50 @@
+"""One line for each thing that happened: time, level, who, what, and named values. Easy to read, easy to split."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from typing import Any, TextIO
+
+_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+,")
+
+
+class EventLog:
+    """Writes lines for one part of a process."""
+
+    def __init__(self, name: str) -> None:
+        self._log = logging.getLogger(f"gantry.{name}")
+
+    def info(self, event: str, **values: Any) -> None:
+        """Something happened as it should."""
+        self._log.info(line(event, values))
+
+    def warning(self, event: str, **values: Any) -> None:
+        """Something an operator may want to look at."""
+        self._log.warning(line(event, values))
+
+
+def line(event: str, values: dict[str, Any]) -> str:
+    """`event name=value name="value with blanks"`; values of None are left out."""
+    return " ".join([event, *(f"{name}={_text(value)}" for name, value in values.items() if value is not None)])
+
+
+def set_up(stream: TextIO | None = None) -> None:
+    """Send everything to `stream` (standard error)."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    root = logging.getLogger("gantry")
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    root.propagate = False
+
+
+def _text(value: Any) -> str:
+    text = str(value)
+    if text and set(text) <= _BARE:
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'

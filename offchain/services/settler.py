@@ -1,0 +1,91 @@
+"""The settler's shell: does what is due on the chain and anybody may do.
+
+It shares the work with everybody else who does the same: a call that comes too late is refused, and that is normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from offchain.core.backoff import Backoff
+from offchain.core.settle import Command, Expire, ExpireLease, ReportAbsent, Requeue, Settle, due
+from offchain.core.snapshot import Touched
+from offchain.link.ports import Call
+from offchain.services.acts import Perform, Running
+from offchain.services.log import EventLog
+from offchain.services.view import View
+
+
+class Settler:
+    """Settles, expires, requeues, reports absent. `wake` asks for another step."""
+
+    def __init__(self, view: View, perform: Perform, wake: Callable[[], None]) -> None:
+        self._view = view
+        self._perform = perform
+        self._under_way: set[Command] = set()
+        self._backoff: Backoff[Command] = Backoff()
+        self._wake_at: int | None = 0
+        self._log = EventLog("settler")
+        self.running = Running(wake)
+
+    async def step(self, touched: Touched | None = None) -> None:
+        """Do what is due now. `touched`: what the last block changed; None: look at everything."""
+        self.running.check()
+        now = self._view.snapshot.now_ms
+        if touched is not None and not touched.anything and (self._wake_at is None or now < self._wake_at):
+            return
+        found = due(self._view.snapshot, now)
+        # Heartbeats leave no event: a host is read again before its silence is believed.
+        silent = frozenset(command.host for command in found.commands if isinstance(command, ReportAbsent))
+        if silent:
+            await self._view.refresh(Touched(hosts=silent))
+            found = due(self._view.snapshot, now)
+        self._backoff.keep_only(found.commands)
+        wanted = [c for c in found.commands if c not in self._under_way and not self._backoff.waits(c, now)]
+        if wanted:
+            fresh = due(await self._view.confirm(_touched_by(wanted)), now).commands
+            for command in wanted:
+                if command in fresh:
+                    self._under_way.add(command)
+                    self.running.spawn(self._carry_out(command))
+        times = [time for time in (found.wake_at, self._backoff.next_time(now)) if time is not None]
+        # What is due and was not done, for whatever reason, is looked at again with the next block.
+        self._wake_at = now if wanted else min(times, default=None)
+
+    async def _carry_out(self, command: Command) -> None:
+        call, name = _call_of(command)
+        verdict = await self._perform(f"{name}:{self._backoff.tries(command)}", call)
+        self._under_way.discard(command)
+        if verdict.done:
+            self._log.info("done", act=name)
+            return
+        self._backoff.refused(command, self._view.snapshot.now_ms)
+        self._log.info("refused", act=name, reason=verdict.refusal)
+
+
+def _touched_by(commands: Iterable[Command]) -> Touched:
+    hosts, tasks, leases = set(), set(), set()
+    for command in commands:
+        match command:
+            case Settle(task) | Expire(task):
+                tasks.add(task)
+            case ExpireLease(lease) | Requeue(lease):
+                leases.add(lease)
+            case ReportAbsent(host, _):
+                hosts.add(host)
+    return Touched(frozenset(hosts), frozenset(tasks), frozenset(leases))
+
+
+def _call_of(command: Command) -> tuple[Call, str]:
+    """The call, and the name of the act: the same act always has the same name."""
+    match command:
+        case Settle(task):
+            return Call("Tasks", "settle", {"task": task}), f"settle:{task}"
+        case Expire(task):
+            return Call("Tasks", "expire", {"task": task}), f"expire:{task}"
+        case ExpireLease(lease):
+            return Call("Tasks", "expire_lease", {"lease": lease}), f"expire-lease:{lease}"
+        case Requeue(lease):
+            return Call("Tasks", "requeue", {"lease": lease}), f"requeue:{lease}"
+        case ReportAbsent(host, last_heartbeat):
+            return Call("Hosts", "report_absent", {"host": host}), f"report-absent:{host}:{last_heartbeat}"

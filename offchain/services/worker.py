@@ -1,0 +1,88 @@
+"""One process's loop: follows the chain, keeps the shared view, and lets each role take a step after every change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from offchain.core.snapshot import Touched
+from offchain.link.ports import Block, ChainPort
+from offchain.link.watcher import Commit, Watcher
+from offchain.services.acts import Running
+from offchain.services.view import View
+
+
+class Role(Protocol):
+    """A scheduler or a settler."""
+
+    @property
+    def running(self) -> Running:
+        """Its acts under way."""
+        ...
+
+    async def step(self, touched: Touched | None = None) -> None:
+        """Look at the view and act. `touched`: what a block changed; None: anything may have."""
+        ...
+
+
+class Worker:
+    """Feeds finalized blocks to the outbox and the view, best blocks to the view, and steps the roles."""
+
+    def __init__(
+        self,
+        chain: ChainPort,
+        watcher: Watcher,
+        view: View,
+        settle_outbox: Callable[[Block], Awaitable[Commit | None]],
+    ) -> None:
+        self._chain = chain
+        self._watcher = watcher
+        self._view = view
+        self._settle_outbox = settle_outbox
+        self._roles: Sequence[Role] = ()
+        self._turn = asyncio.Lock()
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Ask for a step soon."""
+        self._woken.set()
+
+    async def run(self, roles: Sequence[Role]) -> None:
+        """Run until cancelled. Ends with the first error that the parts below could not deal with."""
+        self._roles = roles
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._watcher.run(self._finalized))
+                group.create_task(self._follow_best())
+                group.create_task(self._follow_wakes())
+        finally:
+            for role in roles:
+                await role.running.stop()
+
+    async def _finalized(self, block: Block) -> Commit | None:
+        commit = await self._settle_outbox(block)
+        async with self._turn:
+            # After a restart the outbox is given blocks that the view, read at the newest one, has in it already.
+            if block.ref.number > self._view.final.number:
+                await self._step(await self._view.finalized(block))
+        return commit
+
+    async def _follow_best(self) -> None:
+        async for ref in self._chain.best():
+            async with self._turn:
+                if await self._view.best(ref):
+                    await self._step(None)
+                else:
+                    await self._step(Touched())
+
+    async def _follow_wakes(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken.clear()
+            async with self._turn:
+                await self._step(None)
+
+    async def _step(self, touched: Touched | None) -> None:
+        for role in self._roles:
+            await role.step(touched)

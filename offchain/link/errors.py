@@ -151,16 +151,20 @@ _REFUSALS: dict[SubmitRefusal, tuple[str, str]] = {
 
 
 class SubmitRefused(RefusedError):  # noqa: N818
-    """The node's pool refused an extrinsic. `kind` says why; `detail` is the node's own text."""
+    """The node's pool refused an extrinsic. `kind` says why; `detail` is the node's own text.
+
+    `certain` is False where an earlier attempt got no answer and may have been taken.
+    """
 
     code = "submit_refused"
 
-    def __init__(self, kind: SubmitRefusal, detail: str = "") -> None:
+    def __init__(self, kind: SubmitRefusal, detail: str = "", *, certain: bool = True) -> None:
         because, remedy = _REFUSALS[kind]
         said = f" The node says: {detail}." if detail else ""
         super().__init__(f"The chain node refused the extrinsic: {because}.{said}", remedy)
         self.kind = kind
         self.detail = detail
+        self.certain = certain
 
 
 class CallFailed(RefusedError):  # noqa: N818

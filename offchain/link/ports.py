@@ -7,7 +7,7 @@ The generated types in :mod:`offchain.schema` decode these into frozen classes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -137,11 +137,11 @@ class ChainPort(Protocol):
         """The finalized block with this number. LookupError where it is not finalized yet."""
         ...
 
-    def finalized(self) -> AsyncIterator[BlockRef]:
+    def finalized(self) -> AsyncGenerator[BlockRef, None]:
         """Finalized heads as they come; may skip numbers (the watcher fills the gaps)."""
         ...
 
-    def best(self) -> AsyncIterator[BlockRef]:
+    def best(self) -> AsyncGenerator[BlockRef, None]:
         """Best heads as they come."""
         ...
 

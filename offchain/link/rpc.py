@@ -25,7 +25,12 @@ _DONE_TRYING = 1  # the library shall not retry by itself
 
 
 class RpcRefused(Exception):  # noqa: N818 - becomes a typed error one layer up
-    """The node answered with an error object."""
+    """The node answered with an error object.
+
+    `again`: the request had been sent before, over a connection that ended without an answer.
+    """
+
+    again = False
 
     def __init__(self, code: int, message: str, data: Any) -> None:
         super().__init__(f"{message}{f': {data}' if data else ''}")
@@ -62,18 +67,21 @@ class Rpc:
         if socket is not None:
             await _shut(socket)
 
-    async def call(self, method: str, params: list[Any], *, timeout: float | None = None) -> tuple[Any, bool]:  # noqa: ASYNC109 - the deadline spans several attempts
-        """(result, whether it had to be sent more than once). Waits for a node that is away until the deadline."""
+    async def call(self, method: str, params: list[Any]) -> Any:
+        """The result of a request. Waits for a node that is away until the timeout."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + (self.timeout if timeout is None else timeout)
+        deadline = loop.time() + self.timeout
         pause = _FIRST_PAUSE_S
         again = False
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
-                    return await self._once(method, params), again
+                    return await self._once(method, params)
             except TimeoutError:
                 raise ChainUnreachable(self.url, "no answer in time") from None
+            except RpcRefused as refused:
+                refused.again = again
+                raise
             except ConnectionLost as lost:
                 again = True
                 if loop.time() + pause >= deadline:

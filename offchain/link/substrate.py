@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -108,10 +108,9 @@ class SubstrateChain:
 
     async def _raw(self, method: str, *params: Any) -> Any:
         try:
-            result, _ = await self._rpc.call(method, list(params))
+            return await self._rpc.call(method, list(params))
         except RpcRefused as refused:
             raise _bad_reply(method, refused) from None
-        return result
 
     async def _ready(self) -> Runtime:
         if self._current is not None and self._checked == self._rpc.generation:
@@ -206,15 +205,15 @@ class SubstrateChain:
             inclusions=tuple(_inclusion(index, raw, failures.get(index)) for index, raw in enumerate(extrinsics)),
         )
 
-    def finalized(self) -> AsyncIterator[BlockRef]:
+    def finalized(self) -> AsyncGenerator[BlockRef, None]:
         """Finalized heads as they come."""
         return self._heads("chain_subscribeFinalizedHeads", "chain_unsubscribeFinalizedHeads", final=True)
 
-    def best(self) -> AsyncIterator[BlockRef]:
+    def best(self) -> AsyncGenerator[BlockRef, None]:
         """Best heads as they come."""
         return self._heads("chain_subscribeNewHeads", "chain_unsubscribeNewHeads", final=False)
 
-    async def _heads(self, subscribe: str, unsubscribe: str, *, final: bool) -> AsyncIterator[BlockRef]:
+    async def _heads(self, subscribe: str, unsubscribe: str, *, final: bool) -> AsyncGenerator[BlockRef, None]:
         """Heads, over as many connections as it takes. Gives up with ChainUnreachable after the timeout."""
         pauses = iter(_PAUSES_S)
         while True:
@@ -299,14 +298,13 @@ class SubstrateChain:
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
         """Hand it to the node's pool. Raises SubmitRefused with the pool's typed reason."""
         await self._ready()
-        again = False
         try:
-            _, again = await self._rpc.call("author_submitExtrinsic", [_hex(extrinsic.data)])
+            await self._rpc.call("author_submitExtrinsic", [_hex(extrinsic.data)])
         except RpcRefused as refused:
             kind = refusal_of(refused.code, f"{refused.message} {refused.data or ''}")
-            if again and kind is SubmitRefusal.ALREADY_IN_POOL:
+            if refused.again and kind is SubmitRefusal.ALREADY_IN_POOL:
                 return
-            raise SubmitRefused(kind, str(refused)) from None
+            raise SubmitRefused(kind, str(refused), certain=not refused.again) from None
 
 
 def raw_differs(runtime: Runtime, raw: bytes) -> bool:

@@ -1,0 +1,351 @@
+"""The outbox's table: what is to be done on the chain, and every extrinsic that was ever signed for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from offchain.link.ports import BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic
+from offchain.link.store import Store
+
+_TABLES = [
+    """
+    CREATE TABLE intents (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        account TEXT NOT NULL,
+        key TEXT NOT NULL,
+        call TEXT NOT NULL,
+        successor TEXT,
+        state TEXT NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        not_before INTEGER NOT NULL DEFAULT 0,
+        created_ms INTEGER NOT NULL,
+        block INTEGER, block_hash BLOB, block_index INTEGER,
+        failure TEXT,
+        reason TEXT,
+        UNIQUE (account, key)
+    ) STRICT;
+    CREATE INDEX intents_by_state ON intents (account, state, seq);
+    CREATE TABLE extrinsics (
+        hash BLOB PRIMARY KEY,
+        seq INTEGER NOT NULL REFERENCES intents ON DELETE CASCADE,
+        data BLOB NOT NULL,
+        nonce INTEGER NOT NULL,
+        born INTEGER NOT NULL,
+        valid_until INTEGER NOT NULL,
+        sent_at INTEGER NOT NULL,
+        alive INTEGER NOT NULL,
+        doubted INTEGER NOT NULL DEFAULT 0,
+        confirmed INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX extrinsics_by_seq ON extrinsics (seq);
+    CREATE TABLE lanes (account TEXT PRIMARY KEY, scanned INTEGER NOT NULL) STRICT
+    """
+]
+
+
+class State(StrEnum):
+    """Where an intent stands. `SENT` has exactly one extrinsic alive; the last three are final."""
+
+    QUEUED = "queued"
+    SENT = "sent"
+    DONE = "done"
+    FAILED = "failed"
+    DEAD = "dead"
+
+
+FINAL = (State.DONE, State.FAILED, State.DEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Included:
+    """The call had its effect, in this final block."""
+
+    block: BlockRef
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The call is in this final block and had no effect: the pallet refused it."""
+
+    failure: DispatchFailure
+    block: BlockRef
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """No block holds the call, none will, and the outbox has stopped trying."""
+
+    reason: str
+
+
+Outcome = Included | Failed | Dead
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A call that is wanted."""
+
+    seq: int
+    key: str
+    call: Call
+    state: State
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """An extrinsic that may still come into a block.
+
+    `sent_at`: final block when it was last handed to a node. `confirmed`: a node has taken it. `doubted`: a node has
+    refused it since, so it may have to wait for its end before the call can be sent again.
+    """
+
+    seq: int
+    key: str
+    attempts: int
+    extrinsic: SignedExtrinsic
+    born: int
+    sent_at: int
+    doubted: bool
+    confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An intent that was given up, for people to look at."""
+
+    key: str
+    call: Call
+    reason: str
+    attempts: int
+    created_ms: int
+
+
+def _pack(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"$bytes": value.hex()}
+    if isinstance(value, Mapping):
+        return {str(key): _pack(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_pack(item) for item in value]
+    return value
+
+
+def _unpack(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {"$bytes"}:
+            return bytes.fromhex(value["$bytes"])
+        return {key: _unpack(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_unpack(item) for item in value]
+    return value
+
+
+def pack_call(call: Call) -> str:
+    """A call as text."""
+    return json.dumps([call.pallet, call.function, _pack(call.args)])
+
+
+def unpack_call(text: str) -> Call:
+    """The call from its text. Tuples come back as lists, which the codec takes as well."""
+    pallet, function, args = json.loads(text)
+    return Call(pallet, function, _unpack(args))
+
+
+class Intents:
+    """The rows of one account."""
+
+    def __init__(self, store: Store, account: str) -> None:
+        store.migrate("outbox", _TABLES)
+        self._store = store
+        self._account = account
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def state(self, key: str) -> State | None:
+        """Where the intent with this key stands."""
+        row = self._store.one("SELECT state FROM intents WHERE account = ? AND key = ?", self._account, key)
+        return None if row is None else State(row["state"])
+
+    def outcome(self, key: str) -> Outcome | None:
+        """How it ended; None where it has not, or is to be done again."""
+        row = self._store.one("SELECT * FROM intents WHERE account = ? AND key = ?", self._account, key)
+        if row is None or row["state"] not in FINAL:
+            return None
+        if row["state"] == State.DEAD:
+            return Dead(row["reason"])
+        block = BlockRef(row["block"], row["block_hash"])
+        if row["state"] == State.FAILED:
+            return Failed(DispatchFailure(*json.loads(row["failure"])), block, row["block_index"])
+        return Included(block, row["block_index"])
+
+    def due(self, block: int) -> Intent | None:
+        """The oldest intent that may be signed and sent at this final block."""
+        row = self._store.one(
+            "SELECT * FROM intents WHERE account = ? AND state = 'queued' AND not_before <= ? ORDER BY seq LIMIT 1",
+            self._account,
+            block,
+        )
+        if row is None:
+            return None
+        return Intent(row["seq"], row["key"], unpack_call(row["call"]), State(row["state"]), row["attempts"])
+
+    def flights(self) -> list[Flight]:
+        """Extrinsics that may still come into a block, by nonce."""
+        rows = self._store.all(
+            "SELECT x.*, i.key, i.attempts FROM extrinsics x JOIN intents i USING (seq)"
+            " WHERE i.account = ? AND x.alive ORDER BY x.nonce",
+            self._account,
+        )
+        return [
+            Flight(
+                row["seq"],
+                row["key"],
+                row["attempts"],
+                SignedExtrinsic(row["data"], row["hash"], self._account, row["nonce"], row["valid_until"]),
+                row["born"],
+                row["sent_at"],
+                bool(row["doubted"]),
+                bool(row["confirmed"]),
+            )
+            for row in rows
+        ]
+
+    def dead(self) -> list[DeadLetter]:
+        """All that was given up."""
+        rows = self._store.all("SELECT * FROM intents WHERE account = ? AND state = 'dead' ORDER BY seq", self._account)
+        return [
+            DeadLetter(row["key"], unpack_call(row["call"]), row["reason"], row["attempts"], row["created_ms"])
+            for row in rows
+        ]
+
+    def unfinished(self) -> int:
+        """How many intents have no outcome yet."""
+        row = self._store.one(
+            "SELECT count(*) AS n FROM intents WHERE account = ? AND state IN ('queued', 'sent')", self._account
+        )
+        return 0 if row is None else int(row["n"])
+
+    @property
+    def scanned(self) -> int | None:
+        """The last final block in which extrinsics were looked for."""
+        row = self._store.one("SELECT scanned FROM lanes WHERE account = ?", self._account)
+        return None if row is None else int(row["scanned"])
+
+    # --- changing -------------------------------------------------------------------------------------------------
+
+    def add(self, key: str, call: Call, now_ms: int) -> None:
+        """A new intent."""
+        self._store.run(
+            "INSERT INTO intents (account, key, call, state, created_ms) VALUES (?, ?, ?, 'queued', ?)",
+            self._account,
+            key,
+            pack_call(call),
+            now_ms,
+        )
+
+    def replace(self, key: str, call: Call, now_ms: int) -> None:
+        """A newer call under the same key: instead of one not yet sent or ended, after one that is on its way."""
+        if self.state(key) is State.SENT:
+            self._store.run(
+                "UPDATE intents SET successor = ? WHERE account = ? AND key = ?", pack_call(call), self._account, key
+            )
+        else:
+            self.forget(key)
+            self.add(key, call, now_ms)
+
+    def forget(self, key: str) -> None:
+        """Remove an intent that is not on its way."""
+        self._store.run("DELETE FROM intents WHERE account = ? AND key = ? AND state != 'sent'", self._account, key)
+
+    def forget_ended_before(self, block: int) -> None:
+        """Remove what had its outcome before this block; dead letters stay."""
+        self._store.run(
+            "DELETE FROM intents WHERE account = ? AND state IN ('done', 'failed') AND block < ?", self._account, block
+        )
+
+    def signed(self, intent: Intent, extrinsic: SignedExtrinsic, era_blocks: int) -> None:
+        """Remember an extrinsic, before anybody else has seen it."""
+        born = extrinsic.valid_until - era_blocks + 1
+        with self._store.transaction():
+            self._store.run("UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?", intent.seq)
+            self._store.run(
+                "INSERT INTO extrinsics (hash, seq, data, nonce, born, valid_until, sent_at, alive)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
+                extrinsic.hash,
+                intent.seq,
+                extrinsic.data,
+                extrinsic.nonce,
+                born,
+                extrinsic.valid_until,
+                born,
+            )
+            if self.scanned is None:
+                self.set_scanned(born)
+
+    def handed_over(self, extrinsic: SignedExtrinsic, block: int) -> None:
+        """A node has it."""
+        self._store.run(
+            "UPDATE extrinsics SET sent_at = ?, confirmed = 1, doubted = 0 WHERE hash = ?", block, extrinsic.hash
+        )
+
+    def doubt(self, extrinsic: SignedExtrinsic, block: int) -> None:
+        """A node refuses it, which may have taken it before."""
+        self._store.run("UPDATE extrinsics SET sent_at = ?, doubted = 1 WHERE hash = ?", block, extrinsic.hash)
+
+    def again(self, seq: int, not_before: int) -> None:
+        """No extrinsic of the intent can come into a block any more: sign a new one, from this block on."""
+        with self._store.transaction():
+            self._store.run("UPDATE extrinsics SET alive = 0 WHERE seq = ?", seq)
+            self._store.run("UPDATE intents SET state = 'queued', not_before = ? WHERE seq = ?", not_before, seq)
+            self._succeed(seq)
+
+    def give_up(self, seq: int, reason: str) -> None:
+        """No extrinsic of the intent can come into a block any more, and there will be no other."""
+        with self._store.transaction():
+            self._store.run("UPDATE extrinsics SET alive = 0 WHERE seq = ?", seq)
+            self._store.run("UPDATE intents SET state = 'dead', reason = ? WHERE seq = ?", reason, seq)
+            self._succeed(seq)
+
+    def included(self, inclusion: Inclusion, block: BlockRef) -> str | None:
+        """Note the outcome if one of ours is in a block; returns its key."""
+        row = self._store.one(
+            "SELECT i.seq, i.key FROM extrinsics x JOIN intents i USING (seq) WHERE x.hash = ? AND i.account = ?",
+            inclusion.extrinsic_hash,
+            self._account,
+        )
+        if row is None:
+            return None
+        failure = inclusion.failure
+        with self._store.transaction():
+            self._store.run("UPDATE extrinsics SET alive = 0 WHERE seq = ?", row["seq"])
+            self._store.run(
+                "UPDATE intents SET state = ?, block = ?, block_hash = ?, block_index = ?, failure = ? WHERE seq = ?",
+                State.DONE if failure is None else State.FAILED,
+                block.number,
+                block.hash,
+                inclusion.index,
+                None if failure is None else json.dumps([failure.pallet, failure.name, failure.doc]),
+                row["seq"],
+            )
+            self._succeed(row["seq"])
+        return str(row["key"])
+
+    def set_scanned(self, block: int) -> None:
+        """Extrinsics were looked for up to this final block."""
+        self._store.run("INSERT OR REPLACE INTO lanes VALUES (?, ?)", self._account, block)
+
+    def _succeed(self, seq: int) -> None:
+        """Where a newer call waited for this one to end, it is next."""
+        self._store.run(
+            "UPDATE intents SET call = successor, successor = NULL, state = 'queued', attempts = 0, not_before = 0,"
+            " block = NULL, block_hash = NULL, block_index = NULL, failure = NULL, reason = NULL"
+            " WHERE seq = ? AND successor IS NOT NULL",
+            seq,
+        )

@@ -1,0 +1,52 @@
+"""When the chain refuses an extrinsic: again, when, or never. A pure table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offchain.link.errors import SubmitRefusal
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Sign anew and send again after this many final blocks; 0 is at once."""
+
+    after_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """Never again. `reason` is for people."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing to do: the node has it."""
+
+
+Verdict = Retry | Dead | Done
+
+# refusal -> (pauses in blocks, the last one repeated; how often in all; what is said after that)
+_TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
+    SubmitRefusal.STALE_NONCE: ((0, 1), 12, "its number was taken by another program again and again"),
+    SubmitRefusal.FUTURE_NONCE: ((0, 1), 12, "an earlier extrinsic of the account stays missing"),
+    SubmitRefusal.PRIORITY_TOO_LOW: ((1,), 12, "its number was taken by another program again and again"),
+    SubmitRefusal.POOL_FULL: ((1, 2, 4), 60, "the node's queue stays full"),
+    SubmitRefusal.BANNED: ((1, 2, 4), 12, "the node refuses to take it"),
+    SubmitRefusal.EXPIRED: ((0,), 12, "no block took it in time, again and again"),
+    SubmitRefusal.CANNOT_PAY: ((1, 2, 4), 4, "the account cannot pay for it, or the free call is not due"),
+    SubmitRefusal.INVALID: ((1, 2), 3, "it is not valid in the state of the chain"),
+    SubmitRefusal.BAD_PROOF: ((1,), 2, "its signature is not accepted"),
+}
+
+
+def decide(refusal: SubmitRefusal, attempts: int) -> Verdict:
+    """What to do after the `attempts`-th try (from 1) ended with this refusal."""
+    if refusal is SubmitRefusal.ALREADY_IN_POOL:
+        return Done()
+    pauses, limit, reason = _TABLE[refusal]
+    if attempts >= limit:
+        return Dead(reason)
+    return Retry(pauses[min(attempts, len(pauses)) - 1])

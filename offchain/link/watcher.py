@@ -1,0 +1,110 @@
+"""Walks the chain: every finalized block once, in order, from a stored cursor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import Any, Literal
+
+from offchain.link.errors import Reorganised
+from offchain.link.ports import Block, BlockRef, ChainPort
+from offchain.link.store import Store
+
+Commit = Callable[[], None]
+Handler = Callable[[Block], Awaitable[Commit | None]]
+"""Takes a block. What it returns, if anything, is run in the transaction that moves the cursor past the block."""
+
+_TABLES = ["CREATE TABLE cursors (name TEXT PRIMARY KEY, number INTEGER NOT NULL, hash BLOB NOT NULL) STRICT"]
+_FETCHED_AHEAD = 8
+
+
+class Watcher:
+    """Hands over each finalized block; the cursor moves only after a block has been handled.
+
+    After a crash the last block may be handed over again unless its handler's effects were in the returned commit.
+    `start`: the first block on the very first run, "finalized" for the newest final one.
+    """
+
+    def __init__(self, chain: ChainPort, store: Store, name: str, start: Literal["finalized"] | int = 0) -> None:
+        self._chain = chain
+        self._store = store
+        self._name = name
+        self._start = start
+        store.migrate("watcher", _TABLES)
+
+    @property
+    def cursor(self) -> BlockRef | None:
+        """The last block that was handled."""
+        row = self._store.one("SELECT number, hash FROM cursors WHERE name = ?", self._name)
+        return None if row is None else BlockRef(row["number"], row["hash"])
+
+    def acknowledge(self, block: Block, commit: Commit | None = None) -> None:
+        """Move the cursor past a block, together with the handler's own writes."""
+        with self._store.transaction():
+            if commit is not None:
+                commit()
+            self._store.run(
+                "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", self._name, block.ref.number, block.ref.hash
+            )
+
+    async def run(self, handle: Handler) -> None:
+        """Handle every block, for ever. Ends with the error of the chain or of the handler."""
+        async with aclosing(self.blocks()) as blocks:
+            async for block in blocks:
+                self.acknowledge(block, await handle(block))
+
+    async def blocks(self) -> AsyncGenerator[Block, None]:
+        """Every block after the cursor. The caller acknowledges each one before it asks for the next."""
+        last = self.cursor
+        upcoming = last.number + 1 if last is not None else self._start
+        async with aclosing(self._heads()) as heads:
+            async for head in heads:
+                if upcoming == "finalized":
+                    upcoming = head.number
+                if head.number < upcoming:
+                    continue
+                async with aclosing(self._range(upcoming, head.number)) as gap:
+                    async for block in gap:
+                        if last is not None and block.parent_hash != last.hash:
+                            raise Reorganised(
+                                f"Block {block.ref.number} does not follow block {last.number} as it was seen before: "
+                                f"its parent is 0x{block.parent_hash.hex()}, seen was 0x{last.hash.hex()}.",
+                                "The node serves another chain now. If that is meant, remove this worker's database.",
+                            )
+                        yield block
+                        last, upcoming = block.ref, block.ref.number + 1
+
+    async def _heads(self) -> AsyncGenerator[BlockRef, None]:
+        """The present head first, so that a chain that stands still is caught up with too."""
+        yield await self._chain.finalized_head()
+        async with aclosing(self._chain.finalized()) as heads:
+            async for head in heads:
+                yield head
+
+    async def _range(self, first: int, last: int) -> AsyncGenerator[Block, None]:
+        """Blocks in order, the next few already on their way."""
+        numbers = iter(range(first, last + 1))
+        pending: deque[asyncio.Task[Block]] = deque()
+        try:
+            while True:
+                while len(pending) < _FETCHED_AHEAD and (number := next(numbers, None)) is not None:
+                    pending.append(asyncio.ensure_future(_fetch(self._chain, number)))
+                if not pending:
+                    return
+                yield await pending.popleft()
+        finally:
+            await _drop(pending)
+
+
+async def _fetch(chain: ChainPort, number: int) -> Block:
+    return await chain.block(number)
+
+
+async def _drop(tasks: deque[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with suppress(asyncio.CancelledError, Exception):
+            await task

@@ -65,10 +65,10 @@ def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
             {"line": found.line, "path": found.path, "message": found.message, "remedy": found.remedy}
             for found in error.problems
         ]
-        message = f"{error.source} has {len(problems)} problem{'s' * (len(problems) != 1)}."
+        summary = f"{error.source} has {len(problems)} problem{'s' * (len(problems) != 1)}."
         return EXIT_FAILED, {
             "code": "bad_manifest",
-            "message": message,
+            "message": summary,
             "remedy": "",
             "lines": error.lines(),
             "problems": problems,

@@ -1,0 +1,8 @@
+"""gantry agent."""
+
+import click
+
+
+@click.group()
+def agent() -> None:
+    """Run the agent."""

@@ -1,0 +1,159 @@
+"""gantry doctor."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+
+import click
+
+from offchain.cli import accounts, network, options
+from offchain.cli.failures import CliError
+from offchain.cli.output import details, emit
+from offchain.cli.session import connected, run
+from offchain.core.audit import Report
+from offchain.schema.manifest_values import format_amount
+from offchain.services.audit import audit_chain
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `remedy` is the command that mends it; empty where all is well."""
+
+    what: str
+    good: bool
+    said: str
+    remedy: str = ""
+
+
+@click.command()
+@click.option("--audit", "do_audit", is_flag=True, help="Sum every account, hold and fee against the total issuance.")
+@options.url
+@options.as_json
+def doctor(do_audit: bool, url: str | None, as_json: bool) -> None:
+    """Tell what is missing on this machine, and the command that mends it.
+
+    With --audit: read every account of the chain at one final block and check that no coin is missing or too many:
+    free and held coins add up to the total issuance, and every hold has an escrow, bond or deposit behind it.
+
+    \b
+    Examples:
+      gantry doctor
+      gantry doctor --audit --json
+    """
+    if do_audit:
+        _audit(url, as_json=as_json)
+        return
+    findings = [_python(), _engine(), _release(), _chain(url), _accounts()]
+    for finding in findings:
+        if as_json:
+            emit({"check": finding.what, "ok": finding.good, "found": finding.said, "remedy": finding.remedy})
+        else:
+            click.echo(f"{'ok     ' if finding.good else 'missing'}  {finding.what}: {finding.said}")
+            if finding.remedy:
+                click.echo(f"         {finding.remedy}")
+    if not all(finding.good for finding in findings):
+        raise click.exceptions.Exit(1)
+
+
+def _python() -> Finding:
+    return Finding("Python", sys.version_info >= (3, 11), f"{platform.python_version()} at {sys.executable}")
+
+
+def _engine() -> Finding:
+    from offchain.local import engine  # noqa: PLC0415  (only here)
+    from offchain.local.places import LocalError, Places  # noqa: PLC0415
+
+    try:
+        own = f"unix://{Places.here().sockets}/docker.sock"
+        found = own if "DOCKER_HOST" not in os.environ and engine.answers(own) else engine.find()
+    except LocalError as error:
+        return Finding("Docker engine", good=False, said=error.message, remedy=error.remedy)
+    if found is not None:
+        return Finding("Docker engine", good=True, said=f"answers at {found}")
+    if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None:
+        if os.getuid() == 0:
+            return Finding("Docker engine", good=True, said="installed; scripts/up starts a private one")
+        return Finding("Docker engine", good=False, said="installed, but stopped", remedy="sudo systemctl start docker")
+    return Finding("Docker engine", good=False, said="not installed", remedy="scripts/setup")
+
+
+def _release() -> Finding:
+    from offchain.local.places import LocalError  # noqa: PLC0415  (only here)
+    from offchain.local.release import binaries  # noqa: PLC0415
+
+    try:
+        return Finding("Node", good=True, said=str(binaries().node))
+    except LocalError as error:
+        return Finding("Node", good=False, said=error.message, remedy=error.remedy)
+
+
+def _chain(url: str | None) -> Finding:
+    chosen = network.choose(url)
+
+    async def work() -> str:
+        async with connected(url) as chain:
+            head = await chain.finalized_head()
+            genesis = await chain.genesis_hash()
+            return f"{chosen.url}, final block {head.number}, genesis 0x{genesis.hex()}"
+
+    try:
+        return Finding("Chain", good=True, said=run(work()))
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if not isinstance(message, str):
+            raise
+        return Finding("Chain", good=False, said=message, remedy=str(getattr(error, "remedy", "")))
+
+
+def _accounts() -> Finding:
+    found = accounts.stored()
+    if found:
+        return Finding("Accounts", good=True, said=", ".join(stored.name for stored in found))
+    return Finding("Accounts", good=True, said="none kept here; a local network knows //Alice to //Ferdie")
+
+
+def _audit(url: str | None, *, as_json: bool) -> None:
+    async def work() -> Report:
+        async with connected(url) as chain:
+            return await audit_chain(chain)
+
+    report = run(work())
+    if as_json:
+        emit(
+            {
+                "sound": report.sound,
+                "block": report.block,
+                "accounts": report.accounts,
+                "total_issuance": report.total_issuance,
+                "total_free": report.total_free,
+                "total_held": report.total_reserved,
+                "held": {str(reason): amount for reason, amount in report.held.items()},
+                "differences": [str(difference) for difference in report.differences],
+            }
+        )
+    else:
+        details(
+            [
+                ("Final block", report.block),
+                ("Accounts", report.accounts),
+                ("Total issuance", f"{format_amount(report.total_issuance)} ({report.total_issuance} base units)"),
+                ("Free", format_amount(report.total_free)),
+                ("Held", format_amount(report.total_reserved)),
+                *((f"  {reason}", format_amount(amount)) for reason, amount in report.held.items()),
+            ]
+        )
+    if report.sound:
+        if not as_json:
+            click.echo("Every coin is accounted for.")
+        return
+    if as_json:
+        raise click.exceptions.Exit(1)
+    raise CliError(
+        "the books do not balance: " + "; ".join(str(difference) for difference in report.differences) + ".",
+        "This is a bug in the chain: report it with the output of gantry doctor --audit --json.",
+        code="unsound",
+    )

@@ -1,0 +1,153 @@
+"""gantry host."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import click
+
+from offchain.cli import options
+from offchain.cli.failures import CliError
+from offchain.cli.output import details, emit, progress, table
+from offchain.cli.session import connected, run
+from offchain.cli.views import HostView, read_host, read_hosts, score_text
+from offchain.schema.manifest_values import format_amount, parse_duration
+
+
+@click.group(epilog="A host is one machine; its address is that of its host key.")
+def host() -> None:
+    """List and show hosts, with their prices and scores.
+
+    \b
+    Examples:
+      gantry host list
+      gantry host show 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
+    """
+
+
+@host.command("list")
+@options.url
+@options.as_json
+@click.option("--online", is_flag=True, help="Only hosts that take work now.")
+def list_(url: str | None, as_json: bool, online: bool) -> None:
+    """Show every registered host in a line.
+
+    \b
+    Examples:
+      gantry host list --online
+      gantry host list --json | jq .ask.gpu_per_hour
+    """
+
+    async def work() -> list[HostView]:
+        async with connected(url) as chain:
+            return await read_hosts(chain)
+
+    found = [view for view in run(work()) if not online or view.status == "Online"]
+    if as_json:
+        for view in found:
+            emit(view.plain())
+        return
+    if not found:
+        progress("No host is registered." if not online else "No host is online.")
+        return
+    header = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", "GPU AN HOUR", "CORE AN HOUR", "SCORE", "LEASES")
+    table(header, [_row(view) for view in found])
+
+
+@host.command()
+@click.argument("address")
+@options.url
+@options.as_json
+def show(address: str, url: str | None, as_json: bool) -> None:
+    """Show one host: what it has, what of it is free, what it asks.
+
+    \b
+    Example:
+      gantry host show 5F3sa2TJAWMqDhXG6jhV4N8ko9SxwGy8TpaNS1repo5EYjQX
+    """
+
+    async def work() -> HostView:
+        async with connected(url) as chain:
+            return await read_host(chain, address)
+
+    view = run(work())
+    if as_json:
+        emit(view.plain())
+        return
+    ask = view.ask
+    details(
+        [
+            ("Host", view.id),
+            ("Provider", view.provider),
+            ("Status", view.status),
+            ("Region", view.region),
+            ("Score", f"{score_text(view.score_ppm) or 'none yet'} after {view.settled_leases} settled leases"),
+            ("Bond", format_amount(view.bond)),
+            ("Leases now", view.live_leases),
+            ("Cores", f"{view.free['cpu_milli'] / 1000:g} of {view.total['cpu_milli'] / 1000:g} free"),
+            ("Memory", f"{view.free['memory_mib']} of {view.total['memory_mib']} MiB free"),
+            ("Disk", f"{view.free['disk_gib']} of {view.total['disk_gib']} GiB free"),
+            ("GPU an hour", format_amount(ask["gpu_per_hour"])),
+            ("Core an hour", format_amount(ask["cpu_core_per_hour"])),
+            ("GiB memory an hour", format_amount(ask["memory_gib_per_hour"])),
+            ("GiB disk an hour", format_amount(ask["disk_gib_per_hour"])),
+        ]
+    )
+    for number, device in enumerate(view.devices):
+        simulated = ", simulated" if device["simulated"] else ""
+        free = "free" if device["milli_free"] == 1000 else f"{device['milli_free'] / 10:g} % free"
+        click.echo(f"GPU {number}  {device['vendor']} {device['model']}, {device['vram_mib']} MiB{simulated}, {free}")
+
+
+@host.command()
+@options.url
+@click.option("--count", default=1, show_default=True, type=click.IntRange(1), help="How many hosts.")
+@click.option("--timeout", default="60s", show_default=True, metavar="TIME", help="How long to wait.")
+def wait(url: str | None, count: int, timeout: str) -> None:
+    """Wait until hosts are online. Useful in scripts that start a network.
+
+    \b
+    Example:
+      gantry host wait --count 2 --timeout 90s
+    """
+    try:
+        seconds = parse_duration(timeout) / 1000
+    except ValueError as error:
+        raise CliError(f"{error}.", "Write for example 90s or 2m.", code="usage") from None
+
+    async def work() -> int:
+        online = 0
+        async with connected(url) as chain:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    async for head in chain.best():
+                        hosts = await read_hosts(chain, head.hash)
+                        online = sum(view.status == "Online" for view in hosts)
+                        if online >= count:
+                            return online
+        return online
+
+    online = run(work())
+    if online < count:
+        raise CliError(
+            f"{online} of {count} hosts are online after {timeout}.",
+            "gantry host list shows the status of each; an agent's log says why it is not online.",
+            code="timeout",
+        )
+
+
+def _row(view: HostView) -> tuple[object, ...]:
+    simulated = any(device["simulated"] for device in view.devices)
+    return (
+        view.id,
+        view.status,
+        view.region or "-",
+        f"{len(view.devices)} simulated" if simulated else len(view.devices),
+        f"{view.total['cpu_milli'] / 1000:g}",
+        f"{view.total['memory_mib']} MiB",
+        format_amount(view.ask["gpu_per_hour"]),
+        format_amount(view.ask["cpu_core_per_hour"]),
+        score_text(view.score_ppm) or "-",
+        view.live_leases,
+    )

@@ -1,0 +1,191 @@
+"""gantry submit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from offchain.cli import accounts, options
+from offchain.cli.checks import check_funds, check_hosts
+from offchain.cli.failures import CliError
+from offchain.cli.follow import Outcome, follow
+from offchain.cli.network import environment
+from offchain.cli.output import details, emit, progress
+from offchain.cli.session import connected, run, send
+from offchain.cli.views import score_text
+from offchain.link.ports import BlockRef, Call, ChainPort, Signer
+from offchain.schema.manifest import Manifest, parse_manifest
+from offchain.schema.manifest_task import manifest_digest, task_spec
+from offchain.schema.manifest_values import format_amount
+from offchain.schema.manifest_variables import resolve
+
+EXIT_PROGRAM_FAILED = 3
+_LARGEST_FILE = 1 << 20
+
+
+@click.command(
+    epilog="A manifest is a Docker Compose file with an x-gantry section; it is public. "
+    "Exit status: 0 settled (with --wait) or submitted, 1 not, 3 settled but the program itself ended with an error."
+)
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--wait", "-w", is_flag=True, help="Follow the task to its result and bill.")
+@click.option(
+    "--accept/--no-accept",
+    default=True,
+    help="With --wait: accept the result when it has arrived whole (the default), or let the dispute window pass.",
+)
+@options.account
+@options.url
+@options.as_json
+def submit(
+    file: str,
+    wait: bool,
+    accept: bool,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Submit the task that FILE describes (- for standard input).
+
+    Checked before anything is sent: the file, the account's coins, that some host could run it, and that the price
+    limit is not below every host's ask.
+
+    \b
+    Examples:
+      gantry submit examples/primes.yaml --account //Charlie --wait
+      LIMIT=1000 gantry submit examples/primes.yaml --account anna --json
+      gantry submit task.yaml --url ws://node.example:9944 --account anna
+    """
+    began = time.monotonic()
+    text, manifest = load(file)
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> tuple[int, Outcome | None]:
+        async with connected(url) as chain:
+            await _check(chain, manifest, text, signer)
+            number, at = await _send(chain, manifest, text, signer)
+            if not as_json or wait:
+                progress(f"Task {number} submitted in block {at.number}.")
+            if not wait:
+                return number, None
+            return number, await follow(chain, number, at, signer, accept=accept, tell=progress)
+
+    number, outcome = run(work())
+    if outcome is None:
+        if as_json:
+            emit({"task": number, "state": "Queued", "manifest_digest": manifest_digest(text).hex()})
+        else:
+            click.echo(f"Task {number}. Follow it with: gantry task show {number}")
+        return
+    _show(outcome, time.monotonic() - began, as_json=as_json)
+    _finish(outcome, as_json=as_json)
+
+
+def load(file: str) -> tuple[bytes, Manifest]:
+    """The manifest's exact bytes as they go on the chain, variables put in, and what they say."""
+    try:
+        data = sys.stdin.buffer.read(_LARGEST_FILE) if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise CliError(
+            f"{file} cannot be read: {error.strerror}.", "Give the path of a manifest.", code="no_file"
+        ) from None
+    source = "standard input" if file == "-" else os.path.relpath(file)
+    try:
+        resolved = resolve(data.decode("utf-8"), environment(), source=source).encode()
+    except UnicodeDecodeError:
+        resolved = data
+    return resolved, parse_manifest(resolved, source=source)
+
+
+async def _check(chain: ChainPort, manifest: Manifest, text: bytes, signer: Signer) -> None:
+    # The workers' own reading of records, so that what is checked here is what they decide on.
+    from offchain.core.values import Capacity  # noqa: PLC0415
+    from offchain.services.records import host_of  # noqa: PLC0415
+
+    hosts, account, params, spare = await asyncio.gather(
+        chain.query_map("Hosts", "Hosts"),
+        chain.query("System", "Account", [signer.address]),
+        chain.query("Tasks", "Params"),
+        chain.constant("Balances", "ExistentialDeposit"),
+    )
+    free = int(account["data"]["free"]) if account else 0
+    deposits = (int(params["deposit_base"]), int(params["deposit_per_byte"])) if params else (0, 0)
+    check_funds(manifest, len(text), free, deposits, int(spare))
+    check_hosts(manifest, [(host_of(key, record), Capacity(**record["total"])) for key, record in hosts])
+
+
+async def _send(chain: ChainPort, manifest: Manifest, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
+    spec = task_spec(manifest, manifest_digest(text))
+    included = await send(chain, Call("Tasks", "submit", {"spec": spec, "manifest": text}), signer)
+    return int(included.event("Tasks", "Submitted").fields["task"]), included.block
+
+
+def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:
+    view = outcome.task
+    if as_json:
+        emit(outcome_fields(outcome) | {"seconds": round(seconds, 1)})
+        return
+    for lease in view.leases:
+        result = outcome.results.get(lease.pod)
+        if result is not None:
+            click.echo(result.decode("utf-8", errors="replace").rstrip("\n"))
+    pairs: list[tuple[str, object]] = [("", ""), ("Task", view.id), ("State", view.state)]
+    for lease in view.leases:
+        score = outcome.scores.get(lease.host)
+        pairs += [
+            ("Result digest", lease.result_digest and lease.result_digest.hex()),
+            ("Exit code", lease.exit_code),
+            ("Host", lease.host),
+            ("Host score", score_text(score)),
+        ]
+    fee = f"{format_amount(view.fee)} of it protocol fee"
+    pairs += [("Bill", f"{format_amount(view.paid)} ({view.paid} base units), {fee}"), ("Seconds", f"{seconds:.1f}")]
+    details(pairs)
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    """A finished task in JSON. The fields of the first pod stand at the top."""
+    from offchain.cli.cmd_task import result_fields  # noqa: PLC0415  (shared with task result)
+
+    view = outcome.task
+    fields = view.plain()
+    if view.leases:
+        first = view.leases[0]
+        fields |= {
+            "result_digest": first.result_digest.hex() if first.result_digest else None,
+            "exit_code": first.exit_code,
+            "host": first.host,
+            "host_score": score_text(outcome.scores.get(first.host)),
+        }
+        if first.pod in outcome.results:
+            fields |= result_fields(outcome.results[first.pod])
+    return fields
+
+
+def _finish(outcome: Outcome, *, as_json: bool) -> None:
+    view = outcome.task
+    if view.state != "Settled":
+        more = f"gantry task show {view.id} tells more."
+        remedy = {
+            "Expired": "No host took it before its deadline: raise the price limit or the deadline.",
+            "Failed(AttemptsExhausted)": f"Every attempt failed, for the reasons above; {more}",
+            "Failed(DurationExceeded)": "It ran longer than x-gantry.duration: raise it.",
+        }.get(view.state, more)
+        message = f"task {view.id} ended as {view.state}."
+        if not as_json:
+            raise CliError(message, remedy, code="not_settled")
+        # The one object has been printed.
+        progress(f"error: {message}\n  {remedy}")
+        raise click.exceptions.Exit(1)
+    failed = [lease for lease in view.leases if lease.exit_code]
+    if failed:
+        code = failed[0].exit_code
+        progress(f"The program ended with exit code {code}; gantry task logs {view.id} shows what it wrote.")
+        raise click.exceptions.Exit(EXIT_PROGRAM_FAILED)

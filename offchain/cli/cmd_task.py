@@ -1,0 +1,273 @@
+"""gantry task."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from offchain.cli import accounts, options
+from offchain.cli.failures import CliError
+from offchain.cli.hostlink import fetch_result, host_of
+from offchain.cli.output import details, emit, progress, table
+from offchain.cli.session import connected, run, send
+from offchain.cli.views import LeaseView, TaskView, read_task
+from offchain.link.ports import Call, ChainPort
+from offchain.schema.manifest_values import format_amount
+
+
+@click.group(epilog="A task is known by its number, which gantry submit prints.")
+def task() -> None:
+    """List, show and cancel tasks; read their logs and results.
+
+    \b
+    Examples:
+      gantry task list --account //Charlie
+      gantry task show 7
+      gantry task logs 7 --follow --account //Charlie
+    """
+
+
+@task.command("list")
+@options.url
+@options.as_json
+@click.option("--account", metavar="NAME", help="Only tasks of this account: a name, an address, or //Charlie.")
+@click.option("--state", metavar="STATE", help="Only tasks in this state, for example Running.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="The newest so many.")
+def list_(url: str | None, as_json: bool, account: str | None, state: str | None, limit: int) -> None:
+    """List tasks, the newest first.
+
+    \b
+    Examples:
+      gantry task list
+      gantry task list --account //Charlie --state Settled --json
+    """
+    tenant = accounts.address_of(account) if account else None
+
+    async def work() -> list[TaskView]:
+        async with connected(url) as chain:
+            found: list[TaskView] = []
+            for number in await _numbers(chain, tenant):
+                view = await read_task(chain, number)
+                if state is None or view.state.partition("(")[0].lower() == state.lower():
+                    found.append(view)
+                if len(found) == limit:
+                    break
+            return found
+
+    found = run(work())
+    if as_json:
+        for view in found:
+            emit(view.plain())
+    elif found:
+        header = ("TASK", "STATE", "TENANT", "SUBMITTED", "ATTEMPT", "PAID")
+        table(
+            header,
+            [
+                (v.id, v.state, v.tenant, time_text(v.submitted_at), v.attempts + 1, format_amount(v.paid))
+                for v in found
+            ],
+        )
+    else:
+        progress("There is no such task.")
+
+
+@task.command()
+@click.argument("number", type=click.IntRange(0))
+@options.url
+@options.as_json
+def show(number: int, url: str | None, as_json: bool) -> None:
+    """Show a task with its pods, result digests and bill.
+
+    \b
+    Example:
+      gantry task show 7
+    """
+
+    async def work() -> TaskView:
+        async with connected(url) as chain:
+            return await read_task(chain, number)
+
+    view = run(work())
+    if as_json:
+        emit(view.plain())
+        return
+    details(
+        [
+            ("Task", view.id),
+            ("State", view.state),
+            ("Tenant", view.tenant),
+            ("Submitted", time_text(view.submitted_at)),
+            ("Attempt", view.attempts + 1),
+            ("Manifest digest", view.manifest_digest.hex()),
+            ("Price limit", f"{format_amount(view.max_rate_per_hour)} an hour and pod"),
+            ("Paid", f"{format_amount(view.paid)} ({view.paid} base units, {view.fee} of them protocol fee)"),
+        ]
+    )
+    for lease in view.leases:
+        click.echo(f"\nPod {lease.pod}")
+        details(
+            [
+                ("  Lease", lease.id),
+                ("  Host", lease.host),
+                ("  State", lease.state),
+                ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
+                ("  Started", lease.started_at and time_text(lease.started_at)),
+                ("  Ended", lease.ended_at and time_text(lease.ended_at)),
+                ("  Exit code", lease.exit_code),
+                ("  Result digest", lease.result_digest and lease.result_digest.hex()),
+                ("  Paid", format_amount(lease.paid)),
+            ]
+        )
+
+
+@task.command()
+@click.argument("number", type=click.IntRange(0))
+@click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
+@click.option("--follow", "-f", is_flag=True, help="Go on until the pod ends.")
+@options.account
+@options.url
+def logs(number: int, pod: int, follow: bool, account: str | None, password_file: str | None, url: str | None) -> None:
+    """Print what a pod wrote, fetched from its host with your signature.
+
+    \b
+    Examples:
+      gantry task logs 7 --account //Charlie
+      gantry task logs 7 --follow --account anna
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> None:
+        async with connected(url) as chain:
+            lease = _lease(await read_task(chain, number), pod)
+            async with host_of(chain, lease, signer) as client:
+                async for chunk in client.logs(lease.id, follow=follow):
+                    sys.stdout.buffer.write(chunk)
+                    sys.stdout.buffer.flush()
+
+    run(work())
+
+
+@task.command()
+@click.argument("number", type=click.IntRange(0))
+@click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
+@options.account
+@options.url
+@options.as_json
+def result(
+    number: int,
+    pod: int,
+    output: Path | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Fetch a pod's result from its host, and check it against the digest on the chain.
+
+    \b
+    Examples:
+      gantry task result 7 --account //Charlie
+      gantry task result 7 -o model.bin --account anna
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> tuple[LeaseView, bytes]:
+        async with connected(url) as chain:
+            lease = _lease(await read_task(chain, number), pod)
+            if lease.result_digest is None:
+                raise CliError(
+                    f"pod {pod} of task {number} has no result yet (lease {lease.state}).",
+                    f"gantry task show {number} shows how far it is.",
+                    code="no_result",
+                )
+            return lease, await fetch_result(chain, lease, signer)
+
+    lease, data = run(work())
+    digest = lease.result_digest.hex() if lease.result_digest else ""
+    if output is not None:
+        try:
+            output.write_bytes(data)
+        except OSError as error:
+            raise CliError(f"{output} cannot be written: {error.strerror}.", "Choose another file.") from None
+    if as_json:
+        shown = {"file": str(output)} if output is not None else result_fields(data)
+        emit({"task": number, "pod": pod, "result_digest": digest, "exit_code": lease.exit_code, **shown})
+    elif output is not None:
+        progress(f"{len(data)} bytes with sha256 {digest} written to {output}.")
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+@task.command()
+@click.argument("number", type=click.IntRange(0))
+@options.account
+@options.url
+@options.as_json
+def cancel(number: int, account: str | None, password_file: str | None, url: str | None, as_json: bool) -> None:
+    """Cancel a task that has not reported. Pods that ran are paid for the time they ran.
+
+    \b
+    Example:
+      gantry task cancel 7 --account //Charlie
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> TaskView:
+        async with connected(url) as chain:
+            view = await read_task(chain, number)
+            if view.tenant != signer.address:
+                raise CliError(
+                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
+                    "Give --account of the tenant that submitted it.",
+                    code="not_yours",
+                )
+            if view.final:
+                raise CliError(f"task {number} is {view.state} already.", "There is nothing to cancel.", code="final")
+            included = await send(chain, Call("Tasks", "cancel", {"task": number}), signer)
+            return await read_task(chain, number, included.block.hash)
+
+    view = run(work())
+    if as_json:
+        emit(view.plain())
+    else:
+        click.echo(f"Task {number} is {view.state}; paid: {format_amount(view.paid)}.")
+
+
+def time_text(moment_ms: int) -> str:
+    """Chain time in UTC."""
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def result_fields(data: bytes) -> dict[str, Any]:
+    """A result in JSON: as text where it is text, else in base64."""
+    try:
+        return {"result": data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"result": None, "result_base64": base64.b64encode(data).decode()}
+
+
+async def _numbers(chain: ChainPort, tenant: str | None) -> list[int]:
+    """Task numbers, the newest first."""
+    if tenant is not None:
+        return sorted((int(key) for key, _ in await chain.query_map("Tasks", "ByTenant", [tenant])), reverse=True)
+    return sorted((int(key) for key, _ in await chain.query_map("Tasks", "Tasks")), reverse=True)
+
+
+def _lease(view: TaskView, pod: int) -> LeaseView:
+    for lease in view.leases:
+        if lease.pod == pod:
+            return lease
+    if view.leases:
+        raise CliError(f"task {view.id} has no pod {pod}.", f"Its pods are 0 to {len(view.leases) - 1}.", code="no_pod")
+    raise CliError(
+        f"task {view.id} is {view.state} and is on no host.",
+        "Wait until it is assigned: gantry task show.",
+        code="no_lease",
+    )

@@ -1,0 +1,104 @@
+"""Following a task from its submission to its bill, by the chain's final events."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from offchain.cli.hostlink import fetch_result
+from offchain.cli.session import blocks, send
+from offchain.cli.views import TaskView, read_host, read_task, state_text
+from offchain.link.errors import GantryError
+from offchain.link.p2p import LinkError
+from offchain.link.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A finished task: read back from the chain, with the results that arrived (by pod) and the hosts' scores."""
+
+    task: TaskView
+    results: dict[int, bytes] = field(default_factory=dict)
+    scores: Mapping[str, int | None] = field(default_factory=dict)
+
+
+async def follow(
+    chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, *, accept: bool, tell: Callable[[str], None]
+) -> Outcome:
+    """Wait until the task is final. Fetches results as soon as they are reported, and accepts them if asked to."""
+    results: dict[int, bytes] = {}
+    at = submitted
+    async with contextlib.aclosing(blocks(chain, submitted.number)) as found:
+        async for block in found:
+            at = block.ref
+            states = [state for event in block.events if (state := _told(event, number, tell)) is not None]
+            if not states:
+                continue
+            if states[-1] == "Reported":
+                whole = await _fetch(chain, number, block, signer, results, tell)
+                if accept and whole:
+                    await _accept(chain, number, signer, tell)
+            if states[-1].partition("(")[0] in ("Settled", "Expired", "Cancelled", "Failed"):
+                break
+    view = await read_task(chain, number, at.hash)
+    if any(lease.result_digest is not None and lease.pod not in results for lease in view.leases):
+        await _fetch_missing(chain, view, signer, results, tell)
+    scores = {lease.host: (await read_host(chain, lease.host, at.hash)).score_ppm for lease in view.leases}
+    return Outcome(view, results, scores)
+
+
+def _told(event: ChainEvent, number: int, tell: Callable[[str], None]) -> str | None:
+    """Tell an event of this task; gives the state it went to."""
+    if event.pallet != "Tasks" or event.fields.get("task") != number:
+        return None
+    if event.name == "Assigned":
+        hosts = ", ".join(str(host) for _, host in event.fields["leases"])
+        tell(f"Assigned to {hosts}.")
+    elif event.name == "PodStarted":
+        tell(f"Runs (lease {event.fields['lease']}).")
+    elif event.name == "PodReported":
+        tell(f"The host reported the result, sha256 {bytes(event.fields['result']['digest']).hex()}.")
+    elif event.name == "Requeued":
+        tell(
+            f"Back in the queue: {state_text(event.fields['reason'])}; attempt {event.fields['attempts'] + 1} follows."
+        )
+    elif event.name == "StateChanged":
+        state = state_text(event.fields["to"])
+        if state not in ("Assigned", "Running", "Reported", "Queued"):
+            tell(f"{state}.")
+        return state
+    return None
+
+
+async def _fetch(
+    chain: ChainPort, number: int, block: Block, signer: Signer, results: dict[int, bytes], tell: Callable[[str], None]
+) -> bool:
+    """Fetch every pod's result; gives whether all are here."""
+    view = await read_task(chain, number, block.ref.hash)
+    await _fetch_missing(chain, view, signer, results, tell)
+    return all(lease.pod in results for lease in view.leases)
+
+
+async def _fetch_missing(
+    chain: ChainPort, view: TaskView, signer: Signer, results: dict[int, bytes], tell: Callable[[str], None]
+) -> None:
+    for lease in view.leases:
+        if lease.result_digest is None or lease.pod in results:
+            continue
+        try:
+            results[lease.pod] = await fetch_result(chain, lease, signer)
+        except LinkError as error:
+            tell(f"The result of pod {lease.pod} did not arrive: {error}. Try later: gantry task result {view.id}.")
+        else:
+            tell(f"Result of {len(results[lease.pod])} bytes fetched; its digest is the one on the chain.")
+
+
+async def _accept(chain: ChainPort, number: int, signer: Signer, tell: Callable[[str], None]) -> None:
+    """Accept the result. That the dispute window passed first is no error."""
+    try:
+        await send(chain, Call("Tasks", "accept_result", {"task": number}), signer)
+    except GantryError as error:
+        view = await read_task(chain, number)
+        if view.state not in ("Verified", "Settled"):
+            tell(f"The result could not be accepted: {error.message} It is settled when the dispute window has passed.")

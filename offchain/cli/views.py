@@ -1,0 +1,263 @@
+"""What commands show: the chain's records, read once into frozen values."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from offchain.cli.failures import CliError
+from offchain.link.ports import ChainPort
+from offchain.schema.manifest_values import format_amount
+
+FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
+_PPM = 1_000_000
+
+
+def state_text(plain: Any) -> str:
+    """An enum's value as text: Running, or Failed(AttemptsExhausted)."""
+    if isinstance(plain, str):
+        return plain
+    ((name, payload),) = plain.items()
+    return f"{name}({state_text(payload) if isinstance(payload, (str, dict)) else payload})"
+
+
+def text_of(data: Any) -> str:
+    """A name on the chain; bytes that are no text are shown as such."""
+    return bytes(data).decode("utf-8", errors="backslashreplace")
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """One pod's lease with its escrow."""
+
+    id: int
+    pod: int
+    host: str
+    provider: str
+    state: str
+    rate_per_hour: int
+    started_at: int | None
+    ended_at: int | None
+    result_digest: bytes | None
+    exit_code: int | None
+    usage: dict[str, int] | None
+    deposit: int
+    paid: int
+    fee: int
+
+    def plain(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "lease": self.id,
+            "pod": self.pod,
+            "host": self.host,
+            "provider": self.provider,
+            "state": self.state,
+            "rate_per_hour": self.rate_per_hour,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+            "result_digest": self.result_digest.hex() if self.result_digest is not None else None,
+            "exit_code": self.exit_code,
+            "usage": self.usage,
+            "deposit": self.deposit,
+            "paid": self.paid,
+            "fee": self.fee,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """A task with the leases of its present attempt."""
+
+    id: int
+    tenant: str
+    state: str
+    attempts: int
+    submitted_at: int
+    manifest_digest: bytes
+    max_rate_per_hour: int
+    max_duration_ms: int
+    priority: int
+    queue: str
+    leases: tuple[LeaseView, ...]
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing can change any more."""
+        return self.state.partition("(")[0] in FINAL_STATES
+
+    @property
+    def paid(self) -> int:
+        """What the tenant paid so far, protocol fee included."""
+        return sum(lease.paid for lease in self.leases)
+
+    @property
+    def fee(self) -> int:
+        """The protocol's part of what was paid."""
+        return sum(lease.fee for lease in self.leases)
+
+    def plain(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "task": self.id,
+            "state": self.state,
+            "tenant": self.tenant,
+            "attempts": self.attempts,
+            "submitted_at": self.submitted_at,
+            "manifest_digest": self.manifest_digest.hex(),
+            "max_rate_per_hour": self.max_rate_per_hour,
+            "max_duration_ms": self.max_duration_ms,
+            "priority": self.priority,
+            "queue": self.queue,
+            "paid": self.paid,
+            "paid_gty": format_amount(self.paid),
+            "fee": self.fee,
+            "leases": [lease.plain() for lease in self.leases],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """A host with its score in parts per million; None: it has none yet."""
+
+    id: str
+    provider: str
+    status: str
+    region: str
+    endpoint: bytes
+    total: dict[str, int]
+    free: dict[str, int]
+    devices: tuple[dict[str, Any], ...]
+    ask: dict[str, int]
+    bond: int
+    last_heartbeat: int
+    live_leases: int
+    score_ppm: int | None
+    settled_leases: int
+
+    def plain(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "host": self.id,
+            "provider": self.provider,
+            "status": self.status,
+            "region": self.region,
+            "endpoint": text_of(self.endpoint),
+            "total": self.total,
+            "free": self.free,
+            "devices": list(self.devices),
+            "ask": self.ask,
+            "bond": self.bond,
+            "last_heartbeat": self.last_heartbeat,
+            "live_leases": self.live_leases,
+            "host_score": score_text(self.score_ppm),
+            "score_ppm": self.score_ppm,
+            "settled_leases": self.settled_leases,
+        }
+
+
+def score_text(score_ppm: int | None) -> str | None:
+    """A score as a number between 0 and 1 with all its digits."""
+    return None if score_ppm is None else f"{score_ppm / _PPM:.6f}"
+
+
+async def read_task(chain: ChainPort, task: int, at: bytes | None = None) -> TaskView:
+    """One task. Raises CliError where there is none of this number."""
+    record = await chain.query("Tasks", "Tasks", [task], at)
+    if record is None:
+        raise CliError(f"there is no task {task}.", "gantry task list shows those there are.", code="no_such_task")
+    leases = await asyncio.gather(*(read_lease(chain, lease, at) for lease in record["leases"]))
+    spec = record["spec"]
+    return TaskView(
+        id=task,
+        tenant=record["tenant"],
+        state=state_text(record["state"]),
+        attempts=record["attempts"],
+        submitted_at=record["submitted_at"],
+        manifest_digest=bytes(spec["manifest_digest"]),
+        max_rate_per_hour=spec["max_rate_per_hour"],
+        max_duration_ms=spec["max_duration_ms"],
+        priority=spec["priority"],
+        queue=text_of(spec["queue"]),
+        leases=tuple(leases),
+    )
+
+
+async def read_lease(chain: ChainPort, lease: int, at: bytes | None = None) -> LeaseView:
+    """One lease with its escrow."""
+    record, escrow = await asyncio.gather(
+        chain.query("Leases", "Leases", [lease], at), chain.query("Billing", "Escrows", [lease], at)
+    )
+    if record is None:
+        raise CliError(f"the chain has no record of lease {lease}.", "Ask again; the node may be behind.")
+    result = record["result"]
+    return LeaseView(
+        id=lease,
+        pod=record["pod"],
+        host=record["host"],
+        provider=record["provider"],
+        state=state_text(record["state"]),
+        rate_per_hour=record["rate_per_hour"],
+        started_at=record["started_at"],
+        ended_at=record["ended_at"],
+        result_digest=None if result is None else bytes(result["digest"]),
+        exit_code=None if result is None else result["exit_code"],
+        usage=None if result is None else dict(result["usage"]),
+        deposit=0 if escrow is None else escrow["deposit"],
+        paid=0 if escrow is None else escrow["paid"],
+        fee=0 if escrow is None else escrow["fee"],
+    )
+
+
+async def read_host(chain: ChainPort, host: str, at: bytes | None = None) -> HostView:
+    """One host. Raises CliError where none is registered under this address."""
+    record, score = await asyncio.gather(
+        chain.query("Hosts", "Hosts", [host], at), chain.query("Reputation", "HostScores", [host], at)
+    )
+    if record is None:
+        raise CliError(f"no host {host} is registered.", "gantry host list shows those there are.", code="no_such_host")
+    return host_view(host, record, score)
+
+
+async def read_hosts(chain: ChainPort, at: bytes | None = None) -> list[HostView]:
+    """All hosts."""
+    records, scores = await asyncio.gather(
+        chain.query_map("Hosts", "Hosts", at=at), chain.query_map("Reputation", "HostScores", at=at)
+    )
+    by_host = dict(scores)
+    return sorted((host_view(host, record, by_host.get(host)) for host, record in records), key=lambda view: view.id)
+
+
+def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -> HostView:
+    """A `HostRecord` and a `HostScore`."""
+    return HostView(
+        id=host,
+        provider=record["provider"],
+        status=state_text(record["status"]),
+        region=text_of(record["region"]),
+        endpoint=bytes(record["endpoint"]),
+        total=dict(record["total"]),
+        free=dict(record["free"]),
+        devices=tuple(
+            {
+                "vendor": state_text(device["spec"]["vendor"]),
+                "model": text_of(device["spec"]["model"]),
+                "vram_mib": device["spec"]["vram_mib"],
+                "simulated": device["spec"]["simulated"],
+                "milli_free": device["milli_free"],
+            }
+            for device in record["devices"]
+        ),
+        ask=dict(record["ask"]),
+        bond=record["bond"],
+        last_heartbeat=record["last_heartbeat"],
+        live_leases=record["live_leases"],
+        score_ppm=None if score is None else (_beta_ppm(score["completed"]) + _beta_ppm(score["started"])) // 2,
+        settled_leases=0 if score is None else score["settled_leases"],
+    )
+
+
+def _beta_ppm(beta: dict[str, int]) -> int:
+    """The mean of a Beta distribution with a prior of 1 + 1 (docs/protocol.md, Reputation)."""
+    return (beta["positive"] + _PPM) * _PPM // (beta["positive"] + beta["negative"] + 2 * _PPM)

@@ -131,7 +131,7 @@ class SubstrateChain:
     def _check(self, runtime: Runtime) -> None:
         if not self._check_metadata:
             return
-        from offchain.schema import _generated_chain as made_for  # noqa: PLC0415 - large, and not always needed
+        import offchain.schema._generated_chain as made_for  # noqa: PLC0415 - large, and not always needed
 
         expected = f"{made_for.SPEC_NAME} {made_for.SPEC_VERSION} (transactions {made_for.TRANSACTION_VERSION})"
         actual = f"{runtime.spec_name} {runtime.spec_version} (transactions {runtime.transaction_version})"

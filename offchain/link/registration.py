@@ -1,0 +1,37 @@
+"""What a host's key signs when the host is registered."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from offchain.link import ss58
+from offchain.link.ports import Signer
+from offchain.schema._generated_chain import Ask, HardwareSpec
+from offchain.schema.chain import compact
+
+_CONTEXT = b"gantry/register/v1"
+
+
+def registration_payload(
+    genesis: bytes, provider: str, hardware: HardwareSpec, endpoint: bytes, region: bytes, ask: Ask
+) -> bytes:
+    """The 32 bytes to sign: a hash over the content, this chain and the provider (docs/protocol.md, Hosts)."""
+    content = (
+        _CONTEXT
+        + genesis
+        + ss58.decode(provider)
+        + hardware.scale()
+        + compact(len(endpoint))
+        + endpoint
+        + compact(len(region))
+        + region
+        + ask.scale()
+    )
+    return blake2b(content, digest_size=32).digest()
+
+
+def sign_registration(
+    host: Signer, genesis: bytes, provider: str, hardware: HardwareSpec, endpoint: bytes, region: bytes, ask: Ask
+) -> bytes:
+    """The host's countersignature for `Hosts.register`."""
+    return host.sign(registration_payload(genesis, provider, hardware, endpoint, region, ask))

@@ -5,7 +5,7 @@ The chain applies the same rule in `assign`; `tests/vectors/fit.json` holds the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -61,9 +61,9 @@ def choose_devices(
         return ()
     rules: tuple[tuple[Misfit, Callable[[Device], bool]], ...] = (
         (Misfit.GPU_COUNT, lambda _: True),
-        (Misfit.GPU_SIMULATED, lambda device: allow_simulated or not device.simulated),
-        (Misfit.GPU_MODEL, lambda device: not request.models or device.model in request.models),
-        (Misfit.GPU_MEMORY, lambda device: device.vram_mib >= request.min_vram_mib),
+        (Misfit.GPU_SIMULATED, lambda device: allow_simulated or not device.spec.simulated),
+        (Misfit.GPU_MODEL, lambda device: not request.models or device.spec.model in request.models),
+        (Misfit.GPU_MEMORY, lambda device: device.spec.vram_mib >= request.min_vram_mib),
         (Misfit.GPU_BUSY, lambda device: device.milli_free >= request.milli),
     )
     left = tuple(range(len(devices)))
@@ -94,7 +94,7 @@ def _short(free: Capacity, resources: Resources) -> Misfit | None:
     return None
 
 
-def take(host: Host, resources: Resources, devices: tuple[int, ...]) -> Host:
+def take(host: Host, resources: Resources, devices: Collection[int]) -> Host:
     """`host` with the pod's share taken off. The pod must fit: raises ValueError where something would go below 0."""
     free = Capacity(
         host.free.cpu_milli - resources.cpu_milli,

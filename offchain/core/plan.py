@@ -103,7 +103,7 @@ def _place(room: _Room, task: Task) -> tuple[PodPlacement, ...] | Waiting:
         host = taken.get(host_id) or room.hosts[host_id]
         found = fit(host, task.resources, task.placement, task.max_rate_per_hour)
         if isinstance(found, Fit):
-            placements.append(PodPlacement(len(placements), host_id, found.devices))
+            placements.append(PodPlacement(len(placements), host_id, bytes(found.devices)))
             taken[host_id] = take(host, task.resources, found.devices)
         else:
             at += 1

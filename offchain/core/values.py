@@ -1,12 +1,46 @@
 """What decisions are made of: the parts of the chain's records that the scheduler and the settler look at.
 
-Names, fields and units are those of docs/protocol.md section 2. Accounts are SS58 strings, byte vectors `bytes`.
+What they have whole is of the chain's own types; a `Host`, `Task` or `Lease` here keeps of its record what decisions
+need, and its number. Units are those of docs/protocol.md section 1.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from offchain.schema._generated_chain import (
+    Ask,
+    BillingUnit,
+    Capacity,
+    Device,
+    DeviceSpec,
+    GpuRequest,
+    Placement,
+    PodPlacement,
+    Resources,
+    Vendor,
+)
+
+__all__ = [
+    "Ask",
+    "BillingUnit",
+    "Capacity",
+    "Device",
+    "DeviceSpec",
+    "GpuRequest",
+    "Host",
+    "HostStatus",
+    "Lease",
+    "LeaseState",
+    "Periods",
+    "Placement",
+    "PodPlacement",
+    "Resources",
+    "Task",
+    "TaskState",
+    "Vendor",
+]
 
 
 class HostStatus(StrEnum):
@@ -38,72 +72,6 @@ class LeaseState(StrEnum):
     PENDING = "Pending"
     ACTIVE = "Active"
     SUSPENDED = "Suspended"
-
-
-class BillingUnit(StrEnum):
-    """What is billed whole."""
-
-    SECOND = "Second"
-    HOUR = "Hour"
-    DAY = "Day"
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What a host has, or has free, besides devices."""
-
-    cpu_milli: int
-    memory_mib: int
-    disk_gib: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A host's price list, base units per hour."""
-
-    gpu_per_hour: int
-    cpu_core_per_hour: int
-    memory_gib_per_hour: int
-    disk_gib_per_hour: int
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """One device of a host. `milli_free`: thousandths of it that nobody leases."""
-
-    model: bytes
-    vram_mib: int
-    simulated: bool
-    milli_free: int
-
-
-@dataclass(frozen=True, slots=True)
-class GpuRequest:
-    """`count` devices, `milli` thousandths of each. `models` empty: any."""
-
-    count: int
-    milli: int
-    min_vram_mib: int
-    models: tuple[bytes, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """What one pod needs."""
-
-    cpu_milli: int
-    memory_mib: int
-    disk_gib: int
-    gpus: GpuRequest
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where a pod may run. Empty: anywhere."""
-
-    regions: tuple[bytes, ...]
-    hosts: tuple[str, ...]
-    allow_simulated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +127,3 @@ class Periods:
     start_timeout_ms: int
     dispute_window_ms: int
     absence_limit_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class PodPlacement:
-    """Pod `pod` of a task goes to `host` on the devices with these indices."""
-
-    pod: int
-    host: str
-    devices: tuple[int, ...]

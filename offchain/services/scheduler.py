@@ -13,10 +13,9 @@ from offchain.core.backoff import Backoff
 from offchain.core.plan import Plan, plan
 from offchain.core.snapshot import Touched, with_pending
 from offchain.core.values import PodPlacement, Task, TaskState
-from offchain.link.ports import Call
+from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
-from offchain.services.records import plain_placement
 from offchain.services.view import View
 
 
@@ -41,7 +40,7 @@ class Scheduler:
         self.running = Running(wake)
 
     async def step(self, touched: Touched | None = None) -> None:
-        """Plan on the present picture, and assign what can be placed. `touched`: what a block changed; None: anything."""
+        """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
         self.running.check()
         now = self._view.snapshot.now_ms
         if touched is not None and not touched.anything and (self._again_at is None or now < self._again_at):
@@ -67,8 +66,7 @@ class Scheduler:
 
     async def _carry_out(self, task: Task, placements: tuple[PodPlacement, ...]) -> None:
         key = f"assign:{task.id}:{task.attempts}:{self._backoff.tries(task.id)}"
-        pods = [plain_placement(placement) for placement in placements]
-        verdict = await self._perform(key, Call("Tasks", "assign", {"task": task.id, "pods": pods}))
+        verdict = await self._perform(key, calls.tasks_assign(task=task.id, pods=placements))
         if verdict.done:
             self._log.info("assigned", task=task.id, attempt=task.attempts)
             return

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from offchain.core.backoff import Backoff
 from offchain.core.settle import Command, Expire, ExpireLease, ReportAbsent, Requeue, Settle, due
 from offchain.core.snapshot import Touched
-from offchain.link.ports import Call
+from offchain.schema._generated_chain import calls
+from offchain.schema.chain import Call
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
 from offchain.services.view import View
@@ -80,12 +81,12 @@ def _call_of(command: Command) -> tuple[Call, str]:
     """The call, and the name of the act: the same act always has the same name."""
     match command:
         case Settle(task):
-            return Call("Tasks", "settle", {"task": task}), f"settle:{task}"
+            return calls.tasks_settle(task=task), f"settle:{task}"
         case Expire(task):
-            return Call("Tasks", "expire", {"task": task}), f"expire:{task}"
+            return calls.tasks_expire(task=task), f"expire:{task}"
         case ExpireLease(lease):
-            return Call("Tasks", "expire_lease", {"lease": lease}), f"expire-lease:{lease}"
+            return calls.tasks_expire_lease(lease=lease), f"expire-lease:{lease}"
         case Requeue(lease):
-            return Call("Tasks", "requeue", {"lease": lease}), f"requeue:{lease}"
+            return calls.tasks_requeue(lease=lease), f"requeue:{lease}"
         case ReportAbsent(host, last_heartbeat):
-            return Call("Hosts", "report_absent", {"host": host}), f"report-absent:{host}:{last_heartbeat}"
+            return calls.hosts_report_absent(host=host), f"report-absent:{host}:{last_heartbeat}"

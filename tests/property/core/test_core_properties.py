@@ -17,6 +17,7 @@ from offchain.core.values import (
     BillingUnit,
     Capacity,
     Device,
+    DeviceSpec,
     GpuRequest,
     Host,
     HostStatus,
@@ -27,6 +28,7 @@ from offchain.core.values import (
     Resources,
     Task,
     TaskState,
+    Vendor,
 )
 
 MODELS = st.sampled_from((b"A100", b"T4"))
@@ -39,10 +41,15 @@ capacities = st.builds(
 )
 devices = st.builds(
     Device,
-    model=MODELS,
-    vram_mib=st.sampled_from((8_192, 40_960)),
-    simulated=st.booleans(),
+    spec=st.builds(
+        DeviceSpec,
+        vendor=st.just(Vendor.NVIDIA),
+        model=MODELS,
+        vram_mib=st.sampled_from((8_192, 40_960)),
+        simulated=st.booleans(),
+    ),
     milli_free=st.integers(0, 1000),
+    attested=st.just(value=False),
 )
 resources = st.builds(
     Resources,
@@ -171,9 +178,9 @@ def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot,
             assert not task.placement.regions or host.region in task.placement.regions
             for index in pod.devices:
                 device = host.devices[index]
-                assert task.placement.allow_simulated or not device.simulated
-                assert device.vram_mib >= task.resources.gpus.min_vram_mib
-                assert not task.resources.gpus.models or device.model in task.resources.gpus.models
+                assert task.placement.allow_simulated or not device.spec.simulated
+                assert device.spec.vram_mib >= task.resources.gpus.min_vram_mib
+                assert not task.resources.gpus.models or device.spec.model in task.resources.gpus.models
 
 
 @given(snapshots(), times, seeds)

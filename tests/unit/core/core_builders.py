@@ -9,6 +9,7 @@ from offchain.core.values import (
     Ask,
     Capacity,
     Device,
+    DeviceSpec,
     GpuRequest,
     Host,
     HostStatus,
@@ -19,6 +20,7 @@ from offchain.core.values import (
     Resources,
     Task,
     TaskState,
+    Vendor,
 )
 
 GTY = 10**12
@@ -28,7 +30,8 @@ ANYWHERE = Placement(regions=(), hosts=(), allow_simulated=True)
 
 
 def gpu(**changes: Any) -> Device:
-    return Device(**({"model": b"A100", "vram_mib": 40_960, "simulated": False, "milli_free": 1000} | changes))
+    values = {"vendor": Vendor.NVIDIA, "model": b"A100", "vram_mib": 40_960, "simulated": False} | changes
+    return Device(milli_free=values.pop("milli_free", 1000), attested=False, spec=DeviceSpec(**values))
 
 
 def wants(count: int = 1, **changes: Any) -> GpuRequest:

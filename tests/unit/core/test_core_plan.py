@@ -79,7 +79,7 @@ def test_seeds_try_hosts_in_different_orders():
 
 def test_an_assignment_on_its_way_takes_its_place():
     snap = snapshot(host(free=SMALL), task(1), task(2))
-    ahead = with_pending(snap, {1: (PodPlacement(0, "h1", ()),)})
+    ahead = with_pending(snap, {1: (PodPlacement(0, "h1", b""),)})
     made = plan(ahead, 10, SEED)
     assert not made.placements
     assert [w.task for w in made.waiting] == [2]
@@ -87,5 +87,5 @@ def test_an_assignment_on_its_way_takes_its_place():
 
 def test_an_assignment_that_is_in_takes_nothing_twice():
     snap = snapshot(host(), task(1, state=TaskState.ASSIGNED), task(2, resources=pod(cpu_milli=4000)))
-    ahead = with_pending(snap, {1: (PodPlacement(0, "h1", ()),)})
+    ahead = with_pending(snap, {1: (PodPlacement(0, "h1", b""),)})
     assert list(plan(ahead, 10, SEED).placements) == [2]

@@ -1,6 +1,6 @@
 //! A runtime of all of Gantry's pallets, and the accounts and calls that tests are made of.
 
-use codec::Encode;
+
 use frame_support::{
     assert_ok, derive_impl,
     traits::{ConstU64, OnFinalize, VariantCountOf},
@@ -305,10 +305,6 @@ pub fn check_everything() {
     assert_eq!(sum, pallet_balances::TotalIssuance::<Test>::get(), "the sum of all accounts is the total issuance");
 }
 
-/// A hash over all storage: equal where nothing changed.
-pub fn storage_root() -> Vec<u8> {
-    sp_io::storage::root(sp_core::storage::StateVersion::V1).encode()
-}
 
 pub struct ExtBuilder {
     pub hosts: pallet_gantry_hosts::Params,

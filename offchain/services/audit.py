@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from offchain.core.audit import Balance, Books, Claim, Hold, Reason, Report, audit
 from offchain.link.ports import BlockRef, ChainPort
-from offchain.services.records import variant
+from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import EscrowState, storage
 
 _REASONS = {
     ("Billing", "Escrow"): Reason.ESCROW,
@@ -29,35 +29,30 @@ async def read_books(chain: ChainPort, at: BlockRef) -> Books:
     return Books(
         block=at.number,
         total_issuance=int(await chain.query("Balances", "TotalIssuance", at=at.hash) or 0),
-        total_escrowed=int(await chain.query("Billing", "TotalEscrowed", at=at.hash) or 0),
+        total_escrowed=await GantryChain(chain).total_escrowed(at.hash),
         balances=[Balance(account, info["data"]["free"], info["data"]["reserved"]) for account, info in accounts],
         holds=[Hold(account, _reason(hold["id"]), hold["amount"]) for account, holds in held for hold in holds],
-        claims=[*await _claims(chain, at)],
+        claims=await _claims(GantryChain(chain), at.hash),
     )
 
 
-async def _claims(chain: ChainPort, at: BlockRef) -> list[Claim]:
+async def _claims(chain: GantryChain, at: bytes) -> list[Claim]:
     claims: list[Claim] = []
-    for lease, escrow in await chain.query_map("Billing", "Escrows", at=at.hash):
-        if variant(escrow["state"]) == "Open":
-            left = escrow["deposit"] - escrow["paid"]
-            claims.append(Claim(escrow["tenant"], Reason.ESCROW, left, f"lease {lease}"))
-    for host, record in await chain.query_map("Hosts", "Hosts", at=at.hash):
-        claims.append(Claim(record["provider"], Reason.HOST_BOND, record["bond"], f"host {host}"))
-    for account, bond in await chain.query_map("Tasks", "Schedulers", at=at.hash):
+    for lease, escrow in (await chain.read_map(storage.billing_escrows, at=at)).items():
+        if escrow.state is EscrowState.OPEN:
+            claims.append(Claim(escrow.tenant, Reason.ESCROW, escrow.deposit - escrow.paid, f"lease {lease}"))
+    for host, record in (await chain.hosts(at)).items():
+        claims.append(Claim(record.provider, Reason.HOST_BOND, record.bond, f"host {host}"))
+    for account, bond in (await chain.schedulers(at)).items():
         claims.append(Claim(account, Reason.SCHEDULER_BOND, bond, f"scheduler {account}"))
-    claims += _deposits(await chain.query_map("Tasks", "Tasks", at=at.hash))
+    for number, task in (await chain.tasks(at)).items():
+        # A final task has given its deposit back, and its record says so.
+        claims.append(Claim(task.tenant, Reason.TASK_DEPOSIT, task.deposit, f"task {number}"))
     return [claim for claim in claims if claim.amount]
 
 
-def _deposits(tasks: list[tuple[Any, Any]]) -> Iterator[Claim]:
-    """A final task has given its deposit back, and says so."""
-    for task, record in tasks:
-        yield Claim(record["tenant"], Reason.TASK_DEPOSIT, record["deposit"], f"task {task}")
-
-
 def _reason(identity: Any) -> Reason | None:
+    """The reason of a hold, in plain form `{pallet: reason}`."""
     if not isinstance(identity, dict):
         return None
-    ((pallet, name),) = identity.items()
-    return _REASONS.get((pallet, variant(name)))
+    return _REASONS.get(next(iter(identity.items())))

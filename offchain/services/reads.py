@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from offchain.core.snapshot import Read, Snapshot, Touched
 from offchain.core.values import Host, Lease, Periods, Task
-from offchain.link.errors import BadReply
 from offchain.link.ports import BlockRef, ChainPort
+from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import storage
 from offchain.services.records import LIVE_TASK_STATES, host_of, lease_of, periods_of, task_of
 
 _K = TypeVar("_K", str, int)
@@ -23,23 +24,22 @@ class Reads:
     """Typed reads of what workers decide on. Every method takes the block to read at."""
 
     def __init__(self, chain: ChainPort) -> None:
-        self._chain = chain
+        self._chain = GantryChain(chain)
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def snapshot(self, at: BlockRef) -> Snapshot:
         """Everything that is live at block `at`."""
-        hosts = await self._chain.query_map("Hosts", "Hosts", at=at.hash)
-        task_ids: list[int] = []
+        hosts = await self._chain.hosts(at.hash)
+        tasks: dict[int, Task | None] = {}
         for state in LIVE_TASK_STATES:
-            task_ids += [key for key, _ in await self._chain.query_map("Tasks", "ByState", [state.value], at=at.hash)]
-        lease_ids = [key[1] for key, _ in await self._chain.query_map("Leases", "ByHost", at=at.hash)]
-        tasks = await self._each(task_ids, at.hash, self.task)
-        leases = await self._each(lease_ids, at.hash, self.lease)
+            tasks |= await self.tasks(await self._chain.tasks_by_state(state, at.hash), at.hash)
+        held = [lease for host in hosts for lease in await self._chain.leases_of_host(host, at.hash)]
+        leases = await self._each(held, at.hash, self.lease)
         return Snapshot(
             number=at.number,
             now_ms=await self.now(at.hash),
             periods=await self.periods(at.hash),
-            hosts={host_id: host_of(host_id, record) for host_id, record in hosts},
+            hosts={host_id: host_of(host_id, record) for host_id, record in hosts.items()},
             tasks={key: task for key, task in tasks.items() if task is not None},
             leases={key: lease for key, lease in leases.items() if lease is not None},
         )
@@ -55,20 +55,20 @@ class Reads:
 
     async def now(self, at: bytes) -> int:
         """Chain time at block `at`, ms."""
-        return int(await self._required("Timestamp", "Now", at))
+        return await self._chain.now_ms(at)
 
     async def next_task_id(self, at: bytes) -> int:
         """The number that the next submitted task will get."""
-        return int(await self._chain.query("Tasks", "NextTaskId", at=at) or 0)
+        return await self._chain.read(storage.tasks_next_task_id, at=at) or 0
 
     async def host(self, host_id: str, at: bytes) -> Host | None:
         """A host; None where it is not registered."""
-        record = await self._chain.query("Hosts", "Hosts", [host_id], at=at)
+        record = await self._chain.host(host_id, at)
         return None if record is None else host_of(host_id, record)
 
     async def task(self, task_id: int, at: bytes) -> Task | None:
         """A task; None where it is final or unknown."""
-        record = await self._chain.query("Tasks", "Tasks", [task_id], at=at)
+        record = await self._chain.task(task_id, at)
         return None if record is None else task_of(task_id, record)
 
     async def tasks(self, task_ids: Iterable[int], at: bytes) -> dict[int, Task | None]:
@@ -77,20 +77,12 @@ class Reads:
 
     async def lease(self, lease_id: int, at: bytes) -> Lease | None:
         """A lease; None where it holds nothing any more."""
-        record = await self._chain.query("Leases", "Leases", [lease_id], at=at)
-        if record is None:
-            return None
-        return lease_of(lease_id, record, await self._chain.query("Billing", "Escrows", [lease_id], at=at))
+        record = await self._chain.lease(lease_id, at)
+        return None if record is None else lease_of(lease_id, record, await self._chain.escrow(lease_id, at))
 
     async def periods(self, at: bytes) -> Periods:
         """The parameters that decide when something is due."""
-        return periods_of(await self._required("Tasks", "Params", at), await self._required("Hosts", "Params", at))
-
-    async def _required(self, pallet: str, item: str, at: bytes) -> Any:
-        value = await self._chain.query(pallet, item, at=at)
-        if value is None:
-            raise BadReply(f"The chain has no value for {pallet}.{item}.", "Is this node's runtime a Gantry runtime?")
-        return value
+        return periods_of(await self._chain.params("Tasks", at), await self._chain.params("Hosts", at))
 
     async def _each(self, keys: Iterable[_K], at: bytes, read: Callable[[_K, bytes], Awaitable[_V]]) -> dict[_K, _V]:
         async def one(key: _K) -> tuple[_K, _V]:

@@ -1,28 +1,17 @@
-"""The chain's records in plain form made into the values decisions are made of. The one place that knows both."""
+"""The chain's records made into the values decisions are made of. The one place that knows both."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, Task, TaskState
 from offchain.schema import _generated_chain as chain
 
-LIVE_TASK_STATES = tuple(TaskState)
+LIVE_TASK_STATES = tuple(chain.TaskStateTag(state.value) for state in TaskState)
 _TASK_STATES = frozenset(TaskState)
 _LEASE_STATES = frozenset(LeaseState)
 
 
-def variant(value: Any) -> str:
-    """The name of an enum's variant, with or without payload."""
-    if isinstance(value, str):
-        return value
-    (name,) = value
-    return str(name)
-
-
-def host_of(host_id: str, plain: Any) -> Host:
-    """A `HostRecord`."""
-    record = chain.HostRecord.decode(plain)
+def host_of(host_id: str, record: chain.HostRecord) -> Host:
+    """A host as its record has it."""
     return Host(
         id=host_id,
         provider=record.provider,
@@ -36,9 +25,8 @@ def host_of(host_id: str, plain: Any) -> Host:
     )
 
 
-def task_of(task_id: int, plain: Any) -> Task | None:
-    """A `TaskRecord`; None where the task is final."""
-    record = chain.TaskRecord.decode(plain)
+def task_of(task_id: int, record: chain.TaskRecord) -> Task | None:
+    """A task as its record has it; None where it is final."""
     if record.state.tag not in _TASK_STATES:
         return None
     spec = record.spec
@@ -59,9 +47,8 @@ def task_of(task_id: int, plain: Any) -> Task | None:
     )
 
 
-def lease_of(lease_id: int, plain: Any, escrow: Any | None) -> Lease | None:
-    """A `LeaseRecord` and its `Escrow`; None where the lease holds nothing any more."""
-    record = chain.LeaseRecord.decode(plain)
+def lease_of(lease_id: int, record: chain.LeaseRecord, escrow: chain.Escrow | None) -> Lease | None:
+    """A lease as its record and its escrow have it; None where it holds nothing any more."""
     if record.state.tag not in _LEASE_STATES:
         return None
     return Lease(
@@ -70,15 +57,14 @@ def lease_of(lease_id: int, plain: Any, escrow: Any | None) -> Lease | None:
         host=record.host,
         state=LeaseState(record.state.tag),
         created_at=record.created_at,
-        depletes_at=None if escrow is None else chain.Escrow.decode(escrow).depletes_at,
+        depletes_at=None if escrow is None else escrow.depletes_at,
     )
 
 
-def periods_of(tasks_params: Any, hosts_params: Any) -> Periods:
-    """The `Params` of the pallets Tasks and Hosts."""
-    tasks = chain.TasksParams.decode(tasks_params)
+def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
+    """The periods among the parameters."""
     return Periods(
         start_timeout_ms=tasks.start_timeout_ms,
         dispute_window_ms=tasks.dispute_window_ms,
-        absence_limit_ms=chain.HostsParams.decode(hosts_params).absence_limit_ms,
+        absence_limit_ms=hosts.absence_limit_ms,
     )

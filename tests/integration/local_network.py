@@ -19,7 +19,6 @@ from offchain.core.rate import billed_ms, fee, owed, rate_per_hour
 from offchain.core.values import Ask, BillingUnit, GpuRequest, Resources
 from offchain.link.ports import ChainPort
 from offchain.local.process import read_record
-from offchain.services.records import variant
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MANIFESTS = Path(__file__).parent / "manifests"
@@ -28,6 +27,11 @@ TENANT = "//Charlie"
 STRANGER = "//Ferdie"
 PATIENCE = 120.0
 """Seconds. A limit for a broken network, not a measure of a good one."""
+
+
+def variant(value: Any) -> str:
+    """The name of an enum's variant, with or without payload."""
+    return value if isinstance(value, str) else next(iter(value))
 
 
 @dataclass(frozen=True)

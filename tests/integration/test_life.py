@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output
-
-from offchain.services.records import variant
+from local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output, variant
 
 
 async def test_the_demo_is_settled_and_billed_by_the_rule(net: Net, root):

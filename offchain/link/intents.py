@@ -274,9 +274,11 @@ class Intents:
         """Remember an extrinsic, before anybody else has seen it."""
         born = extrinsic.valid_until - era_blocks + 1
         with self._store.transaction():
+            if not self.flights():
+                self.set_scanned(max(self.scanned or 0, born))
             self._store.run("UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?", intent.seq)
             self._store.run(
-                "INSERT INTO extrinsics (hash, seq, data, nonce, born, valid_until, sent_at, alive)"
+                "INSERT OR REPLACE INTO extrinsics (hash, seq, data, nonce, born, valid_until, sent_at, alive)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
                 extrinsic.hash,
                 intent.seq,
@@ -286,8 +288,6 @@ class Intents:
                 extrinsic.valid_until,
                 born,
             )
-            if self.scanned is None:
-                self.set_scanned(born)
 
     def handed_over(self, extrinsic: SignedExtrinsic, block: int) -> None:
         """A node has it."""

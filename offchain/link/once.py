@@ -1,0 +1,51 @@
+"""One call, from a program that does nothing else: sign, send, wait for the final block."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from offchain.link.errors import CallFailed, GaveUp
+from offchain.link.outbox import Dead, Failed, Included, Outbox
+from offchain.link.ports import Block, Call, ChainPort, Signer
+from offchain.link.store import Store
+from offchain.link.watcher import Watcher
+
+_KEY = "once"
+
+
+async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: float = 120.0) -> tuple[Included, Block]:  # noqa: ASYNC109 - covers all attempts
+    """Have a call included; returns where, and the block with its events.
+
+    Raises CallFailed where the chain refused the call, GaveUp where no block took it, TimeoutError after `timeout`.
+    """
+    store = Store(":memory:")
+    outbox = Outbox(chain, store, signer, now_ms=lambda: time.time_ns() // 1_000_000)
+    watcher = Watcher(chain, store, _KEY, start="finalized")
+    try:
+        await outbox.submit(_KEY, call)
+        outcome = await _first(outbox.wait(_KEY, timeout), outbox.run(), watcher.run(outbox.observe))
+    finally:
+        store.close()
+    match outcome:
+        case Failed(failure):
+            raise CallFailed(failure.pallet, failure.name, failure.doc)
+        case Dead(reason):
+            raise GaveUp(f"The call was not taken: {reason}.", "Correct the cause and send it again.")
+        case Included(ref):
+            return outcome, await chain.block(ref.number)
+    raise AssertionError(outcome)
+
+
+async def _first(*work: Coroutine[Any, Any, Any]) -> Any:
+    """The result of the first to end; the others are cancelled."""
+    tasks = [asyncio.ensure_future(item) for item in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(iter(done)).result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

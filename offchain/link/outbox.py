@@ -1,0 +1,261 @@
+"""The durable queue to the chain: what was submitted is done once, or visibly given up, whatever is killed and when.
+
+How it holds:
+
+- A call is stored before it is signed, and an extrinsic before anybody else sees it.
+- An extrinsic that a node may have taken is never replaced while it could still come into a block. That ends in two
+  ways only, both read from final blocks, all of which are searched: its mortality is over, or another extrinsic has
+  used its nonce. Only then is the call signed anew.
+- A node's plain "no" to bytes that no node has had before frees the call and the nonce at once.
+- The same bytes may be handed over any number of times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from offchain.link import retry
+from offchain.link.errors import BadValue, ChainUnreachable, SubmitRefusal, SubmitRefused
+from offchain.link.intents import Dead, DeadLetter, Failed, Flight, Included, Intent, Intents, Outcome
+from offchain.link.ports import Block, Call, ChainPort, Signer
+from offchain.link.store import Store
+
+__all__ = ["Dead", "DeadLetter", "Failed", "Included", "Outbox", "Outcome"]
+
+ERA_BLOCKS = 32
+_REMIND_AFTER_BLOCKS = 4
+
+
+class Outbox:
+    """The lane of one account. Feed it every final block with :meth:`observe`, and keep :meth:`run` running.
+
+    `now_ms` dates the intents for people. Only one outbox may use an account at a time.
+    """
+
+    def __init__(
+        self,
+        chain: ChainPort,
+        store: Store,
+        signer: Signer,
+        *,
+        now_ms: Callable[[], int],
+        era_blocks: int = ERA_BLOCKS,
+    ) -> None:
+        self._chain = chain
+        self._store = store
+        self._signer = signer
+        self._now_ms = now_ms
+        self._era_blocks = era_blocks
+        self._intents = Intents(store, signer.address)
+        self._wake = asyncio.Event()
+        self._ended: dict[str, asyncio.Event] = {}
+        self._scanning = asyncio.Lock()
+        self._height = -1
+        self._reminded = -1
+        self._nonce: int | None = None
+
+    # --- for callers ----------------------------------------------------------------------------------------------
+
+    async def submit(self, key: str, call: Call, *, supersede: bool = False) -> None:
+        """Have a call included. Returns once it is stored; the same key again changes nothing.
+
+        `supersede`: let this call take the place of the one with the same key. One that is on its way is not called
+        back; this one follows it. `wait` then speaks of the last.
+        """
+        with self._store.transaction():
+            if supersede:
+                self._intents.replace(key, call, self._now_ms())
+            elif self._intents.state(key) is None:
+                self._intents.add(key, call, self._now_ms())
+        self._wake.set()
+
+    async def wait(self, key: str, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109 - part of the contract
+        """How a submitted call ends. TimeoutError after `timeout` seconds; LookupError for an unknown key."""
+        if self._intents.state(key) is None:
+            raise LookupError(f"nothing was submitted as {key!r}")
+        async with asyncio.timeout(timeout):
+            while True:
+                ended = self._ended.setdefault(key, asyncio.Event())
+                outcome = self._intents.outcome(key)
+                if outcome is not None:
+                    return outcome
+                await ended.wait()
+
+    def outcome(self, key: str) -> Outcome | None:
+        """How a call ended; None where it has not, or was never submitted."""
+        return self._intents.outcome(key)
+
+    def list_dead(self) -> list[DeadLetter]:
+        """What was given up, oldest first."""
+        return self._intents.dead()
+
+    def forget(self, key: str) -> None:
+        """Remove the trace of an ended or not yet sent call, so that the key can be used again."""
+        self._intents.forget(key)
+
+    def forget_ended_before(self, block: int) -> None:
+        """Remove the traces of what ended before this block; dead letters stay."""
+        self._intents.forget_ended_before(block)
+
+    @property
+    def unfinished(self) -> int:
+        """How many calls have no outcome yet."""
+        return self._intents.unfinished()
+
+    # --- the chain's side -----------------------------------------------------------------------------------------
+
+    async def observe(self, block: Block) -> None:
+        """Take note of a final block. Blocks may be missing or come twice: the gaps are read from the chain."""
+        async with self._scanning:
+            await self._scan(block.ref.number - 1)
+            self._take_in(block)
+            await self._bury(block)
+        self._height = max(self._height, block.ref.number)
+        self._nonce = None
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Send what is due, for ever. Starts by finding out what happened while nobody was looking."""
+        recovered = False
+        while True:
+            self._wake.clear()
+            try:
+                if not recovered:
+                    await self._recover()
+                    recovered = True
+                await self._remind()
+                while await self._send_next():
+                    pass
+            except ChainUnreachable:
+                self._nonce = None  # what is on its way is handed over again after the next final block
+            await self._wake.wait()
+
+    async def _recover(self) -> None:
+        head = await self._chain.finalized_head()
+        async with self._scanning:
+            if self._intents.flights():
+                await self._scan(head.number)
+                await self._bury(await self._chain.block(head.number))
+        self._height = self._reminded = max(self._height, head.number)
+        for flight in self._intents.flights():
+            await self._hand_over(flight)
+
+    async def _scan(self, last: int) -> None:
+        """Look for our extrinsics in the final blocks up to `last` that were not searched yet."""
+        while (scanned := self._intents.scanned) is not None and scanned < last:
+            if not self._intents.flights():
+                self._intents.set_scanned(last)
+                return
+            self._take_in(await self._chain.block(scanned + 1))
+
+    def _take_in(self, block: Block) -> None:
+        scanned = self._intents.scanned
+        if scanned is not None and block.ref.number <= scanned:
+            return
+        ended: list[str] = []
+        with self._store.transaction():
+            for inclusion in block.inclusions:
+                key = self._intents.included(inclusion, block.ref)
+                if key is not None:
+                    ended.append(key)
+            self._intents.set_scanned(block.ref.number)
+        for key in ended:
+            self._tell(key)
+
+    async def _bury(self, block: Block) -> None:
+        """Free the calls whose extrinsics cannot come into any block after this final one."""
+        flights = self._intents.flights()
+        spent = 0
+        if any(flight.doubted for flight in flights):
+            account = await self._chain.query("System", "Account", (self._signer.address,), block.ref.hash)
+            spent = int(account["nonce"]) if account else 0
+        for flight in flights:
+            if flight.extrinsic.valid_until <= block.ref.number or flight.extrinsic.nonce < spent:
+                self._judge(flight.seq, flight.key, flight.attempts, SubmitRefusal.EXPIRED, block.ref.number)
+
+    # --- sending --------------------------------------------------------------------------------------------------
+
+    async def _remind(self) -> None:
+        """Hand over again what no final block has held for a while: nodes forget, and may drop. Once a block."""
+        if self._reminded == self._height:
+            return
+        self._reminded = self._height
+        for flight in self._intents.flights():
+            if not flight.confirmed or flight.doubted or self._height - flight.sent_at >= _REMIND_AFTER_BLOCKS:
+                await self._hand_over(flight)
+
+    async def _send_next(self) -> bool:
+        """Sign and send the next intent that is due; False where there is none."""
+        intent = self._intents.due(self._height)
+        if intent is None:
+            return False
+        try:
+            extrinsic = await self._chain.sign(
+                intent.call, self._signer, await self._free_nonce(), era_blocks=self._era_blocks
+            )
+        except BadValue as error:
+            self._intents.give_up(intent.seq, error.message)
+            self._tell(intent.key)
+            return True
+        if not self._still_due(intent):
+            return True
+        self._intents.signed(intent, extrinsic, self._era_blocks)
+        try:
+            await self._chain.broadcast(extrinsic)
+        except SubmitRefused as refused:
+            self._nonce = None
+            if refused.kind is SubmitRefusal.ALREADY_IN_POOL:
+                self._intents.handed_over(extrinsic, self._height)
+            elif refused.certain:
+                self._judge(intent.seq, intent.key, intent.attempts + 1, refused.kind, self._height)
+            else:
+                self._intents.doubt(extrinsic, self._height)
+        else:
+            self._intents.handed_over(extrinsic, self._height)
+            self._nonce = extrinsic.nonce + 1
+        return True
+
+    def _still_due(self, intent: Intent) -> bool:
+        """Whether the intent is as it was before the signing: it may have been superseded or forgotten meanwhile."""
+        present = self._intents.due(self._height)
+        return present is not None and (present.seq, present.call) == (intent.seq, intent.call)
+
+    async def _hand_over(self, flight: Flight) -> None:
+        """Hand the same bytes to the node again. A refusal proves nothing, for they may be in a block already."""
+        try:
+            await self._chain.broadcast(flight.extrinsic)
+        except SubmitRefused as refused:
+            if refused.kind is not SubmitRefusal.ALREADY_IN_POOL:
+                self._intents.doubt(flight.extrinsic, self._height)
+                return
+        self._intents.handed_over(flight.extrinsic, self._height)
+
+    async def _free_nonce(self) -> int:
+        """The lowest nonce that neither the chain nor one of our extrinsics on its way has taken.
+
+        The nonce of a doubted extrinsic is free: whatever takes it excludes that one, so that both can never happen.
+        """
+        if self._nonce is None:
+            nonce = await self._chain.next_nonce(self._signer.address)
+            for flight in self._intents.flights():
+                if flight.extrinsic.nonce >= nonce and not flight.doubted:
+                    await self._hand_over(flight)  # the node should count it, and does not: it may have dropped it
+            self._nonce = nonce
+        taken = {flight.extrinsic.nonce for flight in self._intents.flights() if not flight.doubted}
+        while self._nonce in taken:
+            self._nonce += 1
+        return self._nonce
+
+    def _judge(self, seq: int, key: str, attempts: int, refusal: SubmitRefusal, block: int) -> None:
+        verdict = retry.decide(refusal, attempts)
+        if isinstance(verdict, retry.Dead):
+            self._intents.give_up(seq, verdict.reason)
+            self._tell(key)
+        elif isinstance(verdict, retry.Retry):
+            self._intents.again(seq, block + verdict.after_blocks)
+
+    def _tell(self, key: str) -> None:
+        ended = self._ended.pop(key, None)
+        if ended is not None:
+            ended.set()

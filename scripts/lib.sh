@@ -86,13 +86,20 @@ ensure_docker_installed() {
   apt_install "Docker engine" docker.io
 }
 
-ensure_node_from_source() {
-  local packages="rustc-web cargo-web rust-web-src lld clang libclang-dev protobuf-compiler binaryen"
+ensure_rust() {
+  # The distribution's compiler goes before any rustup shim: it carries the sources that the wasm build needs.
   export PATH=/usr/bin:$PATH
-  if ! command -v cargo >/dev/null 2>&1 || ! command -v wasm-opt >/dev/null 2>&1 || ! command -v protoc >/dev/null 2>&1; then
-    # shellcheck disable=SC2086
-    apt_install "Rust toolchain" $packages
-  fi
+  local tool
+  for tool in cargo rustc clang protoc wasm-opt lld; do
+    if ! command -v "$tool" >/dev/null 2>&1; then
+      apt_install "Rust toolchain" rustc-web cargo-web rust-web-src lld clang libclang-dev protobuf-compiler binaryen
+      return
+    fi
+  done
+}
+
+ensure_node_from_source() {
+  ensure_rust
   step "Node" "building from source; the first time takes about half an hour"
   mkdir -p "$cache"
   CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target} "$root/scripts/release-chain" --build >"$cache/from-source.out" ||

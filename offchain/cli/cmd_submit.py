@@ -162,7 +162,7 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
             "result_digest": first.result_digest.hex() if first.result_digest else None,
             "exit_code": first.exit_code,
             "host": first.host,
-            "host_score": score_text(outcome.scores.get(first.host)),
+            "host_score": outcome.scores.get(first.host),
         }
         if first.pod in outcome.results:
             fields |= result_fields(outcome.results[first.pod])

@@ -1,8 +1,64 @@
 """gantry worker."""
 
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
 import click
 
+from offchain.cli import accounts, network, options
+from offchain.cli.session import connected, run
 
-@click.group()
+
+@click.group(
+    epilog="Any number of schedulers and settlers may run, each with an account of its own: the chain decides between "
+    "them. A worker writes lines of events to standard error, survives its node's restart, and ends on SIGTERM."
+)
 def worker() -> None:
-    """Run the off-chain workers."""
+    """Run the off-chain workers (operators).
+
+    \b
+    Examples:
+      gantry worker all --account //Dave
+      gantry worker scheduler --account scheduler-1 --password-file /run/secrets/scheduler-1
+    """
+
+
+def _command(name: str, roles: tuple[str, ...], about: str) -> None:
+    @worker.command(name, help=f"{about}\n\n\b\nExample:\n  gantry worker {name} --account //Dave")
+    @options.account
+    @options.url
+    @click.option(
+        "--state-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder of the worker's database; one worker at a time. Else ~/.local/state/gantry/" + name + ".",
+    )
+    def command(account: str | None, password_file: str | None, url: str | None, state_dir: Path | None) -> None:
+        _run(roles, url, state_dir or _default_state(name), account, password_file)
+
+
+_command("all", ("scheduler", "settler"), "Run scheduler and settler in one process, with one account.")
+_command("scheduler", ("scheduler",), "Place queued tasks on hosts. Bonds its account as a scheduler when it starts.")
+_command("settler", ("settler",), "Settle, expire and requeue what is due.")
+
+
+def _default_state(name: str) -> Path:
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "gantry" / name
+
+
+def _run(
+    roles: tuple[str, ...], url: str | None, state_dir: Path, account: str | None, password_file: str | None
+) -> None:
+    from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
+
+    async def look() -> None:
+        async with connected(url):
+            pass
+
+    # A wrong network is told before a password is asked for.
+    run(look())
+    signer = accounts.open_account(account, password_file)
+    chosen = network.choose(url)
+    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash))

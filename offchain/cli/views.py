@@ -151,8 +151,7 @@ class HostView:
             "bond": self.bond,
             "last_heartbeat": self.last_heartbeat,
             "live_leases": self.live_leases,
-            "host_score": score_text(self.score_ppm),
-            "score_ppm": self.score_ppm,
+            "host_score": self.score_ppm,
             "settled_leases": self.settled_leases,
         }
 

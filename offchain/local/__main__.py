@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from pathlib import Path
 
+from offchain.local import engine
 from offchain.local.network import clean
-from offchain.local.places import Places
+from offchain.local.places import LocalError, Places
 from offchain.local.up import parse, up
 
 
@@ -22,9 +26,37 @@ def down(arguments: list[str]) -> int:
     return 0
 
 
+def engine_only(arguments: list[str]) -> int:
+    """A Docker engine for tests: print its address, keep it until told to end. The one argument is a state folder."""
+    places = Places(Path(arguments[-1]).absolute())
+    ended: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _: ended.append(received))
+    try:
+        url = engine.find()
+        child = None
+        if url is None:
+            child, url = engine.private_child(places, dict(os.environ))
+            child.start()
+            engine.wait_for(child, url)
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        while not ended:
+            signal.pause()
+        if child is not None:
+            child.stop()
+            engine.sweep(places)
+    except LocalError as error:
+        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        return 1
+    return 0
+
+
 def main() -> int:
     """Do what the first argument says."""
     command, *arguments = sys.argv[1:] or ["up"]
+    if command == "engine":
+        return engine_only(arguments)
     return down(arguments) if command == "down" else up(parse(arguments))
 
 

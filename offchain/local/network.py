@@ -22,7 +22,6 @@ from offchain.local.release import Binaries
 PROVIDER = "//Bob"
 TENANT = "//Charlie"
 SCHEDULER = "//Dave"
-SETTLER = "//Eve"
 _NODE_SECONDS = 60.0
 _FINALITY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
@@ -51,7 +50,8 @@ class Network:
         self.say("Docker engine", "private" if docker is not None else self.engine_url)
         genesis = self._await_node()
         self._load_image()
-        self._write(self.places.network_file, json.dumps({"url": self.url, "genesis_hash": genesis}) + "\n")
+        facts = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
+        self._write(self.places.network_file, json.dumps(facts) + "\n")
         self._await_finality()
         self._start_workers()
         self._start_agent()
@@ -169,8 +169,8 @@ class Network:
     def _start_workers(self) -> None:
         self.places.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [sys.executable, "-m", "offchain.cli", "worker", "all"]
-        env = self._env | {"GANTRY_URL": self.url}
-        self.keeper.add(Child("workers", command, log=self.places.log, run=self.places.run, env=env))
+        command += [f"--account={SCHEDULER}", f"--state-dir={self.places.workers}"]
+        self.keeper.add(Child("workers", command, log=self.places.log, run=self.places.run, env=self._env))
         self.say("Workers", "scheduler and settler run")
 
     def _start_agent(self) -> None:

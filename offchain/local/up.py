@@ -128,7 +128,7 @@ def _show(outcome: dict[str, Any], *, as_json: bool) -> None:
             ("Result digest", outcome.get("result_digest")),
             ("Bill", f"{outcome.get('paid_gty')} ({outcome.get('paid')} base units)"),
             ("Host", outcome.get("host")),
-            ("Host score", outcome.get("host_score")),
+            ("Host score", f"{(outcome.get('host_score') or 0) / 1_000_000:.6f}"),
             ("Seconds", outcome.get("seconds")),
         )
         sys.stdout.write("\n" + "".join(f"{name:<22} {value}\n" for name, value in rows))

@@ -18,7 +18,7 @@ use sp_runtime::{
 };
 use sp_version::RuntimeVersion;
 
-pub use configs::{fees, session_keys::SessionKeys};
+pub use configs::{fees, proxies, session_keys::SessionKeys};
 
 /// sr25519, ed25519 or ecdsa.
 pub type Signature = MultiSignature;
@@ -90,12 +90,6 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
     transaction_version: 1,
     system_version: 1,
 };
-
-/// Version of the native side, for tools.
-#[cfg(feature = "std")]
-pub fn native_version() -> sp_version::NativeVersion {
-    sp_version::NativeVersion { runtime_version: VERSION, can_author_with: Default::default() }
-}
 
 #[frame_support::runtime]
 mod runtime {

@@ -1,0 +1,199 @@
+//! The runtime as a whole: genesis presets, feeless host calls, proxies, limits.
+
+use codec::Encode;
+use frame_support::{
+    assert_ok,
+    dispatch::GetDispatchInfo,
+    genesis_builder_helper::{build_state, get_preset},
+    traits::{Hooks, InstanceFilter},
+};
+use gantry_primitives::{registration::registration_message, Ask, HardwareSpec};
+use gantry_runtime::{
+    genesis, AccountId, Balances, Executive, Header, Hosts, Runtime, RuntimeCall, RuntimeGenesisConfig, RuntimeOrigin,
+    Session, System, Timestamp, TxExtension, UncheckedExtrinsic, EXISTENTIAL_DEPOSIT, GTY, VERSION,
+};
+use serde_json::Value;
+use sp_core::{ed25519, Pair};
+use sp_keyring::Sr25519Keyring;
+use sp_runtime::{
+    generic::{Era, ExtrinsicFormat},
+    traits::{Header as _, Zero},
+    transaction_validity::{InvalidTransaction, TransactionValidityError},
+    Digest, DigestItem, MultiAddress, MultiSignature,
+};
+
+/// Merges a genesis patch over the default genesis, as a node does (RFC 7396).
+fn merge(base: &mut Value, patch: &Value) {
+    match (base, patch) {
+        (Value::Object(base), Value::Object(patch)) => {
+            for (key, value) in patch {
+                merge(base.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (base, patch) => *base = patch.clone(),
+    }
+}
+
+fn started(preset: &str) -> sp_io::TestExternalities {
+    let patch = get_preset::<RuntimeGenesisConfig>(&Some(preset.into()), genesis::preset).expect("a listed preset");
+    let mut json = serde_json::to_value(RuntimeGenesisConfig::default()).expect("a genesis is JSON");
+    merge(&mut json, &serde_json::from_slice(&patch).expect("a preset is JSON"));
+    let mut externalities = sp_io::TestExternalities::new_empty();
+    externalities.execute_with(|| {
+        assert_ok!(build_state::<RuntimeGenesisConfig>(serde_json::to_vec(&json).expect("JSON")));
+        // A block is open, with a BABE slot claimed, as the author of block 1 leaves it.
+        let claim = sp_consensus_babe::digests::PreDigest::SecondaryPlain(
+            sp_consensus_babe::digests::SecondaryPlainPreDigest { authority_index: 0, slot: 10.into() },
+        );
+        let digest = Digest { logs: vec![DigestItem::PreRuntime(sp_consensus_babe::BABE_ENGINE_ID, claim.encode())] };
+        let parent = System::parent_hash();
+        Executive::initialize_block(&Header::new(1, Default::default(), Default::default(), parent, digest));
+        let clock = UncheckedExtrinsic::new_bare(RuntimeCall::Timestamp(pallet_timestamp::Call::set { now: 20_000 }));
+        assert_ok!(Executive::apply_extrinsic(clock).expect("the clock is set"));
+    });
+    externalities
+}
+
+fn signed(pair_account: AccountId, sign: impl Fn(&[u8]) -> MultiSignature, nonce: u32, call: RuntimeCall) -> UncheckedExtrinsic {
+    let extension: TxExtension = (
+        frame_system::CheckNonZeroSender::new(),
+        frame_system::CheckSpecVersion::new(),
+        frame_system::CheckTxVersion::new(),
+        frame_system::CheckGenesis::new(),
+        frame_system::CheckMortality::from(Era::Immortal),
+        frame_system::CheckNonce::from(nonce),
+        frame_system::CheckWeight::new(),
+        pallet_skip_feeless_payment::SkipCheckIfFeeless::from(
+            pallet_transaction_payment::ChargeTransactionPayment::from(0),
+        ),
+    );
+    let genesis_hash = System::block_hash(0);
+    let implicit =
+        ((), VERSION.spec_version, VERSION.transaction_version, genesis_hash, genesis_hash, (), (), ());
+    let payload = sp_runtime::generic::SignedPayload::from_raw(call.clone(), extension.clone(), implicit);
+    let signature = payload.using_encoded(sign);
+    UncheckedExtrinsic::new_signed(call, MultiAddress::Id(pair_account), signature, extension)
+}
+
+fn registered_host() -> (ed25519::Pair, AccountId) {
+    let pair = ed25519::Pair::from_seed(&[7; 32]);
+    let host = AccountId::from(pair.public().0);
+    let provider = Sr25519Keyring::Bob.to_account_id();
+    let hardware =
+        HardwareSpec { cpu_milli: 4_000, memory_mib: 8_192, disk_gib: 100, devices: Default::default() };
+    let ask = Ask { gpu_per_hour: GTY, cpu_core_per_hour: GTY, memory_gib_per_hour: 0, disk_gib_per_hour: 0 };
+    let message = registration_message(
+        System::block_hash(0).into(),
+        &provider,
+        &hardware,
+        &Default::default(),
+        &Default::default(),
+        &ask,
+    );
+    assert_ok!(Hosts::register(
+        RuntimeOrigin::signed(provider),
+        host.clone(),
+        hardware,
+        Default::default(),
+        Default::default(),
+        ask,
+        pair.sign(&message).0,
+    ));
+    (pair, host)
+}
+
+#[test]
+fn every_preset_starts_a_chain_with_validators_coins_and_a_treasury() {
+    for preset in genesis::names() {
+        started(preset.as_ref()).execute_with(|| {
+            assert!(!Session::validators().is_empty(), "{preset:?} has validators");
+            let treasury = pallet_gantry_billing::Pallet::<Runtime>::treasury();
+            assert_eq!(Balances::free_balance(treasury), EXISTENTIAL_DEPOSIT);
+            assert!(Balances::free_balance(Sr25519Keyring::Charlie.to_account_id()) > GTY);
+            assert_eq!(Timestamp::get(), 20_000);
+        });
+    }
+}
+
+#[test]
+fn a_host_without_coins_sends_a_due_heartbeat_and_no_second_one() {
+    started(genesis::DEVELOPMENT).execute_with(|| {
+        let (pair, host) = registered_host();
+        assert_eq!(System::account(&host).data.free, 0);
+        let heartbeat = || RuntimeCall::Hosts(pallet_gantry_hosts::Call::heartbeat {});
+        let sign = |payload: &[u8]| MultiSignature::from(pair.sign(payload));
+        assert_ok!(Executive::apply_extrinsic(signed(host.clone(), sign, 0, heartbeat())).expect("valid"));
+        assert_eq!(
+            Executive::apply_extrinsic(signed(host.clone(), sign, 1, heartbeat())),
+            Err(TransactionValidityError::Invalid(InvalidTransaction::Payment))
+        );
+        assert_eq!(System::account(&host).data.free, 0);
+    });
+}
+
+#[test]
+fn a_stranger_without_coins_cannot_send_even_a_feeless_call() {
+    started(genesis::DEVELOPMENT).execute_with(|| {
+        let pair = ed25519::Pair::from_seed(&[8; 32]);
+        let heartbeat = RuntimeCall::Hosts(pallet_gantry_hosts::Call::heartbeat {});
+        let extrinsic = signed(AccountId::from(pair.public().0), |p| pair.sign(p).into(), 0, heartbeat);
+        assert!(matches!(Executive::apply_extrinsic(extrinsic), Err(TransactionValidityError::Invalid(_))));
+    });
+}
+
+#[test]
+fn a_tenants_proxy_may_cancel_but_not_withdraw() {
+    use gantry_runtime::proxies::ProxyType;
+    let cancel = RuntimeCall::Tasks(pallet_gantry_tasks::Call::cancel { task: 0 });
+    let withdraw = RuntimeCall::Balances(pallet_balances::Call::transfer_all {
+        dest: MultiAddress::Id(Sr25519Keyring::Eve.to_account_id()),
+        keep_alive: false,
+    });
+    let retire = RuntimeCall::Hosts(pallet_gantry_hosts::Call::retire { host: Sr25519Keyring::Eve.to_account_id() });
+    assert!(ProxyType::Tenant.filter(&cancel) && !ProxyType::Tenant.filter(&withdraw));
+    assert!(!ProxyType::Tenant.filter(&retire) && ProxyType::Provider.filter(&retire));
+    assert!(!ProxyType::Provider.filter(&cancel) && !ProxyType::NonTransfer.filter(&withdraw));
+    // No hiding inside a batch: the filter sees inner calls again, and a tenant's proxy may not batch at all.
+    let batch = RuntimeCall::Utility(pallet_utility::Call::batch { calls: vec![withdraw] });
+    assert!(!ProxyType::Tenant.filter(&batch));
+}
+
+#[test]
+fn every_call_of_ours_fits_many_times_into_a_block() {
+    let limit = <Runtime as frame_system::Config>::BlockWeights::get()
+        .get(frame_support::dispatch::DispatchClass::Normal)
+        .max_extrinsic
+        .expect("normal extrinsics are limited");
+    let host = Sr25519Keyring::Eve.to_account_id();
+    let calls: Vec<RuntimeCall> = vec![
+        RuntimeCall::Tasks(pallet_gantry_tasks::Call::settle { task: 0 }),
+        RuntimeCall::Tasks(pallet_gantry_tasks::Call::requeue { lease: 0 }),
+        RuntimeCall::Tasks(pallet_gantry_tasks::Call::assign { task: 0, pods: Default::default() }),
+        RuntimeCall::Hosts(pallet_gantry_hosts::Call::report_absent { host }),
+    ];
+    for call in calls {
+        let weight = call.get_dispatch_info().call_weight;
+        assert!(weight.saturating_mul(20).all_lte(limit), "{call:?} weighs {weight:?}");
+    }
+}
+
+#[test]
+fn no_hook_of_ours_works_at_each_block() {
+    started(genesis::DEVELOPMENT).execute_with(|| {
+        assert!(pallet_gantry_tasks::Pallet::<Runtime>::on_initialize(2).is_zero());
+        assert!(Hosts::on_initialize(2).is_zero());
+    });
+}
+
+#[test]
+fn extrinsics_of_format_four_are_accepted() {
+    started(genesis::DEVELOPMENT).execute_with(|| {
+        let alice = Sr25519Keyring::Alice;
+        let remark = RuntimeCall::System(frame_system::Call::remark { remark: vec![] });
+        let extrinsic = signed(alice.to_account_id(), |p| alice.sign(p).into(), 0, remark);
+        // The first byte after the length: the signed bit and the version.
+        let encoded = extrinsic.encode();
+        assert_eq!(encoded[2] & 0b0111_1111, 4, "{:?}", ExtrinsicFormat::<(), ()>::Bare);
+        assert_ok!(Executive::apply_extrinsic(extrinsic).expect("valid"));
+    });
+}

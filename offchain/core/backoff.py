@@ -31,10 +31,6 @@ class Backoff(Generic[K]):
         self._not_before[key] = now + pause_ms(self._refusals[key])
         return self._not_before[key]
 
-    def tries(self, key: K) -> int:
-        """How often this has been refused."""
-        return self._refusals.get(key, 0)
-
     def waits(self, key: K, now: int) -> bool:
         """Whether it is too early."""
         return now < self._not_before.get(key, 0)

@@ -1,4 +1,4 @@
-"""What a worker does to the chain: a call under a key that names the act, and what became of it."""
+"""What a worker does to the chain: a call under a name for the act, and what became of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from offchain.link.outbox import Dead, Failed, Included, Outbox
 from offchain.link.ports import Call
 
 
@@ -23,11 +24,45 @@ class Verdict:
 
 
 class Perform(Protocol):
-    """Carries out a call once for its key, however often it is asked, and across restarts."""
+    """Carries out an act once for its name, across restarts; again where the last try was refused."""
 
-    async def __call__(self, key: str, call: Call) -> Verdict:
+    async def __call__(self, name: str, call: Call) -> Verdict:
         """Returns when the outcome is final."""
         ...
+
+
+class Performer:
+    """Acts through an outbox."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+
+    async def __call__(self, name: str, call: Call) -> Verdict:
+        """Store the call, and wait until its outcome is final."""
+        key = self._key(name)
+        await self._outbox.submit(key, call)
+        match await self._outbox.wait(key):
+            case Included():
+                return Verdict()
+            case Failed(failure):
+                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}")
+            case Dead(reason):
+                return Verdict(reason)
+
+    def forget(self, name: str) -> None:
+        """Let the act be done again although it was done: its effect has been undone since."""
+        for tried in range(self._tries(name) + 1):
+            self._outbox.forget(f"{name}:{tried}")
+
+    def _key(self, name: str) -> str:
+        return f"{name}:{self._tries(name)}"
+
+    def _tries(self, name: str) -> int:
+        """How many tries have been refused."""
+        tries = 0
+        while isinstance(self._outbox.outcome(f"{name}:{tries}"), (Failed, Dead)):
+            tries += 1
+        return tries
 
 
 class Running:

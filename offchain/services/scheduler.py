@@ -65,8 +65,8 @@ class Scheduler:
         self.running.spawn(self._carry_out(task, placements))
 
     async def _carry_out(self, task: Task, placements: tuple[PodPlacement, ...]) -> None:
-        key = f"assign:{task.id}:{task.attempts}:{self._backoff.tries(task.id)}"
-        verdict = await self._perform(key, calls.tasks_assign(task=task.id, pods=placements))
+        assign = calls.tasks_assign(task=task.id, pods=placements)
+        verdict = await self._perform(f"assign:{task.id}:{task.attempts}", assign)
         if verdict.done:
             self._log.info("assigned", task=task.id, attempt=task.attempts)
             return

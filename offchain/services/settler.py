@@ -55,7 +55,7 @@ class Settler:
 
     async def _carry_out(self, command: Command) -> None:
         call, name = _call_of(command)
-        verdict = await self._perform(f"{name}:{self._backoff.tries(command)}", call)
+        verdict = await self._perform(name, call)
         self._under_way.discard(command)
         if verdict.done:
             self._log.info("done", act=name)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from offchain.core.snapshot import Touched
+from offchain.link.outbox import Outbox
 from offchain.link.ports import Block, ChainPort
 from offchain.link.watcher import Commit, Watcher
 from offchain.services.acts import Running
 from offchain.services.view import View
+
+REMEMBERED_BLOCKS: Final = 10_000
+"""For how long the outbox remembers what it has done."""
 
 
 class Role(Protocol):
@@ -29,17 +33,11 @@ class Role(Protocol):
 class Worker:
     """Feeds finalized blocks to the outbox and the view, best blocks to the view, and steps the roles."""
 
-    def __init__(
-        self,
-        chain: ChainPort,
-        watcher: Watcher,
-        view: View,
-        settle_outbox: Callable[[Block], Awaitable[Commit | None]],
-    ) -> None:
+    def __init__(self, chain: ChainPort, watcher: Watcher, outbox: Outbox, view: View) -> None:
         self._chain = chain
         self._watcher = watcher
+        self._outbox = outbox
         self._view = view
-        self._settle_outbox = settle_outbox
         self._roles: Sequence[Role] = ()
         self._turn = asyncio.Lock()
         self._woken = asyncio.Event()
@@ -49,10 +47,12 @@ class Worker:
         self._woken.set()
 
     async def run(self, roles: Sequence[Role]) -> None:
-        """Run until cancelled. Ends with the first error that the parts below could not deal with."""
+        """Run until cancelled. Ends with the errors that the parts below could not deal with."""
         self._roles = roles
+        self.wake()
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(self._outbox.run())
                 group.create_task(self._watcher.run(self._finalized))
                 group.create_task(self._follow_best())
                 group.create_task(self._follow_wakes())
@@ -61,12 +61,12 @@ class Worker:
                 await role.running.stop()
 
     async def _finalized(self, block: Block) -> Commit | None:
-        commit = await self._settle_outbox(block)
+        await self._outbox.observe(block)
         async with self._turn:
             # After a restart the outbox is given blocks that the view, read at the newest one, has in it already.
             if block.ref.number > self._view.final.number:
                 await self._step(await self._view.finalized(block))
-        return commit
+        return lambda: self._outbox.forget_ended_before(block.ref.number - REMEMBERED_BLOCKS)
 
     async def _follow_best(self) -> None:
         async for ref in self._chain.best():

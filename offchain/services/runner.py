@@ -1,0 +1,187 @@
+"""Runs worker roles in this process until it is told to stop: what `gantry worker` starts.
+
+Several roles share one connection, one view, one account and its outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from offchain.link.errors import ChainUnreachable, GantryError, OurError
+from offchain.link.outbox import Outbox
+from offchain.link.ports import ChainPort, Signer
+from offchain.link.store import Store
+from offchain.link.typed import GantryChain
+from offchain.link.watcher import Watcher
+from offchain.schema._generated_chain import calls
+from offchain.services import log
+from offchain.services.acts import Performer
+from offchain.services.scheduler import Scheduler
+from offchain.services.settler import Settler
+from offchain.services.view import View
+from offchain.services.worker import Role, Worker
+
+ROLES: Final = ("scheduler", "settler")
+RECONNECT_S: Final = 2.0
+
+
+class WorkerError(OurError):
+    """A worker that cannot be started as it was asked for."""
+
+    code = "worker"
+
+
+async def run_worker(
+    roles: Sequence[str],
+    url: str,
+    state_dir: Path,
+    account: Signer,
+    expected_genesis: bytes | None,
+) -> None:
+    """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
+
+    `state_dir` keeps the outbox; it belongs to one process at a time. Raises GantryError where it cannot start, or
+    cannot go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond.
+    A node that goes away later is waited for.
+    """
+    from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
+
+    unknown = [role for role in roles if role not in ROLES]
+    if unknown or not roles:
+        named = ", ".join(unknown) or "none"
+        raise WorkerError(f"Unknown worker role: {named}.", f"Roles are {', '.join(ROLES)}.", code="usage")
+    log.set_up()
+    chain = SubstrateChain(url, expected_genesis=expected_genesis)
+    with _alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
+        try:
+            await chain.connect()
+            await serve(roles, chain, store, account)
+        finally:
+            await chain.close()
+
+
+async def serve(roles: Sequence[str], chain: ChainPort, store: Store, account: Signer) -> None:
+    """Run roles on a connected chain until SIGTERM or SIGINT."""
+    out = log.EventLog("worker")
+    out.info("started", roles=",".join(roles), account=account.address, pid=os.getpid())
+    async with _until_told_to_stop() as stopping:
+        while not stopping.is_set():
+            work = asyncio.create_task(_work(roles, chain, store, account))
+            told = asyncio.create_task(stopping.wait())
+            await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
+            told.cancel()
+            work.cancel()
+            try:
+                await work
+            except asyncio.CancelledError:
+                break
+            except BaseExceptionGroup as group:
+                # The picture is read anew; the outbox goes on where it was.
+                away = _lost_touch(group)
+                out.warning("waiting", reason=away.message)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stopping.wait(), RECONNECT_S)
+            except ChainUnreachable as away:
+                out.warning("waiting", reason=away.message)
+    out.info("stopped")
+
+
+async def _work(roles: Sequence[str], chain: ChainPort, store: Store, account: Signer) -> None:
+    outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
+    perform = Performer(outbox)
+    view = View(chain)
+    head = await view.start()
+    worker = Worker(chain, Watcher(chain, store, "worker", start=head.number), outbox, view)
+    made: list[Role] = []
+    async with asyncio.TaskGroup() as group:
+        if "scheduler" in roles:
+            if account.address not in await GantryChain(chain).schedulers():
+                # The first act of this account, so that no assignment goes out ahead of it.
+                group.create_task(_bond(perform, chain, account))
+            seed = hashlib.blake2b(account.public_key, digest_size=32).digest()
+            made.append(Scheduler(view, perform, seed, worker.wake))
+        if "settler" in roles:
+            made.append(Settler(view, perform, worker.wake))
+        group.create_task(worker.run(made))
+
+
+async def _bond(perform: Performer, chain: ChainPort, account: Signer) -> None:
+    name = f"bond-scheduler:{account.address}"
+    perform.forget(name)
+    verdict = await perform(name, calls.tasks_bond_scheduler())
+    out = log.EventLog("scheduler")
+    if verdict.done:
+        out.info("bonded", account=account.address)
+        return
+    if account.address in await GantryChain(chain).schedulers():
+        return
+    raise WorkerError(
+        f"The account {account.address} cannot become a scheduler: {verdict.refusal}",
+        "Give it coins for the bond (gantry account show prints its balance), then start the worker again.",
+    )
+
+
+def _lost_touch(group: BaseExceptionGroup[BaseException]) -> GantryError:
+    """The error that can be waited out, if there is no other; else raises the first that cannot."""
+    found: GantryError | None = None
+    for error in _leaves(group):
+        if isinstance(error, asyncio.CancelledError):
+            continue
+        waits = isinstance(error, ChainUnreachable) or getattr(error, "code", "") == "state_pruned"
+        if not waits or not isinstance(error, GantryError):
+            raise error from None
+        found = error
+    if found is None:
+        raise group
+    return found
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _leaves(part)
+    else:
+        yield error
+
+
+@contextlib.contextmanager
+def _alone(state_dir: Path) -> Iterator[None]:
+    """Be the only worker of this folder: two outboxes of one account would take each other's numbers."""
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (state_dir / "worker.lock").open("w", encoding="utf-8")
+    except OSError as error:
+        raise WorkerError(f"The folder {state_dir} cannot be used: {error.strerror}.", "Choose another.") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkerError(
+                f"A worker is running with the folder {state_dir} already.",
+                "Stop it, or give this one a folder and an account of its own.",
+            ) from None
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _until_told_to_stop() -> AsyncIterator[asyncio.Event]:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    stop: Callable[[], None] = stopping.set
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield stopping
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

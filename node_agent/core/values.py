@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from offchain.schema._generated_chain import HostFailure, Usage
 from offchain.schema.manifest_types import ResultSpec, ServiceSpec
 
-
-class HostFailure(StrEnum):
-    """Why a host gives a lease back; the chain's `HostFailure`."""
-
-    IMAGE_UNAVAILABLE = "ImageUnavailable"
-    IMAGE_INVALID = "ImageInvalid"
-    MANIFEST_INVALID = "ManifestInvalid"
-    RESOURCES_UNAVAILABLE = "ResourcesUnavailable"
-    DRIVER_ERROR = "DriverError"
+__all__ = [
+    "EndKind",
+    "Ending",
+    "Found",
+    "Handle",
+    "Host",
+    "HostFailure",
+    "Lease",
+    "LocalDevice",
+    "Outcome",
+    "PodSpec",
+    "Report",
+    "Usage",
+]
 
 
 class Report(StrEnum):
@@ -46,15 +52,6 @@ class EndKind(StrEnum):
     SELF = "self"
     KILLED = "killed"
     UNEXPLAINED = "unexplained"
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a container used. `wall_ms` runs from the container's start to its end."""
-
-    wall_ms: int
-    cpu_ms: int
-    memory_peak_mib: int
 
 
 @dataclass(frozen=True, slots=True)

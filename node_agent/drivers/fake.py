@@ -1,4 +1,4 @@
-"""A driver without containers, to try the agent out and for tests. Its engine outlives its driver, as a real one does."""
+"""A driver without containers, for trials and tests. Its engine outlives its driver, as a real one does."""
 
 from __future__ import annotations
 

@@ -1,0 +1,43 @@
+"""Bringing a host onto the chain: what its key signs, and the call its provider signs."""
+
+from __future__ import annotations
+
+from node_agent.telemetry.hardware import Hardware
+from offchain.link.ports import Call, Signer
+from offchain.link.registration import sign_registration
+from offchain.schema._generated_chain import Ask, DeviceSpec, HardwareSpec, Vendor, calls
+
+
+def hardware_spec(hardware: Hardware) -> HardwareSpec:
+    """The chain's form of what a machine has."""
+    return HardwareSpec(
+        cpu_milli=hardware.cpu_milli,
+        memory_mib=hardware.memory_mib,
+        disk_gib=hardware.disk_gib,
+        devices=tuple(
+            DeviceSpec(Vendor(device.vendor), device.model.encode(), device.vram_mib, device.simulated)
+            for device in hardware.devices
+        ),
+    )
+
+
+def registration_call(
+    host_key: Signer,
+    *,
+    genesis_hash: bytes,
+    provider: str,
+    hardware: Hardware,
+    endpoint: bytes,
+    region: bytes,
+    ask: Ask,
+) -> Call:
+    """`Hosts.register`, countersigned by the host key, for the provider to sign and send."""
+    spec = hardware_spec(hardware)
+    return calls.hosts_register(
+        host=host_key.address,
+        hardware=spec,
+        endpoint=endpoint,
+        region=region,
+        ask=ask,
+        host_signature=sign_registration(host_key, genesis_hash, provider, spec, endpoint, region, ask),
+    )

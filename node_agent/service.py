@@ -1,0 +1,325 @@
+"""The agent: follows the chain, keeps containers as leases say, and answers tenants."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from node_agent.answers import Answers, signature_is_genuine
+from node_agent.chain_view import live_lease, live_leases
+from node_agent.core import events as ev
+from node_agent.core.machine import handle
+from node_agent.core.states import AgentState, IllegalMove, Pod
+from node_agent.core.values import Host, Lease, LocalDevice, Outcome
+from node_agent.ports import Driver
+from node_agent.presence import Due, due
+from node_agent.runner import CommandRunner
+from node_agent.state_dir import StateDir
+from node_agent.telemetry.hardware import Hardware
+from offchain.link.errors import BadReply, ChainUnreachable, OurError
+from offchain.link.outbox import Dead, Failed, Outbox
+from offchain.link.p2p import Transport
+from offchain.link.p2p_host import HostServer
+from offchain.link.ports import Block, BlockRef, ChainPort, Signer
+from offchain.link.typed import GantryChain
+from offchain.link.watcher import Watcher
+from offchain.schema._generated_chain import (
+    BillingEscrowStarted,
+    GantryEvent,
+    HostRecord,
+    LeasesEnded,
+    LeasesOpened,
+    LeasesStarted,
+    calls,
+)
+from offchain.schema.chain import Call
+from offchain.schema.wire import endpoint_text
+
+log = logging.getLogger(__name__)
+
+TICK_S = 5
+PRESENCE_S = 3
+RECONNECT_S = 2.0
+KEEP_REPORTS_BLOCKS = 5_000
+TIDY_EVERY_BLOCKS = 500
+
+
+class _Reports:
+    """The outbox in the runner's words."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+
+    async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
+        await self._outbox.submit(key, call)
+        outcome = await self._outbox.wait(key)
+        if isinstance(outcome, Failed):
+            return Outcome.FAILED, f"{outcome.failure.pallet}.{outcome.failure.name}: {outcome.failure.doc}"
+        if isinstance(outcome, Dead):
+            return Outcome.DEAD, outcome.reason
+        return Outcome.INCLUDED, ""
+
+
+class Agent:
+    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds."""
+
+    def __init__(
+        self,
+        port: ChainPort,
+        driver: Driver,
+        transport: Transport,
+        state: StateDir,
+        key: Signer,
+        hardware: Hardware,
+        *,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._port = port
+        self._chain = GantryChain(port)
+        self._driver = driver
+        self._transport = transport
+        self._dir = state
+        self._key = key
+        self._now_ms = now_ms
+        self._host = key.address
+        self._hardware = hardware
+        self._state = AgentState(Host(self._host, local_devices(hardware)))
+        self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
+        self._watcher = Watcher(port, state.store, "agent", start="finalized")
+        self._runner = CommandRunner(
+            driver,
+            state,
+            self._chain,
+            _Reports(self._outbox),
+            emit=self.emit,
+            wake_at=self._wake_at,
+            lease_of=lambda number: _lease_of(self._state.pods.get(number)),
+        )
+        self._clock = AsyncIOScheduler(timezone=UTC)
+        self._reading = asyncio.Lock()
+        self._final = -1
+        self._unsure: dict[int, int] = {}
+        """Leases seen in a block that was not final, and that block's number."""
+        self._reasons: dict[int, str] = {}
+        self._sending: set[Due] = set()
+        self._registered: bool | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self.ready = asyncio.Event()
+
+    @property
+    def state(self) -> AgentState:
+        """What the agent holds now."""
+        return self._state
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set. Containers run on; the next start takes them up again."""
+        record = await self._chain.host(self._host)
+        check_devices(record, self._hardware)
+        genesis_hash = await self._port.genesis_hash()
+        server = HostServer(
+            self._transport,
+            genesis_hash=genesis_hash,
+            authorise=(answers := self._answers()).authorise,
+            provider=answers,
+            verify=signature_is_genuine,
+            now_ms=self._now_ms,
+        )
+        await self._recover()
+        self._clock.add_job(self._tick, "interval", seconds=TICK_S)
+        self._clock.add_job(
+            self._presence, "interval", seconds=PRESENCE_S, next_run_time=datetime.now(UTC), max_instances=1
+        )
+        self._clock.start()
+        tasks = [
+            asyncio.create_task(server.serve(), name="p2p"),
+            asyncio.create_task(self._forever(self._outbox.run), name="outbox"),
+            asyncio.create_task(self._forever(lambda: self._watcher.run(self._on_final)), name="watcher"),
+            asyncio.create_task(self._forever(self._follow_best), name="best"),
+            asyncio.create_task(_until(stop), name="stop"),
+        ]
+        log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
+        self.ready.set()
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            self._clock.shutdown(wait=False)
+            await server.close()
+            for task in (*tasks, *self._background):
+                task.cancel()
+            await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+            await self._runner.close()
+
+    def emit(self, event: ev.Event) -> None:
+        """Take one event: the new state is on disk before any command of it runs."""
+        before = self._state
+        try:
+            after, commands = handle(before, event, self._now_ms())
+        except IllegalMove:
+            log.exception("an event was dropped")
+            return
+        changed = {
+            number: after.pods.get(number)
+            for number in before.pods.keys() | after.pods.keys()
+            if before.pods.get(number) is not after.pods.get(number)
+        }
+        if changed:
+            self._dir.save_pods(changed)
+        self._state = after
+        self._runner.run(commands)
+
+    # --- the chain ------------------------------------------------------------------------------------------------
+
+    async def _recover(self) -> None:
+        head = await self._port.finalized_head()
+        live = await live_leases(self._chain, self._host, head.hash)
+        found = await self._driver.recover()
+        self._final = head.number
+        self._state = AgentState(self._state.host, self._dir.load_pods())
+        log.info("found %d containers and %d live leases", len(found), len(live))
+        self.emit(ev.Recovered(found, live))
+
+    async def _on_final(self, block: Block) -> None:
+        await self._outbox.observe(block)
+        events = self._chain.events(block)
+        self._reasons |= {event.lease: event.reason.tag for event in events if isinstance(event, LeasesEnded)}
+        if self._unsure or any(self._concerns_us(event) for event in events):
+            await self._read_final()
+        if block.ref.number % TIDY_EVERY_BLOCKS == 0:
+            self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
+            self._reasons.clear()
+
+    def _concerns_us(self, event: GantryEvent) -> bool:
+        if isinstance(event, LeasesOpened):
+            return event.host == self._host
+        if isinstance(event, (LeasesEnded, LeasesStarted, BillingEscrowStarted)):
+            return event.lease in self._state.pods
+        return False
+
+    async def _read_final(self) -> None:
+        """Compare what we hold with what is live in the newest final block."""
+        async with self._reading:
+            head = await self._port.finalized_head()
+            live = {lease.number: lease for lease in await live_leases(self._chain, self._host, head.hash)}
+            self._final = max(self._final, head.number)
+            self._unsure = {
+                number: block for number, block in self._unsure.items() if number not in live and block > head.number
+            }
+            for lease in live.values():
+                self.emit(ev.LeaseAssigned(lease))
+            for number in tuple(self._state.pods):
+                if number not in live and number not in self._unsure:
+                    self.emit(ev.LeaseEnded(number, self._reasons.get(number, "Reverted")))
+
+    async def _follow_best(self) -> None:
+        """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
+        heads = self._port.best()
+        async with aclosing(heads) as stream:  # type: ignore[type-var]
+            async for head in stream:
+                await self._read_best(head)
+
+    async def _read_best(self, head: BlockRef) -> None:
+        async with self._reading:
+            for number in await self._chain.leases_of_host(self._host, at=head.hash):
+                if number in self._state.pods:
+                    continue
+                lease = await live_lease(self._chain, self._host, number, head.hash)
+                if lease is not None and head.number > self._final:
+                    self._unsure[number] = head.number
+                    self.emit(ev.LeaseAssigned(lease))
+
+    async def _forever(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except (ChainUnreachable, BadReply) as error:
+                log.warning("%s Containers run on; trying again.", error)
+            await asyncio.sleep(RECONNECT_S)
+
+    # --- being there ----------------------------------------------------------------------------------------------
+
+    async def _presence(self) -> None:
+        try:
+            record = await self._chain.host(self._host)
+            if record is None:
+                if self._registered is not False:
+                    log.warning(
+                        "host %s is not registered: register it with 'python -m node_agent register'", self._host
+                    )
+                self._registered = False
+                return
+            self._registered = True
+            params = await self._chain.params("Hosts")
+            now_ms = await self._chain.now_ms()
+        except (ChainUnreachable, BadReply):
+            return  # the watcher says so already
+        endpoint = endpoint_text(self._transport.addresses)
+        for wanted in due(record, params.heartbeat_period_ms, endpoint, now_ms) - self._sending:
+            call = calls.hosts_heartbeat() if wanted is Due.HEARTBEAT else calls.hosts_set_endpoint(endpoint=endpoint)
+            self._sending.add(wanted)
+            task = asyncio.create_task(self._be_there(wanted, call))
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+    async def _be_there(self, wanted: Due, call: Call) -> None:
+        key = f"presence/{wanted.value}"
+        try:
+            await self._outbox.submit(key, call, supersede=self._outbox.outcome(key) is not None)
+            outcome = await self._outbox.wait(key)
+            if isinstance(outcome, (Failed, Dead)):
+                log.warning("%s was not taken: %s", wanted.value, outcome)
+            self._outbox.forget(key)
+        finally:
+            self._sending.discard(wanted)
+
+    # --- time -----------------------------------------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        self.emit(ev.Tick())
+
+    def _wake_at(self, at_ms: int) -> None:
+        when: Any = datetime.fromtimestamp(at_ms / 1000, UTC)
+        self._clock.add_job(self._tick, "date", run_date=when, misfire_grace_time=None)
+
+    def _answers(self) -> Answers:
+        return Answers(self._chain, self._host, self._dir, self._driver, lambda number: self._state.pods.get(number))
+
+
+def local_devices(hardware: Hardware) -> tuple[LocalDevice, ...]:
+    """The devices in the core's words."""
+    return tuple(LocalDevice(device.uuid, device.model, device.vram_mib) for device in hardware.devices)
+
+
+def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
+    """Raises where the chain's record of this host lists other devices: leases name them by their place in it."""
+    if record is None:
+        return
+    listed = [
+        (device.spec.model.decode(errors="replace"), device.spec.vram_mib, device.spec.simulated)
+        for device in record.devices
+    ]
+    here = [(device.model, device.vram_mib, device.simulated) for device in hardware.devices]
+    if listed != here:
+        raise OurError(
+            f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
+            "Start the agent with the hardware it was registered with (the same --simulate profile).",
+        )
+
+
+def _named(devices: list[tuple[str, int, bool]]) -> str:
+    return ", ".join(model for model, _, _ in devices) or "no device"
+
+
+def _lease_of(pod: Pod | None) -> Lease | None:
+    return None if pod is None else pod.lease
+
+
+async def _until(stop: asyncio.Event) -> None:
+    await stop.wait()

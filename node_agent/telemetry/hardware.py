@@ -1,0 +1,114 @@
+"""What this machine has: values, and how they are kept in a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from offchain.link.errors import OurError
+
+PROFILES = Path(__file__).parent / "profiles"
+MAX_DEVICES = 16
+MAX_MODEL_BYTES = 64
+VENDORS = ("Nvidia", "Amd", "Other")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU. `uuid` is None exactly where it is simulated; `mig` tells whether it is cut into slices."""
+
+    vendor: str
+    model: str
+    vram_mib: int
+    uuid: str | None
+    mig: bool = False
+
+    @property
+    def simulated(self) -> bool:
+        """True for a device from a profile."""
+        return self.uuid is None
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a host offers, what its owner keeps already taken off. The chain's `HardwareSpec`."""
+
+    cpu_milli: int
+    memory_mib: int
+    disk_gib: int
+    devices: tuple[Device, ...]
+
+
+def profile_names() -> list[str]:
+    """The profiles that come with the agent."""
+    return sorted(path.stem for path in PROFILES.glob("*.json"))
+
+
+def load_profile(name_or_path: str) -> tuple[Device, ...]:
+    """Simulated devices from a profile: one that comes with the agent by name, or a JSON file. Always simulated."""
+    path = PROFILES / f"{name_or_path}.json"
+    if "/" in name_or_path or name_or_path.endswith(".json") or not path.exists():
+        path = Path(name_or_path)
+    try:
+        document = json.loads(path.read_text())
+        devices = tuple(_simulated(entry, index) for index, entry in enumerate(document["devices"]))
+    except FileNotFoundError:
+        raise OurError(
+            f"There is no hardware profile {name_or_path!r}.",
+            f"Give a JSON file, or one of: {', '.join(profile_names())}.",
+        ) from None
+    except OSError as error:
+        raise OurError(f"The hardware profile {path} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise OurError(
+            f"The hardware profile {path} is not valid: {error}.",
+            'It has to look like {"devices": [{"vendor": "Nvidia", "model": "…", "vram_mib": 81920}]}.',
+        ) from None
+    if len(devices) > MAX_DEVICES:
+        raise OurError(
+            f"The hardware profile {path} has {len(devices)} devices.", f"At most {MAX_DEVICES} are possible."
+        )
+    return devices
+
+
+def _simulated(entry: Any, index: int) -> Device:
+    vendor, model, vram_mib = entry["vendor"], entry["model"], entry["vram_mib"]
+    if vendor not in VENDORS:
+        raise ValueError(f"device {index}: vendor {vendor!r} is none of {', '.join(VENDORS)}")
+    if not isinstance(model, str) or not 0 < len(model.encode()) <= MAX_MODEL_BYTES:
+        raise ValueError(f"device {index}: model must be text of 1 to {MAX_MODEL_BYTES} bytes")
+    if isinstance(vram_mib, bool) or not isinstance(vram_mib, int) or not 0 < vram_mib < 2**32:
+        raise ValueError(f"device {index}: vram_mib must be a whole number above 0")
+    return Device(vendor, model, vram_mib, None)
+
+
+def save(path: Path, hardware: Hardware) -> None:
+    """Keep what was registered: the order of the devices is the chain's numbering."""
+    document = {
+        "cpu_milli": hardware.cpu_milli,
+        "memory_mib": hardware.memory_mib,
+        "disk_gib": hardware.disk_gib,
+        "devices": [
+            {"vendor": device.vendor, "model": device.model, "vram_mib": device.vram_mib, "uuid": device.uuid}
+            for device in hardware.devices
+        ],
+    }
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(json.dumps(document, indent=2) + "\n")
+    part.replace(path)
+
+
+def load(path: Path) -> Hardware | None:
+    """What was kept; None where nothing was."""
+    try:
+        document = json.loads(path.read_text())
+        devices = tuple(
+            Device(entry["vendor"], entry["model"], entry["vram_mib"], entry["uuid"]) for entry in document["devices"]
+        )
+        return Hardware(document["cpu_milli"], document["memory_mib"], document["disk_gib"], devices)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OurError(f"{path} cannot be read: {error}.", "Register this host again, or restore the file.") from None

@@ -48,6 +48,8 @@ PRESENCE_S = 3
 RECONNECT_S = 2.0
 KEEP_REPORTS_BLOCKS = 5_000
 TIDY_EVERY_BLOCKS = 500
+REREAD_EVERY_BLOCKS = 15
+"""Leases are compared with the chain now and then even where no event calls for it."""
 
 
 class _Reports:
@@ -175,6 +177,9 @@ class Agent:
         self._state = after
         self._runner.run(commands)
 
+    def _pod(self, number: int) -> Pod | None:
+        return self._state.pods.get(number)
+
     # --- the chain ------------------------------------------------------------------------------------------------
 
     async def _recover(self) -> None:
@@ -190,7 +195,8 @@ class Agent:
         await self._outbox.observe(block)
         events = self._chain.events(block)
         self._reasons |= {event.lease: event.reason.tag for event in events if isinstance(event, LeasesEnded)}
-        if self._unsure or any(self._concerns_us(event) for event in events):
+        due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
+        if due_again or self._unsure or any(self._concerns_us(event) for event in events):
             await self._read_final()
         if block.ref.number % TIDY_EVERY_BLOCKS == 0:
             self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
@@ -221,7 +227,7 @@ class Agent:
     async def _follow_best(self) -> None:
         """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
         heads = self._port.best()
-        async with aclosing(heads) as stream:  # type: ignore[type-var]
+        async with aclosing(heads) as stream:
             async for head in stream:
                 await self._read_best(head)
 
@@ -289,7 +295,7 @@ class Agent:
         self._clock.add_job(self._tick, "date", run_date=when, misfire_grace_time=None)
 
     def _answers(self) -> Answers:
-        return Answers(self._chain, self._host, self._dir, self._driver, lambda number: self._state.pods.get(number))
+        return Answers(self._chain, self._host, self._dir, self._driver, self._pod)
 
 
 def local_devices(hardware: Hardware) -> tuple[LocalDevice, ...]:

@@ -1,0 +1,201 @@
+"""`python -m node_agent`: run the agent of a host, or register the host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Coroutine
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from node_agent.ports import DriverError
+from node_agent.startup import Settings, register_host, run_agent
+from node_agent.telemetry.hardware import profile_names
+from node_agent.telemetry.probe import Reserve
+from offchain.link import keystore
+from offchain.link.errors import GantryError, OurError
+from offchain.link.keys import from_uri
+from offchain.link.ports import Signer
+from offchain.schema._generated_chain import Ask
+from offchain.schema.manifest_values import parse_amount
+
+T = TypeVar("T")
+GTY = 10**12
+
+
+class Amount(click.ParamType):
+    """A price in GTY."""
+
+    name = "GTY"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Base units."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_amount(value if "GTY" in value else f"{value} GTY")
+        except ValueError as error:
+            self.fail(f"{error}; write it like 0.5", param, ctx)
+
+
+class Bind(click.ParamType):
+    """An address to listen on."""
+
+    name = "IP:PORT"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The address as it was given."""
+        ip, _, port = value.rpartition(":")
+        if not ip or not port.isdecimal() or int(port) > 65535:
+            self.fail(f"{value!r} is not IP:PORT; write it like 0.0.0.0:4434 (port 0: any free one)", param, ctx)
+        return value
+
+
+def _common(command: Any) -> Any:
+    """The options that running and registering share."""
+    options = [
+        click.option("--url", default="ws://127.0.0.1:9944", show_default=True, help="The chain node's address."),
+        click.option(
+            "--state",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=Path.home() / ".local/share/gantry/agent",
+            help="The agent's folder: host key, database, results, logs.",
+        ),
+        click.option("--bind", type=Bind(), help="UDP address where tenants reach this host. Default: any, kept."),
+        click.option(
+            "--simulate",
+            metavar="PROFILE",
+            help=f"Offer simulated GPUs of a profile ({', '.join(profile_names())}, or a JSON file) instead of real "
+            "ones. They are marked as simulated on the chain.",
+        ),
+        click.option("--reserve-cpus", type=click.FloatRange(min=0), default=0.0, help="Cores kept for the machine."),
+        click.option("--reserve-memory-mib", type=click.IntRange(min=0), default=512, show_default=True),
+        click.option("--reserve-disk-gib", type=click.IntRange(min=0), default=2, show_default=True),
+    ]
+    for option in reversed(options):
+        command = option(command)
+
+    @wraps(command)
+    def gathered(**values: Any) -> Any:
+        reserve = Reserve(
+            int(values.pop("reserve_cpus") * 1000), values.pop("reserve_memory_mib"), values.pop("reserve_disk_gib")
+        )
+        names = ("url", "state", "bind", "simulate")
+        settings = Settings(reserve=reserve, **{name: values.pop(name) for name in names})
+        return command(settings, **values)
+
+    return gathered
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """The agent of a Gantry host: turns this machine into a host that is paid for running tasks."""
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", datefmt="%H:%M:%S"
+    )
+    for noisy in ("apscheduler", "urllib3", "websockets"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+@main.command()
+@click.option("--docker-host", metavar="URL", help="The Docker engine, for example unix:///var/run/docker.sock.")
+@click.option("--no-network", is_flag=True, help="Give tenants' containers no network at all.")
+@_common
+def run(settings: Settings, docker_host: str | None, *, no_network: bool) -> None:
+    """Run the agent until it is stopped. Containers run on when it stops; the next start takes them up again."""
+    _finish(run_agent(settings, docker_host, network=not no_network))
+
+
+@main.command()
+@click.option("--provider", metavar="//NAME", help="A development account that owns the host, for example //Bob.")
+@click.option("--provider-uri-env", metavar="VAR", help="The environment variable that holds the provider's secret.")
+@click.option(
+    "--provider-key-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A polkadot.js keystore; its password is asked for, or read from GANTRY_PASSWORD.",
+)
+@click.option("--region", default="local", show_default=True, help="Where the machine stands, at most 32 characters.")
+@click.option("--gpu-price", type=Amount(), default=GTY, help="A whole GPU for an hour.  [default: 1]")
+@click.option("--cpu-price", type=Amount(), default=GTY // 100, help="A core for an hour.  [default: 0.01]")
+@click.option(
+    "--memory-price", type=Amount(), default=GTY // 500, help="A GiB of memory for an hour.  [default: 0.002]"
+)
+@click.option(
+    "--disk-price", type=Amount(), default=GTY // 10_000, help="A GiB of disk for an hour.  [default: 0.0001]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_common
+def register(
+    settings: Settings,
+    provider: str | None,
+    provider_uri_env: str | None,
+    provider_key_file: Path | None,
+    region: str,
+    gpu_price: int,
+    cpu_price: int,
+    memory_price: int,
+    disk_price: int,
+    *,
+    as_json: bool,
+) -> None:
+    """Register this machine as a host. The provider's account signs, posts the bond and is paid."""
+    if len(region.encode()) > 32:
+        raise click.BadParameter("it is longer than 32 bytes", param_hint="--region")
+    ask = Ask(gpu_price, cpu_price, memory_price, disk_price)
+
+    async def work() -> dict[str, object]:
+        signer = _provider(provider, provider_uri_env, provider_key_file)
+        return await register_host(settings, signer, region, ask)
+
+    result = _finish(work())
+    if as_json:
+        click.echo(json.dumps(result))
+    else:
+        click.echo(f"Host {result['host']} is registered under {result['provider']} ({result['status']}).")
+
+
+def _provider(uri: str | None, variable: str | None, key_file: Path | None) -> Signer:
+    given = [value for value in (uri, variable, key_file) if value is not None]
+    if len(given) != 1:
+        raise OurError(
+            "Who owns this host? Exactly one of --provider, --provider-uri-env and --provider-key-file is needed."
+        )
+    if uri is not None:
+        if not uri.startswith("//") or "///" in uri:
+            raise OurError(
+                "--provider takes development accounts only (//Bob): others see the arguments of a program.",
+                "Put the secret into an environment variable and name that with --provider-uri-env.",
+            )
+        return from_uri(uri)
+    if variable is not None:
+        secret = os.environ.get(variable)
+        if not secret:
+            raise OurError(
+                f"The environment variable {variable} is not set.", f"Put the provider's secret into {variable}."
+            )
+        return from_uri(secret)
+    password = os.environ.get("GANTRY_PASSWORD")
+    if password is None:
+        password = click.prompt(f"Password of {key_file}", hide_input=True, err=True)
+    return keystore.load(Path(str(key_file)), password)
+
+
+def _finish(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end; an error becomes one message and a non-zero exit."""
+    try:
+        return asyncio.run(work)
+    except (GantryError, DriverError) as error:
+        click.echo(f"error: {error}", err=True)
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -29,7 +29,7 @@ T = TypeVar("T")
 GTY = 10**12
 
 
-class Amount(click.ParamType):
+class Amount(click.ParamType[int]):
     """A price in GTY."""
 
     name = "GTY"
@@ -44,7 +44,7 @@ class Amount(click.ParamType):
             self.fail(f"{error}; write it like 0.5", param, ctx)
 
 
-class Bind(click.ParamType):
+class Bind(click.ParamType[str]):
     """An address to listen on."""
 
     name = "IP:PORT"
@@ -121,14 +121,10 @@ def run(settings: Settings, docker_host: str | None, *, no_network: bool) -> Non
     help="A polkadot.js keystore; its password is asked for, or read from GANTRY_PASSWORD.",
 )
 @click.option("--region", default="local", show_default=True, help="Where the machine stands, at most 32 characters.")
-@click.option("--gpu-price", type=Amount(), default=GTY, help="A whole GPU for an hour.  [default: 1]")
-@click.option("--cpu-price", type=Amount(), default=GTY // 100, help="A core for an hour.  [default: 0.01]")
-@click.option(
-    "--memory-price", type=Amount(), default=GTY // 500, help="A GiB of memory for an hour.  [default: 0.002]"
-)
-@click.option(
-    "--disk-price", type=Amount(), default=GTY // 10_000, help="A GiB of disk for an hour.  [default: 0.0001]"
-)
+@click.option("--gpu-price", type=Amount(), default=GTY, help="A whole GPU for 1 h.  [default: 1]")
+@click.option("--cpu-price", type=Amount(), default=GTY // 100, help="A core for 1 h.  [default: 0.01]")
+@click.option("--memory-price", type=Amount(), default=GTY // 500, help="A GiB of memory for 1 h.  [default: 0.002]")
+@click.option("--disk-price", type=Amount(), default=GTY // 10_000, help="A GiB of disk for 1 h.  [default: 0.0001]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @_common
 def register(
@@ -176,9 +172,7 @@ def _provider(uri: str | None, variable: str | None, key_file: Path | None) -> S
     if variable is not None:
         secret = os.environ.get(variable)
         if not secret:
-            raise OurError(
-                f"The environment variable {variable} is not set.", f"Put the provider's secret into {variable}."
-            )
+            raise OurError(f"The environment variable {variable} is not set.", "Put the provider's secret into it.")
         return from_uri(secret)
     password = os.environ.get("GANTRY_PASSWORD")
     if password is None:

@@ -1,0 +1,195 @@
+//! A runtime of this pallet alone, and the accounts and calls that tests are made of.
+
+use frame_support::{
+    assert_ok, derive_impl,
+    dispatch::DispatchResult,
+    traits::{ConstU128, ConstU64, VariantCountOf},
+};
+use gantry_primitives::{registration::registration_message, *};
+use sp_core::{ed25519, Pair};
+use sp_runtime::{traits::IdentityLookup, BuildStorage};
+
+use crate as pallet_gantry_hosts;
+
+pub type Block = frame_system::mocking::MockBlock<Test>;
+
+frame_support::construct_runtime!(
+    pub enum Test {
+        System: frame_system,
+        Timestamp: pallet_timestamp,
+        Balances: pallet_balances,
+        Hosts: pallet_gantry_hosts,
+    }
+);
+
+#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
+impl frame_system::Config for Test {
+    type Block = Block;
+    type AccountId = AccountId;
+    type Lookup = IdentityLookup<AccountId>;
+    type AccountData = pallet_balances::AccountData<Balance>;
+}
+
+#[derive_impl(pallet_timestamp::config_preludes::TestDefaultConfig)]
+impl pallet_timestamp::Config for Test {
+    type MinimumPeriod = ConstU64<1>;
+}
+
+/// The existential deposit.
+pub const ED: Balance = 1_000_000_000;
+
+#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
+impl pallet_balances::Config for Test {
+    type Balance = Balance;
+    type ExistentialDeposit = ConstU128<ED>;
+    type AccountStore = System;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type RuntimeFreezeReason = RuntimeFreezeReason;
+    type FreezeIdentifier = RuntimeFreezeReason;
+    type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
+}
+
+impl pallet_gantry_hosts::Config for Test {
+    type Currency = Balances;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type Time = Timestamp;
+    type WeightInfo = ();
+}
+
+/// One coin.
+pub const GTY: Balance = 1_000_000_000_000;
+/// The time at which every test begins.
+pub const START: Moment = 1_000_000;
+pub const HEARTBEAT_PERIOD: u64 = 60_000;
+pub const ABSENCE_LIMIT: u64 = 180_000;
+pub const BOND_PER_DEVICE: Balance = 5 * GTY;
+pub const BOUNTY: Balance = 6 * GTY;
+
+pub const PROVIDER: u8 = 1;
+pub const ANYONE: u8 = 2;
+/// Someone who has no coins.
+pub const NOBODY: u8 = 3;
+/// The number of the host that most tests are about.
+pub const HOST: u8 = 10;
+
+pub fn account(who: u8) -> AccountId {
+    AccountId::new([who; 32])
+}
+
+pub fn signed(who: u8) -> RuntimeOrigin {
+    RuntimeOrigin::signed(account(who))
+}
+
+pub fn host_pair(number: u8) -> ed25519::Pair {
+    ed25519::Pair::from_seed(&[number; 32])
+}
+
+pub fn host(number: u8) -> HostId {
+    HostId::new(host_pair(number).public().0)
+}
+
+pub fn by_host(number: u8) -> RuntimeOrigin {
+    RuntimeOrigin::signed(host(number))
+}
+
+pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
+    text.as_bytes().to_vec().try_into().expect("the text fits")
+}
+
+pub fn ask(gpu_per_hour: Balance) -> Ask {
+    Ask { gpu_per_hour, cpu_core_per_hour: 0, memory_gib_per_hour: 0, disk_gib_per_hour: 0 }
+}
+
+/// A machine with this many devices.
+pub fn hardware(devices: usize) -> HardwareSpec {
+    let device =
+        DeviceSpec { vendor: Vendor::Nvidia, model: bytes("L4"), vram_mib: 24_000, simulated: false };
+    HardwareSpec {
+        cpu_milli: 4_000,
+        memory_mib: 4_096,
+        disk_gib: 100,
+        devices: vec![device; devices].try_into().expect("they fit"),
+    }
+}
+
+/// What the host signs for [`register`].
+pub fn signature(provider: u8, number: u8, hardware: &HardwareSpec) -> [u8; 64] {
+    let genesis: [u8; 32] = System::block_hash(0).0;
+    let (endpoint, region) = (bytes("here"), bytes("eu"));
+    let message = registration_message(genesis, &account(provider), hardware, &endpoint, &region, &ask(GTY));
+    host_pair(number).sign(&message).0
+}
+
+pub fn register_with(provider: u8, number: u8, hardware: HardwareSpec, signature: [u8; 64]) -> DispatchResult {
+    Hosts::register(signed(provider), host(number), hardware, bytes("here"), bytes("eu"), ask(GTY), signature)
+}
+
+pub fn register(provider: u8, number: u8, hardware: HardwareSpec) -> DispatchResult {
+    let signature = signature(provider, number, &hardware);
+    register_with(provider, number, hardware, signature)
+}
+
+/// Registers [`HOST`] with two devices and brings it online.
+pub fn online() {
+    assert_ok!(register(PROVIDER, HOST, hardware(2)));
+    assert_ok!(Hosts::heartbeat(by_host(HOST)));
+}
+
+pub fn record() -> HostRecord {
+    Hosts::host(&host(HOST)).expect("the host exists")
+}
+
+pub fn status() -> HostStatus {
+    record().status
+}
+
+/// The clock moves; nobody says anything.
+pub fn advance(ms: u64) {
+    pallet_timestamp::Now::<Test>::put(Hosts::now() + ms);
+}
+
+pub struct ExtBuilder {
+    pub params: crate::Params,
+}
+
+impl Default for ExtBuilder {
+    fn default() -> Self {
+        let params = crate::Params {
+            bond_per_device: BOND_PER_DEVICE,
+            heartbeat_period_ms: HEARTBEAT_PERIOD,
+            absence_limit_ms: ABSENCE_LIMIT,
+            absence_bounty: BOUNTY,
+            allow_simulated: false,
+            verification_required: false,
+        };
+        Self { params }
+    }
+}
+
+impl ExtBuilder {
+    pub fn build_and_execute(self, test: impl FnOnce()) {
+        let balances = vec![(account(PROVIDER), 100 * GTY), (account(ANYONE), GTY)];
+        let genesis = RuntimeGenesisConfig {
+            balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
+            hosts: crate::GenesisConfig { params: self.params, ..Default::default() },
+            ..Default::default()
+        };
+        let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
+        externalities.execute_with(|| {
+            System::set_block_number(1);
+            Timestamp::set_timestamp(START);
+            let issued = pallet_balances::TotalIssuance::<Test>::get();
+            test();
+            assert_ok!(Hosts::do_try_state());
+            let sum: Balance = frame_system::Account::<Test>::iter_values()
+                .map(|account| account.data.free + account.data.reserved)
+                .sum();
+            assert_eq!(sum, issued, "no coin was made or lost");
+        });
+    }
+}
+
+/// Runs a test on the default chain.
+pub fn on_chain(test: impl FnOnce()) {
+    ExtBuilder::default().build_and_execute(test);
+}

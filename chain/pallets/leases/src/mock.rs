@@ -1,0 +1,39 @@
+//! A runtime of this pallet alone.
+
+use frame_support::{assert_ok, derive_impl};
+use gantry_primitives::AccountId;
+use sp_runtime::{traits::IdentityLookup, BuildStorage};
+
+use crate as pallet_gantry_leases;
+
+pub type Block = frame_system::mocking::MockBlock<Test>;
+
+frame_support::construct_runtime!(
+    pub enum Test {
+        System: frame_system,
+        Leases: pallet_gantry_leases,
+    }
+);
+
+#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
+impl frame_system::Config for Test {
+    type Block = Block;
+    type AccountId = AccountId;
+    type Lookup = IdentityLookup<AccountId>;
+}
+
+impl pallet_gantry_leases::Config for Test {}
+
+pub fn account(who: u8) -> AccountId {
+    AccountId::new([who; 32])
+}
+
+/// Runs a test on an empty chain.
+pub fn on_chain(test: impl FnOnce()) {
+    let storage = RuntimeGenesisConfig::default().build_storage().expect("genesis is sound");
+    sp_io::TestExternalities::from(storage).execute_with(|| {
+        System::set_block_number(1);
+        test();
+        assert_ok!(Leases::do_try_state());
+    });
+}

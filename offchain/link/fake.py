@@ -253,7 +253,8 @@ class FakeChain:
                 yield seen
                 continue
             async with self._news:
-                await self._news.wait_for(lambda: head() != seen or self._subscriptions != epoch)
+                while seen == head() and self._subscriptions == epoch:
+                    await self._news.wait()
             epoch = self._subscriptions
 
     def _refusal(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:

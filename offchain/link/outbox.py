@@ -171,7 +171,8 @@ class Outbox:
             account = await self._chain.query("System", "Account", (self._signer.address,), block.ref.hash)
             spent = int(account["nonce"]) if account else 0
         for flight in flights:
-            if flight.extrinsic.valid_until <= block.ref.number or flight.extrinsic.nonce < spent:
+            # A block later than it has to be: by then the pools have let go of its nonce as well.
+            if flight.extrinsic.valid_until < block.ref.number or flight.extrinsic.nonce < spent:
                 self._judge(flight.seq, flight.key, flight.attempts, SubmitRefusal.EXPIRED, block.ref.number)
 
     # --- sending --------------------------------------------------------------------------------------------------

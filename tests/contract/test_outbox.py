@@ -1,0 +1,282 @@
+"""The outbox on the in-memory chain: each way in which things go wrong, one by one."""
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from offchain.link.errors import SubmitRefusal
+from offchain.link.fake import FakeChain
+from offchain.link.keys import from_uri
+from offchain.link.outbox import Dead, Failed, Included, Outbox
+from offchain.link.ports import Call, DispatchFailure
+from offchain.link.store import Store
+from offchain.link.watcher import Watcher
+
+ALICE = from_uri("//Alice")
+
+
+def call(n=0):
+    return Call("System", "remark", {"remark": b"%d" % n})
+
+
+class Rig:
+    """An outbox with its watcher as a worker runs them; `kill` is kill -9."""
+
+    def __init__(self, chain=None, store=None, era_blocks=8):
+        self.chain = chain or FakeChain()
+        self.store = store or Store(":memory:")
+        self.era_blocks = era_blocks
+        self.tasks = []
+
+    async def start(self):
+        self.outbox = Outbox(self.chain, self.store, ALICE, now_ms=lambda: 0, era_blocks=self.era_blocks)
+        self.watcher = Watcher(self.chain, self.store, "w", start="finalized")
+        work = (self.outbox.run(), self.watcher.run(self.outbox.observe))
+        self.tasks = [asyncio.ensure_future(item) for item in work]
+        await self.settle()
+
+    async def kill(self):
+        for task in self.tasks:
+            task.cancel()
+        for task in self.tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def settle(self):
+        """Let everything run until nothing has more to do."""
+        for _ in range(300):
+            await asyncio.sleep(0)
+        for task in self.tasks:
+            if task.done() and not task.cancelled():
+                task.result()
+
+    async def produce(self, count=1, **how):
+        for _ in range(count):
+            await self.chain.produce(**how)
+            await self.settle()
+
+    def done(self):
+        return [done.args["remark"] for done, _, _ in self.chain.executed]
+
+
+@asynccontextmanager
+async def rig(**how):
+    made = Rig(**how)
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.kill()
+
+
+async def test_a_call_is_included_and_its_place_is_known():
+    async with rig() as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.produce()
+        outcome = await r.outbox.wait("a", 1)
+        assert outcome == Included((await r.chain.block(1)).ref, 0)
+        assert r.outbox.unfinished == 0
+
+
+async def test_the_same_key_is_done_once():
+    async with rig() as r:
+        for _ in range(3):
+            await r.outbox.submit("a", call())
+            await r.settle()
+            await r.produce()
+        assert r.done() == [b"0"]
+
+
+async def test_many_calls_share_a_block_in_order():
+    async with rig() as r:
+        for n in range(20):
+            await r.outbox.submit(f"k{n}", call(n))
+        await r.settle()
+        await r.produce()
+        assert r.done() == [b"%d" % n for n in range(20)]
+
+
+async def test_a_refused_dispatch_is_an_outcome_and_not_repeated():
+    async with rig() as r:
+        no = DispatchFailure("Tasks", "NoCapacity", "The host is full.")
+        r.chain.verdicts = lambda _call, _account: no
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.produce(20)
+        assert await r.outbox.wait("a", 1) == Failed(no, (await r.chain.block(1)).ref, 0)
+        assert [len((await r.chain.block(n)).inclusions) for n in range(1, 21)] == [1] + [0] * 19
+
+
+@pytest.mark.parametrize("refusal", [kind for kind in SubmitRefusal if kind is not SubmitRefusal.ALREADY_IN_POOL])
+async def test_one_refusal_does_no_harm(refusal):
+    async with rig() as r:
+        r.chain.refusals = [refusal]
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.produce(6)
+        assert r.done() == [b"0"]
+        assert isinstance(r.outbox.outcome("a"), Included)
+
+
+async def test_an_account_without_coins_is_given_up_after_some_blocks():
+    async with rig() as r:
+        r.chain.unpayable = lambda _call, _account: True
+        await r.outbox.submit("a", call())
+        await r.settle()
+        assert r.outbox.list_dead() == []
+        await r.produce(10)
+        assert isinstance(await r.outbox.wait("a", 1), Dead)
+        assert [(d.key, d.call, d.attempts) for d in r.outbox.list_dead()] == [("a", call(), 4)]
+        r.chain.unpayable = lambda _call, _account: False
+        await r.outbox.submit("b", call(1))
+        await r.settle()
+        await r.produce()
+        assert r.done() == [b"1"]
+
+
+async def test_a_refused_call_does_not_hold_up_the_next():
+    async with rig() as r:
+        r.chain.unpayable = lambda wanted, _account: wanted == call(0)
+        await r.outbox.submit("a", call(0))
+        await r.outbox.submit("b", call(1))
+        await r.settle()
+        await r.produce()
+        assert r.done() == [b"1"]
+
+
+async def test_what_a_node_forgets_it_is_told_again():
+    async with rig() as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+        r.chain.forget_pool()
+        await r.produce(6)
+        assert r.done() == [b"0"]
+
+
+async def test_what_is_dropped_from_the_pool_leaves_no_hole():
+    async with rig() as r:
+        await r.outbox.submit("dropped", call(0))
+        await r.outbox.submit("behind", call(1))
+        await r.settle()
+        r.chain.unpayable = lambda wanted, _account: wanted == call(0)
+        await r.produce()
+        assert r.done() == []
+        await r.outbox.submit("next", call(2))
+        await r.settle()
+        await r.produce(2)
+        assert r.done() == [b"2", b"1"]
+        r.chain.unpayable = lambda _call, _account: False
+        await r.produce(12)
+        assert r.done() == [b"2", b"1", b"0"]
+
+
+async def test_after_its_end_it_is_signed_anew():
+    async with rig() as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+        first = r.chain.pool[0]
+        await r.produce(8, take=0)
+        await r.produce(2)
+        assert r.done() == [b"0"]
+        assert r.outbox.outcome("a").block.number > first.valid_until
+
+
+async def test_a_fork_changes_nothing():
+    async with rig() as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.produce(finalize=False)
+        await r.chain.fork()
+        await r.produce(finalize=False)
+        await r.produce()
+        assert r.done() == [b"0"]
+
+
+async def test_another_program_may_take_the_nonce():
+    async with rig() as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+        r.chain.forget_pool()
+        await r.chain.broadcast(await r.chain.sign(call(9), ALICE, 0))
+        await r.produce(8)
+        assert r.done() == [b"9", b"0"]
+
+
+async def test_a_lost_reply_is_no_second_time():
+    async with rig() as r:
+        r.chain.lose_replies = 1
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.produce(12)
+        assert r.done() == [b"0"]
+
+
+async def test_an_absent_node_is_waited_for():
+    async with rig() as r:
+        r.chain.unreachable = True
+        await r.outbox.submit("a", call())
+        for _ in range(100):
+            await asyncio.sleep(0)
+        r.chain.unreachable = False
+        await r.outbox.observe(await r.chain.produce())
+        await r.settle()
+        await r.produce()
+        assert r.done() == [b"0"]
+
+
+async def test_a_newer_call_takes_the_place_of_one_not_sent_yet():
+    async with rig() as r:
+        r.chain.unpayable = lambda wanted, _account: wanted == call(1)
+        await r.outbox.submit("a", call(1))
+        await r.settle()
+        await r.outbox.submit("a", call(2), supersede=True)
+        await r.settle()
+        await r.produce(8)
+        assert r.done() == [b"2"]
+
+
+async def test_a_newer_call_follows_one_that_is_on_its_way():
+    async with rig() as r:
+        await r.outbox.submit("a", call(1))
+        await r.settle()
+        await r.outbox.submit("a", call(2), supersede=True)
+        await r.outbox.submit("a", call(3), supersede=True)
+        await r.settle()
+        await r.produce(3)
+        assert r.done() == [b"1", b"3"]
+
+
+async def test_a_call_that_the_types_cannot_hold_is_given_up_with_the_reason():
+    from offchain.link.errors import BadValue
+
+    class Picky(FakeChain):
+        async def sign(self, *args, **kwargs):
+            raise BadValue("Tasks.assign.pods[0].pod: 70000 does not fit into u16.")
+
+    async with rig(chain=Picky()) as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+        assert await r.outbox.wait("a", 1) == Dead("Tasks.assign.pods[0].pod: 70000 does not fit into u16.")
+
+
+async def test_waiting_ends_in_time_and_refuses_unknown_keys():
+    async with rig() as r:
+        with pytest.raises(LookupError):
+            await r.outbox.wait("never")
+        await r.outbox.submit("a", call())
+        with pytest.raises(TimeoutError):
+            await r.outbox.wait("a", 0)
+
+
+async def test_blocks_that_passed_while_nobody_looked_are_searched():
+    chain, store = FakeChain(), Store(":memory:")
+    async with rig(chain=chain, store=store) as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+    await chain.produce(20)
+    async with rig(chain=chain, store=store) as r:
+        await r.produce(2)
+        assert isinstance(r.outbox.outcome("a"), Included)
+        assert r.done() == [b"0"]

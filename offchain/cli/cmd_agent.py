@@ -11,4 +11,4 @@ def agent(ctx: click.Context) -> None:
     """Run the agent that makes this machine a host (providers)."""
     from node_agent.__main__ import main  # noqa: PLC0415  (loads everything that an agent needs)
 
-    raise click.exceptions.Exit(main(ctx.args))
+    main(args=ctx.args, prog_name="gantry agent", standalone_mode=False)

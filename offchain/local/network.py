@@ -22,6 +22,11 @@ from offchain.local.release import Binaries
 PROVIDER = "//Bob"
 TENANT = "//Charlie"
 SCHEDULER = "//Dave"
+# Simulated GPUs, where the machine has no NVIDIA driver.
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+PROFILE = "a100x2"
+_PROFILE = "rtx4090"
+_UDP = socket.SOCK_DGRAM
 _NODE_SECONDS = 60.0
 _FINALITY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
@@ -63,9 +68,13 @@ class Network:
         self.keeper.stop()
 
     def run(self, *arguments: str) -> tuple[int, str]:
-        """Run a gantry command beside the network, minding the children; gives exit status and standard output."""
+        """Run a gantry command beside the network; gives exit status and standard output."""
+        return self.run_beside([sys.executable, "-m", "offchain.cli", *arguments])
+
+    def run_beside(self, command: list[str]) -> tuple[int, str]:
+        """Run a command to its end while minding the children; gives exit status and standard output."""
         with subprocess.Popen(
-            [sys.executable, "-m", "offchain.cli", *arguments],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             env=self._env,
@@ -175,11 +184,17 @@ class Network:
 
     def _start_agent(self) -> None:
         self.places.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        command = [sys.executable, "-m", "offchain.cli", "agent"]
-        port = ports.free(socket.SOCK_DGRAM)
-        env = self._env | {"GANTRY_URL": self.url, "GANTRY_AGENT_PORT": str(port)}
-        self.keeper.add(Child("agent", command, log=self.places.log, run=self.places.run, env=env))
-        self.say("Agent", "runs, with its host key in the state folder")
+        agent = [sys.executable, "-m", "offchain.cli", "agent"]
+        common = [f"--url={self.url}", f"--state={self.places.agent}", f"--bind=127.0.0.1:{ports.free(_UDP)}"]
+        if not Path("/dev/nvidiactl").exists():
+            common.append(f"--simulate={_PROFILE}")
+        status, _ = self.run_beside([*agent, "register", f"--provider={PROVIDER}", "--region=local", *common])
+        if status != 0:
+            raise LocalError("the host could not be registered", "The reason is above")
+        self.say("Host", "registered, with a simulated GPU" if len(common) > 3 else "registered, with this machine's GPUs")
+        command = [*agent, "run", f"--docker-host={self.engine_url}", *common]
+        self.keeper.add(Child("agent", command, log=self.places.log, run=self.places.run, env=self._env))
+        self.say("Agent", "runs")
 
     def _write(self, path: Path, text: str) -> None:
         part = path.with_suffix(".part")

@@ -1,0 +1,75 @@
+"""Results as rows of docs/benchmarks.md: one row per figure, the newest measurement of each."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import re
+import statistics
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number. `samples` in `unit`; `target` is the most that is good."""
+
+    name: str
+    unit: str
+    samples: tuple[float, ...]
+    target: float
+
+    @property
+    def value(self) -> float:
+        """The median."""
+        return round(statistics.median(self.samples), 2)
+
+    @property
+    def p95(self) -> float:
+        """The 95th percentile, nearest rank."""
+        ordered = sorted(self.samples)
+        return round(ordered[max(0, -(-95 * len(ordered) // 100) - 1)], 2)
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.target
+
+    def row(self, where: str, commit: str, date: str) -> str:
+        """The figure as a row of the table."""
+        spread = f"{len(self.samples)}" + (f" (p95 {self.p95:g})" if len(self.samples) > 1 else "")
+        met = "yes" if self.met else "no"
+        cells = (self.name, f"{self.value:g}", self.unit, f"≤ {self.target:g}", met, spread, where, commit, date)
+        return "| " + " | ".join(cells) + " |"
+
+
+def machine() -> str:
+    """Processor, cores and memory of this machine."""
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    processor = found.group(1).strip() if found else platform.machine()
+    total = re.search(r"^MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"), re.MULTILINE)
+    gib = round(int(total.group(1)) / 1024 / 1024) if total else 0
+    return f"{processor}, {text.count('processor\t')} cores, {gib} GiB"
+
+
+def record(figures: Iterable[Figure]) -> None:
+    """Put the figures into the page, each in place of its older row."""
+    commit = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    page = PAGE.read_text(encoding="utf-8")
+    head, rest = page.split(BEGIN)
+    table, tail = rest.split(END)
+    lines = table.strip().splitlines()
+    rows = {line.split("|")[1].strip(): line for line in lines[2:]}
+    rows |= {figure.name: figure.row(machine(), commit or "?", date) for figure in figures}
+    body = "\n".join([*lines[:2], *(rows[name] for name in sorted(rows))])
+    PAGE.write_text(f"{head}{BEGIN}\n{body}\n{END}{tail}", encoding="utf-8")

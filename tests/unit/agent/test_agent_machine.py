@@ -1,0 +1,311 @@
+"""The agent's pure core, move by move."""
+
+import pytest
+from agent_builders import HOST, MANIFEST, USAGE, a_handle, a_lease, an_ending
+
+from node_agent.core import commands as cmd
+from node_agent.core import events as ev
+from node_agent.core.machine import MAX_KILL_RESTARTS, RETRY_AFTER_MS, handle
+from node_agent.core.states import TABLE, AgentState, IllegalMove, Phase, diagram
+from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report
+
+DIGEST = b"d" * 32
+
+
+class Play:
+    """Feeds events and keeps the last commands."""
+
+    def __init__(self, now_ms=5_000):
+        self.state = AgentState(HOST)
+        self.now_ms = now_ms
+        self.commands = []
+
+    def __call__(self, *events):
+        self.commands = []
+        for event in events:
+            self.state, more = handle(self.state, event, self.now_ms)
+            self.commands += more
+        return self.commands
+
+    def pod(self, number=1):
+        return self.state.pods[number]
+
+    def kinds(self):
+        return [type(command) for command in self.commands]
+
+
+def running(play, lease=None):
+    play(ev.LeaseAssigned(lease or a_lease(), MANIFEST), ev.DriverStarted(1, a_handle()))
+
+
+def exit_with(play, ending, start=1):
+    return play(ev.Exited(1, start, ending))
+
+
+def test_a_job_from_assignment_to_the_end_of_its_lease():
+    play = Play()
+    play(ev.LeaseAssigned(a_lease()))
+    assert play.commands == [cmd.FetchManifest(1, 101)]
+    play(ev.ManifestFetched(1, MANIFEST))
+    (start,) = play.commands
+    assert (start.spec.service.command, start.spec.start) == (("sh", "-c", "echo hello"), 1)
+    play(ev.DriverStarted(1, a_handle()))
+    assert play.commands == [cmd.WatchPod(1, a_handle()), cmd.SubmitStarted(1), cmd.ScheduleStop(1, 605_000)]
+    exit_with(play, an_ending())
+    assert play.commands == [cmd.CollectResult(1, a_handle(), start.spec.result)]
+    play(ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED), ev.ResultStored(1, DIGEST))
+    assert play.commands == [cmd.SubmitResult(1, DIGEST, 0, USAGE)]
+    play(ev.ReportOutcome(1, Report.RESULT, Outcome.INCLUDED))
+    assert (play.commands, play.pod().phase) == ([cmd.DestroyPod(1)], Phase.DONE)
+    play(ev.Destroyed(1), ev.LeaseEnded(1, "Completed"), ev.Destroyed(1))
+    assert not play.state.pods
+
+
+def test_the_result_waits_until_the_chain_has_the_start():
+    play = Play()
+    running(play)
+    exit_with(play, an_ending())
+    assert play(ev.ResultStored(1, DIGEST)) == []
+    assert play(ev.ReportOutcome(1, Report.STARTED, Outcome.FAILED)) == [cmd.SubmitResult(1, DIGEST, 0, USAGE)]
+
+
+def test_the_start_may_be_learned_from_the_chain_instead():
+    play = Play()
+    running(play)
+    exit_with(play, an_ending())
+    play(ev.ResultStored(1, DIGEST))
+    play(ev.LeaseAssigned(a_lease(started=True, depletes_at_ms=700_000)))
+    assert play.commands == [cmd.ScheduleStop(1, 700_000), cmd.SubmitResult(1, DIGEST, 0, USAGE)]
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 127, 255])
+def test_any_exit_code_of_the_program_is_a_result(code):
+    play = Play()
+    running(play)
+    exit_with(play, an_ending(exit_code=code))
+    assert play.kinds() == [cmd.CollectResult]
+
+
+@pytest.mark.parametrize("ending", [an_ending(EndKind.KILLED, 137), None])
+def test_a_container_killed_or_removed_by_others_is_started_again_then_given_back(ending):
+    play = Play()
+    running(play)
+    for start in range(2, 2 + MAX_KILL_RESTARTS):
+        (again,) = exit_with(play, ending, start - 1)
+        assert again.spec.start == start
+        play(ev.DriverStarted(1, a_handle(start=start)))
+        assert cmd.SubmitStarted not in play.kinds()
+    exit_with(play, ending, 1 + MAX_KILL_RESTARTS)
+    assert play.kinds() == [cmd.SubmitFailed, cmd.DestroyPod]
+    assert play.commands[0].reason is HostFailure.DRIVER_ERROR
+
+
+def test_an_unexplained_kill_code_is_tried_once_more_and_then_believed():
+    play = Play()
+    running(play)
+    exit_with(play, an_ending(EndKind.UNEXPLAINED, 137))
+    assert play.kinds() == [cmd.StartPod]
+    play(ev.DriverStarted(1, a_handle(start=2)))
+    exit_with(play, an_ending(EndKind.UNEXPLAINED, 137), start=2)
+    assert play.kinds() == [cmd.CollectResult]
+
+
+def test_the_end_of_an_earlier_start_is_ignored():
+    play = Play()
+    running(play)
+    exit_with(play, None)
+    play(ev.DriverStarted(1, a_handle(start=2)))
+    assert exit_with(play, an_ending(), start=1) == []
+    assert play.pod().phase is Phase.RUNNING
+
+
+def test_the_escrows_end_stops_the_pod_and_nothing_is_reported():
+    play = Play()
+    running(play, a_lease(started=True, depletes_at_ms=9_000))
+    play.now_ms = 8_999
+    assert play(ev.Tick()) == []
+    play.now_ms = 9_000
+    play(ev.Tick())
+    assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
+    assert exit_with(play, an_ending(EndKind.KILLED, 137)) == []
+    play(ev.Destroyed(1))
+    assert play.pod().phase is Phase.DEPLETED
+    play(ev.LeaseEnded(1, "DurationExceeded"), ev.Destroyed(1))
+    assert not play.state.pods
+
+
+def test_a_cancelled_lease_stops_its_container():
+    play = Play()
+    running(play)
+    play(ev.LeaseEnded(1, "Cancelled"))
+    assert play.commands == [cmd.StopPod(1, 10_000, "Cancelled"), cmd.DestroyPod(1)]
+    play(ev.Exited(1, 1, an_ending(EndKind.KILLED, 143)), ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED))
+    assert play.commands == []
+    play(ev.Destroyed(1))
+    assert not play.state.pods
+
+
+def test_a_lease_that_ends_while_its_container_is_started():
+    play = Play()
+    play(ev.LeaseAssigned(a_lease(), MANIFEST), ev.LeaseEnded(1, "StartTimeout"))
+    assert play.kinds() == [cmd.StartPod, cmd.StopPod, cmd.DestroyPod]
+    assert play(ev.DriverStarted(1, a_handle())) == []
+    play(ev.Destroyed(1))
+    assert not play.state.pods
+
+
+@pytest.mark.parametrize(
+    ("lease", "manifest", "reason", "says"),
+    [
+        (a_lease(), None, HostFailure.MANIFEST_INVALID, "keeps no manifest"),
+        (a_lease(manifest=b"other"), MANIFEST, HostFailure.MANIFEST_INVALID, "SHA-256"),
+        (a_lease(manifest=b"{"), b"{", HostFailure.MANIFEST_INVALID, "manifest:1"),
+        (a_lease(cpu_milli=499), MANIFEST, HostFailure.MANIFEST_INVALID, "500 cpu_milli"),
+        (a_lease(memory_mib=63), MANIFEST, HostFailure.MANIFEST_INVALID, "64 MiB"),
+        (a_lease(devices=(0, 2)), MANIFEST, HostFailure.RESOURCES_UNAVAILABLE, "device 2"),
+    ],
+)
+def test_a_lease_that_cannot_be_served_is_given_back(lease, manifest, reason, says):
+    play = Play()
+    play(ev.LeaseAssigned(lease), ev.ManifestFetched(1, manifest))
+    refusal = play.commands[1]
+    assert (type(refusal), refusal.reason) == (cmd.SubmitFailed, reason)
+    assert says in refusal.message
+    play(ev.ReportOutcome(1, Report.FAILED, Outcome.INCLUDED))
+    assert play.pod().phase is Phase.REFUSED
+
+
+def test_devices_of_the_lease_reach_the_driver():
+    play = Play()
+    (start,) = play(ev.LeaseAssigned(a_lease(devices=(0, 1)), MANIFEST))
+    assert (start.spec.gpu_uuids, start.spec.simulated_gpus) == (("GPU-1",), 1)
+
+
+def test_a_lasting_failure_to_start_gives_the_lease_back():
+    play = Play()
+    play(ev.LeaseAssigned(a_lease(), MANIFEST))
+    play(ev.DriverFailed(1, HostFailure.IMAGE_UNAVAILABLE, "no such image", transient=False))
+    assert play.commands[0] == cmd.SubmitFailed(1, HostFailure.IMAGE_UNAVAILABLE, "no such image")
+
+
+def test_a_passing_failure_to_start_is_retried_with_pauses_then_given_back():
+    play = Play()
+    play(ev.LeaseAssigned(a_lease(), MANIFEST))
+    failed = ev.DriverFailed(1, HostFailure.DRIVER_ERROR, "engine away", transient=True)
+    for pause_ms in RETRY_AFTER_MS:
+        assert play(failed) == [cmd.ScheduleRetry(1, play.now_ms + pause_ms)]
+        assert play(ev.Tick()) == []
+        play.now_ms += pause_ms
+        play(ev.Tick())
+        assert play.kinds() == [cmd.StartPod]
+    play(failed)
+    assert play.kinds() == [cmd.SubmitFailed, cmd.DestroyPod]
+
+
+def test_a_result_that_cannot_be_kept_is_retried_then_given_back():
+    play = Play()
+    running(play)
+    exit_with(play, an_ending())
+    for pause_ms in RETRY_AFTER_MS:
+        play(ev.CollectFailed(1, "disk full"))
+        play.now_ms += pause_ms
+        play(ev.Tick())
+        assert play.kinds() == [cmd.CollectResult]
+    play(ev.CollectFailed(1, "disk full"))
+    assert play.commands[0].reason is HostFailure.DRIVER_ERROR
+
+
+def test_a_reused_lease_number_is_another_lease():
+    play = Play()
+    running(play)
+    play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), MANIFEST))
+    assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
+    play(ev.Destroyed(1))
+    (start,) = play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), MANIFEST))
+    assert isinstance(start, cmd.StartPod)
+
+
+def test_an_orphan_is_swept():
+    play = Play()
+    assert play(ev.ChainLeaseMissing(9)) == [cmd.SweepOrphan(9)]
+    assert play(ev.Destroyed(9)) == []
+
+
+def test_an_illegal_move_raises_and_changes_nothing():
+    play = Play()
+    running(play)
+    before = play.state
+    with pytest.raises(IllegalMove, match="lease 1: ResultStored in phase Running") as caught:
+        play(ev.ResultStored(1, DIGEST))
+    assert play.state is before
+    assert "LeaseAssigned: Absent -> Preparing" in str(caught.value)
+
+
+# --- after a restart --------------------------------------------------------------------------------------------------
+
+
+def restarted(play, *leases, found=()):
+    play(ev.Recovered(tuple(found), leases))
+    return play.commands
+
+
+def test_a_running_pod_is_watched_again_and_its_start_reported_again():
+    play = Play()
+    running(play)
+    again = restarted(play, a_lease(), found=[Found(a_handle(), running=True)])
+    assert again == [cmd.SubmitStarted(1), cmd.ScheduleStop(1, 605_000), cmd.WatchPod(1, a_handle())]
+
+
+def test_a_pod_is_started_again_where_the_agent_died_while_starting_it():
+    play = Play()
+    (start,) = play(ev.LeaseAssigned(a_lease(), MANIFEST))
+    assert restarted(play, a_lease()) == [start]
+
+
+def test_a_late_result_is_reported_again():
+    play = Play()
+    running(play)
+    exit_with(play, an_ending())
+    report = play(ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED), ev.ResultStored(1, DIGEST))
+    assert restarted(play, a_lease(started=True)) == report
+
+
+def test_a_lease_that_ended_meanwhile_loses_its_container():
+    play = Play()
+    running(play)
+    restarted(play, found=[Found(a_handle(), running=True)])
+    assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
+
+
+def test_a_new_lease_and_an_orphan_found_at_start():
+    play = Play()
+    again = restarted(play, a_lease(2), found=[Found(a_handle(7), running=True)])
+    assert again == [cmd.FetchManifest(2, 102), cmd.SweepOrphan(7)]
+
+
+def test_a_pod_that_is_done_is_not_run_again():
+    play = Play()
+    running(play)
+    exit_with(play, an_ending())
+    play(
+        ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED),
+        ev.ResultStored(1, DIGEST),
+        ev.ReportOutcome(1, Report.RESULT, Outcome.INCLUDED),
+    )
+    assert restarted(play, a_lease(started=True)) == [cmd.DestroyPod(1)]
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def test_every_phase_but_the_last_leads_on_and_an_ended_lease_always_leaves():
+    assert set(TABLE) == set(Phase)
+    for phase in set(Phase) - {Phase.ABSENT}:
+        assert TABLE[phase][ev.LeaseEnded] == {Phase.ENDING}
+    assert TABLE[Phase.ENDING][ev.Destroyed] == {Phase.ABSENT}
+
+
+def test_the_diagram_has_every_phase():
+    text = diagram()
+    assert text.startswith("stateDiagram-v2")
+    assert all(phase.value in text for phase in Phase)

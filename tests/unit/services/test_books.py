@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from toy_network import HOST, PROVIDER, TENANT, WORKER, Toy
+
+from offchain.core.audit import Reason
+from offchain.schema import _generated_chain as gen
+from offchain.services.audit import audit_chain
+
+
+async def books() -> Toy:
+    toy = Toy()
+    toy.host(bond=30)
+    toy.put("Tasks", "Schedulers", WORKER.address, value=7)
+    await toy.submit()
+    await toy.call("assign", task=0, pods=[{"pod": 0, "host": HOST, "devices": b"\0"}])
+    await toy.block()
+    toy.set_state(0, "Assigned", deposit=5)
+    escrow = gen.Escrow(
+        tenant=TENANT.address,
+        provider=PROVIDER.address,
+        deposit=40,
+        rate_per_hour=1,
+        unit=gen.BillingUnit.SECOND,
+        started_at=None,
+        depletes_at=None,
+        paid=0,
+        fee=0,
+        state=gen.EscrowState.OPEN,
+    ).encode()
+    toy.put("Billing", "Escrows", 0, value=escrow)
+    toy.put("Billing", "Escrows", 1, value={**escrow, "state": "Closed", "paid": 3})
+    toy.put("Billing", "TotalEscrowed", value=40)
+    toy.put("Balances", "TotalIssuance", value=1_000)
+    for account, free, held in ((TENANT, 455, 45), (PROVIDER, 270, 30), (WORKER, 193, 7)):
+        toy.put("System", "Account", account.address, value={"data": {"free": free, "reserved": held, "frozen": 0}})
+    tenant_holds = [
+        {"id": {"Billing": "Escrow"}, "amount": 40},
+        {"id": {"Tasks": "Deposit"}, "amount": 5},
+    ]
+    toy.put("Balances", "Holds", TENANT.address, value=tenant_holds)
+    toy.put("Balances", "Holds", PROVIDER.address, value=[{"id": {"Hosts": "Bond"}, "amount": 30}])
+    toy.put("Balances", "Holds", WORKER.address, value=[{"id": {"Tasks": "SchedulerBond"}, "amount": 7}])
+    await toy.block()
+    return toy
+
+
+async def test_books_that_are_right_are_sound():
+    report = await audit_chain((await books()).chain)
+    assert report.sound, report.differences
+    assert report.held == {
+        Reason.ESCROW: 40,
+        Reason.HOST_BOND: 30,
+        Reason.SCHEDULER_BOND: 7,
+        Reason.TASK_DEPOSIT: 5,
+    }
+
+
+async def test_a_coin_that_nothing_stands_behind_is_found():
+    toy = await books()
+    toy.host(bond=29)
+    await toy.block()
+    (difference,) = (await audit_chain(toy.chain)).differences
+    assert (difference.expected, difference.found) == (29, 30)
+    assert PROVIDER.address in difference.what

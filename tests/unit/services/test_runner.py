@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+from toy_network import WORKER, Toy
+
+from offchain.link.errors import GantryError
+from offchain.link.ports import DispatchFailure
+from offchain.services.log import line
+from offchain.services.runner import WorkerError, run_worker, serve
+
+
+async def serving(toy: Toy, *roles: str) -> asyncio.Task[None]:
+    task = asyncio.create_task(serve(roles, toy.chain, toy.store, WORKER))
+    await toy.quiet(task)
+    return task
+
+
+async def test_a_role_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(WorkerError, match="referee") as refused:
+        await run_worker(["referee"], "ws://127.0.0.1:1", tmp_path, WORKER, None)
+    assert "scheduler" in refused.value.remedy
+
+
+async def test_a_folder_belongs_to_one_worker(tmp_path):
+    (tmp_path / "worker.db").mkdir()
+    with pytest.raises(GantryError, match=r"worker\.db"):
+        await run_worker(["settler"], "ws://127.0.0.1:1", tmp_path, WORKER, None)
+
+
+async def test_a_scheduler_bonds_its_account_first():
+    toy = Toy()
+    toy.chain.storage["Tasks", "Schedulers"].clear()
+    toy.host()
+    await toy.block()
+    task = await serving(toy, "scheduler")
+    await toy.submit()
+    await toy.block()
+    await toy.quiet(task)
+    await toy.block()
+    await toy.quiet(task)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await task
+    assert [call.function for call, account, _ in toy.chain.executed if account == WORKER.address] == [
+        "bond_scheduler",
+        "assign",
+    ]
+
+
+async def test_a_bonded_scheduler_does_not_bond_again():
+    toy = Toy()
+    await toy.block()
+    task = await serving(toy, "scheduler")
+    os.kill(os.getpid(), signal.SIGTERM)
+    await task
+    assert not toy.waiting("bond_scheduler")
+
+
+async def test_a_scheduler_that_cannot_pay_its_bond_ends_with_a_message():
+    toy = Toy()
+    toy.chain.storage["Tasks", "Schedulers"].clear()
+    toy.verdict = lambda _: DispatchFailure("Tasks", "SchedulerCannotPay", "The bond cannot be paid.")
+    await toy.block()
+    task = await serving(toy, "scheduler")
+    await toy.block()
+    with pytest.raises(WorkerError, match="The bond cannot be paid") as refused:
+        await task
+    assert "coins" in refused.value.remedy
+
+
+def test_a_line_quotes_what_needs_it():
+    assert (
+        line("waits", {"task": 7, "reason": 'of 1 "host"\n', "none": None})
+        == 'waits task=7 reason="of 1 \\"host\\"\\n"'
+    )

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from toy_network import HOST, NOT_QUEUED, OTHER_HOST, Toy
+
+
+async def test_a_task_is_assigned_in_the_block_after_its_submission():
+    toy = Toy()
+    toy.host()
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        task = await toy.submit()
+        await toy.block(finalize=False)
+        await quiet()
+        assert toy.waiting("assign") == [{"task": task, "pods": [{"pod": 0, "host": HOST, "devices": b"\0"}]}]
+        await toy.block(finalize=False)
+        assert toy.get("Tasks", "Tasks", task)["state"] == "Assigned"
+
+
+async def test_a_task_is_assigned_once_while_its_assignment_becomes_final():
+    toy = Toy()
+    toy.host(gpus=2)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit()
+        for finalize in (False, False, True, True):
+            await toy.block(finalize=finalize)
+            await quiet()
+        assert len(toy.done("assign")) == 1
+        assert not toy.waiting("assign")
+
+
+async def test_the_last_free_gpu_is_given_away_once_and_again_when_it_is_free():
+    toy = Toy()
+    toy.host(gpus=1)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        first, second = await toy.submit(), 1
+        await toy.submit()
+        await toy.block()
+        await quiet()
+        assert [call["task"] for call in toy.waiting("assign")] == [first]
+        await toy.block()
+        await quiet()
+        assert not toy.waiting("assign")
+        await toy.call("report", task=first, lease=0)
+        await toy.block()
+        await quiet()
+        assert [call["task"] for call in toy.waiting("assign")] == [second]
+
+
+async def test_a_refused_assignment_is_made_again_after_a_pause():
+    toy = Toy()
+    toy.host()
+    toy.verdict = lambda call: NOT_QUEUED if call.function == "assign" else None
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit()
+        await toy.block()
+        await quiet()
+        assert toy.waiting("assign")
+        await toy.block()
+        await quiet()
+        toy.verdict = lambda _: None
+        assert not toy.waiting("assign"), "it must wait before the next try"
+        await toy.block()
+        await quiet()
+        await toy.block()
+        await quiet()
+        assert toy.waiting("assign")
+        await toy.block()
+        await quiet()
+        assert len(toy.done("assign")) == 1
+
+
+async def test_a_task_that_somebody_else_has_assigned_is_left_alone():
+    toy = Toy()
+    toy.host()
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        task = await toy.submit()
+        await toy.call("assign", task=task, pods=[{"pod": 0, "host": HOST, "devices": b"\0"}])
+        await toy.block(finalize=False)
+        await quiet()
+        await toy.block()
+        await quiet()
+        assert not toy.waiting("assign")
+        assert not toy.done("assign")
+
+
+async def test_a_scheduler_that_starts_anew_does_not_assign_twice():
+    toy = Toy()
+    toy.host(gpus=2)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit()
+        await toy.block(finalize=False)
+        await quiet()
+        assert toy.waiting("assign")
+    async with toy.working("scheduler") as quiet:
+        for _ in range(3):
+            await toy.block()
+            await quiet()
+        assert len(toy.done("assign")) == 1
+
+
+async def test_a_task_that_waited_is_placed_when_a_host_comes():
+    toy = Toy()
+    toy.host(HOST, status="Offline")
+    toy.host(OTHER_HOST)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit()
+        await toy.submit()
+        await toy.block()
+        await quiet()
+        assert [call["pods"][0]["host"] for call in toy.waiting("assign")] == [OTHER_HOST]
+        toy._online = lambda _account, host: [("Hosts", "StatusChanged", {"host": host})]
+        toy.host(HOST)
+        await toy.call("online", host=HOST)
+        await toy.block()
+        await quiet()
+        assert [call["pods"][0]["host"] for call in toy.waiting("assign")] == [HOST]
+
+
+async def test_a_task_of_a_fork_that_was_dropped_is_forgotten():
+    toy = Toy()
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit()
+        await toy.block(finalize=False)
+        await quiet()
+        toy.chain.storage["Tasks", "Tasks"].clear()
+        toy.chain.storage["Tasks", "ByState"].clear()
+        toy.put("Tasks", "NextTaskId", value=0)
+        await toy.chain.fork()
+        toy.chain.forget_pool()
+        toy.host()
+        toy._online = lambda _account, host: [("Hosts", "StatusChanged", {"host": host})]
+        await toy.call("online", host=HOST)
+        await toy.block()
+        await quiet()
+        assert not toy.waiting("assign")

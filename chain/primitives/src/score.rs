@@ -34,10 +34,8 @@ pub fn decayed(amount: u64, elapsed_ms: u64) -> u64 {
 /// The evidence `score` after the host did `conduct` at `now`.
 pub fn observed(score: &HostScore, conduct: Conduct, now: Moment) -> HostScore {
     let elapsed = now.saturating_sub(score.updated_at);
-    let fade = |beta: &Beta| Beta {
-        positive: decayed(beta.positive, elapsed),
-        negative: decayed(beta.negative, elapsed),
-    };
+    let fade =
+        |beta: &Beta| Beta { positive: decayed(beta.positive, elapsed), negative: decayed(beta.negative, elapsed) };
     let mut next = HostScore {
         completed: fade(&score.completed),
         started: fade(&score.started),

@@ -163,11 +163,8 @@ fn every_case_of_fee_holds() {
 #[test]
 fn every_case_of_host_score_holds() {
     for case in cases("host_score") {
-        let score = HostScore {
-            completed: beta(&case["completed"]),
-            started: beta(&case["started"]),
-            ..Default::default()
-        };
+        let score =
+            HostScore { completed: beta(&case["completed"]), started: beta(&case["started"]), ..Default::default() };
         assert_eq!(score::host_ppm(&score), small::<u32>(&case["score_ppm"]), "{}", name(&case));
     }
 }

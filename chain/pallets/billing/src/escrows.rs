@@ -42,8 +42,7 @@ impl<T: Config> Pallet<T> {
         ensure!(!Escrows::<T>::contains_key(lease), Error::<T>::EscrowExists);
         let total = TotalEscrowed::<T>::get().checked_add(deposit).ok_or(Error::<T>::Overflow)?;
         if deposit > 0 {
-            T::Currency::hold(&HoldReason::Escrow.into(), &tenant, deposit)
-                .map_err(|_| Error::<T>::TenantCannotPay)?;
+            T::Currency::hold(&HoldReason::Escrow.into(), &tenant, deposit).map_err(|_| Error::<T>::TenantCannotPay)?;
         }
         TotalEscrowed::<T>::put(total);
         Self::deposit_event(Event::EscrowOpened { lease, tenant: tenant.clone(), deposit, rate_per_hour });

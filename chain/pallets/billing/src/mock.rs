@@ -96,9 +96,8 @@ pub fn on_chain_with_treasury(treasury: Balance, test: impl FnOnce()) {
         let issued = pallet_balances::TotalIssuance::<Test>::get();
         test();
         assert_ok!(Billing::do_try_state());
-        let sum: Balance = frame_system::Account::<Test>::iter_values()
-            .map(|account| account.data.free + account.data.reserved)
-            .sum();
+        let sum: Balance =
+            frame_system::Account::<Test>::iter_values().map(|account| account.data.free + account.data.reserved).sum();
         assert_eq!(sum, issued, "no coin was made or lost");
     });
 }

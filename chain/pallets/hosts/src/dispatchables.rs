@@ -15,9 +15,7 @@ use gantry_primitives::{
 };
 use sp_runtime::traits::Zero;
 
-use crate::{
-    Config, CurrentParams, EndpointChangedAt, Error, Event, HoldReason, Hosts, HostsByProvider, Pallet,
-};
+use crate::{Config, CurrentParams, EndpointChangedAt, Error, Event, HoldReason, Hosts, HostsByProvider, Pallet};
 
 impl<T: Config> Pallet<T> {
     pub(crate) fn do_register(
@@ -41,17 +39,13 @@ impl<T: Config> Pallet<T> {
         let counted = hardware.devices.len().max(1) as Balance;
         let bond = params.bond_per_device.checked_mul(counted).ok_or(Error::<T>::Overflow)?;
         if !bond.is_zero() {
-            T::Currency::hold(&HoldReason::Bond.into(), &provider, bond)
-                .map_err(|_| Error::<T>::ProviderCannotPay)?;
+            T::Currency::hold(&HoldReason::Bond.into(), &provider, bond).map_err(|_| Error::<T>::ProviderCannotPay)?;
         }
         // The host's account may hold no coins; this lets it sign calls that cost nothing.
         frame_system::Pallet::<T>::inc_providers(&host);
 
-        let capacity = Capacity {
-            cpu_milli: hardware.cpu_milli,
-            memory_mib: hardware.memory_mib,
-            disk_gib: hardware.disk_gib,
-        };
+        let capacity =
+            Capacity { cpu_milli: hardware.cpu_milli, memory_mib: hardware.memory_mib, disk_gib: hardware.disk_gib };
         let mut devices = BoundedVec::new();
         for spec in hardware.devices {
             let device = Device { spec, milli_free: MILLI_PER_DEVICE, attested: false };
@@ -103,8 +97,8 @@ impl<T: Config> Pallet<T> {
     pub(crate) fn endpoint_change_is_free(host: &HostId, endpoint: &Endpoint) -> bool {
         let Some(record) = Hosts::<T>::get(host) else { return false };
         let period = CurrentParams::<T>::get().heartbeat_period_ms;
-        let rested = EndpointChangedAt::<T>::get(host)
-            .is_none_or(|changed_at| Self::now() >= changed_at.saturating_add(period));
+        let rested =
+            EndpointChangedAt::<T>::get(host).is_none_or(|changed_at| Self::now() >= changed_at.saturating_add(period));
         record.status != HostStatus::Retired && record.endpoint != *endpoint && rested
     }
 

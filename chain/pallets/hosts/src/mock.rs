@@ -102,8 +102,7 @@ pub fn ask(gpu_per_hour: Balance) -> Ask {
 
 /// A machine with this many devices.
 pub fn hardware(devices: usize) -> HardwareSpec {
-    let device =
-        DeviceSpec { vendor: Vendor::Nvidia, model: bytes("L4"), vram_mib: 24_000, simulated: false };
+    let device = DeviceSpec { vendor: Vendor::Nvidia, model: bytes("L4"), vram_mib: 24_000, simulated: false };
     HardwareSpec {
         cpu_milli: 4_000,
         memory_mib: 4_096,

@@ -182,10 +182,7 @@ fn a_draining_host_stays_so_until_it_is_told_otherwise() {
         assert_ok!(Hosts::drain(signed(PROVIDER), host(HOST)));
         assert_ok!(Hosts::heartbeat(by_host(HOST)));
         assert_eq!(status(), HostStatus::Draining);
-        assert_noop!(
-            Hosts::reserve(&host(HOST), &pod(1, 0, 0), &[], false),
-            Error::<Test>::HostNotOnline
-        );
+        assert_noop!(Hosts::reserve(&host(HOST), &pod(1, 0, 0), &[], false), Error::<Test>::HostNotOnline);
         assert_ok!(Hosts::undrain(signed(PROVIDER), host(HOST)));
         assert_eq!(status(), HostStatus::Online);
     });

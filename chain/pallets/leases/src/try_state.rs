@@ -40,10 +40,7 @@ impl<T: Config> Pallet<T> {
                 "LEASE-6: a lease is opened, started and ended in this order"
             );
         }
-        ensure!(
-            ByHost::<T>::iter_keys().count() == live,
-            "LEASE-2: the index by host holds exactly the live leases"
-        );
+        ensure!(ByHost::<T>::iter_keys().count() == live, "LEASE-2: the index by host holds exactly the live leases");
         Ok(())
     }
 }

@@ -88,10 +88,7 @@ impl<T: Config> Pallet<T> {
         let mut record = Self::task(task)?;
         let now = hosts::Pallet::<T>::now();
         ensure!(record.state == TaskState::Queued, Error::<T>::NotQueued);
-        ensure!(
-            who == record.tenant || Schedulers::<T>::contains_key(&who),
-            Error::<T>::NotSchedulerOrTenant
-        );
+        ensure!(who == record.tenant || Schedulers::<T>::contains_key(&who), Error::<T>::NotSchedulerOrTenant);
         ensure!(record.spec.deadline.is_none_or(|deadline| now <= deadline), Error::<T>::DeadlinePassed);
         let pods = Self::in_order(&record.spec, pods)?;
 

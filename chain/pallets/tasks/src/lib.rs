@@ -52,11 +52,7 @@ pub mod pallet {
         + reputation::Config
     {
         /// The coins in which deposits and bonds are held.
-        type Currency: MutateHold<
-            AccountId,
-            Balance = Balance,
-            Reason = <Self as Config>::RuntimeHoldReason,
-        >;
+        type Currency: MutateHold<AccountId, Balance = Balance, Reason = <Self as Config>::RuntimeHoldReason>;
         /// The runtime's reasons to hold coins.
         type RuntimeHoldReason: From<HoldReason>;
         /// The weight of each call.
@@ -342,11 +338,7 @@ pub mod pallet {
         #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, _reason: &HostFailure| -> bool {
             ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::failable(&host, *lease).is_ok())
         })]
-        pub fn report_failed(
-            origin: OriginFor<T>,
-            lease: LeaseId,
-            reason: HostFailure,
-        ) -> DispatchResultWithPostInfo {
+        pub fn report_failed(origin: OriginFor<T>, lease: LeaseId, reason: HostFailure) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
             let pods = Self::do_report_failed(host, lease, reason)?;
             Ok(Some(<T as Config>::WeightInfo::report_failed(pods)).into())

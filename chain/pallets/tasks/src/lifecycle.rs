@@ -43,12 +43,7 @@ impl<T: Config> Pallet<T> {
 
     fn release_deposit(record: &TaskRecord, deposit: Balance) -> DispatchResult {
         if deposit > 0 {
-            <T as Config>::Currency::release(
-                &HoldReason::Deposit.into(),
-                &record.tenant,
-                deposit,
-                Precision::Exact,
-            )?;
+            <T as Config>::Currency::release(&HoldReason::Deposit.into(), &record.tenant, deposit, Precision::Exact)?;
         }
         Ok(())
     }

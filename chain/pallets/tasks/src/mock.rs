@@ -1,6 +1,5 @@
 //! A runtime of all of Gantry's pallets, and the accounts and calls that tests are made of.
 
-
 use frame_support::{
     assert_ok, derive_impl,
     traits::{ConstU64, OnFinalize, VariantCountOf},
@@ -128,12 +127,7 @@ pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
 pub const RATE: Balance = GTY + GTY / 10 + GTY / 100;
 
 pub fn ask() -> Ask {
-    Ask {
-        gpu_per_hour: GTY,
-        cpu_core_per_hour: GTY / 10,
-        memory_gib_per_hour: GTY / 100,
-        disk_gib_per_hour: 0,
-    }
+    Ask { gpu_per_hour: GTY, cpu_core_per_hour: GTY / 10, memory_gib_per_hour: GTY / 100, disk_gib_per_hour: 0 }
 }
 
 pub fn device(model: &str) -> DeviceSpec {
@@ -158,10 +152,18 @@ pub fn register(provider: u8, number: u8, hardware: HardwareSpec) -> frame_suppo
     Hosts::register(signed(provider), host(number), hardware, endpoint, region, ask, signature)
 }
 
-/// Registers host `number` of [`PROVIDER`] (even numbers) or [`OTHER_PROVIDER`] (odd ones) and brings it online.
+/// Even numbers are hosts of [`PROVIDER`], odd ones of [`OTHER_PROVIDER`].
+pub fn provider_of(number: u8) -> u8 {
+    if number.is_multiple_of(2) {
+        PROVIDER
+    } else {
+        OTHER_PROVIDER
+    }
+}
+
+/// Registers host `number` and brings it online.
 pub fn online_host(number: u8) {
-    let provider = if number % 2 == 0 { PROVIDER } else { OTHER_PROVIDER };
-    assert_ok!(register(provider, number, hardware()));
+    assert_ok!(register(provider_of(number), number, hardware()));
     assert_ok!(Hosts::heartbeat(host_origin(number)));
 }
 
@@ -299,12 +301,10 @@ pub fn check_everything() {
     Billing::do_try_state().expect("escrows hold");
     Reputation::do_try_state().expect("scores hold");
     Tasks::do_try_state().expect("tasks hold");
-    let sum: Balance = frame_system::Account::<Test>::iter_values()
-        .map(|account| account.data.free + account.data.reserved)
-        .sum();
+    let sum: Balance =
+        frame_system::Account::<Test>::iter_values().map(|account| account.data.free + account.data.reserved).sum();
     assert_eq!(sum, pallet_balances::TotalIssuance::<Test>::get(), "the sum of all accounts is the total issuance");
 }
-
 
 pub struct ExtBuilder {
     pub hosts: pallet_gantry_hosts::Params,

@@ -8,9 +8,7 @@ use gantry_primitives::{
 };
 use sp_runtime::TryRuntimeError;
 
-use crate::{
-    billing, hosts, leases, ByState, ByTenant, Config, Manifests, NextTaskId, Pallet, Schedulers, Tasks,
-};
+use crate::{billing, hosts, leases, ByState, ByTenant, Config, Manifests, NextTaskId, Pallet, Schedulers, Tasks};
 
 impl<T: Config> Pallet<T> {
     /// Checks every invariant of this pallet and those that join it to the others. For tests, the fuzzer and
@@ -45,10 +43,7 @@ impl<T: Config> Pallet<T> {
         let tag = record.state.tag();
         ensure!(task < NextTaskId::<T>::get(), "TASK-1: tasks are numbered below the next number");
         ensure!(ByState::<T>::contains_key(tag, task), "TASK-2: the index by state holds each task once");
-        ensure!(
-            ByTenant::<T>::contains_key(&record.tenant, task),
-            "TASK-3: the index by tenant holds each task once"
-        );
+        ensure!(ByTenant::<T>::contains_key(&record.tenant, task), "TASK-3: the index by tenant holds each task once");
         let manifest = Manifests::<T>::get(task);
         ensure!(
             manifest.is_some() != tag.is_final(),

@@ -4,8 +4,7 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{
-    AccountId, Balance, Bytes, DeviceIndices, Digest, HostId, LeaseId, ModelName, Moment, RegionName, UpTo,
-    MAX_PODS,
+    AccountId, Balance, Bytes, DeviceIndices, Digest, HostId, LeaseId, ModelName, Moment, RegionName, UpTo, MAX_PODS,
 };
 
 /// What sort of work it is.

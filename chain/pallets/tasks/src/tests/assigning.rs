@@ -188,13 +188,8 @@ fn a_gang_is_placed_as_a_whole_or_not_at_all() {
         let task = submit(gang(5));
         let crowded = (0..5).map(|pod| place(pod, 10, &[])).collect();
         refused(task, crowded, HostsError::<Test>::NotEnoughCpu);
-        let spread = vec![
-            place(4, 11, &[]),
-            place(1, 10, &[]),
-            place(0, 11, &[]),
-            place(3, 10, &[]),
-            place(2, 10, &[]),
-        ];
+        let spread =
+            vec![place(4, 11, &[]), place(1, 10, &[]), place(0, 11, &[]), place(3, 10, &[]), place(2, 10, &[])];
         let leases = assign(task, spread);
         assert_eq!(leases.len(), 5);
         let pods: Vec<_> = leases.iter().map(|id| (lease(*id).pod, lease(*id).host)).collect();

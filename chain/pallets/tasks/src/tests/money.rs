@@ -5,12 +5,7 @@ use crate::mock::*;
 
 /// What the people of a test have, in the order tenant, provider, other provider, treasury.
 fn purses() -> [u128; 4] {
-    [
-        worth(&account(TENANT)),
-        worth(&account(PROVIDER)),
-        worth(&account(OTHER_PROVIDER)),
-        worth(&Billing::treasury()),
-    ]
+    [worth(&account(TENANT)), worth(&account(PROVIDER)), worth(&account(OTHER_PROVIDER)), worth(&Billing::treasury())]
 }
 
 fn settle(task: u64) {

@@ -187,9 +187,8 @@ fn random_call(random: &mut Random) -> (RuntimeCall, RuntimeOrigin) {
         }
         _ => {
             let fee_ppm = random.pick(&[0, 1, 20_000, 999_999, 1_000_000]);
-            let call = pallet_gantry_billing::Call::<Test>::set_params {
-                params: pallet_gantry_billing::Params { fee_ppm },
-            };
+            let call =
+                pallet_gantry_billing::Call::<Test>::set_params { params: pallet_gantry_billing::Params { fee_ppm } };
             (call.into(), RuntimeOrigin::root())
         }
     }
@@ -205,14 +204,6 @@ fn random_ask(random: &mut Random) -> gantry_primitives::Ask {
     ask.gpu_per_hour = random.pick(&[0, 1, GTY, 3 * GTY]);
     ask.cpu_core_per_hour = random.pick(&[0, 7, GTY / 10]);
     ask
-}
-
-fn provider_of(number: u8) -> u8 {
-    if number % 2 == 0 {
-        PROVIDER
-    } else {
-        OTHER_PROVIDER
-    }
 }
 
 /// One run. Counts, by call, how often it succeeded.
@@ -281,8 +272,19 @@ fn random_calls_break_nothing() {
     }
     // A run that never gets anywhere proves nothing.
     let calls_of_tasks = [
-        "submit", "assign", "report_started", "report_result", "report_failed", "requeue", "expire_lease", "cancel",
-        "expire", "accept_result", "settle", "bond_scheduler", "unbond_scheduler",
+        "submit",
+        "assign",
+        "report_started",
+        "report_result",
+        "report_failed",
+        "requeue",
+        "expire_lease",
+        "cancel",
+        "expire",
+        "accept_result",
+        "settle",
+        "bond_scheduler",
+        "unbond_scheduler",
     ];
     println!("{succeeded:#?}");
     for name in calls_of_tasks {

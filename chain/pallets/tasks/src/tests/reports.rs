@@ -82,10 +82,7 @@ fn nothing_is_reported_twice() {
         assert_noop!(Tasks::report_result(host_origin(10), lease, result(1)), Error::<Test>::LeaseNotActive);
         let failure = HostFailure::DriverError;
         assert_noop!(Tasks::report_failed(host_origin(10), lease, failure), Error::<Test>::LeaseEnded);
-        assert_noop!(
-            Tasks::report_started(host_origin(10), 99),
-            pallet_gantry_leases::Error::<Test>::NoSuchLease
-        );
+        assert_noop!(Tasks::report_started(host_origin(10), 99), pallet_gantry_leases::Error::<Test>::NoSuchLease);
     });
 }
 

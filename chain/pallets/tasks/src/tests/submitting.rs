@@ -120,10 +120,7 @@ fn a_scheduler_bonds_and_unbonds_once() {
 fn only_root_changes_the_params() {
     on_chain(|| {
         let params = crate::Params { max_attempts: 9, ..Default::default() };
-        assert_noop!(
-            Tasks::set_params(signed(ANYONE), params.clone()),
-            sp_runtime::DispatchError::BadOrigin
-        );
+        assert_noop!(Tasks::set_params(signed(ANYONE), params.clone()), sp_runtime::DispatchError::BadOrigin);
         assert_ok!(Tasks::set_params(RuntimeOrigin::root(), params.clone()));
         assert_eq!(crate::CurrentParams::<Test>::get(), params);
         let none = crate::Params { max_attempts: 0, ..Default::default() };

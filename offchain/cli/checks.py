@@ -12,28 +12,11 @@ from dataclasses import replace
 from offchain.cli.failures import CliError
 from offchain.core.fit import Fit, Misfit, fit
 from offchain.core.rate import deposit
-from offchain.core.values import Capacity, GpuRequest, Host, Placement, Resources
-from offchain.schema.manifest_types import Manifest
+from offchain.core.values import Capacity, Host
+from offchain.schema._generated_chain import TaskSpec
 from offchain.schema.manifest_values import format_amount
 
 _NO_LIMIT = 1 << 127
-
-
-def resources_of(manifest: Manifest) -> Resources:
-    """What one pod needs."""
-    gpus = manifest.gpus
-    return Resources(
-        cpu_milli=manifest.cpu_milli,
-        memory_mib=manifest.memory_mib,
-        disk_gib=manifest.disk_gib,
-        gpus=GpuRequest(gpus.count, gpus.milli, gpus.min_vram_mib, tuple(model.encode() for model in gpus.models)),
-    )
-
-
-def placement_of(manifest: Manifest) -> Placement:
-    """Where it may run."""
-    place = manifest.placement
-    return Placement(tuple(region.encode() for region in place.regions), place.hosts, place.allow_simulated)
 
 
 def emptied(host: Host, total: Capacity) -> Host:
@@ -42,7 +25,7 @@ def emptied(host: Host, total: Capacity) -> Host:
     return replace(host, free=total, devices=devices)
 
 
-def check_hosts(manifest: Manifest, hosts: Sequence[tuple[Host, Capacity]]) -> int:
+def check_hosts(spec: TaskSpec, hosts: Sequence[tuple[Host, Capacity]]) -> int:
     """The lowest rate at which an online host could run a pod once it is free. Raises CliError where none ever could.
 
     `hosts`: each with its total capacity.
@@ -53,8 +36,7 @@ def check_hosts(manifest: Manifest, hosts: Sequence[tuple[Host, Capacity]]) -> i
             "Start one with gantry agent, or use a network that has hosts.",
             code="no_host",
         )
-    resources, placement = resources_of(manifest), placement_of(manifest)
-    found = [fit(emptied(host, total), resources, placement, _NO_LIMIT) for host, total in hosts]
+    found = [fit(emptied(host, total), spec.resources, spec.placement, _NO_LIMIT) for host, total in hosts]
     rates = [
         (verdict.rate_per_hour, host.id)
         for verdict, (host, _) in zip(found, hosts, strict=True)
@@ -72,9 +54,9 @@ def check_hosts(manifest: Manifest, hosts: Sequence[tuple[Host, Capacity]]) -> i
             code="no_fit",
         )
     lowest, cheapest = min(rates)
-    if lowest > manifest.max_rate_per_hour:
+    if lowest > spec.max_rate_per_hour:
         raise CliError(
-            f"the price limit of {format_amount(manifest.max_rate_per_hour)} an hour is below every host's ask "
+            f"the price limit of {format_amount(spec.max_rate_per_hour)} an hour is below every host's ask "
             f"for this task; the lowest is {format_amount(lowest)} an hour, on {cheapest}.",
             f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or ask for less.",
             code="price_too_low",
@@ -82,13 +64,13 @@ def check_hosts(manifest: Manifest, hosts: Sequence[tuple[Host, Capacity]]) -> i
     return lowest
 
 
-def check_funds(manifest: Manifest, manifest_bytes: int, free: int, task_deposit: tuple[int, int], spare: int) -> int:
+def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, task_deposit: tuple[int, int], spare: int) -> int:
     """What must be free on the account; raises CliError where it is not.
 
     `task_deposit`: the chain's deposit for a task and for each byte of its manifest. `spare`: what must stay.
     """
     base, per_byte = task_deposit
-    escrow = deposit(manifest.max_rate_per_hour, manifest.duration_ms) * manifest.pods
+    escrow = deposit(spec.max_rate_per_hour, spec.max_duration_ms) * spec.pods_max
     needed = escrow + base + per_byte * manifest_bytes + spare
     if free < needed:
         raise CliError(

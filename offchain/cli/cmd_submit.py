@@ -19,9 +19,10 @@ from offchain.cli.network import environment
 from offchain.cli.output import details, emit, progress
 from offchain.cli.session import connected, run, send
 from offchain.cli.views import score_text
-from offchain.link.ports import BlockRef, Call, ChainPort, Signer
+from offchain.link.ports import BlockRef, ChainPort, Signer
+from offchain.schema._generated_chain import TaskSpec, calls
 from offchain.schema.manifest import Manifest, parse_manifest
-from offchain.schema.manifest_task import manifest_digest, task_spec
+from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.schema.manifest_values import format_amount
 from offchain.schema.manifest_variables import resolve
 
@@ -65,12 +66,13 @@ def submit(
     """
     began = time.monotonic()
     text, manifest = load(file)
+    spec = to_task_spec(manifest, manifest_digest(text))
     signer = accounts.open_account(account, password_file)
 
     async def work() -> tuple[int, Outcome | None]:
         async with connected(url) as chain:
-            await _check(chain, manifest, text, signer)
-            number, at = await _send(chain, manifest, text, signer)
+            await _check(chain, spec, text, signer)
+            number, at = await _send(chain, spec, text, signer)
             if not as_json or wait:
                 progress(f"Task {number} submitted in block {at.number}.")
             if not wait:
@@ -80,7 +82,7 @@ def submit(
     number, outcome = run(work())
     if outcome is None:
         if as_json:
-            emit({"task": number, "state": "Queued", "manifest_digest": manifest_digest(text).hex()})
+            emit({"task": number, "state": "Queued", "manifest_digest": spec.manifest_digest.hex()})
         else:
             click.echo(f"Task {number}. Follow it with: gantry task show {number}")
         return
@@ -104,26 +106,26 @@ def load(file: str) -> tuple[bytes, Manifest]:
     return resolved, parse_manifest(resolved, source=source)
 
 
-async def _check(chain: ChainPort, manifest: Manifest, text: bytes, signer: Signer) -> None:
+async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> None:
     # The workers' own reading of records, so that what is checked here is what they decide on.
-    from offchain.core.values import Capacity  # noqa: PLC0415
+    from offchain.link.typed import GantryChain  # noqa: PLC0415
     from offchain.services.records import host_of  # noqa: PLC0415
 
+    typed = GantryChain(chain)
     hosts, account, params, spare = await asyncio.gather(
-        chain.query_map("Hosts", "Hosts"),
+        typed.hosts(),
         chain.query("System", "Account", [signer.address]),
         chain.query("Tasks", "Params"),
         chain.constant("Balances", "ExistentialDeposit"),
     )
     free = int(account["data"]["free"]) if account else 0
     deposits = (int(params["deposit_base"]), int(params["deposit_per_byte"])) if params else (0, 0)
-    check_funds(manifest, len(text), free, deposits, int(spare))
-    check_hosts(manifest, [(host_of(key, record), Capacity(**record["total"])) for key, record in hosts])
+    check_funds(spec, len(text), free, deposits, int(spare))
+    check_hosts(spec, [(host_of(key, record), record.total) for key, record in hosts.items()])
 
 
-async def _send(chain: ChainPort, manifest: Manifest, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
-    spec = task_spec(manifest, manifest_digest(text))
-    included = await send(chain, Call("Tasks", "submit", {"spec": spec, "manifest": text}), signer)
+async def _send(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
+    included = await send(chain, calls.tasks_submit(spec=spec, manifest=text), signer)
     return int(included.event("Tasks", "Submitted").fields["task"]), included.block
 
 

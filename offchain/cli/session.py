@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from offchain.cli import network as networks
 from offchain.cli.failures import CliError
-from offchain.link.errors import CallFailed
 from offchain.link.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
 
 T = TypeVar("T")
@@ -23,7 +22,6 @@ class Included:
     """A call that took effect: the finalized block it is in, and its events."""
 
     block: BlockRef
-    extrinsic_hash: bytes
     events: tuple[ChainEvent, ...]
 
     def event(self, pallet: str, name: str) -> ChainEvent:
@@ -84,27 +82,15 @@ async def blocks(chain: ChainPort, start: int) -> AsyncGenerator[Block, None]:
 
 
 async def send(chain: ChainPort, call: Call, signer: Signer) -> Included:
-    """Sign, send, and wait for the finalized block with the call. Raises CallFailed where the chain refused it.
+    """Sign, send, and wait for the final block with the call. Raises CallFailed where the chain refused it."""
+    from offchain.link.once import submit_once  # noqa: PLC0415  (only commands that sign need it)
 
-    The signature is mortal: when it is not in time, nothing of it can happen later, and it is safe to try again.
-    """
-    start = (await chain.finalized_head()).number + 1
-    extrinsic = await chain.sign(call, signer, await chain.next_nonce(signer.address))
-    await chain.broadcast(extrinsic)
-    async with contextlib.aclosing(blocks(chain, start)) as found:
-        async for block in found:
-            for inclusion in block.inclusions:
-                if inclusion.extrinsic_hash != extrinsic.hash:
-                    continue
-                if inclusion.failure is not None:
-                    failure = inclusion.failure
-                    raise CallFailed(failure.pallet, failure.name, failure.doc)
-                events = tuple(event for event in block.events if event.extrinsic == inclusion.index)
-                return Included(block.ref, extrinsic.hash, events)
-            if block.ref.number > extrinsic.valid_until:
-                break
-    raise CliError(
-        f"the call {call.pallet}.{call.function} was not taken into a block until block {extrinsic.valid_until}.",
-        "Nothing of it will happen any more. Try again; if this repeats, look at the node's load.",
-        code="expired",
-    )
+    try:
+        included, block = await submit_once(chain, signer, call)
+    except TimeoutError:
+        raise CliError(
+            f"the call {call.pallet}.{call.function} was in no final block after two minutes.",
+            "It may still be taken: look before you send it again (gantry task list).",
+            code="timeout",
+        ) from None
+    return Included(block.ref, tuple(event for event in block.events if event.extrinsic == included.index))

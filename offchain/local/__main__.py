@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from offchain.local import engine
 from offchain.local.network import clean
@@ -29,27 +31,31 @@ def down(arguments: list[str]) -> int:
 def engine_only(arguments: list[str]) -> int:
     """A Docker engine for tests: print its address, keep it until told to end. The one argument is a state folder."""
     places = Places(Path(arguments[-1]).absolute())
-    ended: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        del number, frame
+        raise SystemExit(0)
+
+    child = None
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: ended.append(received))
+        signal.signal(number, stop)
     try:
         url = engine.find()
-        child = None
         if url is None:
             child, url = engine.private_child(places, dict(os.environ))
             child.start()
             engine.wait_for(child, url)
         sys.stdout.write(f"{url}\n")
         sys.stdout.flush()
-        while not ended:
+        while True:
             signal.pause()
-        if child is not None:
-            child.stop()
-            engine.sweep(places)
     except LocalError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
-    return 0
+    finally:
+        if child is not None:
+            child.stop()
+            engine.sweep(places)
 
 
 def main() -> int:

@@ -191,7 +191,9 @@ class Network:
         status, _ = self.run_beside([*agent, "register", f"--provider={PROVIDER}", "--region=local", *common])
         if status != 0:
             raise LocalError("the host could not be registered", "The reason is above")
-        self.say("Host", "registered, with a simulated GPU" if len(common) > 3 else "registered, with this machine's GPUs")
+        self.say(
+            "Host", "registered, with a simulated GPU" if len(common) > 3 else "registered, with this machine's GPUs"
+        )
         command = [*agent, "run", f"--docker-host={self.engine_url}", *common]
         self.keeper.add(Child("agent", command, log=self.places.log, run=self.places.run, env=self._env))
         self.say("Agent", "runs")

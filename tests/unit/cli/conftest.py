@@ -1,0 +1,33 @@
+"""Commands against a chain in memory, in a home of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cli_world
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    for name in ("GANTRY_URL", "GANTRY_GENESIS", "GANTRY_ACCOUNT", "GANTRY_PASSWORD", "GANTRY_DEMO_IMAGE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("GANTRY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GANTRY_STATE", str(tmp_path / "network"))
+    return tmp_path
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> cli_world.World:
+    chain = cli_world.make_chain()
+    cli_world.install(monkeypatch, chain)
+    return cli_world.World(chain, capsys)
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    path = tmp_path / "task.yaml"
+    path.write_text(cli_world.MANIFEST)
+    return path

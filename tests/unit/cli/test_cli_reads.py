@@ -1,0 +1,212 @@
+"""Commands that read: hosts, tasks, balances; and how failures of the network are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World
+
+from offchain.cli import network, session
+from offchain.link.errors import WrongChain
+
+
+def test_hosts_are_listed_one_object_a_line(world: World) -> None:
+    found = world.json("host", "list")
+    assert found["host"] == HOST
+    assert found["status"] == "Online"
+    assert found["ask"]["gpu_per_hour"] == GTY
+    assert found["devices"][0]["simulated"]
+    assert found["host_score"] is None
+
+
+def test_hosts_are_listed_for_people(world: World) -> None:
+    status, out, _ = world.run("host", "list", "--online")
+    assert status == 0
+    assert HOST in out
+    assert "1 simulated" in out
+
+
+def test_a_network_without_hosts_lists_nothing(world: World) -> None:
+    world.chain.storage["Hosts", "Hosts"].clear()
+    assert world.run("host", "list", "--json")[:2] == (0, "")
+
+
+def test_a_host_is_shown(world: World) -> None:
+    status, out, _ = world.run("host", "show", HOST)
+    assert status == 0
+    assert BOB in out
+    assert "1 GTY" in out
+
+
+def test_waiting_for_a_host_that_is_online_ends_at_once(world: World) -> None:
+    assert world.run("host", "wait", "--timeout", "5s")[0] == 0
+
+
+def test_waiting_for_hosts_ends_with_how_many_there_are(world: World) -> None:
+    status, _, err = world.run("host", "wait", "--count", "2", "--timeout", "50ms")
+    assert status == 1
+    assert "1 of 2 hosts are online" in err
+
+
+def submitted(world: World, manifest: Path) -> Pallets:
+    pallets = Pallets(world.chain, ends="Queued", path=())
+    world.chain.effects = pallets.effects
+    world.json("submit", manifest, "--account", "//Charlie")
+    return pallets
+
+
+def test_a_task_is_shown_and_listed(world: World, manifest: Path) -> None:
+    submitted(world, manifest)
+    assert world.json("task", "show", "0")["leases"][0]["host"] == HOST
+    assert world.json("task", "list")["task"] == 0
+    assert world.json("task", "list", "--state", "queued")["state"] == "Queued"
+    assert world.run("task", "list", "--state", "Settled", "--json")[:2] == (0, "")
+    status, out, _ = world.run("task", "show", "0")
+    assert status == 0
+    assert "Pod 0" in out
+
+
+def test_a_task_is_cancelled_by_its_tenant_only(world: World, manifest: Path) -> None:
+    pallets = submitted(world, manifest)
+    status, _, err = world.run("task", "cancel", "0", "--account", "//Bob")
+    assert status == 1
+    assert CHARLIE in err
+    assert world.json("task", "cancel", "0", "--account", "//Charlie")["state"] == "Cancelled"
+    assert [call.function for call in pallets.calls] == ["submit", "cancel"]
+    assert world.run("task", "cancel", "0", "--account", "//Charlie")[0] == 1
+
+
+@pytest.mark.parametrize("command", ["show", "cancel", "logs", "result"])
+def test_a_task_that_does_not_exist_is_named(world: World, command: str) -> None:
+    account = [] if command == "show" else ["--account", "//Charlie"]
+    status, _, err = world.run("task", command, "404", *account)
+    assert status == 1
+    assert "error: there is no task 404." in err
+
+
+def test_a_balance(world: World) -> None:
+    assert world.json("account", "balance", "//Charlie")["free"] == 1000 * GTY
+    assert world.json("account", "balance", CHARLIE)["free"] == 1000 * GTY
+
+
+def test_the_audit_finds_a_coin_too_many(world: World) -> None:
+    world.put("Hosts", "Hosts", HOST, world.chain.storage["Hosts", "Hosts"][HOST,] | {"bond": 0})
+    world.put("Balances", "TotalIssuance", (), 1000 * GTY)
+    assert world.json("doctor", "--audit")["sound"]
+    world.put("Balances", "TotalIssuance", (), 1000 * GTY - 1)
+    status, out, _ = world.run("doctor", "--audit", "--json")
+    assert status == 1
+    assert not json.loads(out)["sound"]
+    status, _, err = world.run("doctor", "--audit")
+    assert status == 1
+    assert "+1" in err
+
+
+def test_a_node_that_is_away_is_one_message(world: World) -> None:
+    world.chain.unreachable = True
+    status, out, err = world.run("host", "list", "--json")
+    assert status == 1
+    assert json.loads(out)["error"]["code"] == "chain_unreachable"
+    assert "scripts/up" in err
+
+
+def test_another_chain_is_one_message(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def connect() -> None:
+        raise WrongChain("0x11", "0x22", "genesis")
+
+    monkeypatch.setattr(world.chain, "connect", connect)
+    status, out, err = world.run("task", "list", "--json")
+    assert status == 1
+    assert json.loads(out)["error"]["code"] == "wrong_chain"
+    assert "0x11" in err
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9944", "not a url", "ws://127.0.0.1:99999", "ws://", "ws://x:0"])
+def test_a_malformed_address_is_named(world: World, url: str) -> None:
+    status, _, err = world.run("host", "list", "--url", url)
+    assert status == 1
+    assert url in err
+
+
+def test_the_local_network_is_used_with_its_genesis(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "network").mkdir()
+    facts = {"url": "ws://127.0.0.1:1234", "genesis_hash": "0x" + "07" * 32}
+    (home / "network" / "network.json").write_text(json.dumps(facts))
+    assert network.choose(None).url == facts["url"]
+    assert network.choose(None).genesis_hash == bytes([7] * 32)
+    assert network.choose(facts["url"]).genesis_hash == bytes([7] * 32)
+    assert network.choose("ws://127.0.0.1:5").genesis_hash is None
+    monkeypatch.setenv("GANTRY_URL", "ws://node:9")
+    monkeypatch.setenv("GANTRY_GENESIS", "0x" + "09" * 32)
+    assert network.choose(None) == network.Network("ws://node:9", bytes([9] * 32), "GANTRY_URL")
+
+
+def test_a_damaged_network_file_is_told(home: Path, world: World) -> None:
+    (home / "network").mkdir()
+    (home / "network" / "network.json").write_text("{")
+    status, _, err = world.run("host", "list")
+    assert status == 1
+    assert "scripts/down" in err
+
+
+def test_an_unexpected_failure_leaves_its_traceback_in_a_file(
+    world: World, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    def broken(_network: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(session, "make_chain", broken)
+    status, _, err = world.run("host", "list")
+    assert status == 70
+    assert "ZeroDivisionError: a bug" in err
+    (log,) = (home / "cache" / "log").iterdir()
+    assert "Traceback" in log.read_text()
+    assert str(log) in err
+
+
+def test_the_manifest_can_be_checked_without_a_network(world: World, manifest: Path) -> None:
+    world.chain.unreachable = True
+    assert world.json("manifest", "check", manifest)["held_at_most"] == 2_500_000_000_000
+    assert world.run("manifest", "resolve", manifest)[1] == MANIFEST
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sumbit"], "Did you mean submit?"),
+        (["task", "shwo"], "No such command"),
+        (["task", "show", "x"], "is not a valid integer"),
+        (["host", "list", "--jsn"], "No such option"),
+        (["host", "wait", "--timeout", "soon"], "is not a duration"),
+    ],
+)
+def test_wrong_usage_has_a_status_and_a_way_on(world: World, arguments: list[str], said: str) -> None:
+    status, _, err = world.run(*arguments)
+    assert status == 2
+    assert err.startswith("error: ")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            [],
+            ["submit"],
+            ["task"],
+            ["task", "list"],
+            ["task", "logs"],
+            ["host"],
+            ["host", "wait"],
+            ["account"],
+            ["doctor"],
+        ),
+        *(["account", "create"], ["account", "import"], ["manifest", "check"], ["worker"], ["worker", "all"]),
+    ],
+)
+def test_every_help_has_an_example(world: World, command: list[str]) -> None:
+    status, out, _ = world.run(*command, "--help")
+    assert status == 0
+    assert "gantry " + (command[0] if command else "submit") in out.partition("Usage:")[2].partition("\n")[2]

@@ -1,0 +1,221 @@
+"""gantry submit: what is checked before, what is sent, and what is told after."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, World
+
+from offchain.cli import follow
+from offchain.link.errors import SubmitRefusal
+from offchain.link.p2p import HostUnreachable
+from offchain.link.ports import DispatchFailure
+
+
+@pytest.fixture
+def pallets(world: World, monkeypatch: pytest.MonkeyPatch) -> Pallets:
+    found = Pallets(world.chain)
+    world.chain.effects = found.effects
+
+    async def fetch(_chain: Any, _lease: Any, _signer: Any) -> bytes:
+        return RESULT
+
+    monkeypatch.setattr(follow, "fetch_result", fetch)
+    return found
+
+
+def test_a_task_is_sent_with_the_manifests_exact_bytes(world: World, pallets: Pallets, manifest: Path) -> None:
+    found = world.json("submit", manifest, "--account", "//Charlie")
+    assert found["task"] == 0
+    (call,) = pallets.calls
+    assert call.args["manifest"] == MANIFEST.encode()
+    digest = hashlib.sha256(MANIFEST.encode()).digest()
+    assert call.args["spec"]["manifest_digest"] == digest
+    assert found["manifest_digest"] == digest.hex()
+    assert call.args["spec"]["max_rate_per_hour"] == 2_500_000_000_000
+    assert call.args["spec"]["resources"]["gpus"]["count"] == 1
+    assert call.args["spec"]["placement"]["allow_simulated"]
+
+
+def test_waiting_ends_with_result_bill_and_score(world: World, pallets: Pallets, manifest: Path) -> None:
+    found = world.json("submit", manifest, "--account", "//Charlie", "--wait")
+    assert found["state"] == "Settled"
+    assert found["result"] == RESULT.decode()
+    assert found["result_digest"] == hashlib.sha256(RESULT).hexdigest()
+    assert found["paid"] == RATE * 5000 // 3_600_000
+    assert found["fee"] == found["paid"] // 50
+    assert found["host"] == HOST
+    assert found["host_score"] == 666_666
+    assert [call.function for call in pallets.calls] == ["submit", "accept_result"]
+
+
+def test_no_accept_lets_the_dispute_window_decide(world: World, pallets: Pallets, manifest: Path) -> None:
+    status, _, _ = world.run("submit", manifest, "--account", "//Charlie", "--wait", "--no-accept")
+    assert status == 0
+    assert [call.function for call in pallets.calls] == ["submit"]
+
+
+def test_people_get_the_result_first_and_the_bill_to_the_last_unit(
+    world: World, pallets: Pallets, manifest: Path
+) -> None:
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert status == 0
+    assert out.startswith(RESULT.decode())
+    assert f"({RATE * 5000 // 3_600_000} base units)" in out
+    assert "Task 0 submitted" in err
+    assert pallets.calls
+
+
+def test_a_result_that_does_not_arrive_is_not_accepted(
+    world: World, pallets: Pallets, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fetch(_chain: Any, _lease: Any, _signer: Any) -> bytes:
+        raise HostUnreachable("the host does not answer")
+
+    monkeypatch.setattr(follow, "fetch_result", fetch)
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait", "--json")
+    assert status == 0
+    assert "result" not in json.loads(out)
+    assert "gantry task result 0" in err
+    assert [call.function for call in pallets.calls] == ["submit"]
+
+
+def test_a_program_that_fails_is_settled_with_a_status_of_its_own(
+    world: World, pallets: Pallets, manifest: Path
+) -> None:
+    pallets.exit_code = 9
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait", "--json")
+    assert status == 3
+    assert json.loads(out)["exit_code"] == 9
+    assert "exit code 9" in err
+
+
+def test_a_task_that_is_not_settled_is_an_error(world: World, pallets: Pallets, manifest: Path) -> None:
+    pallets.path, pallets.ends = (), {"Failed": "AttemptsExhausted"}
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
+    assert status == 1
+    assert "error: task 0 ended as Failed(AttemptsExhausted)." in err
+
+
+def refused(world: World, *arguments: str | Path) -> tuple[str, str]:
+    """Code and text of the one error; nothing was sent."""
+    status, out, err = world.run("submit", *arguments, "--json")
+    assert status in (1, 2)
+    (line,) = out.splitlines()
+    assert err.startswith("error: ")
+    assert not world.chain.executed
+    return json.loads(line)["error"]["code"], err
+
+
+def test_a_price_limit_below_every_ask_tells_the_lowest(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("2.5 GTY", "0.5 GTY"))
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code == "price_too_low"
+    assert "0.5 GTY" in err
+    assert "1.11 GTY" in err
+    assert HOST in err
+
+
+def test_an_account_without_coins(world: World, manifest: Path) -> None:
+    code, err = refused(world, manifest, "--account", "//Ferdie")
+    assert code == "no_funds"
+    assert "0 GTY free" in err
+
+
+def test_an_account_with_too_few_coins_for_escrow_and_deposit(world: World, manifest: Path) -> None:
+    world.put("System", "Account", CHARLIE, {"data": {"free": 2_500_000_000_000, "reserved": 0}})
+    assert refused(world, manifest, "--account", "//Charlie")[0] == "no_funds"
+    needed = 2_500_000_000_000 + GTY // 100 + len(MANIFEST) * 10**7 + 10**9
+    world.put("System", "Account", CHARLIE, {"data": {"free": needed - 1, "reserved": 0}})
+    assert refused(world, manifest, "--account", "//Charlie")[0] == "no_funds"
+
+
+def test_a_network_without_hosts(world: World, manifest: Path) -> None:
+    world.chain.storage["Hosts", "Hosts"].clear()
+    assert refused(world, manifest, "--account", "//Charlie")[0] == "no_host"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("count: 1", "count: 2", "too few GPUs"),
+        ("allow_simulated: true", "models: [H200]", "other GPU models"),
+        ("allow_simulated: true", "min_vram: 80GiB", "too little GPU memory"),
+        ("allow_simulated: true", "allow_simulated: false", "simulated GPUs"),
+        ("allow_simulated: true", "allow_simulated: true, regions: [moon]", "in another region"),
+        ('cpus: "1"', 'cpus: "64"', "too little free cpu"),
+    ],
+)
+def test_a_task_that_no_host_could_ever_run_tells_why(
+    world: World, manifest: Path, old: str, new: str, reason: str
+) -> None:
+    manifest.write_text(MANIFEST.replace(old, new))
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code == "no_fit"
+    assert reason in err
+
+
+def test_a_busy_host_is_no_reason_to_refuse(world: World, pallets: Pallets, manifest: Path) -> None:
+    record = world.chain.storage["Hosts", "Hosts"][HOST,]
+    record["free"] = {"cpu_milli": 0, "memory_mib": 0, "disk_gib": 0}
+    record["devices"][0]["milli_free"] = 0
+    assert world.json("submit", manifest, "--account", "//Charlie")["task"] == 0
+    assert pallets.calls
+
+
+def test_a_bad_manifest_names_file_line_and_key(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("count: 1", "count: -1") + "  colour: red\n")
+    status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--json")
+    assert status == 1
+    report = json.loads(out)["error"]
+    assert report["code"] == "bad_manifest"
+    assert [problem["line"] for problem in report["problems"]] == [8, 13]
+    assert "task.yaml:8: services.train.deploy" in err
+    assert not world.chain.executed
+
+
+def test_a_missing_file(world: World) -> None:
+    assert refused(world, "nowhere.yaml", "--account", "//Charlie")[0] == "no_file"
+
+
+def test_an_unset_variable_is_named(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("2.5 GTY", "${GANTRY_TEST_UNSET:?say how much}"))
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code == "bad_manifest"
+    assert "GANTRY_TEST_UNSET" in err
+    assert "say how much" in err
+
+
+def test_variables_of_the_local_network_are_defaults(
+    world: World, pallets: Pallets, manifest: Path, home: Path
+) -> None:
+    (home / "network").mkdir()
+    (home / "network" / "env").write_text("LIMIT_FROM_UP=2.5 GTY\n")
+    manifest.write_text(MANIFEST.replace("2.5 GTY", "${LIMIT_FROM_UP}"))
+    world.json("submit", manifest, "--account", "//Charlie")
+    assert pallets.calls[0].args["manifest"] == MANIFEST.encode()
+
+
+def test_what_the_chain_refuses_is_told_with_its_words(world: World, manifest: Path) -> None:
+    failure = DispatchFailure("Tasks", "DurationTooLong", "The duration is longer than the chain allows.")
+    world.chain.verdicts = lambda _call, _account: failure
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code == "call_failed"
+    assert "Tasks.DurationTooLong. The duration is longer than the chain allows." in err
+
+
+def test_what_the_pool_refuses_for_good_is_told(world: World, manifest: Path) -> None:
+    world.chain.unpayable = lambda _call, _account: True
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code in ("submit_refused", "gave_up")
+    assert "pay" in err
+
+
+def test_a_node_that_is_busy_for_a_moment_is_no_error(world: World, pallets: Pallets, manifest: Path) -> None:
+    world.chain.refusals = [SubmitRefusal.POOL_FULL]
+    assert world.json("submit", manifest, "--account", "//Charlie")["task"] == 0
+    assert len(pallets.calls) == 1

@@ -36,7 +36,7 @@ services:
         limits: {{cpus: "1", memory: 1GiB}}
         reservations: {{devices: [{{count: 1, capabilities: [gpu]}}]}}
 x-gantry:
-  price: {{max_per_hour: 2.5 GTY}}
+  price: {{max_per_hour: "2.5 GTY"}}
   duration: 1h
   placement: {{allow_simulated: true}}
 """
@@ -167,6 +167,8 @@ class Pallets:
     exit_code: int = 0
     ends: str | dict[str, str] = "Settled"
     path: tuple[str, ...] = ("Assigned", "Running", "Reported")
+    window_is_open: bool = True
+    """The task waits for its tenant; otherwise it is settled in the block of its report."""
     calls: list[Call] = field(default_factory=list)
 
     def effects(self, call: Call, account: str) -> list[tuple[str, str, dict[str, Any]]]:
@@ -175,7 +177,10 @@ class Pallets:
         if call.function == "submit":
             return self._submitted(call)
         if call.function == "accept_result":
-            return [("Tasks", "StateChanged", {"task": 0, "from": "Reported", "to": "Verified"})]
+            return [
+                ("Tasks", "StateChanged", {"task": 0, "from": before, "to": to})
+                for before, to in (("Reported", "Verified"), ("Verified", self.ends))
+            ]
         if call.function == "cancel":
             self.chain.storage["Tasks", "Tasks"][0,]["state"] = "Cancelled"
             return [("Tasks", "StateChanged", {"task": 0, "from": "Queued", "to": "Cancelled"})]
@@ -207,7 +212,8 @@ class Pallets:
         for state in self.path:
             found += [("Tasks", *detail[state]), ("Tasks", "StateChanged", {"task": 0, "from": before, "to": state})]
             before = state
-        found.append(("Tasks", "StateChanged", {"task": 0, "from": before, "to": self.ends}))
+        if not self.window_is_open:
+            found.append(("Tasks", "StateChanged", {"task": 0, "from": before, "to": self.ends}))
         return found
 
 

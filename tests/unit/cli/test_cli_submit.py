@@ -54,6 +54,7 @@ def test_waiting_ends_with_result_bill_and_score(world: World, pallets: Pallets,
 
 
 def test_no_accept_lets_the_dispute_window_decide(world: World, pallets: Pallets, manifest: Path) -> None:
+    pallets.window_is_open = False
     status, _, _ = world.run("submit", manifest, "--account", "//Charlie", "--wait", "--no-accept")
     assert status == 0
     assert [call.function for call in pallets.calls] == ["submit"]
@@ -77,6 +78,7 @@ def test_a_result_that_does_not_arrive_is_not_accepted(
         raise HostUnreachable("the host does not answer")
 
     monkeypatch.setattr(follow, "fetch_result", fetch)
+    pallets.window_is_open = False
     status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--wait", "--json")
     assert status == 0
     assert "result" not in json.loads(out)
@@ -95,7 +97,7 @@ def test_a_program_that_fails_is_settled_with_a_status_of_its_own(
 
 
 def test_a_task_that_is_not_settled_is_an_error(world: World, pallets: Pallets, manifest: Path) -> None:
-    pallets.path, pallets.ends = (), {"Failed": "AttemptsExhausted"}
+    pallets.path, pallets.ends, pallets.window_is_open = (), {"Failed": "AttemptsExhausted"}, False
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
     assert status == 1
     assert "error: task 0 ended as Failed(AttemptsExhausted)." in err
@@ -143,8 +145,8 @@ def test_a_network_without_hosts(world: World, manifest: Path) -> None:
     ("old", "new", "reason"),
     [
         ("count: 1", "count: 2", "too few GPUs"),
-        ("allow_simulated: true", "models: [H200]", "other GPU models"),
-        ("allow_simulated: true", "min_vram: 80GiB", "too little GPU memory"),
+        ("allow_simulated: true", "allow_simulated: true, models: [H200]", "other GPU models"),
+        ("allow_simulated: true", "allow_simulated: true, min_vram: 80GiB", "too little GPU memory"),
         ("allow_simulated: true", "allow_simulated: false", "simulated GPUs"),
         ("allow_simulated: true", "allow_simulated: true, regions: [moon]", "in another region"),
         ('cpus: "1"', 'cpus: "64"', "too little free cpu"),

@@ -1,0 +1,89 @@
+"""Two worlds for the chain port's contract: one in memory, one with a node."""
+
+import asyncio
+import os
+from contextlib import aclosing
+
+import pytest
+
+from offchain.link.fake import FakeChain
+from offchain.link.keys import from_uri
+from offchain.link.ports import Call, DispatchFailure
+from offchain.link.substrate import SubstrateChain
+
+RICH = from_uri("//Alice//stash")
+POOR = from_uri(f"//Nobody//{os.getpid()}", "ed25519")
+NO_SUCH_TASK = Call("Tasks", "settle", {"task": 2**40})
+
+
+def remark(text):
+    return Call("System", "remark_with_event", {"remark": text})
+
+
+class FakeWorld:
+    def __init__(self):
+        self.chain = FakeChain()
+        self.chain.unpayable = lambda _call, account: account == POOR.address
+        self.chain.verdicts = self._verdict
+        self._task = None
+
+    @staticmethod
+    def _verdict(call, _account):
+        return DispatchFailure("Tasks", "NoSuchTask", "No such task.") if call == NO_SUCH_TASK else None
+
+    async def __aenter__(self):
+        await self.chain.produce(2)
+        return self
+
+    async def __aexit__(self, *_):
+        await self.stop()
+
+    async def advance(self):
+        """Let blocks come until one more is final."""
+        await self.chain.produce()
+
+    def go(self):
+        """Let blocks come by themselves from now on."""
+
+        async def clock():
+            while True:
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                await self.chain.produce()
+
+        self._task = asyncio.ensure_future(clock())
+
+    async def stop(self):
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+class NodeWorld:
+    def __init__(self):
+        self.chain = SubstrateChain(os.environ["GANTRY_TEST_URL"], timeout=20)
+
+    async def __aenter__(self):
+        await self.chain.connect()
+        return self
+
+    async def __aexit__(self, *_):
+        await self.chain.close()
+
+    async def advance(self):
+        async with aclosing(self.chain.finalized()) as heads:
+            first = await anext(heads)
+            async for head in heads:
+                if head.number > first.number:
+                    return
+
+    def go(self):
+        """A node makes blocks unasked."""
+
+
+@pytest.fixture(params=["fake", pytest.param("node", marks=pytest.mark.network)])
+async def world(request):
+    if request.param == "node" and "GANTRY_TEST_URL" not in os.environ:
+        pytest.skip("GANTRY_TEST_URL names no node")
+    async with (FakeWorld if request.param == "fake" else NodeWorld)() as made:
+        yield made

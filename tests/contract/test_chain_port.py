@@ -1,0 +1,133 @@
+"""What every chain port does, the in-memory one and the one with a node behind it."""
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from offchain.link.errors import SubmitRefusal, SubmitRefused
+from offchain.link.ports import BlockRef
+from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
+
+__all__ = ["world"]
+
+
+async def included(world, *extrinsics):
+    """The inclusions of extrinsics, in the order given."""
+    world.go()
+    wanted = {extrinsic.hash: None for extrinsic in extrinsics}
+    async with asyncio.timeout(60), aclosing(world.chain.finalized()) as heads:
+        upcoming = None
+        async for head in heads:
+            for number in range(upcoming or head.number, head.number + 1):
+                for inclusion in (await world.chain.block(number)).inclusions:
+                    if inclusion.extrinsic_hash in wanted:
+                        wanted[inclusion.extrinsic_hash] = (number, inclusion)
+            upcoming = head.number + 1
+            if None not in wanted.values():
+                return list(wanted.values())
+    raise AssertionError("the chain ended")
+
+
+async def test_block_zero_is_the_genesis_block(world):
+    block = await world.chain.block(0)
+    assert block.ref == BlockRef(0, await world.chain.genesis_hash())
+    assert block.inclusions == ()
+    assert len(block.ref.hash) == 32
+
+
+async def test_final_blocks_are_a_chain_and_time_does_not_go_back(world):
+    await world.advance()
+    head = await world.chain.finalized_head()
+    blocks = [await world.chain.block(number) for number in range(max(0, head.number - 5), head.number + 1)]
+    assert blocks[-1].ref == head
+    for earlier, later in zip(blocks, blocks[1:], strict=False):
+        assert later.parent_hash == earlier.ref.hash
+        assert later.timestamp_ms > earlier.timestamp_ms
+
+
+async def test_a_block_that_is_not_final_is_not_handed_out(world):
+    head = await world.chain.best_head()
+    with pytest.raises(LookupError):
+        await world.chain.block(head.number + 1000)
+
+
+async def test_heads_grow_and_best_is_not_behind_final(world):
+    world.go()
+    async with asyncio.timeout(60), aclosing(world.chain.finalized()) as heads:
+        first, second = await anext(heads), await anext(heads)
+    assert second.number > first.number
+    assert (await world.chain.block(second.number)).ref == second
+    assert (await world.chain.best_head()).number >= second.number
+
+
+async def test_best_heads_come(world):
+    world.go()
+    async with asyncio.timeout(60), aclosing(world.chain.best()) as heads:
+        first, second = await anext(heads), await anext(heads)
+    assert first != second
+
+
+async def test_a_signed_call_is_included_once_under_its_hash(world):
+    nonce = await world.chain.next_nonce(RICH.address)
+    extrinsic = await world.chain.sign(remark(b"once"), RICH, nonce)
+    await world.chain.broadcast(extrinsic)
+    assert await world.chain.next_nonce(RICH.address) == nonce + 1
+    ((number, inclusion),) = await included(world, extrinsic)
+    assert inclusion.failure is None
+    assert number <= extrinsic.valid_until
+    block = await world.chain.block(number)
+    assert block.inclusions[inclusion.index] == inclusion
+
+
+async def test_calls_of_one_account_keep_their_order(world):
+    nonce = await world.chain.next_nonce(RICH.address)
+    several = [await world.chain.sign(remark(b"%d" % n), RICH, nonce + n) for n in range(5)]
+    for extrinsic in several:
+        await world.chain.broadcast(extrinsic)
+    places = [(number, inclusion.index) for number, inclusion in await included(world, *several)]
+    assert places == sorted(places)
+
+
+async def test_a_refused_dispatch_carries_the_pallets_error(world):
+    nonce = await world.chain.next_nonce(RICH.address)
+    extrinsic = await world.chain.sign(NO_SUCH_TASK, RICH, nonce)
+    await world.chain.broadcast(extrinsic)
+    ((_, inclusion),) = await included(world, extrinsic)
+    assert (inclusion.failure.pallet, inclusion.failure.name) == ("Tasks", "NoSuchTask")
+    assert inclusion.failure.doc
+
+
+async def test_the_pool_says_why_it_refuses(world):
+    nonce = await world.chain.next_nonce(RICH.address)
+    first = await world.chain.sign(remark(b"first"), RICH, nonce)
+    await world.chain.broadcast(first)
+    with pytest.raises(SubmitRefused) as again:
+        await world.chain.broadcast(first)
+    assert again.value.kind is SubmitRefusal.ALREADY_IN_POOL
+    with pytest.raises(SubmitRefused) as rival:
+        await world.chain.broadcast(await world.chain.sign(remark(b"rival"), RICH, nonce))
+    assert rival.value.kind is SubmitRefusal.PRIORITY_TOO_LOW
+    await included(world, first)
+    with pytest.raises(SubmitRefused) as stale:
+        await world.chain.broadcast(await world.chain.sign(remark(b"stale"), RICH, nonce))
+    assert stale.value.kind is SubmitRefusal.STALE_NONCE
+    with pytest.raises(SubmitRefused) as unpaid:
+        await world.chain.broadcast(await world.chain.sign(remark(b"poor"), POOR, 0))
+    assert unpaid.value.kind is SubmitRefusal.CANNOT_PAY
+    assert unpaid.value.certain
+
+
+async def test_state_is_read_as_it_was(world):
+    nonce = await world.chain.next_nonce(RICH.address)
+    extrinsic = await world.chain.sign(remark(b"state"), RICH, nonce)
+    await world.chain.broadcast(extrinsic)
+    ((number, _),) = await included(world, extrinsic)
+    before, after = await world.chain.block(number - 1), await world.chain.block(number)
+
+    async def account(block):
+        return (await world.chain.query("System", "Account", (RICH.address,), block.ref.hash))["nonce"]
+
+    assert await account(after) - await account(before) >= 1
+    assert await world.chain.query("Tasks", "Tasks", (2**40,)) is None
+    assert await world.chain.query_map("Leases", "ByHost", (POOR.address,)) == []

@@ -1,0 +1,75 @@
+"""Watcher and outbox together, on the in-memory chain and on a node."""
+
+import asyncio
+import uuid
+
+from offchain.link.errors import CallFailed, GaveUp
+from offchain.link.once import submit_once
+from offchain.link.outbox import Dead, Failed, Included, Outbox
+from offchain.link.store import Store
+from offchain.link.watcher import Watcher
+from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
+
+__all__ = ["world"]
+
+
+async def test_a_worker_s_calls_reach_final_blocks_in_order(world):
+    store = Store(":memory:")
+    outbox = Outbox(world.chain, store, RICH, now_ms=lambda: 0)
+    watcher = Watcher(world.chain, store, "w", start="finalized")
+    seen = []
+
+    async def handle(block):
+        seen.append(block.ref.number)
+        await outbox.observe(block)
+
+    mark = uuid.uuid4().bytes
+    keys = [f"k{n}" for n in range(10)]
+    for n, key in enumerate(keys):
+        await outbox.submit(key, remark(mark + bytes([n])))
+    await outbox.submit("refused", NO_SUCH_TASK)
+    tasks = [asyncio.ensure_future(work) for work in (outbox.run(), watcher.run(handle))]
+    world.go()
+    try:
+        outcomes = [await outbox.wait(key, 60) for key in keys]
+        refused = await outbox.wait("refused", 60)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(outcome, Included) for outcome in outcomes)
+    places = [(outcome.block.number, outcome.index) for outcome in outcomes]
+    assert places == sorted(places)
+    assert isinstance(refused, Failed)
+    assert refused.failure.name == "NoSuchTask"
+    assert seen == list(range(seen[0], seen[-1] + 1))
+    assert watcher.cursor.number in (seen[-1], seen[-1] - 1)
+
+
+async def test_an_account_without_coins_is_given_up(world):
+    store = Store(":memory:")
+    outbox = Outbox(world.chain, store, POOR, now_ms=lambda: 0)
+    watcher = Watcher(world.chain, store, "w", start="finalized")
+    await outbox.submit("a", remark(b"poor"))
+    tasks = [asyncio.ensure_future(work) for work in (outbox.run(), watcher.run(outbox.observe))]
+    world.go()
+    try:
+        assert isinstance(await outbox.wait("a", 60), Dead)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_one_call_from_a_short_program(world):
+    world.go()
+    included, block = await submit_once(world.chain, RICH, remark(b"short"))
+    assert block.ref == included.block
+    assert block.inclusions[included.index].failure is None
+    for signer, call, error in ((RICH, NO_SUCH_TASK, CallFailed), (POOR, remark(b"poor"), GaveUp)):
+        try:
+            await submit_once(world.chain, signer, call)
+        except error as refused:
+            assert refused.message  # noqa: PT017 - the type is what is parametrised here
+        else:
+            raise AssertionError(error)

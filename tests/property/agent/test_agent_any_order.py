@@ -92,6 +92,7 @@ class Agents(RuleBasedStateMachine):
             done = self.reports[number, lease.created_at_ms]
             assert Report.RESULT not in done, "a container was started after its lease's result was reported"
             assert Report.FAILED not in done, "a container was started after its lease was given back"
+            assert self.state.pods[number].ending is None, "a container was started after one had ended by itself"
             found = self.containers[number] = Container(spec.start)
         self.feed(ev.DriverStarted(number, Handle("fake", 1, number, found.start, "ref")))
 
@@ -204,33 +205,47 @@ class Agents(RuleBasedStateMachine):
 
     def settle(self):
         for _ in range(200):
-            busy = False
-            for number in NUMBERS:
-                while self.queues[number]:
-                    self.execute(number)
-                    busy = True
-                container = self.containers.get(number)
-                if container is not None and container.ending == "running":
-                    container.ending = ENDINGS[0]
-                    busy = True
-                if number in self.watched:
-                    self.notice_ends(number)
-                    busy = True
-            while self.waiting_reports:
-                number, report = self.waiting_reports.pop(0)
-                self.feed(ev.ReportOutcome(number, report, Outcome.INCLUDED))
-                busy = True
-            for lease in list(self.live.values()):
-                if lease.number not in self.state.pods:
-                    self.feed(ev.LeaseAssigned(lease))
-                    busy = True
-            if any(pod.retry_at_ms is not None for pod in self.state.pods.values()):
-                self.now_ms += 30_000
-                self.feed(ev.Tick())
-                busy = True
-            if not busy:
+            # A list, so that each of them is tried in each round.
+            if not any(
+                [self.work_off(), self.end_containers(), self.answer_reports(), self.read_chain(), self.retry()]
+            ):
                 return
         raise AssertionError("it never comes to rest")
+
+    def work_off(self):
+        busy = [number for number in NUMBERS if self.queues[number]]
+        for number in busy:
+            while self.queues[number]:
+                self.execute(number)
+        return bool(busy)
+
+    def end_containers(self):
+        for container in self.containers.values():
+            if container.ending == "running":
+                container.ending = ENDINGS[0]
+        watched = list(self.watched)
+        for number in watched:
+            self.notice_ends(number)
+        return bool(watched)
+
+    def answer_reports(self):
+        waiting, self.waiting_reports = self.waiting_reports, []
+        for number, report in waiting:
+            self.feed(ev.ReportOutcome(number, report, Outcome.INCLUDED))
+        return bool(waiting)
+
+    def read_chain(self):
+        new = [lease for lease in self.live.values() if lease.number not in self.state.pods]
+        for lease in new:
+            self.feed(ev.LeaseAssigned(lease))
+        return bool(new)
+
+    def retry(self):
+        waits = any(pod.retry_at_ms is not None for pod in self.state.pods.values())
+        if waits:
+            self.now_ms += 30_000
+            self.feed(ev.Tick())
+        return waits
 
 
 TestAgents = Agents.TestCase

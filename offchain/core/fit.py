@@ -5,7 +5,7 @@ The chain applies the same rule in `assign`; `tests/vectors/fit.json` holds the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -19,14 +19,16 @@ class Misfit(StrEnum):
     NOT_ONLINE = "not online"
     HOST_NOT_LISTED = "not in the task's host list"
     REGION = "in another region"
-    CPU = "too little free cpu"
-    MEMORY = "too little free memory"
-    DISK = "too little free disk"
-    GPU_COUNT = "too few GPUs"
-    GPU_SIMULATED = "simulated GPUs, which the task does not allow"
-    GPU_MODEL = "other GPU models"
-    GPU_MEMORY = "too little GPU memory"
-    GPU_BUSY = "GPUs in use"
+    NOT_ENOUGH_CPU = "too little free cpu"
+    NOT_ENOUGH_MEMORY = "too little free memory"
+    NOT_ENOUGH_DISK = "too little free disk"
+    WRONG_DEVICE_COUNT = "too few GPUs"
+    NO_SUCH_DEVICE = "no such GPU"
+    DEVICE_REPEATED = "the same GPU twice"
+    SIMULATED_NOT_ALLOWED = "simulated GPUs, which the task does not allow"
+    WRONG_MODEL = "other GPU models"
+    NOT_ENOUGH_VRAM = "too little GPU memory"
+    DEVICE_BUSY = "GPUs in use"
     PRICE = "above the price limit"
 
 
@@ -40,38 +42,80 @@ class Fit:
 
 def fit(host: Host, resources: Resources, placement: Placement, max_rate_per_hour: int) -> Fit | Misfit:
     """Whether one pod fits on `host` as it is now."""
-    unwanted = _unwanted(host, placement)
-    if unwanted is not None:
-        return unwanted
-    short = _short(host.free, resources)
+    misfit = _unwanted(host, placement) or _short(host.free, resources)
+    if misfit is not None:
+        return misfit
+    chosen = first_devices(host.devices, resources.gpus, allow_simulated=placement.allow_simulated)
+    if isinstance(chosen, Misfit):
+        return chosen
+    rate = rate_per_hour(resources, host.ask)
+    return Fit(chosen, rate) if rate <= max_rate_per_hour else Misfit.PRICE
+
+
+def fits(
+    free: Capacity,
+    devices: Sequence[Device],
+    resources: Resources,
+    chosen: Sequence[int],
+    *,
+    allow_simulated: bool,
+) -> Misfit | None:
+    """The first thing for which a pod does not fit on what is free, on exactly the `chosen` devices; None: it fits."""
+    short = _short(free, resources)
     if short is not None:
         return short
-    devices = choose_devices(host.devices, resources.gpus, allow_simulated=placement.allow_simulated)
-    if isinstance(devices, Misfit):
-        return devices
-    rate = rate_per_hour(resources, host.ask)
-    return Fit(devices, rate) if rate <= max_rate_per_hour else Misfit.PRICE
+    if len(chosen) != resources.gpus.count:
+        return Misfit.WRONG_DEVICE_COUNT
+    for place, index in enumerate(chosen):
+        if index >= len(devices):
+            return Misfit.NO_SUCH_DEVICE
+        if index in chosen[:place]:
+            return Misfit.DEVICE_REPEATED
+        for misfit, allows in _rules(resources.gpus, allow_simulated=allow_simulated):
+            if not allows(devices[index]):
+                return misfit
+    return None
 
 
-def choose_devices(
-    devices: tuple[Device, ...], request: GpuRequest, *, allow_simulated: bool
-) -> tuple[int, ...] | Misfit:
+def first_devices(devices: Sequence[Device], request: GpuRequest, *, allow_simulated: bool) -> tuple[int, ...] | Misfit:
     """The first devices, by index, that satisfy the request; or the rule that leaves too few of them."""
     if request.count == 0:
         return ()
-    rules: tuple[tuple[Misfit, Callable[[Device], bool]], ...] = (
-        (Misfit.GPU_COUNT, lambda _: True),
-        (Misfit.GPU_SIMULATED, lambda device: allow_simulated or not device.spec.simulated),
-        (Misfit.GPU_MODEL, lambda device: not request.models or device.spec.model in request.models),
-        (Misfit.GPU_MEMORY, lambda device: device.spec.vram_mib >= request.min_vram_mib),
-        (Misfit.GPU_BUSY, lambda device: device.milli_free >= request.milli),
-    )
     left = tuple(range(len(devices)))
-    for misfit, allows in rules:
+    if len(left) < request.count:
+        return Misfit.WRONG_DEVICE_COUNT
+    for misfit, allows in _rules(request, allow_simulated=allow_simulated):
         left = tuple(index for index in left if allows(devices[index]))
         if len(left) < request.count:
             return misfit
     return left[: request.count]
+
+
+def take(host: Host, resources: Resources, chosen: Sequence[int], *, allow_simulated: bool) -> Host:
+    """`host` with the pod's share taken off. Raises ValueError with the misfit where it does not fit."""
+    misfit = fits(host.free, host.devices, resources, chosen, allow_simulated=allow_simulated)
+    if misfit is not None:
+        raise ValueError(misfit)
+    free = Capacity(
+        host.free.cpu_milli - resources.cpu_milli,
+        host.free.memory_mib - resources.memory_mib,
+        host.free.disk_gib - resources.disk_gib,
+    )
+    devices = tuple(
+        replace(device, milli_free=device.milli_free - resources.gpus.milli) if index in chosen else device
+        for index, device in enumerate(host.devices)
+    )
+    return replace(host, free=free, devices=devices, live_leases=host.live_leases + 1)
+
+
+def _rules(request: GpuRequest, *, allow_simulated: bool) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
+    """What each device must satisfy, in the chain's order."""
+    return (
+        (Misfit.SIMULATED_NOT_ALLOWED, lambda device: allow_simulated or not device.spec.simulated),
+        (Misfit.WRONG_MODEL, lambda device: not request.models or device.spec.model in request.models),
+        (Misfit.NOT_ENOUGH_VRAM, lambda device: device.spec.vram_mib >= request.min_vram_mib),
+        (Misfit.DEVICE_BUSY, lambda device: device.milli_free >= request.milli),
+    )
 
 
 def _unwanted(host: Host, placement: Placement) -> Misfit | None:
@@ -86,26 +130,9 @@ def _unwanted(host: Host, placement: Placement) -> Misfit | None:
 
 def _short(free: Capacity, resources: Resources) -> Misfit | None:
     if free.cpu_milli < resources.cpu_milli:
-        return Misfit.CPU
+        return Misfit.NOT_ENOUGH_CPU
     if free.memory_mib < resources.memory_mib:
-        return Misfit.MEMORY
+        return Misfit.NOT_ENOUGH_MEMORY
     if free.disk_gib < resources.disk_gib:
-        return Misfit.DISK
+        return Misfit.NOT_ENOUGH_DISK
     return None
-
-
-def take(host: Host, resources: Resources, devices: Collection[int]) -> Host:
-    """`host` with the pod's share taken off. The pod must fit: raises ValueError where something would go below 0."""
-    free = Capacity(
-        host.free.cpu_milli - resources.cpu_milli,
-        host.free.memory_mib - resources.memory_mib,
-        host.free.disk_gib - resources.disk_gib,
-    )
-    after = tuple(
-        replace(device, milli_free=device.milli_free - resources.gpus.milli) if index in devices else device
-        for index, device in enumerate(host.devices)
-    )
-    lowest = min(free.cpu_milli, free.memory_mib, free.disk_gib, *(device.milli_free for device in after), 0)
-    if lowest < 0:
-        raise ValueError(f"host {host.id} has not the capacity for this pod")
-    return replace(host, free=free, devices=after, live_leases=host.live_leases + 1)

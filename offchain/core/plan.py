@@ -104,7 +104,8 @@ def _place(room: _Room, task: Task) -> tuple[PodPlacement, ...] | Waiting:
         found = fit(host, task.resources, task.placement, task.max_rate_per_hour)
         if isinstance(found, Fit):
             placements.append(PodPlacement(len(placements), host_id, bytes(found.devices)))
-            taken[host_id] = take(host, task.resources, found.devices)
+            allow_simulated = task.placement.allow_simulated
+            taken[host_id] = take(host, task.resources, found.devices, allow_simulated=allow_simulated)
         else:
             at += 1
     if len(placements) < task.pods_min:

@@ -11,23 +11,35 @@ from offchain.core.values import Ask, BillingUnit, Resources
 
 HOUR_MS: Final = 3_600_000
 PPM: Final = 1_000_000
+UNPAYABLE: Final = 1 << 128
+"""Greater than any amount of coins: stands for what does not fit the chain's 128 bits."""
 UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
 
 
 def rate_per_hour(resources: Resources, ask: Ask) -> int:
-    """Base units per hour of one pod with `resources` at `ask`. Each part rounds down, then they are added."""
-    gpu_milli_total = resources.gpus.count * resources.gpus.milli
-    return (
-        gpu_milli_total * ask.gpu_per_hour // 1000
-        + resources.cpu_milli * ask.cpu_core_per_hour // 1000
-        + resources.memory_mib * ask.memory_gib_per_hour // 1024
-        + resources.disk_gib * ask.disk_gib_per_hour
+    """Base units per hour of one pod with `resources` at `ask`. Each part rounds down, then they are added.
+
+    :data:`UNPAYABLE` where the chain cannot compute it.
+    """
+    products = (
+        resources.gpus.count * resources.gpus.milli * ask.gpu_per_hour,
+        resources.cpu_milli * ask.cpu_core_per_hour,
+        resources.memory_mib * ask.memory_gib_per_hour,
+        resources.disk_gib * ask.disk_gib_per_hour,
     )
+    if max(products) >= UNPAYABLE:
+        return UNPAYABLE
+    gpu, cpu, memory, disk = products
+    return min(UNPAYABLE, gpu // 1000 + cpu // 1000 + memory // 1024 + disk)
 
 
 def deposit(rate: int, max_duration_ms: int) -> int:
-    """What is held for a lease of `rate` base units per hour: its longest duration, rounded up."""
-    return -(-rate * max_duration_ms // HOUR_MS)
+    """What is held for a lease of `rate` base units per hour: its longest duration, rounded up.
+
+    :data:`UNPAYABLE` where the chain cannot compute it.
+    """
+    product = rate * max_duration_ms
+    return UNPAYABLE if product >= UNPAYABLE else -(-product // HOUR_MS)
 
 
 def owed(unit: BillingUnit, deposit_held: int, rate: int, elapsed_ms: int, *, host_at_fault: bool = False) -> int:
@@ -36,11 +48,11 @@ def owed(unit: BillingUnit, deposit_held: int, rate: int, elapsed_ms: int, *, ho
     By the second: pro rata, rounded down. By the hour or day: whole units in advance, the first from the start on and
     each further one when the one before it is over; except where the host is at fault for the end: then pro rata.
     """
-    if unit is BillingUnit.SECOND or host_at_fault:
-        return min(deposit_held, rate * elapsed_ms // HOUR_MS)
-    unit_ms = UNIT_MS[unit]
-    units = max(1, -(-elapsed_ms // unit_ms))
-    return min(deposit_held, units * rate * (unit_ms // HOUR_MS))
+    if unit is not BillingUnit.SECOND and not host_at_fault:
+        units = max(1, -(-elapsed_ms // UNIT_MS[unit]))
+        elapsed_ms = units * UNIT_MS[unit]
+    product = rate * elapsed_ms
+    return deposit_held if product >= UNPAYABLE else min(deposit_held, product // HOUR_MS)
 
 
 def fee(paid: int, fee_ppm: int) -> int:

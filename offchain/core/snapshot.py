@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from offchain.core.fit import Misfit, fit, take
+from offchain.core.fit import fits, take
 from offchain.core.values import Host, Lease, Periods, PodPlacement, Task, TaskState
 
 
@@ -133,12 +133,9 @@ def with_pending(snapshot: Snapshot, pending: Mapping[int, tuple[PodPlacement, .
             host = hosts.get(placement.host) or snapshot.hosts.get(placement.host)
             if host is None:
                 continue
-            if isinstance(fit(host, task.resources, task.placement, task.max_rate_per_hour), Misfit):
-                continue
-            try:
-                hosts[placement.host] = take(host, task.resources, placement.devices)
-            except ValueError:
-                continue
+            allow = task.placement.allow_simulated
+            if fits(host.free, host.devices, task.resources, placement.devices, allow_simulated=allow) is None:
+                hosts[placement.host] = take(host, task.resources, placement.devices, allow_simulated=allow)
     return replace(snapshot, hosts=_merge(snapshot.hosts, hosts), tasks=_merge(snapshot.tasks, gone))
 
 

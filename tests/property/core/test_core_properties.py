@@ -220,7 +220,7 @@ def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snap
 def test_what_fits_can_be_taken(host: Host, wanted: Resources, placement: Placement, limit: int):
     found = fit(host, wanted, placement, limit)
     if isinstance(found, Fit):
-        left = take(host, wanted, found.devices)
+        left = take(host, wanted, found.devices, allow_simulated=placement.allow_simulated)
         assert left.free.cpu_milli == host.free.cpu_milli - wanted.cpu_milli
         assert found.rate_per_hour <= limit
 

@@ -26,7 +26,7 @@ def test_capacity_is_taken_inside_a_plan():
     assert list(made.placements) == [1]
     (waiting,) = made.waiting
     assert waiting.task == 2
-    assert waiting.excluded == {Misfit.CPU: 1}
+    assert waiting.excluded == {Misfit.NOT_ENOUGH_CPU: 1}
 
 
 def test_a_gang_is_placed_whole():
@@ -49,7 +49,7 @@ def test_waiting_counts_hosts_by_the_rule_that_excludes_them():
         host("c", free=Capacity(1, 1, 1)),
     )
     (waiting,) = plan(snapshot(*hosts, task()), 10, SEED).waiting
-    assert waiting.excluded == {Misfit.NOT_ONLINE: 2, Misfit.CPU: 1}
+    assert waiting.excluded == {Misfit.NOT_ONLINE: 2, Misfit.NOT_ENOUGH_CPU: 1}
     assert str(waiting) == "of 3 hosts: 2 not online, 1 too little free cpu"
 
 

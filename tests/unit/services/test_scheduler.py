@@ -87,6 +87,26 @@ async def test_a_task_that_somebody_else_has_assigned_is_left_alone():
         assert not toy.done("assign")
 
 
+async def test_a_task_that_somebody_else_assigned_meanwhile_is_not_tried_again():
+    toy = Toy()
+    toy.host()
+    toy.verdict = lambda call: NOT_QUEUED if call.function == "assign" else None
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        task = await toy.submit()
+        for _ in range(2):
+            await toy.block()
+            await quiet()
+        toy.verdict = lambda _: None
+        await toy.call("assign", task=task, pods=[{"pod": 0, "host": HOST, "devices": b"\0"}])
+        for _ in range(4):
+            await toy.block(finalize=False)
+            await quiet()
+        assert toy.get("Tasks", "Tasks", task)["state"] == "Assigned"
+        assert not toy.waiting("assign")
+        assert len(toy.tried("assign")) == 1
+
+
 async def test_a_scheduler_that_starts_anew_does_not_assign_twice():
     toy = Toy()
     toy.host(gpus=2)

@@ -9,6 +9,7 @@ from typing import Any
 
 from offchain.link import keys
 from offchain.link.fake import BLOCK_MS, FakeChain
+from offchain.link.intents import unpack_call
 from offchain.link.outbox import Outbox
 from offchain.link.ports import Call, DispatchFailure
 from offchain.link.store import Store
@@ -240,6 +241,12 @@ class Toy:
             for call, account, _ in self.chain.executed
             if call.function == function and account == WORKER.address
         ]
+
+    def tried(self, function: str) -> list[Call]:
+        """The worker's calls of this name that were signed, whatever came of them."""
+        rows = self.store.all("SELECT call FROM intents WHERE account = ?", WORKER.address)
+        calls = [unpack_call(row["call"]) for row in rows]
+        return [call for call in calls if call.function == function]
 
     def waiting(self, function: str) -> list[dict[str, Any]]:
         """The arguments of the worker's calls of this name in the pool."""

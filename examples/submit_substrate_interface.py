@@ -23,6 +23,8 @@ from substrateinterface.exceptions import SubstrateRequestException
 
 FINAL = ("Settled", "Expired", "Cancelled", "Failed")
 PATIENCE_S = 180
+NONE: tuple[list[Any]] = ([],)
+"""An empty bounded list. To this client a bounded list is a tuple of one item, the list inside."""
 
 
 def fail(message: str, remedy: str) -> NoReturn:
@@ -50,7 +52,7 @@ def task_spec(text: bytes) -> dict[str, Any]:
             "cpu_milli": 1000,
             "memory_mib": 64,
             "disk_gib": 1,
-            "gpus": {"count": 1, "milli": 1000, "min_vram_mib": 0, "models": []},
+            "gpus": {"count": 1, "milli": 1000, "min_vram_mib": 0, "models": NONE},
         },
         "pods_min": 1,
         "pods_max": 1,
@@ -61,7 +63,7 @@ def task_spec(text: bytes) -> dict[str, Any]:
         "priority": 100,
         "queue": "default",
         "verification": "Acceptance",
-        "placement": {"regions": [], "hosts": [], "allow_simulated": True},
+        "placement": {"regions": NONE, "hosts": NONE, "allow_simulated": True},
     }
 
 
@@ -114,9 +116,12 @@ def main() -> int:
     text = manifest()
     try:
         chain = SubstrateInterface(url=url)
-    except (OSError, SubstrateRequestException) as error:
+    except OSError as error:
         fail(f"no chain node answers at {url} ({error}).", "scripts/up starts a network.")
-    task = submit(chain, account, text)
+    try:
+        task = submit(chain, account, text)
+    except SubstrateRequestException as error:
+        fail(f"the node did not take the task: {error}.", "Has the account coins for it?")
     print(f"task {task}", flush=True)
     record = follow(chain, task)
     for lease_id in record["leases"]:

@@ -1,13 +1,14 @@
 """What every chain port does, the in-memory one and the one with a node behind it."""
 
 import asyncio
+import itertools
 from contextlib import aclosing
 
 import pytest
+from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
 
 from offchain.link.errors import SubmitRefusal, SubmitRefused
 from offchain.link.ports import BlockRef
-from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
 
 __all__ = ["world"]
 
@@ -41,7 +42,7 @@ async def test_final_blocks_are_a_chain_and_time_does_not_go_back(world):
     head = await world.chain.finalized_head()
     blocks = [await world.chain.block(number) for number in range(max(0, head.number - 5), head.number + 1)]
     assert blocks[-1].ref == head
-    for earlier, later in zip(blocks, blocks[1:], strict=False):
+    for earlier, later in itertools.pairwise(blocks):
         assert later.parent_hash == earlier.ref.hash
         assert later.timestamp_ms > earlier.timestamp_ms
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from offchain.link.errors import SubmitRefusal
+from offchain.link.errors import BadValue, SubmitRefusal
 from offchain.link.fake import FakeChain
 from offchain.link.keys import from_uri
 from offchain.link.outbox import Dead, Failed, Included, Outbox
@@ -249,10 +249,8 @@ async def test_a_newer_call_follows_one_that_is_on_its_way():
 
 
 async def test_a_call_that_the_types_cannot_hold_is_given_up_with_the_reason():
-    from offchain.link.errors import BadValue
-
     class Picky(FakeChain):
-        async def sign(self, *args, **kwargs):
+        async def sign(self, *_args, **_how):
             raise BadValue("Tasks.assign.pods[0].pod: 70000 does not fit into u16.")
 
     async with rig(chain=Picky()) as r:

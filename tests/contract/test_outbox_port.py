@@ -3,12 +3,13 @@
 import asyncio
 import uuid
 
+from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
+
 from offchain.link.errors import CallFailed, GaveUp
 from offchain.link.once import submit_once
 from offchain.link.outbox import Dead, Failed, Included, Outbox
 from offchain.link.store import Store
 from offchain.link.watcher import Watcher
-from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
 
 __all__ = ["world"]
 
@@ -70,6 +71,6 @@ async def test_one_call_from_a_short_program(world):
         try:
             await submit_once(world.chain, signer, call)
         except error as refused:
-            assert refused.message  # noqa: PT017 - the type is what is parametrised here
+            assert refused.message
         else:
             raise AssertionError(error)

@@ -117,6 +117,41 @@ def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapsho
     )
 
 
+def union(parts: Iterable[Touched]) -> Touched:
+    """Everything that any of them names."""
+    found = list(parts)
+    return Touched(
+        frozenset().union(*(part.hosts for part in found)),
+        frozenset().union(*(part.tasks for part in found)),
+        frozenset().union(*(part.leases for part in found)),
+        any(part.params for part in found),
+    )
+
+
+def only(read: Read, keys: Touched) -> Read:
+    """The part of `read` that `keys` names."""
+    return Read(
+        {key: host for key, host in read.hosts.items() if key in keys.hosts},
+        {key: task for key, task in read.tasks.items() if key in keys.tasks},
+        {key: lease for key, lease in read.leases.items() if key in keys.leases},
+        read.periods if keys.params else None,
+    )
+
+
+def changed(before: Read, after: Read) -> Touched:
+    """The records that are not the same in both."""
+    return Touched(
+        _differing(before.hosts, after.hosts),
+        _differing(before.tasks, after.tasks),
+        _differing(before.leases, after.leases),
+        before.periods != after.periods,
+    )
+
+
+def _differing(before: Mapping[_K, _V | None], after: Mapping[_K, _V | None]) -> frozenset[_K]:
+    return frozenset(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
 def with_pending(snapshot: Snapshot, pending: Mapping[int, tuple[PodPlacement, ...]]) -> Snapshot:
     """The snapshot as it will be when assignments on their way are in: their tasks left the queue, capacity is taken.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from offchain.core.snapshot import Read, Snapshot, Touched
 from offchain.core.values import Host, Lease, Periods, Task
-from offchain.link.ports import BlockRef, ChainPort
+from offchain.link.ports import BlockRef, ChainEvent, ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import storage
 from offchain.services.records import LIVE_TASK_STATES, host_of, lease_of, periods_of, task_of
@@ -53,6 +53,11 @@ class Reads:
             periods=await self.periods(at) if touched.params else None,
         )
 
+    async def events(self, at: bytes) -> list[ChainEvent]:
+        """The events of a block that may not be final yet."""
+        records = await self._chain.port.query("System", "Events", at=at)
+        return [ChainEvent(*_event_of(record["event"]), extrinsic=None) for record in records or ()]
+
     async def now(self, at: bytes) -> int:
         """Chain time at block `at`, ms."""
         return await self._chain.now_ms(at)
@@ -90,3 +95,12 @@ class Reads:
                 return key, await read(key, at)
 
         return dict(await asyncio.gather(*(one(key) for key in sorted(keys))))
+
+
+def _event_of(plain: Any) -> tuple[str, str, Mapping[str, Any]]:
+    """Pallet, name and fields of an event in plain form: `{pallet: name}` or `{pallet: {name: fields}}`."""
+    ((pallet, inner),) = plain.items()
+    if isinstance(inner, str):
+        return pallet, inner, {}
+    ((name, fields),) = inner.items()
+    return pallet, name, fields if isinstance(fields, Mapping) else {}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from offchain.core.snapshot import Read, Snapshot, Touched, advance, touched
-from offchain.core.values import Task
+from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
 from offchain.link.ports import Block, BlockRef, ChainPort
 from offchain.services.reads import Reads
 
 
 class View:
-    """A snapshot that follows finalized blocks, with tasks that are in the best block only beside it.
+    """A snapshot that follows finalized blocks, and over it what newer blocks have changed, read at the best one.
 
     Start it once, then give it every finalized block in order, and best blocks as they come.
     """
@@ -22,14 +21,16 @@ class View:
         self._next_task = 0
         self._best: BlockRef | None = None
         self._now = 0
-        self._ahead: dict[int, Task | None] = {}
+        self._touched_ahead: dict[int, Touched] = {}
+        self._ahead = Read()
 
     async def start(self) -> BlockRef:
         """Read everything live at the last finalized block; gives that block."""
         head = await self._chain.finalized_head()
         self._final, self._final_hash = await self.reads.snapshot(head), head.hash
         self._next_task = await self.reads.next_task_id(head.hash)
-        self._best, self._now, self._ahead = head, self._final.now_ms, {}
+        self._best, self._now = head, self._final.now_ms
+        self._touched_ahead, self._ahead = {}, Read()
         return head
 
     async def finalized(self, block: Block) -> Touched:
@@ -39,18 +40,26 @@ class View:
         self._final = advance(self.final, block.ref.number, block.timestamp_ms, read)
         self._final_hash = block.ref.hash
         self._next_task = max([self._next_task, *(task + 1 for task in found.tasks)])
-        self._ahead = {key: task for key, task in self._ahead.items() if key >= self._next_task}
+        self._touched_ahead = {n: keys for n, keys in self._touched_ahead.items() if n > block.ref.number}
+        self._ahead = only(self._ahead, union(self._touched_ahead.values()))
         self._now = max(self._now, block.timestamp_ms)
         return found
 
-    async def best(self, ref: BlockRef) -> bool:
-        """Look ahead: chain time, and tasks that no finalized block has yet; gives whether those changed."""
-        now = await self.reads.now(ref.hash)
-        until = await self.reads.next_task_id(ref.hash)
+    async def best(self, ref: BlockRef) -> Touched:
+        """Look ahead: chain time, and records that blocks which are not final yet have changed; gives what changed."""
+        self._now = await self.reads.now(ref.hash)
+        self._best = ref
+        if ref.number <= self.final.number:
+            return Touched()
+        # Blocks may be skipped on the way here. New tasks of skipped ones are found by their numbers; what else they
+        # changed is seen when they are final.
+        submitted = Touched(tasks=frozenset(range(self._next_task, await self.reads.next_task_id(ref.hash))))
+        found = union((touched(self.snapshot, await self.reads.events(ref.hash)), submitted))
+        known = self._touched_ahead.get(ref.number, Touched())
+        self._touched_ahead[ref.number] = union((known, found))
         before = self._ahead
-        self._ahead = await self.reads.tasks(range(self._next_task, until), ref.hash)
-        self._best, self._now = ref, now
-        return self._ahead != before
+        self._ahead = await self.reads.read(union(self._touched_ahead.values()), ref.hash)
+        return union((found, changed(before, self._ahead)))
 
     async def refresh(self, keys: Touched) -> None:
         """Read these records again at the last finalized block, for changes that leave no event."""
@@ -75,8 +84,8 @@ class View:
 
     @property
     def snapshot(self) -> Snapshot:
-        """Finalized records, and the tasks ahead of them; chain time is that of the best block."""
-        return advance(self.final, self.final.number, self._now, Read(tasks=self._ahead))
+        """Finalized records with what is ahead of them; chain time is that of the best block."""
+        return advance(self.final, self.final.number, self._now, self._ahead)
 
     @property
     def best_block(self) -> BlockRef:

@@ -71,10 +71,7 @@ class Worker:
     async def _follow_best(self) -> None:
         async for ref in self._chain.best():
             async with self._turn:
-                if await self._view.best(ref):
-                    await self._step(None)
-                else:
-                    await self._step(Touched())
+                await self._step(await self._view.best(ref))
 
     async def _follow_wakes(self) -> None:
         while True:

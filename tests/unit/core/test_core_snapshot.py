@@ -5,7 +5,7 @@ from typing import Any
 
 from core_builders import host, lease, snapshot, task
 
-from offchain.core.snapshot import Read, Touched, advance, touched
+from offchain.core.snapshot import Read, Touched, advance, changed, only, touched, union
 
 
 @dataclass(frozen=True)
@@ -50,3 +50,20 @@ def test_advancing_replaces_and_drops_and_leaves_the_old_alone():
     assert not new.tasks
     assert (new.number, new.now_ms) == (2, 2_000)
     assert set(old.hosts) == {"a", "b"}
+
+
+def test_a_union_names_what_any_part_names():
+    parts = (Touched(hosts=frozenset("a")), Touched(frozenset("b"), frozenset({1}), frozenset({2}), params=True))
+    assert union(parts) == Touched(frozenset("ab"), frozenset({1}), frozenset({2}), params=True)
+    assert union(()) == Touched()
+
+
+def test_only_keeps_what_is_named():
+    read = Read(hosts={"a": host("a"), "b": None}, tasks={1: task(1)}, leases={2: None})
+    assert only(read, Touched(hosts=frozenset("b"), leases=frozenset({2}))) == Read(hosts={"b": None}, leases={2: None})
+
+
+def test_records_that_came_went_or_differ_are_changed():
+    before = Read(hosts={"a": host("a"), "b": host("b")}, tasks={1: task(1)})
+    after = Read(hosts={"a": host("a", live_leases=1), "b": host("b")}, leases={2: lease(2)})
+    assert changed(before, after) == Touched(frozenset("a"), frozenset({1}), frozenset({2}))

@@ -160,3 +160,39 @@ async def test_a_task_of_a_fork_that_was_dropped_is_forgotten():
         await toy.block()
         await quiet()
         assert not toy.waiting("assign")
+
+
+async def test_room_that_the_best_block_gives_back_is_used_at_once():
+    toy = Toy()
+    toy.host(gpus=1)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        first = await toy.submit()
+        await toy.submit()
+        for _ in range(2):
+            await toy.block()
+            await quiet()
+        assert not toy.waiting("assign")
+        await toy.call("report", task=first, lease=0)
+        await toy.block(finalize=False)
+        await quiet()
+        assert [call["task"] for call in toy.waiting("assign")] == [1]
+
+
+async def test_what_a_dropped_fork_changed_is_taken_back():
+    toy = Toy()
+    toy.host(status="Offline")
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        toy._online = lambda _account, host: [("Hosts", "StatusChanged", {"host": host})]
+        toy.host()
+        await toy.call("online", host=HOST)
+        await toy.block(finalize=False)
+        await quiet()
+        toy.host(status="Offline")
+        await toy.chain.fork()
+        toy.chain.forget_pool()
+        await toy.submit()
+        await toy.block(finalize=False)
+        await quiet()
+        assert not toy.waiting("assign")

@@ -38,6 +38,7 @@ class Toy:
         self.chain.verdicts = lambda call, _: self.verdict(call)
         self.verdict: Callable[[Call], DispatchFailure | None] = lambda _: None
         self.store = Store(":memory:")
+        self.events: list[dict[str, Any]] = []
         self.put("Tasks", "Params", value=gen.TasksParams(60_000, 6_000, 3, GTY, 0, 0, 10**9).encode())
         self.put(
             "Hosts",
@@ -99,11 +100,15 @@ class Toy:
 
     async def block(self, *, finalize: bool = True, after_ms: int = BLOCK_MS) -> None:
         self.put("Timestamp", "Now", value=self.now + after_ms)
+        self.events = []
+        self.put("System", "Events", value=self.events)
         await self.chain.produce(finalize=finalize)
 
     def _apply(self, call: Call, account: str) -> list[tuple[str, str, dict[str, Any]]]:
         made = getattr(self, f"_{call.function}", None)
-        return [] if made is None else made(account, **call.args)
+        events = [] if made is None else made(account, **call.args)
+        self.events += [{"event": {pallet: {name: fields}}} for pallet, name, fields in events]
+        return events
 
     def _submit(self, account: str, changes: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
         task = int(self.get("Tasks", "NextTaskId"))

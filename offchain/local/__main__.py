@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import json
 import signal
 import sys
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from offchain.local import engine
-from offchain.local.network import clean
+from offchain.local import ports
+from offchain.local.network import Network, clean
 from offchain.local.places import LocalError, Places
+from offchain.local.release import binaries
 from offchain.local.up import parse, up
 
 
@@ -28,41 +29,42 @@ def down(arguments: list[str]) -> int:
     return 0
 
 
-def engine_only(arguments: list[str]) -> int:
-    """A Docker engine for tests: print its address, keep it until told to end. The one argument is a state folder."""
+def base(arguments: list[str]) -> int:
+    """A node and a Docker engine for tests, until told to end. The argument is a state folder.
+
+    One JSON object says where they are.
+    """
     places = Places(Path(arguments[-1]).absolute())
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         del number, frame
         raise SystemExit(0)
 
-    child = None
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
+    network = None
     try:
-        url = engine.find()
-        if url is None:
-            child, url = engine.private_child(places, dict(os.environ))
-            child.start()
-            engine.wait_for(child, url)
-        sys.stdout.write(f"{url}\n")
+        network = Network(places, binaries(), ports.free(), lambda _what, _happened: None)
+        genesis = network.start_base()
+        facts = {"url": network.url, "genesis_hash": genesis, "docker_host": network.engine_url}
+        sys.stdout.write(json.dumps(facts) + "\n")
         sys.stdout.flush()
         while True:
-            signal.pause()
+            network.keeper.wait(3600)
     except LocalError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     finally:
-        if child is not None:
-            child.stop()
-            engine.sweep(places)
+        if network is not None:
+            network.stop()
+        clean(places)
 
 
 def main() -> int:
     """Do what the first argument says."""
     command, *arguments = sys.argv[1:] or ["up"]
-    if command == "engine":
-        return engine_only(arguments)
+    if command == "base":
+        return base(arguments)
     return down(arguments) if command == "down" else up(parse(arguments))
 
 

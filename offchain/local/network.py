@@ -47,19 +47,23 @@ class Network:
 
     def start(self) -> None:
         """Everything up, the demo's image loaded, the network written down for the gantry command."""
-        docker = self._start_engine()
-        self._start_node()
-        if docker is not None:
-            engine.wait_for(docker, self.engine_url)
-        self._env["DOCKER_HOST"] = self.engine_url
-        self.say("Docker engine", "private" if docker is not None else self.engine_url)
-        genesis = self._await_node()
+        genesis = self.start_base()
         self._load_image()
         facts = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         self._write(self.places.network_file, json.dumps(facts) + "\n")
         self._await_finality()
         self._start_workers()
         self._start_agent()
+
+    def start_base(self) -> str:
+        """Engine and node only; gives the genesis hash."""
+        docker = self._start_engine()
+        self._start_node()
+        if docker is not None:
+            engine.wait_for(docker, self.engine_url)
+        self._env["DOCKER_HOST"] = self.engine_url
+        self.say("Docker engine", "private" if docker is not None else self.engine_url)
+        return self._await_node()
 
     def stop(self) -> None:
         """Everything down, the last started first; the engine's containers before the engine."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import sqlite3
 import sys
 from collections.abc import Coroutine
 from functools import wraps
@@ -96,6 +97,7 @@ def _common(command: Any) -> Any:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """The agent of a Gantry host: turns this machine into a host that is paid for running tasks."""
+    os.umask(0o077)
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", datefmt="%H:%M:%S"
     )
@@ -188,6 +190,8 @@ def _finish(work: Coroutine[Any, Any, T]) -> T:
         click.echo(f"error: {error}", err=True)
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
+    except (OSError, sqlite3.Error) as error:
+        click.echo(f"error: {error}. Containers run on; mend the cause and start the agent again.", err=True)
     sys.exit(1)
 
 

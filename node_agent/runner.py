@@ -84,8 +84,21 @@ class CommandRunner:
 
     async def _drain(self, number: int, queue: asyncio.Queue[cmd.Command]) -> None:
         while not queue.empty():
-            await self._execute(queue.get_nowait())
+            command = queue.get_nowait()
+            attempt = 0
+            while not await self._executed(command):
+                await asyncio.sleep(_pause_s(attempt))
+                attempt += 1
         del self._queues[number]
+
+    async def _executed(self, command: cmd.Command) -> bool:
+        try:
+            await self._execute(command)
+        except Exception:
+            # A full disk, or a fault of ours. Commands are safe to repeat, and a lease must not be forgotten.
+            log.exception("lease %d: %s failed, trying again", command.number, type(command).__name__)
+            return False
+        return True
 
     async def _execute(self, command: cmd.Command) -> None:
         match command:
@@ -136,7 +149,7 @@ class CommandRunner:
 
     async def _wait(self, handle: Handle) -> None:
         try:
-            ending = await self._driver.wait(handle)
+            ending = await self._until_answered(lambda: self._driver.wait(handle), f"lease {handle.lease}: waiting")
             log.info(
                 "lease %d: container ended (%s) with exit code %d", handle.lease, ending.kind.value, ending.exit_code
             )
@@ -150,7 +163,8 @@ class CommandRunner:
 
         async def destroy() -> None:
             await self._save_logs(number, before=None)
-            await self._driver.destroy(number)
+            with contextlib.suppress(PodGone):
+                await self._driver.destroy(number)
 
         await self._until_answered(destroy, f"lease {number}: removing its container")
         self._emit(ev.Destroyed(number))
@@ -212,7 +226,13 @@ class CommandRunner:
         while True:
             try:
                 return await ask()
+            except PodGone:
+                raise
             except (DriverError, TheirError) as error:
                 log.warning("%s: %s; trying again", what, error)
-            await asyncio.sleep(PAUSES_S[min(attempt, len(PAUSES_S) - 1)])
+            await asyncio.sleep(_pause_s(attempt))
             attempt += 1
+
+
+def _pause_s(attempt: int) -> float:
+    return PAUSES_S[min(attempt, len(PAUSES_S) - 1)]

@@ -137,6 +137,7 @@ class Agent:
         self._clock.add_job(
             self._presence, "interval", seconds=PRESENCE_S, next_run_time=datetime.now(UTC), max_instances=1
         )
+        self._clock.add_job(self._tidy, "interval", hours=1)
         self._clock.start()
         tasks = [
             asyncio.create_task(server.serve(), name="p2p"),
@@ -289,6 +290,11 @@ class Agent:
 
     async def _tick(self) -> None:
         self.emit(ev.Tick())
+
+    async def _tidy(self) -> None:
+        removed = self._dir.tidy(self._now_ms() / 1000)
+        if removed:
+            log.info("removed %d old results and logs", removed)
 
     def _wake_at(self, at_ms: int) -> None:
         when: Any = datetime.fromtimestamp(at_ms / 1000, UTC)

@@ -16,6 +16,8 @@ from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
 from offchain.link.store import Store
 
 _TABLES = ["CREATE TABLE pods (lease INTEGER PRIMARY KEY, pod TEXT NOT NULL) STRICT"]
+KEEP_S = 30 * 24 * 3600
+"""Results and logs are kept this long after the task."""
 _CUT = b"\n[the log was longer; the rest was not kept]\n"
 
 
@@ -80,8 +82,7 @@ class StateDir:
         """Keep these bytes; returns their SHA-256. On disk when this returns."""
         digest = hashlib.sha256(data).digest()
         target = self.path / "blobs" / digest.hex()
-        if not target.exists():
-            self._write(target, data)
+        self._write(target, data)
         return digest
 
     def get_blob(self, digest: bytes) -> bytes | None:
@@ -111,6 +112,16 @@ class StateDir:
         """The kept logs of all starts of a pod, oldest first; None where there is none."""
         files = sorted((self.path / "logs").glob(f"{lease}.*.log"), key=lambda file: int(file.name.split(".")[1]))
         return b"".join(file.read_bytes() for file in files) if files else None
+
+    def tidy(self, now_s: float) -> int:
+        """Remove results and logs nobody touched for a long time; how many."""
+        removed = 0
+        for folder in ("blobs", "logs"):
+            for file in (self.path / folder).iterdir():
+                if now_s - file.stat().st_mtime > KEEP_S:
+                    file.unlink(missing_ok=True)
+                    removed += 1
+        return removed
 
     def _write(self, target: Path, data: bytes) -> None:
         part = target.with_name(f".{target.name}.part")

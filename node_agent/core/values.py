@@ -44,7 +44,7 @@ class EndKind(StrEnum):
     """Who ended a container.
 
     SELF: its own process exited, or the kernel killed it for exceeding its memory limit. That is a result.
-    KILLED: the engine was asked by somebody else to stop, kill or remove it. That is a fault of the host.
+    KILLED: somebody else had the engine stop, kill or remove it, or the engine itself was stopped. A fault of the host.
     UNEXPLAINED: the exit code is the one of a kill (137, 143), no memory limit was hit, and the engine has no record
     of a kill. It may be a kill from outside the engine, or a program that exits with this code.
     """

@@ -294,13 +294,13 @@ class DockerDriver:
         if state.get("Running") or state.get("Status") not in ("exited", "dead"):
             return Inspection(running=True, ending=None)
         sample = self._samples.get(container, Sample())
-        ending = parse_ending(inspection, sample, self._kills(container, parse_time_ms(state.get("FinishedAt"))))
+        ending = parse_ending(inspection, sample, self._last_events(container, parse_time_ms(state.get("FinishedAt"))))
         return Inspection(running=False, ending=ending)
 
-    def _kills(self, container: str, finished_ms: int) -> Iterator[dict[str, Any]]:
+    def _last_events(self, container: str, finished_ms: int) -> Iterator[dict[str, Any]]:
         """The engine remembers its last 256 events; an engine that was restarted remembers none."""
         finished_s = finished_ms / 1000
-        filters = {"container": container, "event": "kill"}
+        filters = {"container": container, "event": ["kill", "die"]}
         window = {"since": f"{finished_s - KILL_WINDOW_S:.3f}", "until": f"{finished_s + 0.2:.3f}"}
         yield from self._api.events(**window, filters=filters, decode=True)
 

@@ -11,6 +11,8 @@ from typing import Any
 from node_agent.core.values import Ending, EndKind, Usage
 
 KILL_EXIT_CODES = (137, 143)
+LOST_EXIT_CODE = 255
+"""What the engine notes for a container whose end it did not see."""
 KILL_WINDOW_S = 60
 """A kill this long before the end counts as its cause; the grace time of `docker stop` lies well within."""
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
@@ -42,8 +44,8 @@ def parse_sample(stats: Mapping[str, Any]) -> Sample:
     return Sample(int(cpu_ns) // 1_000_000, -(-used // _MIB))
 
 
-def parse_ending(inspection: Mapping[str, Any], sample: Sample, kills: Iterable[Mapping[str, Any]]) -> Ending:
-    """From an ended container's inspection, its metering, and the engine's `kill` events for it."""
+def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable[Mapping[str, Any]]) -> Ending:
+    """From an ended container's inspection, its metering, and the engine's `kill` and `die` events for it."""
     state = inspection["State"]
     exit_code = int(state.get("ExitCode") or 0)
     limit_mib = int((inspection.get("HostConfig") or {}).get("Memory") or 0) // _MIB
@@ -53,11 +55,15 @@ def parse_ending(inspection: Mapping[str, Any], sample: Sample, kills: Iterable[
     wall_ms = max(parse_time_ms(state.get("FinishedAt")) - parse_time_ms(state.get("StartedAt")), 0)
     peak_mib = max(sample.memory_mib, limit_mib) if oom_killed else sample.memory_mib
     usage = Usage(wall_ms=wall_ms, cpu_ms=sample.cpu_ms, memory_peak_mib=peak_mib)
-    return Ending(_kind(exit_code, oom_killed=oom_killed, kills=kills), exit_code, oom_killed, usage)
+    return Ending(_kind(exit_code, oom_killed=oom_killed, events=tuple(events)), exit_code, oom_killed, usage)
 
 
-def _kind(exit_code: int, *, oom_killed: bool, kills: Iterable[Mapping[str, Any]]) -> EndKind:
-    if any(_signal(event) in _FATAL_SIGNALS for event in kills):
+def _kind(exit_code: int, *, oom_killed: bool, events: tuple[Mapping[str, Any], ...]) -> EndKind:
+    if any(event.get("Action") == "kill" and _signal(event) in _FATAL_SIGNALS for event in events):
+        return EndKind.KILLED
+    seen = any(event.get("Action") == "die" for event in events)
+    if not seen and not oom_killed and exit_code in (*KILL_EXIT_CODES, LOST_EXIT_CODE):
+        # An engine that remembers nothing of the end was stopped or restarted meanwhile, and its containers with it.
         return EndKind.KILLED
     if exit_code in KILL_EXIT_CODES and not oom_killed:
         return EndKind.UNEXPLAINED

@@ -1,0 +1,113 @@
+"""What the Docker driver makes of a pod, and of what the engine says. No engine needed."""
+
+import pytest
+from agent_builders import HOST, MANIFEST, a_lease
+
+from node_agent.core.admission import admit
+from node_agent.core.values import EndKind
+from node_agent.drivers.docker_end import Sample, parse_ending, parse_sample, parse_time_ms
+from node_agent.drivers.docker_spec import container_arguments, is_image_fault, is_resource_fault
+
+
+def arguments(lease=None, **options):
+    spec = admit(HOST, lease or a_lease(), MANIFEST)
+    return container_arguments(spec, image="sha256:1", network="net", **{"cdi": True, "runc": True, **options})
+
+
+def test_every_container_is_locked_down():
+    host = arguments()["host_config"]
+    assert host["cap_drop"] == ["ALL"]
+    assert host["security_opt"] == ["no-new-privileges:true"]
+    assert (host["privileged"], host["init"], host["network_mode"]) == (False, True, "net")
+    assert host["mem_limit"] == host["memswap_limit"] == 64 << 20
+    assert (host["nano_cpus"], host["pids_limit"]) == (500_000_000, 32)
+    assert not {"binds", "volumes_from", "devices", "pid_mode", "cap_add"} & host.keys()
+
+
+def test_gpus_are_asked_for_by_cdi_name_and_else_by_the_older_driver():
+    lease = a_lease(devices=(1,))
+    (request,) = arguments(lease)["host_config"]["device_requests"]
+    assert (request.driver, request.device_ids) == ("cdi", ["nvidia.com/gpu=GPU-1"])
+    (request,) = arguments(lease, cdi=False)["host_config"]["device_requests"]
+    assert (request.driver, request.device_ids, request.capabilities) == ("nvidia", ["GPU-1"], [["gpu"]])
+
+
+def test_a_simulated_gpu_is_told_by_a_variable_and_nothing_else():
+    made = arguments(a_lease(devices=(0,)))
+    assert made["host_config"]["device_requests"] == []
+    assert made["environment"]["GANTRY_SIMULATED_GPUS"] == "1"
+    assert made["environment"]["NVIDIA_VISIBLE_DEVICES"] == "void"
+
+
+def inspection(exit_code, *, oom=False):
+    state = {
+        "ExitCode": exit_code,
+        "OOMKilled": oom,
+        "StartedAt": "2026-01-01T00:00:00.100000000Z",
+        "FinishedAt": "2026-01-01T00:00:02.350000000Z",
+    }
+    return {"State": state, "HostConfig": {"Memory": 64 << 20}}
+
+
+def event(action, signal=None):
+    attributes = {} if signal is None else {"signal": signal}
+    return {"Action": action, "Actor": {"Attributes": attributes}}
+
+
+DIE = event("die")
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "oom", "events", "kind"),
+    [
+        (0, False, [DIE], EndKind.SELF),
+        (1, False, [DIE], EndKind.SELF),
+        (0, False, [], EndKind.SELF),
+        (137, True, [DIE], EndKind.SELF),
+        (137, True, [], EndKind.SELF),
+        (137, False, [event("kill", "9"), DIE], EndKind.KILLED),
+        (143, False, [event("kill", "15"), DIE], EndKind.KILLED),
+        (0, False, [event("kill", "SIGTERM"), DIE], EndKind.KILLED),
+        (0, False, [event("kill", "1"), DIE], EndKind.SELF),
+        (137, False, [DIE], EndKind.UNEXPLAINED),
+        (143, False, [DIE], EndKind.UNEXPLAINED),
+        (255, False, [DIE], EndKind.SELF),
+        (137, False, [], EndKind.KILLED),
+        (255, False, [], EndKind.KILLED),
+    ],
+)
+def test_who_ended_a_container(exit_code, oom, events, kind):
+    assert parse_ending(inspection(exit_code, oom=oom), Sample(), events).kind is kind
+
+
+def test_usage_is_the_containers_own():
+    usage = parse_ending(inspection(0), Sample(700, 12), [DIE]).usage
+    assert (usage.wall_ms, usage.cpu_ms, usage.memory_peak_mib) == (2250, 700, 12)
+
+
+def test_a_container_at_its_limit_died_of_it_even_where_the_engine_was_too_slow_to_say():
+    ending = parse_ending(inspection(137), Sample(0, 63), [DIE])
+    assert (ending.kind, ending.oom_killed, ending.usage.memory_peak_mib) == (EndKind.SELF, True, 64)
+
+
+def test_samples_keep_the_peak_and_leave_out_the_cache():
+    stats = {
+        "cpu_stats": {"cpu_usage": {"total_usage": 5_000_000}},
+        "memory_stats": {"usage": 10 << 20, "stats": {"total_inactive_file": 4 << 20}},
+    }
+    assert parse_sample(stats) == Sample(5, 6)
+    assert parse_sample(stats).joined(parse_sample({"memory_stats": {}})) == Sample(5, 6)
+
+
+def test_the_engines_times():
+    assert parse_time_ms("1970-01-01T00:00:01.5Z") == 1500
+    assert parse_time_ms("1970-01-01T01:00:01.123456789+01:00") == 1123
+    assert parse_time_ms("0001-01-01T00:00:00Z") == 0
+    assert parse_time_ms(None) == 0
+
+
+def test_whose_fault_a_refused_start_is():
+    assert is_image_fault("unable to find user nobody: no matching entries in passwd file")
+    assert is_resource_fault('could not select device driver "cdi"')
+    assert not is_image_fault("nvidia-container-cli: no such file or directory")
+    assert not is_image_fault("connection refused")

@@ -1,0 +1,101 @@
+"""Profiles, the probe, and when a host says that it is there."""
+
+import json
+
+import pytest
+
+from node_agent.presence import Due, due
+from node_agent.register import hardware_spec
+from node_agent.telemetry import hardware as hw
+from node_agent.telemetry.probe import Reserve, probe
+from offchain.link.errors import OurError
+from offchain.schema._generated_chain import (
+    Ask,
+    Capacity,
+    HostRecord,
+    HostStatusOnline,
+    HostStatusRetired,
+    HostStatusVerified,
+)
+
+
+def record(status=None, *, last_heartbeat=1_000_000, endpoint=b"here"):
+    return HostRecord(
+        provider="5P",
+        status=status or HostStatusOnline(),
+        total=Capacity(1, 1, 1),
+        free=Capacity(1, 1, 1),
+        devices=(),
+        ask=Ask(1, 1, 1, 1),
+        endpoint=endpoint,
+        region=b"",
+        bond=0,
+        registered_at=0,
+        last_heartbeat=last_heartbeat,
+        live_leases=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "now_ms", "wanted"),
+    [
+        (record(), 1_000_000, set()),
+        (record(), 1_035_999, set()),
+        (record(), 1_036_000, {Due.HEARTBEAT}),
+        (record(last_heartbeat=0), 1, {Due.HEARTBEAT}),
+        (record(HostStatusVerified()), 1_000_000, {Due.HEARTBEAT}),
+        (record(endpoint=b"there"), 1_000_000, {Due.ENDPOINT}),
+        (record(HostStatusRetired(), endpoint=b"there"), 9_000_000, set()),
+    ],
+)
+def test_what_is_due(host, now_ms, wanted):
+    assert due(host, 60_000, b"here", now_ms) == wanted
+
+
+@pytest.mark.parametrize("name", hw.profile_names())
+def test_profiles_that_ship_are_simulated(name):
+    devices = hw.load_profile(name)
+    assert devices
+    assert all(device.simulated and device.model.startswith("Simulated ") for device in devices)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "not valid"),
+        ('{"devices": [{"vendor": "Nvidia", "model": "x"}]}', "vram_mib"),
+        ('{"devices": [{"vendor": "ACME", "model": "x", "vram_mib": 1}]}', "ACME"),
+        ('{"devices": [{"vendor": "Amd", "model": "", "vram_mib": 1}]}', "model"),
+        ('{"devices": [{"vendor": "Amd", "model": "x", "vram_mib": -1}]}', "vram_mib"),
+        (json.dumps({"devices": [{"vendor": "Amd", "model": "x", "vram_mib": 1}] * 17}), "17 devices"),
+    ],
+)
+def test_a_bad_profile_is_one_clear_message(tmp_path, content, says):
+    path = tmp_path / "profile.json"
+    path.write_text(content)
+    with pytest.raises(OurError, match=says):
+        hw.load_profile(str(path))
+
+
+def test_an_unknown_profile_names_those_there_are():
+    with pytest.raises(OurError, match="a100x2"):
+        hw.load_profile("b200x99")
+
+
+def test_the_probe_takes_off_what_the_owner_keeps(tmp_path):
+    simulated = hw.load_profile("a100x2")
+    everything = probe(tmp_path, Reserve(0, 0, 0), simulated)
+    left = probe(tmp_path, Reserve(500, 100, 1), simulated)
+    assert everything.cpu_milli - left.cpu_milli == 500
+    assert everything.memory_mib - left.memory_mib == 100
+    assert left.devices == simulated
+    with pytest.raises(OurError, match="CPU"):
+        probe(tmp_path, Reserve(cpu_milli=10_000_000), simulated)
+
+
+def test_hardware_survives_the_file_and_reaches_the_chain(tmp_path):
+    hardware = hw.Hardware(1, 2, 3, (*hw.load_profile("rtx4090"), hw.Device("Nvidia", "Real", 5, "GPU-5")))
+    hw.save(tmp_path / "hardware.json", hardware)
+    assert hw.load(tmp_path / "hardware.json") == hardware
+    assert hw.load(tmp_path / "none.json") is None
+    assert [device.simulated for device in hardware_spec(hardware).devices] == [True, False]

@@ -1,0 +1,265 @@
+"""The agent's shell over twins: a lease from its block to its report, and every way to be interrupted."""
+
+import asyncio
+import hashlib
+import os
+
+import pytest
+from agent_world import HARDWARE, TENANT, World
+
+from node_agent.core.states import Phase
+from node_agent.core.values import HostFailure
+from node_agent.drivers.fake import FakeProgram
+from node_agent.ports import ImageUnavailable
+from node_agent.service import check_devices
+from node_agent.state_dir import KEEP_S, StateDir
+from node_agent.telemetry.hardware import Hardware
+from offchain.link.errors import OurError
+from offchain.link.keys import Ed25519Signer, from_uri
+from offchain.link.p2p import HostRefused
+from offchain.link.p2p_client import HostClient
+from offchain.schema._generated_chain import HostRecord
+from offchain.schema.wire import Code
+
+HELLO = FakeProgram(output=b"hello\n", errors=b"warned\n")
+RUNS = FakeProgram(runs=True, output=b"late\n")
+DIGEST = hashlib.sha256(b"hello\n").digest()
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = World(tmp_path / "agent", lambda _spec: made.program)
+    made.program = HELLO
+    return made
+
+
+async def test_a_job_is_run_and_reported_once(world):
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: world.reports and not agent.state.pods)
+    ((lease, result),) = world.reports
+    assert (lease, result["digest"], result["exit_code"]) == (number, DIGEST, 0)
+    assert world.engine.starts == 1
+    assert not world.engine.containers
+
+
+async def test_the_host_says_that_and_where_it_is(world):
+    def record():
+        return world.table("Hosts", "Hosts")[(world.host,)]
+
+    async with world.agent() as agent:
+        await world.until(lambda: record()["status"] == "Online" and record()["endpoint"])
+        assert record()["endpoint"] == agent._transport.addresses[0].encode()
+
+
+async def test_a_pod_starts_before_its_block_is_final(world):
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.chain.produce(finalize=False)
+        await settle(lambda: agent.state.phase(number) is Phase.EXITED or world.engine.starts)
+        assert world.engine.starts == 1
+
+
+async def test_a_reverted_lease_leaves_no_container(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        await world.chain.produce()
+        number = world.open_lease()
+        await world.chain.produce(finalize=False)
+        await settle(lambda: agent.state.phase(number) is Phase.RUNNING)
+        world.table("Leases", "ByHost").clear()
+        await world.chain.fork()
+        await world.until(lambda: not agent.state.pods)
+        assert not world.engine.containers
+    assert world.reports == []
+
+
+async def test_an_agent_killed_in_mid_task_takes_the_same_container_up_again(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+    async with world.agent() as agent:
+        assert agent.state.phase(number) is Phase.RUNNING
+        world.engine.finish(world.host, number)
+        await world.until(lambda: world.reports and not agent.state.pods)
+    assert world.engine.starts == 1
+    assert len(world.reports) == 1
+
+
+async def test_a_result_of_a_job_that_ended_while_the_agent_was_away_is_reported(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+    world.engine.finish(world.host, number, exit_code=4)
+    async with world.agent():
+        await world.until(lambda: world.reports)
+    assert world.reports[0][1]["exit_code"] == 4
+
+
+async def test_a_lost_database_does_not_run_a_lease_twice_at_once(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+    for file in world.folder.glob("agent.db*"):
+        file.unlink()
+    async with world.agent() as agent:
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        assert world.engine.starts == 1
+        world.engine.finish(world.host, number)
+        await world.until(lambda: world.reports)
+
+
+async def test_an_orphan_is_swept_at_start(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+    world.end_lease(number, "HostLost")
+    for file in world.folder.glob("agent.db*"):
+        file.unlink()
+    await world.chain.produce()
+    async with world.agent():
+        await world.until(lambda: not world.engine.containers)
+    assert world.reports == []
+
+
+async def test_a_container_killed_by_others_is_started_again(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        world.engine.kill(world.host, number)
+        await world.until(lambda: world.engine.starts == 2 and agent.state.phase(number) is Phase.RUNNING)
+        world.engine.finish(world.host, number)
+        await world.until(lambda: world.reports and not agent.state.pods)
+    ((_, result),) = world.reports
+    assert result["exit_code"] == 0
+
+
+async def test_a_cancelled_job_is_stopped_and_not_reported(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.pods and agent.state.pods[number].started_known)
+        world.end_lease(number, "Cancelled")
+        await world.until(lambda: not agent.state.pods)
+        assert not world.engine.containers
+    assert world.reports == []
+
+
+async def test_an_image_that_is_nowhere_gives_the_lease_back(world):
+    world.program = FakeProgram(fails_to_start=ImageUnavailable("nowhere"))
+    async with world.agent() as agent:
+        world.open_lease()
+        await world.until(lambda: world.reports and not agent.state.pods)
+    assert [report for _, report in world.reports] == [HostFailure.IMAGE_UNAVAILABLE]
+
+
+async def test_a_chain_that_is_away_for_a_while_costs_nothing(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        world.chain.unreachable = True
+        world.engine.finish(world.host, number)
+        await settle(lambda: agent.state.phase(number) is Phase.REPORTING)
+        world.chain.unreachable = False
+        await world.chain.drop_subscriptions()
+        await world.until(lambda: world.reports)
+    assert len(world.reports) == 1
+
+
+# --- what tenants get -------------------------------------------------------------------------------------------------
+
+
+def client(world, agent, signer):
+    transport = world.network.endpoint(Ed25519Signer(b"c" * 32).public_key)
+    return HostClient(
+        transport,
+        world.key.public_key,
+        agent._transport.addresses,
+        genesis_hash=world.chain.genesis,
+        signer=signer,
+        now_ms=lambda: world.now_ms,
+    )
+
+
+async def test_the_tenant_reads_result_and_log_after_the_container_is_gone(world):
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: world.reports and not agent.state.pods)
+        tenant = client(world, agent, TENANT)
+        assert await tenant.result(number, DIGEST) == b"hello\n"
+        log = b"".join([chunk async for chunk in tenant.logs(number)])
+        assert log.count(b"hello\n") == log.count(b"warned\n") == 1
+        await tenant.close()
+
+
+async def test_the_log_of_a_running_pod_and_who_may_read_it(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        tenant = client(world, agent, TENANT)
+        assert b"late\n" in b"".join([chunk async for chunk in tenant.logs(number)])
+        refusals = []
+        for signer, lease in ((TENANT, number), (from_uri("//Bob"), number), (TENANT, number + 1)):
+            asking = client(world, agent, signer)
+            with pytest.raises(HostRefused) as caught:
+                await asking.result(lease, DIGEST)
+            refusals.append(caught.value.refusal.code)
+            await asking.close()
+        assert refusals == [Code.NOT_READY, Code.NOT_YOUR_LEASE, Code.UNKNOWN_LEASE]
+        await tenant.close()
+
+
+# --- the folder and the hardware --------------------------------------------------------------------------------------
+
+
+def test_two_agents_cannot_share_a_folder(tmp_path):
+    first = StateDir(tmp_path)
+    with pytest.raises(OurError, match="Another agent"):
+        StateDir(tmp_path)
+    first.close()
+    StateDir(tmp_path).close()
+
+
+def test_results_are_kept_by_digest_and_an_altered_one_is_not_served(tmp_path):
+    state = StateDir(tmp_path)
+    digest = state.put_blob(b"data")
+    assert state.get_blob(digest) == b"data"
+    blob = tmp_path / "blobs" / digest.hex()
+    assert blob.stat().st_mode & 0o777 == 0o600
+    blob.write_bytes(b"other")
+    assert state.get_blob(digest) is None
+    assert state.get_blob(b"\0" * 32) is None
+    state.close()
+
+
+def test_old_results_and_logs_are_removed_and_new_ones_kept(tmp_path):
+    state = StateDir(tmp_path)
+    old, new = state.put_blob(b"old"), state.put_blob(b"new")
+    os.utime(tmp_path / "blobs" / old.hex(), (1_000, 1_000))
+    assert state.tidy(1_000 + KEEP_S + 1) == 1
+    assert (state.get_blob(old), state.get_blob(new)) == (None, b"new")
+    state.close()
+
+
+def test_other_hardware_than_the_chain_lists_is_refused(world):
+    record = HostRecord.decode(world.table("Hosts", "Hosts")[(world.host,)])
+    check_devices(record, HARDWARE)
+    check_devices(None, HARDWARE)
+    with pytest.raises(OurError, match="no device"):
+        check_devices(record, Hardware(1, 1, 1, ()))
+
+
+async def settle(condition):
+    """Let everything run that needs no block."""
+    for _ in range(5000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it does not come to that")

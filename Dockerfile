@@ -1,0 +1,57 @@
+# Gantry's parts as images, from the distribution's packages. Targets: node, workers, agent.
+#   docker compose build
+# Where no image registry can be reached: scripts/base-image, then BASE=gantry-base:bookworm docker compose build
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS python
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates python3 python3-venv \
+    && rm -rf /var/lib/apt/lists/*
+
+# The released node, checked by its hash.
+FROM python AS unpacked
+WORKDIR /src
+COPY chain/release chain/release
+COPY offchain/__init__.py offchain/__init__.py
+COPY offchain/local offchain/local
+RUN GANTRY_CACHE=/out python3 -m offchain.local.release > /out.txt \
+    && install -D "$(sed -n 1p /out.txt)" /node/gantry-node \
+    && install -D -m 644 "$(sed -n 2p /out.txt)" /node/gantry-runtime.wasm
+
+FROM ${BASE} AS node
+COPY --from=unpacked /node/gantry-node /usr/local/bin/gantry-node
+COPY --from=unpacked /node/gantry-runtime.wasm /usr/local/share/gantry/gantry-runtime.wasm
+COPY scripts/lib-node-container /usr/local/bin/gantry-node-container
+RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry
+USER gantry
+VOLUME /var/lib/gantry
+EXPOSE 9944 30333
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+    CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9944"]
+ENTRYPOINT ["gantry-node-container"]
+
+FROM python AS installed
+COPY requirements.lock /opt/gantry/requirements.lock
+RUN python3 -m venv /opt/gantry/venv \
+    && /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/gantry/requirements.lock
+COPY offchain /opt/gantry/offchain
+COPY node_agent /opt/gantry/node_agent
+RUN /opt/gantry/venv/bin/python -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
+
+# Scheduler, settler, and every other gantry command.
+FROM python AS workers
+COPY --from=installed /opt/gantry /opt/gantry
+ENV PYTHONPATH=/opt/gantry PYTHONUNBUFFERED=1 XDG_STATE_HOME=/var/lib GANTRY_CACHE=/var/lib/gantry/cache
+RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry
+USER gantry
+VOLUME /var/lib/gantry
+# A worker stores its place in the chain with every final block.
+HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
+    CMD ["bash", "-c", "[ -n \"$(find /var/lib/gantry -name '*.db*' -mmin -1)\" ]"]
+ENTRYPOINT ["/opt/gantry/venv/bin/python", "-m", "offchain.cli"]
+
+# The agent speaks to the machine's Docker engine through its socket; root in this container is what may open it.
+FROM workers AS agent
+USER root
+COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container
+ENTRYPOINT ["gantry-agent-container"]

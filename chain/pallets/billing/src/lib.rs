@@ -7,6 +7,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "runtime-benchmarks")]
+mod benchmarking;
 mod escrows;
 mod try_state;
 mod types;

@@ -79,8 +79,8 @@ pub fn escrow() -> Escrow {
     Billing::escrow(LEASE).expect("the escrow exists")
 }
 
-/// Runs a test on a chain whose treasury has `treasury` coins.
-pub fn on_chain_with_treasury(treasury: Balance, test: impl FnOnce()) {
+/// A chain whose treasury has `treasury` coins.
+pub fn new_chain(treasury: Balance) -> sp_io::TestExternalities {
     let mut balances = vec![(account(TENANT), 10 * GTY), (account(PROVIDER), GTY)];
     if treasury > 0 {
         balances.push((Billing::treasury(), treasury));
@@ -91,8 +91,13 @@ pub fn on_chain_with_treasury(treasury: Balance, test: impl FnOnce()) {
         ..Default::default()
     };
     let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
-    externalities.execute_with(|| {
-        System::set_block_number(1);
+    externalities.execute_with(|| System::set_block_number(1));
+    externalities
+}
+
+/// Runs a test on a chain whose treasury has `treasury` coins.
+pub fn on_chain_with_treasury(treasury: Balance, test: impl FnOnce()) {
+    new_chain(treasury).execute_with(|| {
         let issued = pallet_balances::TotalIssuance::<Test>::get();
         test();
         assert_ok!(Billing::do_try_state());

@@ -7,6 +7,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "runtime-benchmarks")]
+mod benchmarking;
 mod capacity;
 mod dispatchables;
 mod try_state;
@@ -276,7 +278,7 @@ pub mod pallet {
 
         /// Let an unverified host come online. By root.
         #[pallet::call_index(8)]
-        #[pallet::weight(T::WeightInfo::verify())]
+        #[pallet::weight(T::WeightInfo::verify_host())]
         pub fn verify(origin: OriginFor<T>, host: HostId) -> DispatchResult {
             ensure_root(origin)?;
             Self::do_verify(host)

@@ -166,7 +166,7 @@ impl Default for ExtBuilder {
 }
 
 impl ExtBuilder {
-    pub fn build_and_execute(self, test: impl FnOnce()) {
+    fn build(self) -> sp_io::TestExternalities {
         let balances = vec![(account(PROVIDER), 100 * GTY), (account(ANYONE), GTY)];
         let genesis = RuntimeGenesisConfig {
             balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
@@ -177,6 +177,12 @@ impl ExtBuilder {
         externalities.execute_with(|| {
             System::set_block_number(1);
             Timestamp::set_timestamp(START);
+        });
+        externalities
+    }
+
+    pub fn build_and_execute(self, test: impl FnOnce()) {
+        self.build().execute_with(|| {
             let issued = pallet_balances::TotalIssuance::<Test>::get();
             test();
             assert_ok!(Hosts::do_try_state());
@@ -191,4 +197,13 @@ impl ExtBuilder {
 /// Runs a test on the default chain.
 pub fn on_chain(test: impl FnOnce()) {
     ExtBuilder::default().build_and_execute(test);
+}
+
+/// The default chain with a place for keys, for the benchmarks.
+#[cfg(feature = "runtime-benchmarks")]
+pub fn new_chain_with_keystore() -> sp_io::TestExternalities {
+    let mut externalities = ExtBuilder::default().build();
+    let keystore = sp_keystore::testing::MemoryKeystore::new();
+    externalities.register_extension(sp_keystore::KeystoreExt::new(keystore));
+    externalities
 }

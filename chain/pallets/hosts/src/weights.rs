@@ -48,9 +48,9 @@ weights! {
     set_ask() = 40, 6_000, 1, 1;
     drain() = 40, 6_000, 1, 1;
     undrain() = 40, 6_000, 1, 1;
-    retire() = 120, 16_000, 5, 5;
+    retire() = 120, 16_000, 5, 7;
     report_absent() = 120, 16_000, 7, 5;
-    verify() = 40, 6_000, 1, 1;
+    verify_host() = 40, 6_000, 1, 1;
     suspend() = 40, 6_000, 1, 1;
     unsuspend() = 40, 6_000, 1, 1;
     set_params() = 15, 1_000, 0, 1;

@@ -20,8 +20,6 @@ pub use pallet::*;
 
 #[frame_support::pallet]
 pub mod pallet {
-    #[cfg(feature = "try-runtime")]
-    use super::*;
     use frame_support::pallet_prelude::*;
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{AccountId, EndReason, HostId, LeaseId, LeaseRecord, TaskId};

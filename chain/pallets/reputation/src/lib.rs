@@ -16,8 +16,6 @@ pub use pallet::*;
 
 #[frame_support::pallet]
 pub mod pallet {
-    #[cfg(feature = "try-runtime")]
-    use super::*;
     use frame_support::pallet_prelude::*;
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{score::HALF_LIFE_MS, AccountId, HostId, HostScore};

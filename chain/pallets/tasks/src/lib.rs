@@ -8,6 +8,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "runtime-benchmarks")]
+mod benchmarking;
 mod dispatchables;
 mod endings;
 mod lifecycle;

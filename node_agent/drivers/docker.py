@@ -16,7 +16,14 @@ from docker.utils import kwargs_from_env
 
 from node_agent.core.values import Ending, Found, Handle, PodSpec, Usage
 from node_agent.drivers import docker_spec as make
-from node_agent.drivers.docker_end import KILL_WINDOW_S, Sample, parse_ending, parse_sample, parse_time_ms
+from node_agent.drivers.docker_end import (
+    KILL_EXIT_CODES,
+    KILL_WINDOW_S,
+    Sample,
+    parse_ending,
+    parse_sample,
+    parse_time_ms,
+)
 from node_agent.drivers.docker_result import read_file, read_output
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.ports import (
@@ -36,7 +43,10 @@ from offchain.schema.manifest_types import ImageRef, ResultSpec
 HANDLE_VERSION = 1
 THREADS = 8
 CALL_TIMEOUT_S = 60
-FIRST_POLL_S = 0.25
+FIRST_POLL_S = 0.1
+END_NOTICE_S = 0.05
+OOM_NOTICE_S = 1.0
+POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
 MAX_LOG_READERS = 16
 NO_NETWORK = "none"
@@ -104,7 +114,8 @@ class DockerDriver:
 
     async def wait(self, handle: Handle) -> Ending:
         """See :class:`node_agent.ports.Driver`."""
-        pause_s = FIRST_POLL_S
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
         with self._watch.subscribe(handle.reference) as ended:
             while True:
                 try:
@@ -114,10 +125,11 @@ class DockerDriver:
                     await self.stats(handle)
                 except (EngineUnreachable, EngineBusy):
                     pass  # The engine may be restarting; what it says afterwards counts.
+                # What is used after the last reading is not seen: a quarter of the time at most.
+                pause_s = (loop.time() - began_s) * POLL_SHARE
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(ended.wait(), pause_s)
+                    await asyncio.wait_for(ended.wait(), min(max(pause_s, FIRST_POLL_S), LONGEST_POLL_S))
                 ended.clear()
-                pause_s = min(pause_s * 2, LONGEST_POLL_S)
 
     async def stop(self, lease: int, grace_s: float) -> None:
         """See :class:`node_agent.ports.Driver`."""
@@ -294,14 +306,16 @@ class DockerDriver:
         if state.get("Running") or state.get("Status") not in ("exited", "dead"):
             return Inspection(running=True, ending=None)
         sample = self._samples.get(container, Sample())
-        ending = parse_ending(inspection, sample, self._last_events(container, parse_time_ms(state.get("FinishedAt"))))
+        ending = parse_ending(inspection, sample, self._last_events(container, state))
         return Inspection(running=False, ending=ending)
 
-    def _last_events(self, container: str, finished_ms: int) -> Iterator[dict[str, Any]]:
+    def _last_events(self, container: str, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The engine remembers its last 256 events; an engine that was restarted remembers none."""
-        finished_s = finished_ms / 1000
-        filters = {"container": container, "event": ["kill", "die"]}
-        window = {"since": f"{finished_s - KILL_WINDOW_S:.3f}", "until": f"{finished_s + 0.2:.3f}"}
+        finished_s = parse_time_ms(state.get("FinishedAt")) / 1000
+        # Notice of a broken memory limit may come after the end; the engine waits until then with its answer.
+        later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
+        filters = {"container": container, "event": ["kill", "die", "oom"]}
+        window = {"since": f"{finished_s - KILL_WINDOW_S:.3f}", "until": f"{finished_s + later_s:.3f}"}
         yield from self._api.events(**window, filters=filters, decode=True)
 
 

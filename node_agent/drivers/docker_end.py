@@ -45,17 +45,20 @@ def parse_sample(stats: Mapping[str, Any]) -> Sample:
 
 
 def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable[Mapping[str, Any]]) -> Ending:
-    """From an ended container's inspection, its metering, and the engine's `kill` and `die` events for it."""
+    """From an ended container's inspection, its metering, and the engine's last events for it."""
     state = inspection["State"]
     exit_code = int(state.get("ExitCode") or 0)
     limit_mib = int((inspection.get("HostConfig") or {}).get("Memory") or 0) // _MIB
-    # The engine's own flag may come too late for a container that dies of it at once.
+    events = tuple(events)
+    # The engine's own flag is not set where the container ended before its notice of it came; the event still is.
+    told = bool(state.get("OOMKilled")) or any(event.get("Action") == "oom" for event in events)
     at_limit = limit_mib > 0 and sample.memory_mib >= limit_mib * _NEARLY_ALL
-    oom_killed = bool(state.get("OOMKilled")) or (exit_code == 137 and at_limit)
-    wall_ms = max(parse_time_ms(state.get("FinishedAt")) - parse_time_ms(state.get("StartedAt")), 0)
+    oom_killed = told or (exit_code == 137 and at_limit)
+    # The engine may note the start of a very short run after its end.
+    wall_ms = max(parse_time_ms(state.get("FinishedAt")) - parse_time_ms(state.get("StartedAt")), 1)
     peak_mib = max(sample.memory_mib, limit_mib) if oom_killed else sample.memory_mib
     usage = Usage(wall_ms=wall_ms, cpu_ms=sample.cpu_ms, memory_peak_mib=peak_mib)
-    return Ending(_kind(exit_code, oom_killed=oom_killed, events=tuple(events)), exit_code, oom_killed, usage)
+    return Ending(_kind(exit_code, oom_killed=oom_killed, events=events), exit_code, oom_killed, usage)
 
 
 def _kind(exit_code: int, *, oom_killed: bool, events: tuple[Mapping[str, Any], ...]) -> EndKind:

@@ -127,7 +127,7 @@ _IMAGE_FAULTS = re.compile(
 )
 _RESOURCE_FAULTS = re.compile(
     r"could not select device driver|unresolvable CDI|CDI device injection|nvidia-container-cli|Minimum memory limit"
-    r"|range of CPUs|no space left|address pools have been fully subnetted",
+    r"|range of CPUs|no space left|address pools have been fully subnetted|non-overlapping IPv4 address pool",
     re.IGNORECASE,
 )
 

@@ -90,6 +90,11 @@ def test_a_container_at_its_limit_died_of_it_even_where_the_engine_was_too_slow_
     assert (ending.kind, ending.oom_killed, ending.usage.memory_peak_mib) == (EndKind.SELF, True, 64)
 
 
+def test_a_late_notice_of_the_memory_limit_counts():
+    ending = parse_ending(inspection(137), Sample(), [DIE, event("oom")])
+    assert (ending.kind, ending.oom_killed) == (EndKind.SELF, True)
+
+
 def test_samples_keep_the_peak_and_leave_out_the_cache():
     stats = {
         "cpu_stats": {"cpu_usage": {"total_usage": 5_000_000}},

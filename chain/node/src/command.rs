@@ -67,8 +67,8 @@ pub fn run() -> sc_cli::Result<()> {
             Ok((cmd.run(parts.client, parts.backend, Some(undo)), parts.task_manager))
         }),
         Some(Command::PurgeChain(cmd)) => cli.create_runner(cmd)?.sync_run(|config| cmd.run(config.database)),
-        None => cli.create_runner(&cli.run)?.run_node_until_exit(|config| async move {
-            service::new_full(config).map_err(sc_cli::Error::Service)
-        }),
+        None => cli
+            .create_runner(&cli.run)?
+            .run_node_until_exit(|config| async move { service::new_full(config).map_err(sc_cli::Error::Service) }),
     }
 }

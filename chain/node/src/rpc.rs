@@ -6,9 +6,7 @@ use crate::{
 };
 use jsonrpsee::RpcModule;
 use sc_consensus_babe::BabeWorkerHandle;
-use sc_consensus_grandpa::{
-    FinalityProofProvider, GrandpaJustificationStream, SharedAuthoritySet, SharedVoterState,
-};
+use sc_consensus_grandpa::{FinalityProofProvider, GrandpaJustificationStream, SharedAuthoritySet, SharedVoterState};
 use sc_rpc::SubscriptionTaskExecutor;
 use sp_keystore::KeystorePtr;
 use std::sync::Arc;

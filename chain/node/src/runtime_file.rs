@@ -68,12 +68,9 @@ fn executor() -> WasmExecutor<sp_io::SubstrateHostFunctions> {
     WasmExecutor::builder().build()
 }
 
-fn ask(
-    executor: &WasmExecutor<sp_io::SubstrateHostFunctions>,
-    code: &[u8],
-    function: &str,
-) -> Result<Vec<u8>, String> {
-    let blob = sc_executor_common::runtime_blob::RuntimeBlob::uncompress_if_needed(code).map_err(|e| format!("not a runtime: {e}"))?;
+fn ask(executor: &WasmExecutor<sp_io::SubstrateHostFunctions>, code: &[u8], function: &str) -> Result<Vec<u8>, String> {
+    let blob = sc_executor_common::runtime_blob::RuntimeBlob::uncompress_if_needed(code)
+        .map_err(|e| format!("not a runtime: {e}"))?;
     executor
         .uncached_call(blob, &mut BasicExternalities::default(), true, function, &[])
         .map_err(|e| format!("the runtime does not answer {function}: {e}"))

@@ -5,6 +5,7 @@ use crate::{
     runtime_api::{Block, RuntimeApi},
 };
 use futures::FutureExt;
+use sc_chain_spec::ChainType;
 use sc_client_api::{Backend, BlockBackend};
 use sc_consensus_babe::{BabeLink, BabeWorkerHandle, SlotProportion};
 use sc_consensus_grandpa::{GrandpaBlockImport, LinkHalf, SharedVoterState};
@@ -13,6 +14,8 @@ use sc_network::{config::FullNetworkConfiguration, Litep2pNetworkBackend, Networ
 use sc_service::{error::Error, Configuration, TaskManager, WarpSyncConfig};
 use sc_telemetry::{Telemetry, TelemetryWorker};
 use sc_transaction_pool_api::OffchainTransactionPoolFactory;
+use sp_keyring::{Ed25519Keyring, Sr25519Keyring};
+use sp_keystore::Keystore;
 use sp_runtime::traits::Block as BlockT;
 use std::{sync::Arc, time::Duration};
 
@@ -54,11 +57,28 @@ pub struct Partial {
 
 fn inherents(slot_duration: sp_consensus_babe::SlotDuration) -> InherentProviders {
     let timestamp = sp_timestamp::InherentDataProvider::from_system_time();
-    let slot = sp_consensus_babe::inherents::InherentDataProvider::from_timestamp_and_slot_duration(
-        *timestamp,
-        slot_duration,
-    );
+    let slot =
+        sp_consensus_babe::inherents::InherentDataProvider::from_timestamp_and_slot_duration(*timestamp, slot_duration);
     (slot, timestamp)
+}
+
+/// Keys that everybody knows may make blocks on a developer's machine, never on a live chain.
+fn refuse_well_known_keys(config: &Configuration, keystore: &sp_keystore::KeystorePtr) -> Result<(), Error> {
+    if !config.role.is_authority() || config.chain_spec.chain_type() != ChainType::Live {
+        return Ok(());
+    }
+    let babe = sp_consensus_babe::KEY_TYPE;
+    let grandpa = sp_consensus_grandpa::KEY_TYPE;
+    let known_babe = Sr25519Keyring::iter().any(|key| keystore.sr25519_public_keys(babe).contains(&key.public()));
+    let known_grandpa = Ed25519Keyring::iter().any(|key| keystore.ed25519_public_keys(grandpa).contains(&key.public()));
+    if config.dev_key_seed.is_some() || known_babe || known_grandpa {
+        return Err(Error::Other(format!(
+            "a validator of the live chain '{}' must not use a well-known key. Leave out --alice and the like, remove \
+             such keys from the keystore, and make your own with: gantry-node key generate",
+            config.chain_spec.id()
+        )));
+    }
+    Ok(())
 }
 
 /// Opens the database and builds everything that does not need a network.
@@ -165,12 +185,11 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
         mut telemetry,
     } = new_partial(&config)?;
 
-    let genesis_hash: Hash = client.block_hash(0)?.ok_or_else(|| Error::Other("the chain has no genesis block".into()))?;
+    let genesis_hash: Hash =
+        client.block_hash(0)?.ok_or_else(|| Error::Other("the chain has no genesis block".into()))?;
     let metrics = <Net as NetworkBackend<Block, Hash>>::register_notification_metrics(config.prometheus_registry());
-    let mut net_config = FullNetworkConfiguration::<Block, Hash, Net>::new(
-        &config.network,
-        config.prometheus_registry().cloned(),
-    );
+    let mut net_config =
+        FullNetworkConfiguration::<Block, Hash, Net>::new(&config.network, config.prometheus_registry().cloned());
 
     let grandpa_protocol = sc_consensus_grandpa::protocol_standard_name(&genesis_hash, &config.chain_spec);
     let (grandpa_set, grandpa_notifications) = sc_consensus_grandpa::grandpa_peers_set_config::<Block, Net>(
@@ -220,6 +239,8 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
             workers.run(client.clone(), task_manager.spawn_handle()).boxed(),
         );
     }
+
+    refuse_well_known_keys(&config, &keystore.keystore())?;
 
     let role = config.role;
     let force_authoring = config.force_authoring;
@@ -294,9 +315,7 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
             justification_sync_link: sync_service.clone(),
             create_inherent_data_providers: move |_, ()| async move { Ok(inherents(slot_duration)) },
             force_authoring,
-            backoff_authoring_blocks: Some(
-                sc_consensus_slots::BackoffAuthoringOnFinalizedHeadLagging::default(),
-            ),
+            backoff_authoring_blocks: Some(sc_consensus_slots::BackoffAuthoringOnFinalizedHeadLagging::default()),
             babe_link,
             // A third of the slot is left for sealing, announcing and importing the block.
             block_proposal_slot_portion: SlotProportion::new(2f32 / 3f32),

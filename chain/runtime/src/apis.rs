@@ -1,8 +1,8 @@
 //! The runtime APIs: what a node may ask this runtime.
 
 use crate::{
-    configs::consensus::BABE_EPOCH, genesis, AccountId, Balance, Block, Bytes, Executive, Header, InherentDataExt, Nonce,
-    Runtime, RuntimeGenesisConfig, SessionKeys, System, TransactionPayment, VERSION,
+    configs::consensus::BABE_EPOCH, genesis, AccountId, Balance, Block, Bytes, Executive, Header, InherentDataExt,
+    Nonce, Runtime, RuntimeGenesisConfig, SessionKeys, System, TransactionPayment, VERSION,
 };
 use alloc::vec::Vec;
 use frame_support::genesis_builder_helper::{build_state, get_preset};

@@ -30,10 +30,9 @@ pub fn names() -> Vec<PresetId> {
 pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
     let genesis = match id.as_ref() {
         DEVELOPMENT => well_known(&[(Sr25519Keyring::Alice, Ed25519Keyring::Alice)]),
-        LOCAL => well_known(&[
-            (Sr25519Keyring::Alice, Ed25519Keyring::Alice),
-            (Sr25519Keyring::Bob, Ed25519Keyring::Bob),
-        ]),
+        LOCAL => {
+            well_known(&[(Sr25519Keyring::Alice, Ed25519Keyring::Alice), (Sr25519Keyring::Bob, Ed25519Keyring::Bob)])
+        }
         _ => return None,
     };
     Some(serde_json::to_vec(&genesis).expect("a JSON value always serialises"))

@@ -60,13 +60,8 @@ pub type TxExtension = (
 pub type Migrations = ();
 
 /// Runs blocks.
-pub type Executive = frame_executive::Executive<
-    Runtime,
-    Block,
-    frame_system::ChainContext<Runtime>,
-    Runtime,
-    AllPalletsWithSystem,
->;
+pub type Executive =
+    frame_executive::Executive<Runtime, Block, frame_system::ChainContext<Runtime>, Runtime, AllPalletsWithSystem>;
 
 /// One GTY in base units.
 pub const GTY: Balance = 1_000_000_000_000;

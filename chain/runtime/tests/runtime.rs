@@ -54,7 +54,12 @@ fn started(preset: &str) -> sp_io::TestExternalities {
     externalities
 }
 
-fn signed(pair_account: AccountId, sign: impl Fn(&[u8]) -> MultiSignature, nonce: u32, call: RuntimeCall) -> UncheckedExtrinsic {
+fn signed(
+    pair_account: AccountId,
+    sign: impl Fn(&[u8]) -> MultiSignature,
+    nonce: u32,
+    call: RuntimeCall,
+) -> UncheckedExtrinsic {
     let extension: TxExtension = (
         frame_system::CheckNonZeroSender::new(),
         frame_system::CheckSpecVersion::new(),
@@ -68,8 +73,7 @@ fn signed(pair_account: AccountId, sign: impl Fn(&[u8]) -> MultiSignature, nonce
         ),
     );
     let genesis_hash = System::block_hash(0);
-    let implicit =
-        ((), VERSION.spec_version, VERSION.transaction_version, genesis_hash, genesis_hash, (), (), ());
+    let implicit = ((), VERSION.spec_version, VERSION.transaction_version, genesis_hash, genesis_hash, (), (), ());
     let payload = sp_runtime::generic::SignedPayload::from_raw(call.clone(), extension.clone(), implicit);
     let signature = payload.using_encoded(sign);
     UncheckedExtrinsic::new_signed(call, MultiAddress::Id(pair_account), signature, extension)
@@ -79,8 +83,7 @@ fn registered_host() -> (ed25519::Pair, AccountId) {
     let pair = ed25519::Pair::from_seed(&[7; 32]);
     let host = AccountId::from(pair.public().0);
     let provider = Sr25519Keyring::Bob.to_account_id();
-    let hardware =
-        HardwareSpec { cpu_milli: 4_000, memory_mib: 8_192, disk_gib: 100, devices: Default::default() };
+    let hardware = HardwareSpec { cpu_milli: 4_000, memory_mib: 8_192, disk_gib: 100, devices: Default::default() };
     let ask = Ask { gpu_per_hour: GTY, cpu_core_per_hour: GTY, memory_gib_per_hour: 0, disk_gib_per_hour: 0 };
     let message = registration_message(
         System::block_hash(0).into(),

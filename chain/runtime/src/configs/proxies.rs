@@ -14,7 +14,18 @@ use sp_runtime::traits::BlakeTwo256;
 
 /// What a proxy may do in its principal's name.
 #[derive(
-    Clone, Copy, Eq, PartialEq, Ord, PartialOrd, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo, Debug,
+    Clone,
+    Copy,
+    Eq,
+    PartialEq,
+    Ord,
+    PartialOrd,
+    Encode,
+    Decode,
+    DecodeWithMemTracking,
+    MaxEncodedLen,
+    TypeInfo,
+    Debug,
     Default,
 )]
 pub enum ProxyType {

@@ -31,6 +31,8 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
 ENTRYPOINT ["gantry-node-container"]
 
 FROM python AS installed
+# The distribution's certificates, with those that the base image adds to them.
+ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
 COPY requirements.lock /opt/gantry/requirements.lock
 RUN python3 -m venv /opt/gantry/venv \
     && /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r /opt/gantry/requirements.lock

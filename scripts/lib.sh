@@ -6,6 +6,8 @@ cache=${GANTRY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gantry}
 state=${GANTRY_STATE:-$root/.gantry}
 export GANTRY_CACHE=$cache GANTRY_STATE=$state
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
+# Modules come from this clone, whatever folder the command is given in.
+export PYTHONSAFEPATH=1
 
 say() { printf '%s\n' "$*" >&2; }
 

@@ -233,4 +233,9 @@ def _child_env(places: Places) -> dict[str, str]:
     """The children's environment: ours, without what would point them at another network."""
     dropped = ("GANTRY_URL", "GANTRY_GENESIS", "GANTRY_ACCOUNT", "GANTRY_DEMO_IMAGE", "GANTRY_STARTED")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
-    return env | {"GANTRY_STATE": str(places.state), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    return env | {
+        "GANTRY_STATE": str(places.state),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONSAFEPATH": "1",
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 from node_agent.core.states import Pod
 from node_agent.ports import Driver, DriverError, PodGone
-from node_agent.state_dir import StateDir
+from node_agent.state_dir import LogKey, StateDir
 from offchain.link.errors import BadKey, TheirError
 from offchain.link.keys import ss58_decode, verify
 from offchain.link.p2p import HostRefused
@@ -62,11 +62,12 @@ class Answers:
 
     async def logs(self, lease: int, *, follow: bool) -> AsyncIterator[bytes]:
         """The kept log of earlier starts, then the running container's."""
-        kept = self._state.get_log(lease)
+        pod = self._pod_of(lease)
+        created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._record(lease)).created_at
+        kept = self._state.get_log(LogKey(lease, created_at_ms))
         if kept is not None:
             for start in range(0, len(kept), CHUNK):
                 yield kept[start : start + CHUNK]
-        pod = self._pod_of(lease)
         if pod is not None and pod.ending is None:
             try:
                 async for chunk in self._driver.logs(lease, follow=follow):

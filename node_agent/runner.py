@@ -12,7 +12,7 @@ from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.values import Handle, Lease, Outcome, Report
 from node_agent.ports import Driver, DriverError, PodGone
-from node_agent.state_dir import StateDir
+from node_agent.state_dir import LogKey, StateDir
 from offchain.link.errors import TheirError
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import PodResult, calls
@@ -188,8 +188,12 @@ class CommandRunner:
                 await self._save_log(number, found.handle.start)
 
     async def _save_log(self, number: int, start: int, note: str = "") -> None:
+        lease = self._lease_of(number)
+        if lease is None:
+            return  # an orphan: nobody can be told whose log it is
+        key = LogKey(number, lease.created_at_ms)
         try:
-            await self._state.save_log(number, start, self._driver.logs(number, follow=False), note)
+            await self._state.save_log(key, start, self._driver.logs(number, follow=False), note)
         except PodGone:
             pass
         except (DriverError, OSError) as error:

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from node_agent.codec import CodecError, dumps, loads
@@ -19,6 +20,19 @@ _TABLES = ["CREATE TABLE pods (lease INTEGER PRIMARY KEY, pod TEXT NOT NULL) STR
 KEEP_S = 30 * 24 * 3600
 """Results and logs are kept this long after the task."""
 _CUT = b"\n[the log was longer; the rest was not kept]\n"
+
+
+@dataclass(frozen=True, slots=True)
+class LogKey:
+    """Whose log it is. A lease's number may come twice when a block is reverted; its time of opening does not."""
+
+    lease: int
+    created_at_ms: int
+
+    @property
+    def stem(self) -> str:
+        """The file name's first part."""
+        return f"{self.lease}-{self.created_at_ms}"
 
 
 class StateDir:
@@ -95,8 +109,11 @@ class StateDir:
 
     # --- logs -----------------------------------------------------------------------------------------------------
 
-    async def save_log(self, lease: int, start: int, chunks: AsyncIterator[bytes], note: str = "") -> None:
-        """Keep the log of one start of a pod."""
+    async def save_log(self, key: LogKey, start: int, chunks: AsyncIterator[bytes], note: str = "") -> None:
+        """Keep the log of one start of a pod. What is kept already stays as it is."""
+        target = self.path / "logs" / f"{key.stem}.{start}.log"
+        if target.exists():
+            return
         data = bytearray()
         async for chunk in chunks:
             data += chunk
@@ -106,11 +123,11 @@ class StateDir:
                 break
         if note:
             data += f"[{note}]\n".encode()
-        self._write(self.path / "logs" / f"{lease}.{start}.log", bytes(data))
+        self._write(target, bytes(data))
 
-    def get_log(self, lease: int) -> bytes | None:
+    def get_log(self, key: LogKey) -> bytes | None:
         """The kept logs of all starts of a pod, oldest first; None where there is none."""
-        files = sorted((self.path / "logs").glob(f"{lease}.*.log"), key=lambda file: int(file.name.split(".")[1]))
+        files = sorted((self.path / "logs").glob(f"{key.stem}.*.log"), key=lambda file: int(file.name.split(".")[1]))
         return b"".join(file.read_bytes() for file in files) if files else None
 
     def tidy(self, now_s: float) -> int:

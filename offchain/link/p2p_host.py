@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 MAX_NONCES = 65_536
 MAX_CONNECTIONS = 256
 MAX_STREAMS_PER_CONNECTION = 16
+STRANGER_S = 20.0
+"""A connection on which nobody has proven within this time to be a tenant is closed: places are few."""
 
 Authorise = Callable[[Request], Awaitable[None]]
 """Raises :class:`HostRefused` unless `request.account` is the tenant of `request.lease` on chain."""
@@ -86,7 +88,9 @@ class HostServer:
         provider: Provider,
         verify: VerifySignature,
         now_ms: Callable[[], int],
+        stranger_s: float = STRANGER_S,
     ) -> None:
+        self._stranger_s = stranger_s
         self._transport = transport
         self._genesis_hash = genesis_hash
         self._authorise = authorise
@@ -128,25 +132,28 @@ class HostServer:
 
     async def _serve_connection(self, connection: Connection) -> None:
         streams: set[asyncio.Task[None]] = set()
+        known = asyncio.Event()
+        self._spawn(_close_stranger(connection, known, self._stranger_s))
         try:
             while True:
                 stream = await connection.accept_stream()
                 if len(streams) >= MAX_STREAMS_PER_CONNECTION:
                     await stream.abort()
                     continue
-                task = self._spawn(self._serve_stream(stream))
+                task = self._spawn(self._serve_stream(stream, known))
                 streams.add(task)
                 task.add_done_callback(streams.discard)
         except StreamClosed:
             pass
         finally:
+            known.set()
             self._connections.discard(connection)
             await connection.close()
 
-    async def _serve_stream(self, stream: Stream) -> None:
+    async def _serve_stream(self, stream: Stream, known: asyncio.Event) -> None:
         try:
             while True:
-                await self._answer(stream, await read_frame(stream))
+                await self._answer(stream, await read_frame(stream), known)
         except (StreamClosed, HostMisbehaved):
             await stream.abort()
         except Exception:
@@ -154,9 +161,11 @@ class HostServer:
             log.exception("serving a request failed")
             await stream.abort()
 
-    async def _answer(self, stream: Stream, data: bytes) -> None:
+    async def _answer(self, stream: Stream, data: bytes, known: asyncio.Event) -> None:
         try:
             request = await self._admit(data)
+            if request.op is not Op.PING:
+                known.set()
             if request.op is Op.PING:
                 body, size = _chunks(b""), 0
             elif request.op is Op.RESULT:
@@ -201,7 +210,9 @@ class HostServer:
                 f"The signature is not one of {request.account} for this host and chain.",
                 "Sign with the tenant's key, for the chain and the host key you are dialling.",
             )
-        if not self._nonces.seen(request) and request.op is not Op.PING:
+        if request.op is Op.PING:
+            return request  # anybody may ask, and ask again; it is not kept, for anybody could fill the cache
+        if not self._nonces.seen(request):
             await self._authorise(request)
         # No await between these two: of two equal requests at once, one passes.
         if self._nonces.seen(request):
@@ -209,6 +220,13 @@ class HostServer:
         if not self._nonces.add(request, now_ms):
             raise _refused(Code.BUSY, "The host has too many requests in hand.", "Try again in a minute.")
         return request
+
+
+async def _close_stranger(connection: Connection, known: asyncio.Event, patience_s: float) -> None:
+    try:
+        await asyncio.wait_for(known.wait(), patience_s)
+    except TimeoutError:
+        await connection.close()
 
 
 def _refused(code: Code, message: str, remedy: str) -> HostRefused:

@@ -160,7 +160,7 @@ def genuine(account, crypto, payload, signature):
 
 
 class Host:
-    def __init__(self, transport):
+    def __init__(self, transport, **options):
         self.transport = transport
         self.server = HostServer(
             transport,
@@ -169,6 +169,7 @@ class Host:
             provider=Provider(),
             verify=genuine,
             now_ms=lambda: NOW_MS,
+            **options,
         )
         self.serving = asyncio.create_task(self.server.serve())
 
@@ -333,6 +334,16 @@ async def test_malformed_requests_are_answered_and_harm_nothing(net, host):
     bad += [request | {"lease": None}, request | {"nonce": "zz"}, request | {"account": 5}, request | {"op": "rm"}]
     bad += [b'{"v":1,' + b" " * 5000 + b"}"]
     assert await raw(net, host, *bad, request) == ["BadRequest"] * len(bad) + ["ok"]
+
+
+async def test_who_proves_nothing_is_disconnected(net):
+    host = Host(await net.endpoint(), stranger_s=0.01)
+    near = await net.endpoint()
+    connection = await near.dial(host.transport.key, host.transport.addresses, 5)
+    with pytest.raises(StreamClosed):
+        await connection.accept_stream()
+    await host.server.close()
+    await host.serving
 
 
 def test_the_nonce_cache_refuses_rather_than_forgets():

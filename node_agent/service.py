@@ -27,6 +27,7 @@ from offchain.link.outbox import Dead, Failed, Outbox
 from offchain.link.p2p import Transport
 from offchain.link.p2p_host import HostServer
 from offchain.link.ports import Block, BlockRef, ChainPort, Signer
+from offchain.link.store import Store
 from offchain.link.typed import GantryChain
 from offchain.link.watcher import Watcher
 from offchain.schema._generated_chain import (
@@ -93,7 +94,9 @@ class Agent:
         self._hardware = hardware
         self._state = AgentState(Host(self._host, local_devices(hardware)))
         self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
-        self._watcher = Watcher(port, state.store, "agent", start="finalized")
+        # Old blocks hold nothing for an agent: after a start the leases are read as they are now, and the outbox looks
+        # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
+        self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
         self._runner = CommandRunner(
             driver,
             state,

@@ -30,6 +30,7 @@ from offchain.schema.wire import endpoint_text
 
 DEFAULT_BIND = "0.0.0.0:0"
 REGISTER_TIMEOUT_S = 120.0
+FIRST_CONTACT_S = 5.0
 
 
 def unix_ms() -> int:
@@ -58,9 +59,10 @@ async def run_agent(settings: Settings, docker_host: str | None, *, network: boo
         key = state.host_key()
         hardware = find_hardware(settings, state)
         async with contextlib.AsyncExitStack() as stack:
+            async with connected(settings.url):
+                pass  # a wrong address is told soon; later on, the agent is patient with its node
             chain = SubstrateChain(settings.url)
             stack.push_async_callback(chain.close)
-            await chain.connect()
             driver = await DockerDriver.connect(docker_host, key.address, network=network)
             stack.push_async_callback(driver.close)
             transport = await listen(state, key, settings.bind)
@@ -145,7 +147,7 @@ async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> IrohT
 @contextlib.asynccontextmanager
 async def connected(url: str) -> AsyncIterator[ChainPort]:
     """A connection to the chain for the length of a block."""
-    chain = SubstrateChain(url)
+    chain = SubstrateChain(url, timeout=FIRST_CONTACT_S)
     try:
         await chain.connect()
         yield chain

@@ -19,6 +19,10 @@ RUN GANTRY_CACHE=/out python3 -m offchain.local.release > /out.txt \
     && install -D -m 644 "$(sed -n 2p /out.txt)" /node/gantry-runtime.wasm
 
 FROM ${BASE} AS node
+# The node's network layer does not start on a machine that trusts no certificate authority.
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates \
+    && rm -rf /var/lib/apt/lists/*
 COPY --from=unpacked /node/gantry-node /usr/local/bin/gantry-node
 COPY --from=unpacked /node/gantry-runtime.wasm /usr/local/share/gantry/gantry-runtime.wasm
 COPY scripts/lib-node-container /usr/local/bin/gantry-node-container
@@ -40,20 +44,23 @@ COPY offchain /opt/gantry/offchain
 COPY node_agent /opt/gantry/node_agent
 RUN /opt/gantry/venv/bin/python -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
 
-# Scheduler, settler, and every other gantry command.
-FROM python AS workers
+FROM python AS runtime
 COPY --from=installed /opt/gantry /opt/gantry
 ENV PYTHONPATH=/opt/gantry PYTHONUNBUFFERED=1 XDG_STATE_HOME=/var/lib GANTRY_CACHE=/var/lib/gantry/cache
+# Workers and agent store their place in the chain with every final block.
+HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
+    CMD ["bash", "-c", "[ -n \"$(find /var/lib/gantry -name '*.db*' -mmin -1)\" ]"]
+
+# Scheduler, settler, and every other gantry command.
+FROM runtime AS workers
 RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry
 USER gantry
 VOLUME /var/lib/gantry
-# A worker stores its place in the chain with every final block.
-HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
-    CMD ["bash", "-c", "[ -n \"$(find /var/lib/gantry -name '*.db*' -mmin -1)\" ]"]
 ENTRYPOINT ["/opt/gantry/venv/bin/python", "-m", "offchain.cli"]
 
 # The agent speaks to the machine's Docker engine through its socket; root in this container is what may open it.
-FROM workers AS agent
-USER root
+FROM runtime AS agent
+RUN mkdir -p -m 700 /var/lib/gantry
 COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container
+VOLUME /var/lib/gantry
 ENTRYPOINT ["gantry-agent-container"]

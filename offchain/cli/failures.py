@@ -42,6 +42,9 @@ def tell(error: BaseException, *, as_json: bool) -> int:
     """Print what happened; gives the exit status."""
     if isinstance(error, click.exceptions.Exit):
         return int(error.exit_code)
+    if isinstance(error, SystemExit):
+        # A part with a command line of its own has told everything already.
+        return error.code if isinstance(error.code, int) else EXIT_FAILED if error.code else 0
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         sys.stderr.write("\ninterrupted\n")
         return EXIT_INTERRUPTED

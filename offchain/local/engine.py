@@ -6,6 +6,7 @@ import http.client
 import os
 import shutil
 import socket
+import subprocess
 import time
 from pathlib import Path
 
@@ -130,8 +131,9 @@ def sweep(places: Places) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder that may hold mounts: only when nothing is mounted below it any more."""
+    """Remove a folder of the engine. One that was killed leaves its mounts: those at or below the folder go first."""
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
-    below = [line.split()[1] for line in mounts.splitlines() if line.split()[1].startswith(f"{folder}/")]
-    if not below:
-        shutil.rmtree(folder, ignore_errors=True)
+    points = [line.split()[1] for line in mounts.splitlines()]
+    for point in sorted((p for p in points if p == str(folder) or p.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", point], check=False, capture_output=True)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import secrets
@@ -27,6 +28,7 @@ NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 PROFILE = "a100x2"
 _PROFILE = "rtx4090"
 _UDP = socket.SOCK_DGRAM
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _NODE_SECONDS = 60.0
 _FINALITY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
@@ -233,6 +235,10 @@ def _child_env(places: Places) -> dict[str, str]:
     """The children's environment: ours, without what would point them at another network."""
     dropped = ("GANTRY_URL", "GANTRY_GENESIS", "GANTRY_ACCOUNT", "GANTRY_DEMO_IMAGE", "GANTRY_STARTED")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
+    certificates = importlib.util.find_spec("certifi")
+    if not _CERTIFICATES.exists() and "SSL_CERT_FILE" not in env and certificates is not None and certificates.origin:
+        # The node's network layer does not start on a machine that trusts no certificate authority.
+        env["SSL_CERT_FILE"] = str(Path(certificates.origin).with_name("cacert.pem"))
     return env | {
         "GANTRY_STATE": str(places.state),
         "PYTHONPATH": str(ROOT),

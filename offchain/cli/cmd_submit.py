@@ -138,7 +138,8 @@ def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:
         result = outcome.results.get(lease.pod)
         if result is not None:
             click.echo(result.decode("utf-8", errors="replace").rstrip("\n"))
-    pairs: list[tuple[str, object]] = [("", ""), ("Task", view.id), ("State", view.state)]
+    click.echo()
+    pairs: list[tuple[str, object]] = [("Task", view.id), ("State", view.state)]
     for lease in view.leases:
         score = outcome.scores.get(lease.host)
         pairs += [

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from offchain.cli.hostlink import fetch_result
 from offchain.cli.session import blocks, send
-from offchain.cli.views import TaskView, read_host, read_task, state_text
+from offchain.cli.views import FINAL_STATES, TaskView, read_host, read_task, state_text
 from offchain.link.errors import GantryError
 from offchain.link.p2p import LinkError
-from offchain.link.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
+from offchain.link.ports import BlockRef, Call, ChainEvent, ChainPort, Signer
 
 
 @dataclass(slots=True)
@@ -28,24 +29,49 @@ async def follow(
 ) -> Outcome:
     """Wait until the task is final. Fetches results as soon as they are reported, and accepts them if asked to."""
     results: dict[int, bytes] = {}
+    early = asyncio.create_task(_when_reported(chain, number, signer, results, accept=accept, tell=tell))
+    try:
+        at = await _finished(chain, number, submitted, tell)
+    finally:
+        early.cancel()
+        await asyncio.gather(early, return_exceptions=True)
+    view = await read_task(chain, number, at.hash)
+    await _fetch(chain, view, signer, results, tell)
+    scores = {lease.host: (await read_host(chain, lease.host, at.hash)).score_ppm for lease in view.leases}
+    return Outcome(view, results, scores)
+
+
+async def _finished(chain: ChainPort, number: int, submitted: BlockRef, tell: Callable[[str], None]) -> BlockRef:
+    """Tell the task's final events until nothing can change any more; gives the block of the last."""
     at = submitted
     async with contextlib.aclosing(blocks(chain, submitted.number)) as found:
         async for block in found:
             at = block.ref
             states = [state for event in block.events if (state := _told(event, number, tell)) is not None]
-            if not states:
-                continue
-            if states[-1] == "Reported":
-                whole = await _fetch(chain, number, block, signer, results, tell)
-                if accept and whole:
-                    await _accept(chain, number, signer, tell)
-            if states[-1].partition("(")[0] in ("Settled", "Expired", "Cancelled", "Failed"):
+            if states and states[-1].partition("(")[0] in FINAL_STATES:
                 break
-    view = await read_task(chain, number, at.hash)
-    if any(lease.result_digest is not None and lease.pod not in results for lease in view.leases):
-        await _fetch_missing(chain, view, signer, results, tell)
-    scores = {lease.host: (await read_host(chain, lease.host, at.hash)).score_ppm for lease in view.leases}
-    return Outcome(view, results, scores)
+    return at
+
+
+async def _when_reported(
+    chain: ChainPort,
+    number: int,
+    signer: Signer,
+    results: dict[int, bytes],
+    *,
+    accept: bool,
+    tell: Callable[[str], None],
+) -> None:
+    """Fetch and accept in the first block that has the report. A fork can take that block back; neither does harm."""
+    async for _ in chain.best():
+        view = await read_task(chain, number)
+        if view.final or view.state == "Verified":
+            return
+        if view.state == "Reported":
+            await _fetch(chain, view, signer, results, tell)
+            if accept and all(lease.pod in results for lease in view.leases):
+                await _accept(chain, number, signer, tell)
+            return
 
 
 def _told(event: ChainEvent, number: int, tell: Callable[[str], None]) -> str | None:
@@ -72,15 +98,6 @@ def _told(event: ChainEvent, number: int, tell: Callable[[str], None]) -> str | 
 
 
 async def _fetch(
-    chain: ChainPort, number: int, block: Block, signer: Signer, results: dict[int, bytes], tell: Callable[[str], None]
-) -> bool:
-    """Fetch every pod's result; gives whether all are here."""
-    view = await read_task(chain, number, block.ref.hash)
-    await _fetch_missing(chain, view, signer, results, tell)
-    return all(lease.pod in results for lease in view.leases)
-
-
-async def _fetch_missing(
     chain: ChainPort, view: TaskView, signer: Signer, results: dict[int, bytes], tell: Callable[[str], None]
 ) -> None:
     for lease in view.leases:

@@ -30,7 +30,6 @@ _PROFILE = "rtx4090"
 _UDP = socket.SOCK_DGRAM
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _NODE_SECONDS = 60.0
-_FINALITY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 
 
@@ -53,7 +52,6 @@ class Network:
         self._load_image()
         facts = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         self._write(self.places.network_file, json.dumps(facts) + "\n")
-        self._await_finality()
         self._start_workers()
         self._start_agent()
 
@@ -157,15 +155,6 @@ class Network:
                 return genesis
             self.keeper.wait(_POLL_SECONDS)
         raise LocalError(f"the node does not answer at {self.url}", f"Its log is {self.places.log / 'node.log'}")
-
-    def _await_finality(self) -> None:
-        limit = time.monotonic() + _FINALITY_SECONDS
-        while time.monotonic() < limit:
-            if node_rpc.finalized_number(self.rpc_port) >= 1:
-                self.say("Chain", "produces and finalizes blocks")
-                return
-            self.keeper.wait(_POLL_SECONDS)
-        raise LocalError("the chain does not finalize blocks", f"The node's log is {self.places.log / 'node.log'}")
 
     def _load_image(self) -> None:
         done = subprocess.run(

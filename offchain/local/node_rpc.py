@@ -25,11 +25,3 @@ def genesis_hash(port: int) -> str | None:
     """The hash of block 0, 0x and hex."""
     found = ask(port, "chain_getBlockHash", [0])
     return found if isinstance(found, str) else None
-
-
-def finalized_number(port: int) -> int:
-    """The number of the last finalized block; 0 where the node does not answer."""
-    head = ask(port, "chain_getFinalizedHead")
-    header = ask(port, "chain_getHeader", [head]) if isinstance(head, str) else None
-    number = header.get("number") if isinstance(header, dict) else None
-    return int(number, 16) if isinstance(number, str) else 0

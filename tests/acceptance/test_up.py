@@ -39,7 +39,7 @@ def test_once_ends_with_one_object_and_leaves_only_logs(scripts: Scripts) -> Non
 
 def test_ctrl_c_in_the_middle_of_starting_leaves_nothing(scripts: Scripts) -> None:
     process = scripts.start_up()
-    read_until(process.stderr, "Chain")
+    read_until(process.stderr, "Demo image")
     pids = list(scripts.running().values())
     assert len(pids) >= 2
     again = scripts.up("--once")
@@ -55,7 +55,7 @@ def test_ctrl_c_in_the_middle_of_starting_leaves_nothing(scripts: Scripts) -> No
 
 def test_a_killed_supervisor_takes_its_children_with_it(scripts: Scripts) -> None:
     process = scripts.start_up()
-    read_until(process.stderr, "Chain")
+    read_until(process.stderr, "Demo image")
     pids = scripts.running()
     os.kill(pids["supervisor"], signal.SIGKILL)
     process.communicate(timeout=60)

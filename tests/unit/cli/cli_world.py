@@ -177,6 +177,7 @@ class Pallets:
         if call.function == "submit":
             return self._submitted(call)
         if call.function == "accept_result":
+            self.chain.storage["Tasks", "Tasks"][0,]["state"] = self.ends
             return [
                 ("Tasks", "StateChanged", {"task": 0, "from": before, "to": to})
                 for before, to in (("Reported", "Verified"), ("Verified", self.ends))
@@ -188,7 +189,8 @@ class Pallets:
 
     def _submitted(self, call: Call) -> list[tuple[str, str, dict[str, Any]]]:
         paid = RATE * 5000 // 3_600_000
-        self.chain.storage["Tasks", "Tasks"][0,] = task_record(self.ends, [7], call)
+        state = self.path[-1] if self.path and self.window_is_open else self.ends
+        self.chain.storage["Tasks", "Tasks"][0,] = task_record(state, [7], call)
         self.chain.storage["Leases", "Leases"][7,] = lease_record(self.exit_code)
         self.chain.storage["Billing", "Escrows"][7,] = escrow(paid)
         beta = {"positive": 1_000_000, "negative": 0}

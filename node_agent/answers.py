@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 
 from node_agent.core.states import Pod
 from node_agent.ports import Driver, DriverError, PodGone
@@ -60,7 +61,7 @@ class Answers:
             raise _refused(Code.GONE, f"The result of lease {lease} is not kept here any more.", "Run the task again.")
         return data
 
-    async def logs(self, lease: int, *, follow: bool) -> AsyncIterator[bytes]:
+    async def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
         """The kept log of earlier starts, then the running container's."""
         pod = self._pod_of(lease)
         created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._record(lease)).created_at
@@ -70,8 +71,9 @@ class Answers:
                 yield kept[start : start + CHUNK]
         if pod is not None and pod.ending is None:
             try:
-                async for chunk in self._driver.logs(lease, follow=follow):
-                    yield chunk
+                async with aclosing(self._driver.logs(lease, follow=follow)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
             except PodGone:
                 pass
             except DriverError as error:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -125,7 +125,7 @@ class Driver(Protocol):
         """What it used so far."""
         ...
 
-    def logs(self, lease: int, *, follow: bool) -> AsyncIterator[bytes]:
+    def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
         """Both outputs with time stamps, in pieces; with `follow` until it ends. Raises :class:`PodGone`."""
         ...
 

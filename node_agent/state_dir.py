@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,18 +110,19 @@ class StateDir:
 
     # --- logs -----------------------------------------------------------------------------------------------------
 
-    async def save_log(self, key: LogKey, start: int, chunks: AsyncIterator[bytes], note: str = "") -> None:
+    async def save_log(self, key: LogKey, start: int, chunks: AsyncGenerator[bytes, None], note: str = "") -> None:
         """Keep the log of one start of a pod. What is kept already stays as it is."""
         target = self.path / "logs" / f"{key.stem}.{start}.log"
         if target.exists():
             return
         data = bytearray()
-        async for chunk in chunks:
-            data += chunk
-            if len(data) > MAX_LOG_BYTES:
-                del data[MAX_LOG_BYTES:]
-                data += _CUT
-                break
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                data += chunk
+                if len(data) > MAX_LOG_BYTES:
+                    del data[MAX_LOG_BYTES:]
+                    data += _CUT
+                    break
         if note:
             data += f"[{note}]\n".encode()
         self._write(target, bytes(data))

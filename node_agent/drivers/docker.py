@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -154,7 +154,7 @@ class DockerDriver:
         self._samples[handle.reference] = sample
         return Usage(0, sample.cpu_ms, sample.memory_mib)
 
-    async def logs(self, lease: int, *, follow: bool) -> AsyncIterator[bytes]:
+    async def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
         containers = await self._containers(lease)
         if not containers:

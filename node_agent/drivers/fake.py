@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -144,7 +144,7 @@ class FakeDriver:
         self._find(handle)
         return Usage(wall_ms=0, cpu_ms=10, memory_peak_mib=1)
 
-    async def logs(self, lease: int, *, follow: bool) -> AsyncIterator[bytes]:
+    async def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
         container = self._engine.containers.get((self._host, lease))
         if container is None:

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 
 from offchain.link.p2p import (
     Connection,
@@ -73,7 +73,7 @@ class HostClient:
             )
         return data
 
-    async def logs(self, lease: int, *, follow: bool = False) -> AsyncIterator[bytes]:
+    async def logs(self, lease: int, *, follow: bool = False) -> AsyncGenerator[bytes, None]:
         """The pod's log in pieces; with `follow` until the pod ends. Uses a stream of its own."""
         connection = await self._connected()
         stream = await connection.open_stream()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, Protocol
 
 from offchain.link.p2p import (
     Connection,
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 MAX_NONCES = 65_536
 MAX_CONNECTIONS = 256
 MAX_STREAMS_PER_CONNECTION = 16
+LINGER_S = 30.0
 STRANGER_S = 20.0
 """A connection on which nobody has proven within this time to be a tenant is closed: places are few."""
 
@@ -50,7 +52,7 @@ class Provider(Protocol):
         """The stored result."""
         ...
 
-    def logs(self, lease: int, *, follow: bool) -> AsyncIterator[bytes]:
+    def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
         """The log so far in pieces; with `follow` until the pod ends."""
         ...
 
@@ -177,12 +179,24 @@ class HostServer:
         except HostRefused as refused:
             await write_frame(stream, refused.refusal.encode())
             return
-        await write_frame(stream, Answer(request.op, size).encode())
-        while first:
-            for start in range(0, len(first), MAX_FRAME):
-                await write_frame(stream, first[start : start + MAX_FRAME])
-            first = await anext(body, END_OF_BODY)
-        await write_frame(stream, END_OF_BODY)
+        # A peer that goes away in the middle must not leave a reader of a running pod's log behind.
+        async with contextlib.aclosing(body):
+            await write_frame(stream, Answer(request.op, size).encode())
+            following = asyncio.ensure_future(_departure(stream)) if request.follow else None
+            try:
+                while first:
+                    for start in range(0, len(first), MAX_FRAME):
+                        await write_frame(stream, first[start : start + MAX_FRAME])
+                    first = await _next_unless_gone(body, following)
+                await write_frame(stream, END_OF_BODY)
+                if following is not None:
+                    # The stream was read from to see the peer leave, so it cannot carry another request.
+                    await asyncio.wait({following}, timeout=LINGER_S)
+                    raise StreamClosed("the log was followed to its end")
+            finally:
+                if following is not None:
+                    following.cancel()
+                    await asyncio.gather(following, return_exceptions=True)
 
     async def _admit(self, data: bytes) -> Request:
         try:
@@ -222,6 +236,28 @@ class HostServer:
         return request
 
 
+async def _departure(stream: Stream) -> None:
+    """Ends when the peer drops the stream, or says something where it has nothing to say."""
+    with contextlib.suppress(StreamClosed):
+        await stream.read_exact(1)
+
+
+async def _next_unless_gone(body: AsyncGenerator[bytes, None], departure: asyncio.Future[None] | None) -> bytes:
+    if departure is None:
+        return await anext(body, END_OF_BODY)
+    chunk = asyncio.ensure_future(anext(body, END_OF_BODY))
+    try:
+        either: set[asyncio.Future[Any]] = {chunk, departure}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not chunk.done():
+            raise StreamClosed("the peer left")
+        return chunk.result()
+    finally:
+        if not chunk.done():
+            chunk.cancel()
+            await asyncio.gather(chunk, return_exceptions=True)
+
+
 async def _close_stranger(connection: Connection, known: asyncio.Event, patience_s: float) -> None:
     try:
         await asyncio.wait_for(known.wait(), patience_s)
@@ -239,6 +275,6 @@ def _lease(request: Request) -> int:
     return request.lease
 
 
-async def _chunks(data: bytes) -> AsyncIterator[bytes]:
+async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
     for start in range(0, len(data), MAX_FRAME):
         yield data[start : start + MAX_FRAME]

@@ -23,7 +23,7 @@ TENANT = from_uri("//Alice")
 STRANGER = from_uri("//Bob")
 RESULT = os.urandom(3 * MAX_FRAME + 17)
 DIGEST = hashlib.sha256(RESULT).digest()
-LEASE, NOT_READY, BROKEN = 7, 8, 9
+LEASE, NOT_READY, BROKEN, SILENT = 7, 8, 9, 10
 
 
 class Net:
@@ -135,6 +135,9 @@ async def test_an_announced_frame_that_is_too_long_is_refused(net):
 
 
 class Provider:
+    def __init__(self):
+        self.left = asyncio.Event()
+
     async def result(self, lease):
         if lease == NOT_READY:
             raise HostRefused(Refusal(Code.NOT_READY, "No result yet.", "Wait."))
@@ -142,6 +145,11 @@ class Provider:
 
     async def logs(self, lease, *, follow):
         yield b"line 1\n"
+        if lease == SILENT:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.left.set()
         if lease == BROKEN:
             raise OSError("disk")
         yield b"follows\n" if follow else b"line 2\n"
@@ -161,12 +169,12 @@ def genuine(account, crypto, payload, signature):
 
 class Host:
     def __init__(self, transport, **options):
-        self.transport = transport
+        self.transport, self.provider = transport, Provider()
         self.server = HostServer(
             transport,
             genesis_hash=GENESIS,
             authorise=authorise,
-            provider=Provider(),
+            provider=self.provider,
             verify=genuine,
             now_ms=lambda: NOW_MS,
             **options,
@@ -244,6 +252,16 @@ async def test_a_log_that_breaks_off_never_passes_as_whole(client):
     tenant = await client()
     with pytest.raises(HostUnreachable):
         await read_all(tenant.logs(BROKEN))
+
+
+async def test_a_follower_that_leaves_a_silent_log_leaves_no_reader_behind(client, host):
+    tenant = await client()
+    following = tenant.logs(SILENT, follow=True)
+    assert await anext(following) == b"line 1\n"
+    await following.aclose()
+    async with asyncio.timeout(10):
+        await host.provider.left.wait()
+    assert await tenant.result(LEASE, DIGEST) == RESULT
 
 
 async def test_a_stranger_is_refused(client):

@@ -1,0 +1,238 @@
+"""The parts of the local network's supervisor that need no network."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import lzma
+import os
+import platform
+import signal
+import socket
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from offchain.local import demo_image, engine, ports, up
+from offchain.local.keeper import Keeper
+from offchain.local.network import clean
+from offchain.local.places import LocalError, Places
+from offchain.local.process import Child, end, read_record, start_time, write_record
+from offchain.local.release import binaries
+
+
+def child(folder: Path, code: str, name: str = "part") -> Child:
+    command = [sys.executable, "-c", code]
+    return Child(name, command, log=folder / "log", run=folder / "run", env=dict(os.environ))
+
+
+# --- processes ----------------------------------------------------------------------------------------------------
+
+
+def test_a_record_names_a_process_only_as_long_as_it_is_the_same(tmp_path: Path) -> None:
+    record = tmp_path / "run" / "x.json"
+    write_record(record, os.getpid())
+    assert read_record(record) == os.getpid()
+    record.write_text(json.dumps({"pid": os.getpid(), "start_time": (start_time(os.getpid()) or 0) + 1}))
+    assert read_record(record) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x", "start_time": 1}', '{"pid": 1, "start_time": null}'])
+def test_a_damaged_record_names_no_process(tmp_path: Path, text: str) -> None:
+    record = tmp_path / "x.json"
+    record.write_text(text)
+    assert read_record(record) is None
+
+
+def test_a_process_that_does_not_listen_is_forced_to_end(tmp_path: Path) -> None:
+    code = "import signal, sys; signal.signal(15, signal.SIG_IGN); print('up', flush=True); signal.pause()"
+    started = child(tmp_path, code)
+    pid = started.start()
+    while "up" not in started.last_lines():
+        assert started.ended() is None
+    end(pid, seconds=0.1)
+    started.reap()
+    assert start_time(pid) is None
+
+
+def test_what_died_is_started_again(tmp_path: Path) -> None:
+    keeper = Keeper()
+    keeper.starting = False
+    try:
+        part = keeper.add(child(tmp_path, "import signal; signal.pause()"))
+        first = read_record(part.record_path)
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        while keeper.restarts == 0:
+            keeper.wait(1)
+        second = read_record(part.record_path)
+        assert second not in (None, first)
+    finally:
+        keeper.stop()
+    assert not list((tmp_path / "run").iterdir())
+
+
+def test_what_never_starts_is_given_up_with_its_last_words(tmp_path: Path) -> None:
+    keeper = Keeper()
+
+    def mind() -> None:
+        while True:
+            keeper.wait(1)
+
+    try:
+        keeper.add(child(tmp_path, "raise SystemExit('no such folder')", "node"))
+        with pytest.raises(LocalError, match="no such folder"):
+            mind()
+    finally:
+        keeper.stop()
+
+
+def test_cleaning_ends_what_was_left_and_keeps_the_logs(tmp_path: Path) -> None:
+    places = Places(tmp_path / "net")
+    left = Child(
+        "agent", [sys.executable, "-c", "import signal; signal.pause()"], log=places.log, run=places.run, env={}
+    )
+    pid = left.start()
+    places.node.mkdir(parents=True)
+    places.network_file.write_text("{}")
+    assert clean(places)
+    left.reap()
+    assert start_time(pid) is None
+    assert sorted(path.name for path in places.state.iterdir()) == ["log"]
+    assert not clean(places)
+
+
+# --- release ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "release"
+    folder.mkdir()
+    node, runtime = b"#!/bin/sh\necho node\n", b"\0asm"
+    (folder / "gantry-node.xz").write_bytes(lzma.compress(node))
+    (folder / "gantry-runtime.wasm").write_bytes(runtime)
+    manifest = {
+        "platform": f"{platform.system().lower()}-{platform.machine()}",
+        "node": {
+            "file": "gantry-node.xz",
+            "sha256": hashlib.sha256(lzma.compress(node)).hexdigest(),
+            "unpacked_sha256": hashlib.sha256(node).hexdigest(),
+        },
+        "runtime": {"file": "gantry-runtime.wasm", "sha256": hashlib.sha256(runtime).hexdigest()},
+    }
+    (folder / "MANIFEST.json").write_text(json.dumps(manifest))
+    monkeypatch.setenv("GANTRY_RELEASE", str(folder))
+    monkeypatch.setenv("GANTRY_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+def test_the_node_is_unpacked_once_and_can_be_run(release: Path) -> None:
+    found = binaries()
+    assert found.node.read_bytes() == b"#!/bin/sh\necho node\n"
+    assert os.access(found.node, os.X_OK)
+    assert found.runtime == release / "gantry-runtime.wasm"
+    before = found.node.stat().st_mtime_ns
+    assert binaries().node.stat().st_mtime_ns == before
+
+
+def test_a_node_that_was_altered_in_the_cache_is_unpacked_again(release: Path) -> None:
+    node = binaries().node
+    node.write_bytes(b"something else")
+    assert binaries().node.read_bytes() == b"#!/bin/sh\necho node\n"
+    assert release.exists()
+
+
+@pytest.mark.parametrize("name", ["gantry-node.xz", "gantry-runtime.wasm"])
+def test_an_altered_release_is_refused(release: Path, name: str) -> None:
+    data = bytearray((release / name).read_bytes())
+    data[-1] ^= 1
+    (release / name).write_bytes(data)
+    with pytest.raises(LocalError, match=name) as caught:
+        binaries()
+    assert "git checkout" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["gantry-node.xz", "gantry-runtime.wasm", "MANIFEST.json"])
+def test_an_incomplete_release_is_refused(release: Path, name: str) -> None:
+    (release / name).unlink()
+    with pytest.raises(LocalError, match="is missing"):
+        binaries()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"node": {}, "runtime": 1}'])
+def test_a_damaged_manifest_is_refused(release: Path, text: str) -> None:
+    (release / "MANIFEST.json").write_text(text)
+    with pytest.raises(LocalError, match=r"MANIFEST\.json"):
+        binaries()
+
+
+def test_a_release_for_another_machine_says_how_to_go_on(release: Path) -> None:
+    manifest = json.loads((release / "MANIFEST.json").read_text()) | {"platform": "plan9-vax"}
+    (release / "MANIFEST.json").write_text(json.dumps(manifest))
+    with pytest.raises(LocalError) as caught:
+        binaries()
+    assert "--from-source" in caught.value.remedy
+
+
+# --- engine, ports, image -----------------------------------------------------------------------------------------
+
+
+def test_an_engine_that_is_named_and_away_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(LocalError, match="DOCKER_HOST"):
+        engine.find()
+
+
+def test_a_stopped_engine_is_told_with_the_command_that_starts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    monkeypatch.setattr(engine.shutil, "which", lambda *_args, **_kwargs: "/usr/sbin/dockerd")
+    with pytest.raises(LocalError) as caught:
+        engine.private_child(Places(tmp_path), {})
+    assert caught.value.remedy == "Run: sudo systemctl start docker"
+
+
+def test_sockets_have_a_short_path_even_where_the_state_has_not(tmp_path: Path) -> None:
+    assert Places(Path("/s")).sockets == Path("/s/sock")
+    far = Places(tmp_path / ("d" * 100))
+    assert len(str(far.sockets)) < 80
+    assert far.sockets == Places(tmp_path / ("d" * 100)).sockets
+
+
+def test_a_port_in_use_is_named() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(LocalError, match=f"port {port}, for tests, is in use"):
+            ports.require_free(port, "for tests", "Choose another")
+    ports.require_free(ports.free(), "for tests", "Choose another")
+
+
+def test_the_demo_image_is_the_same_bytes_every_time() -> None:
+    data = demo_image.archive()
+    assert data == demo_image.archive()
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        (manifest,) = json.load(tar.extractfile("manifest.json") or io.BytesIO())
+        config = (tar.extractfile(manifest["Config"]) or io.BytesIO()).read()
+        layer = (tar.extractfile(manifest["Layers"][0]) or io.BytesIO()).read()
+    assert manifest["Config"] == f"{hashlib.sha256(config).hexdigest()}.json"
+    assert json.loads(config)["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}"]
+    with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+        names = tar.getnames()
+        assert {"bin/sh", "bin/awk", "bin/sleep", "bin/cat"} <= set(names)
+        assert all(member.mtime == 0 and member.uid == 0 for member in tar)
+        assert not any(name.startswith(("/", "..")) for name in names)
+
+
+@pytest.mark.parametrize("arguments", [["--rpc-port", "0"], ["--rpc-port", "x"], ["--once", "--detach"], ["--two"]])
+def test_wrong_options_of_up_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        up.parse(arguments)
+    assert caught.value.code == 2
+    assert "error" in capsys.readouterr().err

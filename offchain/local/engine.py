@@ -96,6 +96,8 @@ def private_child(places: Places, env: dict[str, str]) -> tuple[Child, str]:
         f"--pidfile={places.sockets}/dockerd.pid",
         f"--host={url}",
         "--log-level=warn",
+        # Each pod has a network of its own; the machine keeps its default bridge to itself.
+        "--bridge=none",
     ]
     sbin = "/usr/local/sbin:/usr/sbin:/sbin"
     return Child(

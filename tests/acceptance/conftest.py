@@ -31,6 +31,9 @@ def scripts() -> Iterator[Scripts]:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 process.wait(60)
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
         down = subprocess.run([str(found.path("down"))], env=found.env, check=False, capture_output=True)
         assert down.returncode == 0
         network = found.state / "network.json"

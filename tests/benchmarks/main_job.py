@@ -21,10 +21,9 @@ from offchain.link import keys
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
 from offchain.local.process import read_record
-from offchain.link.ports import Call
-from offchain.schema._generated_chain import TaskStateTag
+from offchain.schema._generated_chain import TaskStateTag, calls
 from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_task import manifest_digest, task_spec
+from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.schema.manifest_variables import resolve
 
 TENANT = "//Charlie"
@@ -100,7 +99,7 @@ async def starts(state: Path, count: int) -> tuple[float, ...]:
     facts = json.loads((state / "network.json").read_text(encoding="utf-8"))
     image = (state / "env").read_text(encoding="utf-8").split("GANTRY_DEMO_IMAGE=")[1].splitlines()[0]
     text = resolve(EXAMPLE.read_text(encoding="utf-8"), {"GANTRY_DEMO_IMAGE": image}).encode()
-    spec = task_spec(parse_manifest(text), manifest_digest(text))
+    spec = to_task_spec(parse_manifest(text), manifest_digest(text))
     signer = keys.from_uri(TENANT)
     engine = docker.DockerClient(base_url=facts["docker_host"])
     chain = SubstrateChain(facts["url"])
@@ -109,7 +108,7 @@ async def starts(state: Path, count: int) -> tuple[float, ...]:
     try:
         for number in range(count):
             events = engine.api.events(decode=True, filters={"type": "container", "event": "start"})
-            call = Call("Tasks", "submit", {"spec": spec, "manifest": text})
+            call = calls.tasks_submit(spec=spec, manifest=text)
             extrinsic = await chain.sign(call, signer, await chain.next_nonce(signer.address))
             began = time.time()
             await chain.broadcast(extrinsic)
@@ -126,7 +125,13 @@ async def starts(state: Path, count: int) -> tuple[float, ...]:
 
 async def _until_idle(chain: GantryChain) -> None:
     """Wait until every task is settled, so that the next one meets an idle host."""
-    live = (TaskStateTag.QUEUED, TaskStateTag.ASSIGNED, TaskStateTag.RUNNING, TaskStateTag.REPORTED, TaskStateTag.VERIFIED)
+    live = (
+        TaskStateTag.QUEUED,
+        TaskStateTag.ASSIGNED,
+        TaskStateTag.RUNNING,
+        TaskStateTag.REPORTED,
+        TaskStateTag.VERIFIED,
+    )
     async with asyncio.timeout(SETTLE_SECONDS):
         async for _ in chain.port.finalized():
             if not [task for tag in live for task in await chain.tasks_by_state(tag)]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import platform
 import re
 import statistics
@@ -56,7 +56,8 @@ def machine() -> str:
     processor = found.group(1).strip() if found else platform.machine()
     total = re.search(r"^MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"), re.MULTILINE)
     gib = round(int(total.group(1)) / 1024 / 1024) if total else 0
-    return f"{processor}, {text.count('processor\t')} cores, {gib} GiB"
+    cores = text.count("processor\t")
+    return f"{processor}, {cores} cores, {gib} GiB"
 
 
 def record(figures: Iterable[Figure]) -> None:
@@ -64,7 +65,7 @@ def record(figures: Iterable[Figure]) -> None:
     commit = subprocess.run(
         ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     ).stdout.strip()
-    date = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    date = dt.datetime.now(tz=dt.UTC).date().isoformat()
     page = PAGE.read_text(encoding="utf-8")
     head, rest = page.split(BEGIN)
     table, tail = rest.split(END)

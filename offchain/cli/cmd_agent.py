@@ -1,8 +1,12 @@
-"""gantry agent: the same as `python -m node_agent`."""
+"""gantry agent: `python -m node_agent`, on the network that the other commands use."""
 
 from __future__ import annotations
 
 import click
+
+from offchain.cli import network
+
+_HELP = ("-h", "--help")
 
 
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -11,4 +15,13 @@ def agent(ctx: click.Context) -> None:
     """Run the agent that makes this machine a host (providers)."""
     from node_agent.__main__ import main  # noqa: PLC0415  (loads everything that an agent needs)
 
-    main(args=ctx.args, prog_name="gantry agent", standalone_mode=False)
+    main.main(args=with_url(ctx.args), prog_name="gantry agent", standalone_mode=True)
+
+
+def with_url(arguments: list[str]) -> list[str]:
+    """The arguments, with the chosen network's address where they name none."""
+    asks_for_help = not arguments or any(argument in _HELP for argument in arguments)
+    if asks_for_help or any(argument.split("=")[0] == "--url" for argument in arguments):
+        return arguments
+    command, *rest = arguments
+    return [command, f"--url={network.choose(None).url}", *rest]

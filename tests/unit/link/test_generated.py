@@ -1,0 +1,233 @@
+"""The generated types: up to date, and true to the chain's own codec."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_scale import CODEC, RAW, RUNTIME, named
+
+from offchain.link import metadata as md
+from offchain.link.fake import FakeChain
+from offchain.link.keys import from_uri, verify
+from offchain.link.ports import Block, BlockRef, ChainEvent
+from offchain.link.registration import registration_payload, sign_registration
+from offchain.link.runtime import blake2_256
+from offchain.link.typed import Balance, GantryChain
+from offchain.schema import _generated_chain as gen
+from offchain.schema._generated_chain import calls, storage
+
+ROOT = Path(__file__).parents[3]
+GENERATOR = ROOT / "scripts/gen-chain-types"
+ALICE = from_uri("//Alice").address
+
+
+def generate(*args):
+    return subprocess.run([sys.executable, GENERATOR, *map(str, args)], capture_output=True, text=True, check=False)
+
+
+def test_the_committed_file_is_what_the_metadata_gives():
+    checked = generate("--check")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_drift_is_shown(tmp_path):
+    drifted = tmp_path / "types.py"
+    drifted.write_text((ROOT / "offchain/schema/_generated_chain.py").read_text().replace("u", "v", 1))
+    checked = generate("--check", "--out", drifted)
+    assert checked.returncode == 1
+    assert "Run scripts/gen-chain-types" in checked.stderr
+    assert "Traceback" not in checked.stderr
+
+
+def test_missing_metadata_is_said(tmp_path):
+    checked = generate("--metadata", tmp_path / "none.scale")
+    assert checked.returncode == 2
+    assert "There is no" in checked.stderr
+
+
+def test_the_result_does_not_depend_on_hashing(tmp_path):
+    shutil.copy(ROOT / "chain/metadata/gantry.scale", tmp_path / "gantry.scale")
+    shutil.copy(ROOT / "chain/metadata/gantry.json", tmp_path / "gantry.json")
+    texts = set()
+    for seed in "123":
+        out = tmp_path / seed
+        subprocess.run(
+            [sys.executable, GENERATOR, "--metadata", tmp_path / "gantry.scale", "--out", out],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+        )
+        texts.add(out.read_text())
+    assert texts == {(ROOT / "offchain/schema/_generated_chain.py").read_text()}
+
+
+def test_the_constants_are_those_of_the_metadata():
+    assert RUNTIME.metadata_sha256 == gen.METADATA_SHA256
+    assert RAW.startswith(b"meta")
+
+
+def plain_values(number, depth=0):  # noqa: C901, PLR0911 - one line for each kind of type
+    """Plain values of a type of the runtime."""
+    type_ = RUNTIME.metadata.types[number]
+    if type_.path[-1:] == ("AccountId32",):
+        return st.just(ALICE)
+    match type_.definition:
+        case md.Primitive("bool"):
+            return st.booleans()
+        case md.Primitive(name):
+            bits, signed = int(name[1:]), name[0] == "i"
+            return st.integers(-(2 ** (bits - 1)) if signed else 0, 2 ** (bits - signed) - 1)
+        case md.Array(length, item) if RUNTIME.metadata.types[item].definition == md.Primitive("u8"):
+            return st.binary(min_size=length, max_size=length)
+        case md.Sequence(item) if RUNTIME.metadata.types[item].definition == md.Primitive("u8"):
+            return st.binary(max_size=9)
+        case md.Sequence(item):
+            return st.lists(plain_values(item, depth + 1), max_size=3)
+        case md.Tuple(types):
+            return st.tuples(*(plain_values(t, depth + 1) for t in types))
+        case md.Composite(fields) if len(fields) == 1 and fields[0].name is None:
+            return plain_values(fields[0].type, depth + 1)
+        case md.Composite(fields):
+            return st.fixed_dictionaries({field.name: plain_values(field.type, depth + 1) for field in fields})
+        case md.Enumeration(variants) if type_.path == ("Option",):
+            return st.none() | plain_values(variants[1].fields[0].type, depth + 1)
+        case md.Enumeration(variants):
+            return st.one_of(
+                [
+                    st.fixed_dictionaries({v.name: plain_values(v.fields[0].type, depth + 1)})
+                    if v.fields
+                    else st.just(v.name)
+                    for v in variants
+                ]
+            )
+    raise AssertionError(type_)
+
+
+RECORDS = [
+    "HostRecord",
+    "TaskRecord",
+    "LeaseRecord",
+    "Escrow",
+    "HostScore",
+    "TaskSpec",
+    "PodPlacement",
+    "PodResult",
+    "HardwareSpec",
+    "Ask",
+    "HostStatus",
+    "EndReason",
+    "TaskState",
+    "RequeueReason",
+]
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@given(data=st.data())
+def test_records_are_true_to_the_chains_codec(name, data):
+    number = named(name)
+    plain = CODEC.decode(number, CODEC.encode(number, data.draw(plain_values(number))))
+    typed = getattr(gen, name).decode(plain)
+    assert CODEC.encode(number, typed.encode()) == CODEC.encode(number, plain)
+    assert getattr(gen, name).decode(typed.encode()) == typed
+    hash(typed)
+    if hasattr(typed, "scale"):
+        assert typed.scale() == CODEC.encode(number, plain)
+
+
+def test_states_are_pleasant_to_match():
+    match gen.TaskState.decode({"Failed": "AttemptsExhausted"}):
+        case gen.TaskStateFailed(gen.FailReason.ATTEMPTS_EXHAUSTED):
+            pass
+        case other:
+            raise AssertionError(other)
+    assert gen.TaskState.decode("Queued") == gen.TaskStateQueued()
+    assert gen.TaskState.decode("Queued").tag == gen.TaskStateTag.QUEUED
+
+
+def test_every_call_can_be_encoded():
+    resources = gen.Resources(1000, 512, 1, gen.GpuRequest(1, 1000, 0, ()))
+    spec = gen.TaskSpec(
+        kind=gen.TaskKind.JOB,
+        manifest_digest=bytes(32),
+        resources=resources,
+        pods_min=1,
+        pods_max=1,
+        max_rate_per_hour=10**12,
+        unit=gen.BillingUnit.SECOND,
+        max_duration_ms=60_000,
+        deadline=None,
+        priority=0,
+        queue=b"default",
+        verification=gen.VerificationPolicy.ACCEPTANCE,
+        placement=gen.Placement((b"eu",), (ALICE,), allow_simulated=True),
+    )
+    result = gen.PodResult(bytes(32), -1, gen.Usage(1, 2, 3))
+    for call in (
+        calls.tasks_submit(spec=spec, manifest=b"name: x"),
+        calls.tasks_assign(task=1, pods=[gen.PodPlacement(0, ALICE, b"\0")]),
+        calls.tasks_report_result(lease=1, result=result),
+        calls.tasks_report_failed(lease=1, reason=gen.HostFailure.IMAGE_INVALID),
+        calls.hosts_heartbeat(),
+        calls.hosts_set_ask(host=ALICE, ask=gen.Ask(1, 2, 3, 4)),
+    ):
+        raw = RUNTIME.encode_call(call)
+        assert CODEC.encode(RUNTIME.metadata.call, RUNTIME.plain_call(call)) == raw
+
+
+def test_events_of_other_pallets_are_none():
+    assert gen.decode_event("System", "ExtrinsicSuccess", {}) is None
+    made = gen.decode_event("Tasks", "StateChanged", {"task": 3, "from": "Queued", "to": "Assigned"})
+    assert made == gen.TasksStateChanged(3, gen.TaskStateQueued(), gen.TaskStateAssigned())
+
+
+def test_errors_are_explained():
+    assert gen.ERRORS["Tasks"]["NoSuchTask"]
+    for pallet, errors in gen.ERRORS.items():
+        for name, text in errors.items():
+            assert text.endswith("."), f"{pallet}.{name}"
+
+
+def test_the_host_signs_what_the_chain_checks():
+    hardware = gen.HardwareSpec(4000, 8192, 100, (gen.DeviceSpec(gen.Vendor.AMD, b"mi300", 1, simulated=True),))
+    ask, host = gen.Ask(1, 2, 3, 4), from_uri("//Host", "ed25519")
+    content = b"gantry/register/v1" + bytes(32)
+    register = next(v for v in RUNTIME.metadata.variants(RUNTIME.pallet("Hosts").calls) if v.name == "register")
+    values = {"hardware": hardware.encode(), "endpoint": b"here", "region": b"eu", "ask": ask.encode()}
+    account = CODEC.encode(register.fields[0].type, ALICE)
+    content += account + b"".join(CODEC.encode(f.type, values[f.name]) for f in register.fields if f.name in values)
+    args = (bytes(32), ALICE, hardware, b"here", b"eu", ask)
+    assert registration_payload(*args) == blake2_256(content)
+    assert verify(host.public_key, "ed25519", blake2_256(content), sign_registration(host, *args))
+
+
+async def test_typed_reads():
+    port = FakeChain()
+    chain = GantryChain(port)
+    score = gen.HostScore(gen.Beta(1, 2), gen.Beta(3, 4), gen.Beta(5, 6), 7, 8)
+    port.storage["Reputation", "HostScores"][ALICE,] = score.encode()
+    port.storage["Tasks", "ByState"]["Queued", 9] = ()
+    port.storage["Tasks", "ByState"]["Queued", 4] = ()
+    port.storage["Tasks", "ByState"]["Running", 5] = ()
+    port.storage["Tasks", "Schedulers"][ALICE,] = 10
+    port.storage["System", "Account"][ALICE,] = {"data": {"free": 10, "reserved": 4, "frozen": 6}}
+    port.storage["Billing", "Params"][()] = {"fee_ppm": 20000}
+    await port.produce()
+    at = (await port.finalized_head()).hash
+    assert await chain.host_score(ALICE) == await chain.host_score(ALICE, at) == score
+    assert await chain.host(ALICE) is None
+    assert await chain.tasks_by_state(gen.TaskStateTag.QUEUED) == [4, 9]
+    assert await chain.schedulers() == {ALICE: 10}
+    assert await chain.balance(ALICE) == Balance(10, 4, 6)
+    assert (await chain.balance(ALICE)).spendable == 8
+    assert await chain.params("Billing") == gen.BillingParams(20000)
+    assert await chain.read(storage.tasks_manifests, 1) is None
+
+
+def test_events_of_a_block_are_typed():
+    events = (ChainEvent("System", "Remarked", {}, 0), ChainEvent("Leases", "Started", {"lease": 3}, 1))
+    block = Block(BlockRef(1, b""), b"", 0, events, ())
+    assert GantryChain.events(block) == [gen.LeasesStarted(3)]

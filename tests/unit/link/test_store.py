@@ -1,0 +1,64 @@
+import pytest
+
+from offchain.link.errors import StoreCorrupt
+from offchain.link.store import Store
+
+STEPS = ["CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)", "ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 5"]
+
+
+def test_migrations_run_once_each(tmp_path):
+    path = tmp_path / "new" / "store.db"
+    for steps in (STEPS[:1], STEPS, STEPS):
+        store = Store(path)
+        store.migrate("t", steps)
+        store.close()
+    store = Store(path)
+    assert [tuple(row) for row in store.all("SELECT n, m FROM t")] == [(1, 5)]
+    assert store.one("PRAGMA journal_mode")[0] == "wal"
+    assert store.one("PRAGMA synchronous")[0] == 2
+    store.close()
+
+
+def test_a_failing_step_leaves_nothing_behind(tmp_path):
+    store = Store(tmp_path / "s.db")
+    with pytest.raises(Exception, match="syntax"):
+        store.migrate("t", ["CREATE TABLE t (n INTEGER); NONSENSE"])
+    assert store.one("SELECT 1 FROM sqlite_master WHERE name = 't'") is None
+    store.migrate("t", STEPS)
+    store.close()
+
+
+def test_a_database_of_a_newer_release_is_refused(tmp_path):
+    store = Store(tmp_path / "s.db")
+    store.migrate("t", STEPS)
+    with pytest.raises(StoreCorrupt, match="newer release"):
+        store.migrate("t", STEPS[:1])
+    store.close()
+
+
+def test_files_that_are_no_databases_are_refused(tmp_path):
+    path = tmp_path / "s.db"
+    path.write_bytes(b"no database at all, but long enough to be looked at" * 50)
+    with pytest.raises(StoreCorrupt, match="cannot be used"):
+        Store(path)
+    with pytest.raises(StoreCorrupt):
+        Store(tmp_path)
+
+
+def test_transactions_nest_and_roll_back():
+    store = Store(":memory:")
+    store.migrate("t", STEPS)
+
+    def fail_half_way():
+        with store.transaction():
+            store.run("INSERT INTO t VALUES (2, 2)")
+            with store.transaction():
+                store.run("INSERT INTO t VALUES (3, 3)")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_half_way()
+    assert len(store.all("SELECT * FROM t")) == 1
+    with store.transaction():
+        assert store.run("UPDATE t SET n = 9") == 1
+    assert store.one("SELECT n FROM t")["n"] == 9

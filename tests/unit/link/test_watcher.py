@@ -1,0 +1,128 @@
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from offchain.link.errors import Reorganised
+from offchain.link.fake import FakeChain
+from offchain.link.ports import Block, BlockRef
+from offchain.link.store import Store
+from offchain.link.watcher import Watcher
+
+
+class Seen:
+    """Collects blocks; `wait(n)` until that many came."""
+
+    def __init__(self):
+        self.numbers = []
+        self._more = asyncio.Condition()
+
+    async def __call__(self, block):
+        async with self._more:
+            self.numbers.append(block.ref.number)
+            self._more.notify_all()
+
+    async def wait(self, count):
+        async with asyncio.timeout(5), self._more:
+            await self._more.wait_for(lambda: len(self.numbers) >= count)
+
+
+async def watch(chain, store, handle, until, **how):
+    watcher = Watcher(chain, store, "w", **how)
+    task = asyncio.ensure_future(watcher.run(handle))
+    try:
+        await until
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    return watcher
+
+
+async def test_every_block_comes_once_in_order_though_heads_skip():
+    chain, seen = FakeChain(), Seen()
+    await chain.produce(3)
+
+    async def story():
+        await seen.wait(4)
+        await chain.produce(30, finalize=False)
+        await chain.finalize()
+        await seen.wait(34)
+        await chain.drop_subscriptions(skip=5)
+        await seen.wait(39)
+
+    watcher = await watch(chain, Store(":memory:"), seen, story(), start=0)
+    assert seen.numbers == list(range(39))
+    assert watcher.cursor.number in (37, 38)
+
+
+async def test_it_goes_on_after_the_cursor():
+    chain, store = FakeChain(), Store(":memory:")
+    await chain.produce(5)
+    first = Seen()
+    await watch(chain, store, first, first.wait(1), start="finalized")
+    await chain.produce(5)
+    second = Seen()
+    await watch(chain, store, second, second.wait(5), start="finalized")
+    assert first.numbers == [5]
+    assert second.numbers in ([6, 7, 8, 9, 10], [5, 6, 7, 8, 9, 10])
+
+
+async def test_a_block_whose_handling_fails_comes_again():
+    chain, store = FakeChain(), Store(":memory:")
+    await chain.produce(3)
+    seen = []
+
+    async def handle(block):
+        seen.append(block.ref.number)
+        if len(seen) == 2:
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        await Watcher(chain, store, "w", 1).run(handle)
+    again = Seen()
+    await watch(chain, store, again, again.wait(2), start=1)
+    assert seen == [1, 2]
+    assert again.numbers == [2, 3]
+
+
+async def test_the_handlers_writes_and_the_cursor_are_one():
+    chain, store = FakeChain(), Store(":memory:")
+    await chain.produce(2)
+    store.migrate("t", ["CREATE TABLE t (n INTEGER)"])
+
+    async def handle(block):
+        def commit():
+            store.run("INSERT INTO t VALUES (?)", block.ref.number)
+            if block.ref.number == 2:
+                raise RuntimeError("after the write")
+
+        return commit
+
+    watcher = Watcher(chain, store, "w", 1)
+    with pytest.raises(RuntimeError):
+        await watcher.run(handle)
+    assert [row["n"] for row in store.all("SELECT n FROM t")] == [1]
+    assert watcher.cursor.number == 1
+
+
+async def test_another_chain_behind_the_same_address_is_noticed():
+    store = Store(":memory:")
+    chain = FakeChain()
+    await chain.produce(3)
+    seen = Seen()
+    await watch(chain, store, seen, seen.wait(1), start="finalized")
+    store.run("UPDATE cursors SET number = 3, hash = ?", b"\1" * 32)
+    await chain.produce()
+    with pytest.raises(Reorganised) as refused:
+        await Watcher(chain, store, "w").run(Seen())
+    assert "remove this worker's database" in refused.value.remedy
+
+
+async def test_watchers_share_a_store_without_sharing_a_cursor():
+    chain, store = FakeChain(), Store(":memory:")
+    block = Block(BlockRef(7, b"\7" * 32), bytes(32), 0, (), ())
+    one, two = Watcher(chain, store, "one"), Watcher(chain, store, "two")
+    one.acknowledge(block)
+    assert one.cursor == block.ref
+    assert two.cursor is None

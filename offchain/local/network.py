@@ -135,6 +135,8 @@ class Network:
             "--validator",
             "--force-authoring",
             "--database=paritydb",
+            # Workers that were away read events of old blocks, and events are state.
+            "--state-pruning=archive",
             f"--node-key={secrets.token_hex(32)}",
             f"--rpc-port={self.rpc_port}",
             "--rpc-max-connections=1000",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -28,6 +29,7 @@ from offchain.schema.manifest_variables import resolve
 
 EXIT_PROGRAM_FAILED = 3
 _LARGEST_FILE = 1 << 20
+_SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDENTIAL", re.IGNORECASE)
 
 
 @click.command(
@@ -67,6 +69,7 @@ def submit(
     began = time.monotonic()
     text, manifest = load(file)
     spec = to_task_spec(manifest, manifest_digest(text))
+    _warn_of_secrets(manifest)
     signer = accounts.open_account(account, password_file)
 
     async def work() -> tuple[int, Outcome | None]:
@@ -104,6 +107,13 @@ def load(file: str) -> tuple[bytes, Manifest]:
     except UnicodeDecodeError:
         resolved = data
     return resolved, parse_manifest(resolved, source=source)
+
+
+def _warn_of_secrets(manifest: Manifest) -> None:
+    for service in manifest.services:
+        for name, value in service.environment:
+            if value and _SECRET.search(name):
+                progress(f"note: {name} looks like a secret. A manifest is public, and stays in the chain's history.")
 
 
 async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> None:

@@ -221,3 +221,14 @@ def test_a_node_that_is_busy_for_a_moment_is_no_error(world: World, pallets: Pal
     world.chain.refusals = [SubmitRefusal.POOL_FULL]
     assert world.json("submit", manifest, "--account", "//Charlie")["task"] == 0
     assert len(pallets.calls) == 1
+
+
+def test_what_looks_like_a_secret_is_noted(world: World, pallets: Pallets, manifest: Path) -> None:
+    environment = "    environment: {HF_TOKEN: abc, EMPTY_TOKEN: '', SIZE: 3}\n    deploy:"
+    manifest.write_text(MANIFEST.replace("    deploy:", environment))
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert status == 0
+    assert "HF_TOKEN" in err
+    assert "EMPTY_TOKEN" not in err
+    assert "abc" not in err
+    assert pallets.calls

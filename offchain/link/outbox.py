@@ -142,9 +142,9 @@ class Outbox:
             await self._hand_over(flight)
 
     async def _scan(self, last: int) -> None:
-        """Look for our extrinsics in the final blocks up to `last` that were not searched yet."""
+        """Look for our extrinsics in the final blocks up to `last` that were not searched yet and may hold them."""
         while (scanned := self._intents.scanned) is not None and scanned < last:
-            if not self._intents.flights():
+            if all(flight.extrinsic.valid_until <= scanned for flight in self._intents.flights()):
                 self._intents.set_scanned(last)
                 return
             self._take_in(await self._chain.block(scanned + 1))

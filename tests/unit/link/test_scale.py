@@ -13,7 +13,8 @@ from offchain.link import metadata as md
 from offchain.link.errors import BadReply, BadValue
 from offchain.link.ports import Call
 from offchain.link.runtime import Runtime
-from offchain.link.scale import Codec, read_compact
+from offchain.link.scale import Codec
+from offchain.link.scale_read import read_compact
 from offchain.schema.chain import compact
 
 RAW = (Path(__file__).parents[3] / "chain/metadata/gantry.scale").read_bytes()

@@ -58,10 +58,34 @@ class Bind(click.ParamType[str]):
         return value
 
 
+class Genesis(click.ParamType[bytes]):
+    """A chain's genesis hash."""
+
+    name = "HASH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        """Its 32 bytes."""
+        if isinstance(value, bytes):
+            return value
+        try:
+            raw = bytes.fromhex(str(value).removeprefix("0x"))
+        except ValueError:
+            raw = b""
+        if len(raw) != 32:
+            self.fail(f"{value!r} is not a genesis hash: write 64 hex digits; gantry doctor shows it", param, ctx)
+        return raw
+
+
 def _common(command: Any) -> Any:
     """The options that running and registering share."""
     options = [
         click.option("--url", default="ws://127.0.0.1:9944", show_default=True, help="The chain node's address."),
+        click.option(
+            "--genesis",
+            type=Genesis(),
+            envvar="GANTRY_GENESIS",
+            help="Insist on the chain with this genesis hash. Default: the one first met.",
+        ),
         click.option(
             "--state",
             type=click.Path(path_type=Path, file_okay=False),
@@ -87,7 +111,7 @@ def _common(command: Any) -> Any:
         reserve = Reserve(
             int(values.pop("reserve_cpus") * 1000), values.pop("reserve_memory_mib"), values.pop("reserve_disk_gib")
         )
-        names = ("url", "state", "bind", "simulate")
+        names = ("url", "state", "bind", "simulate", "genesis")
         settings = Settings(reserve=reserve, **{name: values.pop(name) for name in names})
         return command(settings, **values)
 

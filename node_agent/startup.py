@@ -16,6 +16,7 @@ from node_agent.service import Agent
 from node_agent.state_dir import StateDir
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, nvidia_devices, probe
+from offchain.link.chain_pin import expected_genesis, pin_genesis
 from offchain.link.errors import OurError, RefusedError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Dead, Failed, Outbox, Outcome
@@ -47,6 +48,8 @@ class Settings:
     bind: str | None
     simulate: str | None
     reserve: Reserve
+    genesis: bytes | None = None
+    """The only chain to work for; None: the one of the first contact."""
 
 
 async def run_agent(settings: Settings, docker_host: str | None, *, network: bool) -> None:
@@ -59,9 +62,10 @@ async def run_agent(settings: Settings, docker_host: str | None, *, network: boo
         key = state.host_key()
         hardware = find_hardware(settings, state)
         async with contextlib.AsyncExitStack() as stack:
-            async with connected(settings.url):
-                pass  # a wrong address is told soon; later on, the agent is patient with its node
-            chain = SubstrateChain(settings.url)
+            async with connected(settings, state) as first:
+                # A wrong address is told soon; later on, the agent is patient with its node.
+                genesis = await first.genesis_hash()
+            chain = SubstrateChain(settings.url, expected_genesis=genesis)
             stack.push_async_callback(chain.close)
             driver = await DockerDriver.connect(docker_host, key.address, network=network)
             stack.push_async_callback(driver.close)
@@ -75,7 +79,7 @@ async def register_host(settings: Settings, provider: Signer, region: str, ask: 
     with contextlib.closing(StateDir(settings.state)) as state:
         key = state.host_key()
         hardware = find_hardware(settings, state)
-        async with connected(settings.url) as port:
+        async with connected(settings, state) as port:
             chain = GantryChain(port)
             record = await chain.host(key.address)
             if record is None:
@@ -145,11 +149,13 @@ async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> IrohT
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str) -> AsyncIterator[ChainPort]:
-    """A connection to the chain for the length of a block."""
-    chain = SubstrateChain(url, timeout=FIRST_CONTACT_S)
+async def connected(settings: Settings, state: StateDir) -> AsyncIterator[ChainPort]:
+    """A connection for the length of a block, to the one chain that this folder belongs to."""
+    expected = expected_genesis(state.store, settings.genesis)
+    chain = SubstrateChain(settings.url, expected_genesis=expected, timeout=FIRST_CONTACT_S)
     try:
         await chain.connect()
+        pin_genesis(state.store, await chain.genesis_hash())
         yield chain
     finally:
         await chain.close()

@@ -19,9 +19,12 @@ def agent(ctx: click.Context) -> None:
 
 
 def with_url(arguments: list[str]) -> list[str]:
-    """The arguments, with the chosen network's address where they name none."""
+    """The arguments, with the chosen network's address and genesis hash where they name none."""
     asks_for_help = not arguments or any(argument in _HELP for argument in arguments)
     if asks_for_help or any(argument.split("=")[0] == "--url" for argument in arguments):
         return arguments
     command, *rest = arguments
-    return [command, f"--url={network.choose(None).url}", *rest]
+    chosen = network.choose(None)
+    named = any(argument.split("=")[0] == "--genesis" for argument in arguments)
+    genesis = [] if named or chosen.genesis_hash is None else [f"--genesis=0x{chosen.genesis_hash.hex()}"]
+    return [command, f"--url={chosen.url}", *genesis, *rest]

@@ -101,7 +101,10 @@ class WrongChain(TheirError):  # noqa: N818
 
     def __init__(self, expected: str, actual: str, what: Literal["genesis", "metadata", "spec"]) -> None:
         described = {
-            "genesis": ("Its genesis block is", "Connect to the right network, or correct the expected genesis hash."),
+            "genesis": (
+                "Its genesis block is",
+                "Connect to the right network, or correct the expected hash; a state folder belongs to one chain.",
+            ),
             "metadata": ("Its metadata hash is", "Use the Gantry release that belongs to this runtime."),
             "spec": ("Its runtime is", "Use the Gantry release that belongs to this runtime."),
         }

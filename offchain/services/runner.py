@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from offchain.link import chain_pin
 from offchain.link.errors import ChainUnreachable, GantryError, OurError
 from offchain.link.outbox import Outbox
 from offchain.link.ports import ChainPort, Signer
@@ -60,10 +61,11 @@ async def run_worker(
         named = ", ".join(unknown) or "none"
         raise WorkerError(f"Unknown worker role: {named}.", f"Roles are {', '.join(ROLES)}.", code="usage")
     log.set_up()
-    chain = SubstrateChain(url, expected_genesis=expected_genesis)
     with _alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
+        chain = SubstrateChain(url, expected_genesis=chain_pin.expected_genesis(store, expected_genesis))
         try:
             await chain.connect()
+            chain_pin.pin_genesis(store, await chain.genesis_hash())
             await serve(roles, chain, store, account)
         finally:
             await chain.close()

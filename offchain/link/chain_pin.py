@@ -1,0 +1,30 @@
+"""Which chain a database belongs to: noted at the first contact; every other one is refused from then on.
+
+A host key, an outbox and its nonces mean something on one chain only. Were a node replaced by one of another chain,
+their owner would sign for a network that it never joined.
+"""
+
+from __future__ import annotations
+
+from offchain.link.errors import WrongChain
+from offchain.link.store import Store
+
+_TABLES = [
+    "CREATE TABLE pinned_chain (row INTEGER PRIMARY KEY CHECK (row = 0), genesis BLOB NOT NULL) STRICT",
+]
+
+
+def expected_genesis(store: Store, given: bytes | None) -> bytes | None:
+    """The genesis hash to insist on: the database's, else the given one, else None (any). WrongChain where both differ."""
+    store.migrate("chain_pin", _TABLES)
+    row = store.one("SELECT genesis FROM pinned_chain")
+    kept = None if row is None else bytes(row["genesis"])
+    if kept is not None and given is not None and kept != given:
+        raise WrongChain(f"0x{kept.hex()}", f"0x{given.hex()}", "genesis")
+    return kept or given
+
+
+def pin_genesis(store: Store, genesis: bytes) -> None:
+    """The database belongs to this chain from now on. WrongChain where it belongs to another."""
+    if expected_genesis(store, genesis) == genesis:
+        store.run("INSERT OR IGNORE INTO pinned_chain VALUES (0, ?)", genesis)

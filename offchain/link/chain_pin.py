@@ -15,7 +15,7 @@ _TABLES = [
 
 
 def expected_genesis(store: Store, given: bytes | None) -> bytes | None:
-    """The genesis hash to insist on: the database's, else the given one, else None (any). WrongChain where both differ."""
+    """The genesis hash to insist on: the database's, else the given one, else None. WrongChain where both differ."""
     store.migrate("chain_pin", _TABLES)
     row = store.one("SELECT genesis FROM pinned_chain")
     kept = None if row is None else bytes(row["genesis"])

@@ -89,7 +89,8 @@ async def test_usage_counts_cpu_memory_and_wall_time(driver, shell_image):  # no
     burn = "awk 'BEGIN { s = \"x\"; while (length(s) < 16777216) s = s s; while (i++ < 200000000) ; print length(s) }'"
     _, ending = await run(driver, shell_image, burn)
     assert ending.usage.wall_ms >= 500
-    assert ending.usage.wall_ms * 0.2 < ending.usage.cpu_ms <= ending.usage.wall_ms * 1.2
+    # How much of a core there was is up to the machine; the work is some seconds of one core anywhere.
+    assert 300 <= ending.usage.cpu_ms <= ending.usage.wall_ms * 1.2
     assert 15 <= ending.usage.memory_peak_mib <= 64
 
 

@@ -91,13 +91,16 @@ ensure_docker_installed() {
 ensure_rust() {
   # The distribution's compiler goes before any rustup shim: it carries the sources that the wasm build needs.
   export PATH=/usr/bin:$PATH
-  local tool
-  for tool in cargo rustc clang protoc wasm-opt lld; do
-    if ! command -v "$tool" >/dev/null 2>&1; then
-      apt_install "Rust toolchain" rustc-web cargo-web rust-web-src lld clang libclang-dev protobuf-compiler binaryen
-      return
-    fi
+  local tool sysroot
+  for tool in cargo rustc clang protoc wasm-opt wasm-ld; do
+    if ! command -v "$tool" >/dev/null 2>&1; then install_rust; return; fi
   done
+  sysroot=$(rustc --print sysroot)
+  if ! [ -d "$sysroot/lib/rustlib/src/rust/library" ] && ! [ -d /usr/lib/rustlib/src/rust/library ]; then install_rust; fi
+}
+
+install_rust() {
+  apt_install "Rust toolchain" rustc-web cargo-web rust-web-src lld clang libclang-dev protobuf-compiler binaryen
 }
 
 ensure_node_from_source() {

@@ -19,10 +19,9 @@ from node_agent.telemetry.probe import Reserve, nvidia_devices, probe
 from offchain.link.chain_pin import expected_genesis, pin_genesis
 from offchain.link.errors import OurError, RefusedError
 from offchain.link.keys import Ed25519Signer
-from offchain.link.outbox import Dead, Failed, Outbox, Outcome
+from offchain.link.once import submit_once
 from offchain.link.p2p_iroh import IrohTransport
 from offchain.link.ports import ChainPort, Signer
-from offchain.link.store import Store
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask
@@ -163,37 +162,10 @@ async def connected(settings: Settings, state: StateDir) -> AsyncIterator[ChainP
 
 async def send_once(chain: ChainPort, signer: Signer, call: Call) -> None:
     """Have a call included and final. Raises :class:`RefusedError` with the chain's reason."""
-    store = Store(":memory:")
-    outbox = Outbox(chain, store, signer, now_ms=unix_ms)
-    key = "once"
-    await outbox.submit(key, call)
-
-    async def observe() -> None:
-        async for head in chain.finalized():
-            await outbox.observe(await chain.block(head.number))
-
-    tasks = [asyncio.create_task(outbox.run()), asyncio.create_task(observe())]
-    waiting = asyncio.create_task(outbox.wait(key, REGISTER_TIMEOUT_S))
     try:
-        done, _ = await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-        _check(call, waiting.result())
+        await submit_once(chain, signer, call, REGISTER_TIMEOUT_S)
     except TimeoutError:
         raise RefusedError(
             f"{call.pallet}.{call.function} came into no block within {REGISTER_TIMEOUT_S:g} s.",
             "Check that the chain makes blocks, then try again.",
         ) from None
-    finally:
-        for task in (*tasks, waiting):
-            task.cancel()
-        await asyncio.gather(*tasks, waiting, return_exceptions=True)
-        store.close()
-
-
-def _check(call: Call, outcome: Outcome) -> None:
-    if isinstance(outcome, Failed):
-        failure = outcome.failure
-        raise RefusedError(f"The chain refused {call.pallet}.{call.function}: {failure.name}. {failure.doc}")
-    if isinstance(outcome, Dead):
-        raise RefusedError(f"{call.pallet}.{call.function} was not taken: {outcome.reason}.")

@@ -1,12 +1,13 @@
 //! The types and pure rules of Gantry, shared by every pallet.
 //!
-//! Nothing here reads storage or the clock: `fit` says what fits on a host, `rate` what it costs,
-//! `score` what evidence is worth, and `transitions` which states follow which.
+//! Nothing here reads storage or the clock: `fit` says what fits on a host, `rate` what it costs, `escrow` what is owed
+//! for it, `score` what evidence is worth, and `transitions` which states follow which.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
+pub mod escrow;
 pub mod fit;
 pub mod rate;
 pub mod registration;

@@ -1,13 +1,15 @@
 //! The types and pure rules of Gantry, shared by every pallet.
 //!
 //! Nothing here reads storage or the clock: `fit` says what fits on a host, `rate` what it costs, `escrow` what is owed
-//! for it, `score` what evidence is worth, and `transitions` which states follow which.
+//! for it, `faults` what a host pays for a fault, `score` what evidence is worth, and `transitions` which states follow
+//! which.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
 pub mod escrow;
+pub mod faults;
 pub mod fit;
 pub mod rate;
 pub mod registration;
@@ -15,4 +17,5 @@ pub mod score;
 pub mod transitions;
 pub mod types;
 
+pub use faults::Fault;
 pub use types::*;

@@ -2,7 +2,8 @@
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    rate, AccountId, Balance, EndReason, Lease, LeaseId, LeaseState, Moment, TaskKind,
+    rate::{self, storage_rate_per_hour, RateError},
+    AccountId, Balance, EndReason, Lease, LeaseId, LeaseState, Moment, TaskKind,
 };
 
 use crate::{
@@ -128,7 +129,9 @@ impl<T: Config> Pallet<T> {
         let mut ledger = Ledger::<T>::default();
         ledger.hold(&tenant, amount)?;
         let fee_due = rate::fee(amount, billing::Pallet::<T>::params().fee_ppm);
-        let share = ledger.pay(&tenant, &host.provider, amount.saturating_sub(fee_due));
+        let share_due = amount.saturating_sub(fee_due);
+        ensure!(share_due == 0 || ledger.can_credit(&host.provider, share_due), Error::<T>::AmountTooSmall);
+        let share = ledger.pay(&tenant, &host.provider, share_due);
         let fee = ledger.pay(&tenant, &billing::Pallet::<T>::treasury(), fee_due);
         ledger.release(&tenant, amount.saturating_sub(share).saturating_sub(fee));
         lease.escrow.prepay(share, fee).ok_or(Error::<T>::CostTooHigh)?;
@@ -199,8 +202,12 @@ impl<T: Config> Pallet<T> {
     }
 
     /// What the disk of a lease costs an hour on its host now, with the rest given back.
-    fn storage_rate(kept: &Kept) -> Result<Balance, DispatchError> {
-        todo!()
+    fn storage_rate(kept: &Kept) -> Result<Balance, Error<T>> {
+        let Kept { spec, host, .. } = kept;
+        storage_rate_per_hour(&spec.resources, &host.ask, spec.unit).map_err(|error| match error {
+            RateError::NotOffered => Error::StorageNotOffered,
+            RateError::Overflow => Error::CostTooHigh,
+        })
     }
 
     /// Holds `amount` more for a lease, which goes on for as long as that lasts. Returns when it is over.

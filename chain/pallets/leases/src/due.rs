@@ -1,6 +1,6 @@
 //! What is done for a lease when its time on the agenda has come.
 
-use frame_support::{pallet_prelude::*, storage::with_storage_layer, traits::Time, weights::WeightMeter};
+use frame_support::{pallet_prelude::*, storage::with_storage_layer, traits::{DefensiveResult, Time}, weights::WeightMeter};
 use gantry_primitives::{EndReason, LeaseId, LeaseState, Moment};
 
 use crate::{
@@ -53,11 +53,10 @@ impl<T: Config> Pallet<T> {
         if let Err(error) = with_storage_layer(|| Self::look_at(id, bucket, now)) {
             let again_at = now.saturating_add(AGAIN_AFTER_MS);
             // A lease that is no more needs nothing.
-            if let Ok(Kept { mut lease, .. }) = T::Keeper::read(id) {
-                lease.due_at = None;
-                Self::schedule(id, &mut lease, again_at);
-                let stored = with_storage_layer(|| T::Keeper::write(id, lease, Ledger::default()));
-                debug_assert!(stored.is_ok(), "a lease that was read can be stored");
+            if let Ok(kept) = T::Keeper::read(id) {
+                with_storage_layer(|| Self::look_again(id, kept, again_at))
+                    .defensive_proof("a lease that was read can be stored as it was; qed")
+                    .ok();
                 Self::deposit_event(Event::DueFailed { lease: id, error, again_at });
             }
         }

@@ -253,6 +253,8 @@ pub mod pallet {
         DurationIsZero,
         /// The amount is zero.
         AmountIsZero,
+        /// The provider cannot be credited with so little: its account lacks the existential deposit.
+        AmountTooSmall,
         /// The data would be kept for longer than the chain allows.
         KeptTooLong,
         /// The host does not offer storage in the billing unit of this lease.

@@ -36,3 +36,24 @@ macro_rules! weights {
             $(fn $name($($arg: u32),*) -> Weight {
                 $(let $arg = u64::from($arg);)*
                 estimate(RocksDbWeight::get(), $micros, $proof, $reads, $writes)
+            })*
+        }
+    };
+}
+
+weights! {
+    extend() = 150, 30_000, 8, 6;
+    top_up() = 150, 30_000, 8, 6;
+    suspend() = 150, 40_000, 9, 7;
+    resume() = 150, 40_000, 9, 7;
+    reclaim() = 110, 30_000, 8, 5;
+    finish_reclaim() = 350, 80_000, 16, 16;
+    settle() = 200, 40_000, 10, 8;
+    close_depleted() = 450, 90_000, 20, 18;
+    keep() = 200, 40_000, 10, 8;
+    release_data() = 110, 30_000, 8, 5;
+    crank(entries) = 30 + 350 * entries, 4_000 + 80_000 * entries, 3 + 16 * entries, 2 + 16 * entries;
+    agenda_base() = 10, 4_000, 2, 0;
+    due_entry() = 350, 80_000, 16, 16;
+    set_params() = 15, 1_000, 0, 1;
+}

@@ -4,7 +4,7 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{
-    AccountId, Balance, Bytes, DeviceIndices, Digest, HostId, LeaseId, ModelName, Moment, RegionName, UpTo, MAX_PODS,
+    AccountId, Balance, Bytes, DeviceIndices, Digest, HostId, LeaseId, ModelName, Moment, Placement, UpTo, MAX_PODS,
 };
 
 /// What sort of work it is.
@@ -60,17 +60,6 @@ pub enum BillingUnit {
 pub enum VerificationPolicy {
     /// The tenant accepts it, or the dispute window passes.
     Acceptance,
-}
-
-/// Where a task may run.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
-pub struct Placement {
-    /// The regions that will do; empty for any.
-    pub regions: UpTo<RegionName, 4>,
-    /// The hosts that will do; empty for any.
-    pub hosts: UpTo<HostId, 8>,
-    /// True where simulated devices will do too.
-    pub allow_simulated: bool,
 }
 
 /// What a tenant submits.

@@ -4,7 +4,7 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{
-    AccountId, Balance, Bytes, DeviceIndices, Digest, HostId, Lease, LeaseId, ModelName, Moment, Placement, TaskId, UpTo,
+    AccountId, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment, Placement, TaskId, UpTo,
     MAX_PODS,
 };
 
@@ -155,6 +155,35 @@ pub enum RequeueReason {
     StartTimeout,
     /// A host was lost.
     HostLost,
+    /// The provider wanted its resources back, and its notice is over.
+    Reclaimed,
+}
+
+impl RequeueReason {
+    /// Whether the host is to blame.
+    pub const fn is_hosts_fault(&self) -> bool {
+        match self {
+            Self::HostRefused(failure) => failure.is_hosts_fault(),
+            Self::StartTimeout | Self::HostLost => true,
+            Self::Reclaimed => false,
+        }
+    }
+
+    /// Whether it counts among the attempts that came to nothing.
+    pub const fn is_failure(&self) -> bool {
+        !matches!(self, Self::Reclaimed)
+    }
+}
+
+impl From<RequeueReason> for EndReason {
+    fn from(reason: RequeueReason) -> Self {
+        match reason {
+            RequeueReason::HostRefused(failure) => Self::HostRefused(failure),
+            RequeueReason::StartTimeout => Self::StartTimeout,
+            RequeueReason::HostLost => Self::HostLost,
+            RequeueReason::Reclaimed => Self::Reclaimed,
+        }
+    }
 }
 
 /// Where a task stands. Changes only along `transitions::TASK_TRANSITIONS`.

@@ -7,7 +7,7 @@ use frame_support::{
     genesis_builder_helper::{build_state, get_preset},
     traits::{Hooks, InstanceFilter},
 };
-use gantry_primitives::{registration::registration_message, Ask, HardwareSpec, Tier, Tier};
+use gantry_primitives::{registration::registration_message, Ask, HardwareSpec, Tier};
 use gantry_runtime::{
     genesis, AccountId, Balances, Executive, Header, Hosts, Runtime, RuntimeCall, RuntimeGenesisConfig, RuntimeOrigin,
     Session, System, Timestamp, TxExtension, UncheckedExtrinsic, EXISTENTIAL_DEPOSIT, GTY, VERSION,

@@ -699,7 +699,7 @@ pub mod pallet {
             origin: OriginFor<T>,
             spec: TaskSpec,
             manifest: Manifest,
-            #[pallet::compact] count: u32,
+            count: u32,
         ) -> DispatchResult {
             let tenant = ensure_signed(origin)?;
             Self::do_submit(tenant, spec, manifest, count)?;

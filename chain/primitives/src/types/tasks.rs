@@ -122,6 +122,8 @@ pub enum FailReason {
     DurationExceeded,
     /// Its result was disputed, and the dispute was upheld.
     DisputeLost,
+    /// The results of its replicas do not agree.
+    NoAgreement,
 }
 
 /// Why a host could not run a pod.

@@ -35,7 +35,7 @@ pub const HOST_TRANSITIONS: &[(HostStatusTag, HostStatusTag)] = {
     ]
 };
 
-/// (from, to) for tasks. Nothing leads to `Disputed` yet.
+/// (from, to) for tasks.
 pub const TASK_TRANSITIONS: &[(TaskStateTag, TaskStateTag)] = {
     use TaskStateTag::*;
     &[
@@ -58,7 +58,7 @@ pub const TASK_TRANSITIONS: &[(TaskStateTag, TaskStateTag)] = {
     ]
 };
 
-/// (from, to) for leases. Nothing leads to `Suspended`, `Retained` or `Purged` yet.
+/// (from, to) for leases.
 pub const LEASE_TRANSITIONS: &[(LeaseStateTag, LeaseStateTag)] = {
     use LeaseStateTag::*;
     &[
@@ -70,6 +70,7 @@ pub const LEASE_TRANSITIONS: &[(LeaseStateTag, LeaseStateTag)] = {
         (Suspended, Ended),
         (Ended, Retained),
         (Retained, Purged),
+        (Retained, Ended),
     ]
 };
 

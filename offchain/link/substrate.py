@@ -9,6 +9,7 @@ from typing import Any
 
 from offchain.link import extrinsic as xt
 from offchain.link.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
+from offchain.link.metadata import StorageEntry
 from offchain.link.ports import Block, BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic, Signer
 from offchain.link.rpc import ConnectionLost, Rpc, RpcRefused
 from offchain.link.runtime import Runtime, blake2_256
@@ -197,12 +198,19 @@ class SubstrateChain:
             for event in events
             if event.extrinsic is not None and (event.pallet, event.name) == ("System", "ExtrinsicFailed")
         }
+        refused: dict[int, dict[int, DispatchFailure]] = {}
+        for event in events:
+            if event.extrinsic is not None and event.name == "ItemRefused":
+                refused.setdefault(event.extrinsic, {})[event.fields["index"]] = runtime.failure(event.fields["error"])
         return Block(
             ref=BlockRef(number, _unhex(at)),
             parent_hash=_unhex(header["parentHash"]),
             timestamp_ms=int(runtime.read_value(now_entry, _unhex(now)) or 0) if now else 0,
             events=events,
-            inclusions=tuple(_inclusion(index, raw, failures.get(index)) for index, raw in enumerate(extrinsics)),
+            inclusions=tuple(
+                Inclusion(index, blake2_256(_unhex(raw)), failures.get(index), refused.get(index, {}))
+                for index, raw in enumerate(extrinsics)
+            ),
         )
 
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
@@ -254,16 +262,34 @@ class SubstrateChain:
         found: list[tuple[Any, Any]] = []
         while True:
             keys = await self._call("state_getKeysPaged", below, _PAGE, start, block_hash)
-            if not keys:
-                return found
-            for changes in await self._call("state_queryStorageAt", keys, block_hash):
-                for key, value in changes["changes"]:
-                    if value is not None:
-                        part = runtime.read_key(entry, _unhex(key), len(prefix))
-                        found.append((part, runtime.read_value(entry, _unhex(value))))
+            found += await self._entries(runtime, entry, keys, len(prefix), block_hash)
             if len(keys) < _PAGE:
                 return found
             start = keys[-1]
+
+    async def query_page(
+        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """The entries after one of them, of a map with one key."""
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        block_hash = _hex(at or (await self.best_head()).hash)
+        start, below = (_hex(runtime.storage_key(entry, key)) for key in ([] if after is None else [after], []))
+        keys = await self._call("state_getKeysPaged", below, limit, start, block_hash)
+        return await self._entries(runtime, entry, keys, 0, block_hash)
+
+    async def _entries(
+        self, runtime: Runtime, entry: StorageEntry, keys: list[str], known: int, block_hash: str
+    ) -> list[tuple[Any, Any]]:
+        """The entries behind these keys, in plain form."""
+        if not keys:
+            return []
+        return [
+            (runtime.read_key(entry, _unhex(key), known), runtime.read_value(entry, _unhex(value)))
+            for changes in await self._call("state_queryStorageAt", keys, block_hash)
+            for key, value in changes["changes"]
+            if value is not None
+        ]
 
     async def constant(self, pallet: str, name: str) -> Any:
         """A constant of the runtime."""
@@ -316,10 +342,6 @@ def raw_differs(runtime: Runtime, raw: bytes) -> bool:
 
 def _at(block_hash: bytes | None) -> list[str]:
     return [] if block_hash is None else [_hex(block_hash)]
-
-
-def _inclusion(index: int, raw: str, failure: DispatchFailure | None) -> Inclusion:
-    return Inclusion(index, blake2_256(_unhex(raw)), failure)
 
 
 def _bad_reply(method: str, refused: RpcRefused) -> BadReply:

@@ -36,7 +36,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[tuple[Host, Capacity]]) -> int:
             "Start one with gantry agent, or use a network that has hosts.",
             code="no_host",
         )
-    found = [fit(emptied(host, total), spec.resources, spec.placement, _NO_LIMIT) for host, total in hosts]
+    found = [fit(emptied(host, total), spec.resources, spec.placement, spec.unit, _NO_LIMIT) for host, total in hosts]
     rates = [
         (verdict.rate_per_hour, host.id)
         for verdict, (host, _) in zip(found, hosts, strict=True)

@@ -196,6 +196,14 @@ class FakeChain:
                 found.append((rest[0] if len(rest) == 1 else rest, value))
         return found
 
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """The values of one item under several keys."""
+        await self._reply()
+        found = self._state(at).get((pallet, item), {})
+        return [found.get(tuple(key)) for key in keys]
+
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
     ) -> list[tuple[Any, Any]]:

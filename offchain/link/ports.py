@@ -159,6 +159,12 @@ class ChainPort(Protocol):
         """All entries below a key prefix: (remaining key part or tuple of parts, value)."""
         ...
 
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """The values of one item under several keys, in their order, of one moment; as :meth:`query` gives each."""
+        ...
+
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
     ) -> list[tuple[Any, Any]]:

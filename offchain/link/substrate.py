@@ -267,6 +267,23 @@ class SubstrateChain:
                 return found
             start = keys[-1]
 
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """Several values of one item, of one moment."""
+        if not keys:
+            return []
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        block_hash = _hex(at or (await self.best_head()).hash)
+        wanted = [_hex(runtime.storage_key(entry, key)) for key in keys]
+        parts = [wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE)]
+        found: dict[str, str | None] = {}
+        for sets in await asyncio.gather(*(self._call("state_queryStorageAt", part, block_hash) for part in parts)):
+            found |= {key: value for changes in sets for key, value in changes["changes"]}
+        raws = [found.get(key) for key in wanted]
+        return [runtime.read_value(entry, None if raw is None else _unhex(raw)) for raw in raws]
+
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
     ) -> list[tuple[Any, Any]]:

@@ -12,11 +12,13 @@ from offchain.schema._generated_chain import Capabilities, Tier
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 KVM = Path("/dev/kvm")
 
-_DATACENTER = frozenset(
-    "A10 A30 A40 A100 B100 B200 B300 GB200 GH200 H100 H200 L4 L40 L40S P40 P100 T4 V100 "
-    "MI100 MI200 MI210 MI250 MI250X MI300X MI325X MI355X".split()
-)
-_PROFESSIONAL = frozenset("Quadro A2000 A4000 A4500 A5000 A5500 A6000 Ada PRO W6800 W7800 W7900".split())
+_DATACENTER = frozenset((
+    "A10", "A30", "A40", "A100", "B100", "B200", "B300", "GB200", "GH200", "H100", "H200", "L4", "L40", "L40S", "P40",
+    "P100", "T4", "V100", "MI100", "MI200", "MI210", "MI250", "MI250X", "MI300X", "MI325X", "MI355X",
+))  # fmt: skip
+_PROFESSIONAL = frozenset((
+    "Quadro", "A2000", "A4000", "A4500", "A5000", "A5500", "A6000", "Ada", "PRO", "W6800", "W7800", "W7900",
+))  # fmt: skip
 
 
 def tier_of(devices: Iterable[Device]) -> Tier:

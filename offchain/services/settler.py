@@ -40,7 +40,7 @@ class Settler:
         """Do what is due now. `touched`: what the last block changed; None: look at everything."""
         self.running.check()
         now = self._view.snapshot.now_ms
-        await self._prune()
+        await self._prune(now)
         if touched is not None and not touched.anything and (self._wake_at is None or now < self._wake_at):
             return
         found = due(self._view.snapshot, now)
@@ -61,12 +61,11 @@ class Settler:
         # What is due and was not done, for whatever reason, is looked at again with the next block.
         self._wake_at = now if wanted else min(times, default=None)
 
-    async def _prune(self) -> None:
-        """One page of the walk over old tasks, by final records, one after the other."""
-        final = self._view.final
+    async def _prune(self, now: int) -> None:
+        """One page of the walk over old tasks, by final records, one call after the other."""
         if self._pruning:
             return
-        found = await self._pruner.due(self._view.final_hash, final.now_ms, final.periods.archive_after_ms)
+        found = await self._pruner.due(self._view.final_hash, now, self._view.snapshot.periods.archive_after_ms)
         if found:
             self._pruning = True
             self.running.spawn(self._carry_out_pruning(found))

@@ -17,7 +17,11 @@ Args = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """A batch call: its argument, how many items it takes, and what must be in it only once."""
+    """A batch call: its argument, how many items we put into it, and what must be in it only once.
+
+    The chain takes more items; but it weighs a batch in advance as if each had a host and a spec of its own, and one
+    that could fill a block is refused.
+    """
 
     function: str
     argument: str
@@ -25,10 +29,10 @@ class _Batch:
     subject: str
 
 
-_ASSIGN = _Batch("assign_batch", "assignments", 512, "task")
-_SETTLE = _Batch("settle_batch", "tasks", 1024, "task")
+_ASSIGN = _Batch("assign_batch", "assignments", 256, "task")
+_SETTLE = _Batch("settle_batch", "tasks", 256, "task")
 # A host may send as many reports at once as it has leases, so each lease is in a batch only once.
-_REPORT = _Batch("report_batch", "reports", 1024, "lease")
+_REPORT = _Batch("report_batch", "reports", 256, "lease")
 
 _ITEMS: Mapping[str, tuple[_Batch, Callable[[Args], Any]]] = {
     "assign": (_ASSIGN, lambda args: (args["task"], args["pods"])),
@@ -40,7 +44,7 @@ _ITEMS: Mapping[str, tuple[_Batch, Callable[[Args], Any]]] = {
 
 
 def bundle_limit(call: Call) -> int:
-    """How many calls like this one the chain takes as one; 1 where it goes alone."""
+    """How many calls like this one may go as one; 1 where it goes alone."""
     batch = _batch_of(call)
     return 1 if batch is None else batch.limit
 

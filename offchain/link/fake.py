@@ -161,6 +161,10 @@ class FakeChain:
         await self._reply()
         return self._best.block.ref
 
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final."""
+        return (await self.block(number)).ref
+
     async def block(self, number: int) -> Block:
         """The finalized block with this number."""
         await self._reply()

@@ -137,6 +137,10 @@ class ChainPort(Protocol):
         """The newest block."""
         ...
 
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final. LookupError where it is not finalized yet."""
+        ...
+
     async def block(self, number: int) -> Block:
         """The finalized block with this number. LookupError where it is not finalized yet."""
         ...

@@ -171,11 +171,15 @@ class SubstrateChain:
         """The newest block."""
         return header_ref(await self._call("chain_getHeader"))
 
-    async def block(self, number: int) -> Block:
-        """The finalized block with this number. LookupError where it is not finalized yet."""
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final. LookupError where it is not finalized yet."""
         if number > self._final.number and number > (await self.finalized_head()).number:
             raise LookupError(f"block {number} is not finalized yet")
-        at = await self._call("chain_getBlockHash", number)
+        return BlockRef(number, _unhex(await self._call("chain_getBlockHash", number)))
+
+    async def block(self, number: int) -> Block:
+        """The finalized block with this number. LookupError where it is not finalized yet."""
+        at = _hex((await self.block_ref(number)).hash)
         runtime = await self._ready()
         events_entry, now_entry = runtime.entry("System", "Events"), runtime.entry("Timestamp", "Now")
         events_key, now_key = (_hex(runtime.storage_key(entry)) for entry in (events_entry, now_entry))

@@ -97,6 +97,12 @@ class GantryChain:
         """All hosts."""
         return await self.read_map(storage.hosts_hosts, at=at)
 
+    async def hosts_named(self, names: Iterable[str], at: bytes | None = None) -> dict[str, gen.HostRecord]:
+        """Those of these hosts that are registered."""
+        item, wanted = storage.hosts_hosts, sorted(set(names))
+        plains = await self.port.query_many(item.pallet, item.item, [(name,) for name in wanted], at)
+        return {name: item.decode(plain) for name, plain in zip(wanted, plains, strict=True) if plain is not None}
+
     async def hosts_of(self, provider: str, at: bytes | None = None) -> list[str]:
         """The hosts of a provider."""
         return await self._keys(storage.hosts_hosts_by_provider, provider, at=at)

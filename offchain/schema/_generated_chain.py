@@ -609,6 +609,34 @@ class FailReason(StrEnum):
         return bytes([{"AttemptsExhausted": 0, "DurationExceeded": 1, "DisputeLost": 2}[self.value]])
 
 
+class Fault(StrEnum):
+    """Something that costs a part of a bond."""
+
+    ABSENT = "Absent"
+    """A host was away without having said so. Time: how long it was away."""
+    START_TIMEOUT = "StartTimeout"
+    """A host did not start a pod in time. Time: how long the tenant waited."""
+    LOST_POD = "LostPod"
+    """A host lost a pod that had started. Time: how long the pod had run."""
+    FAILED_CHALLENGE = "FailedChallenge"
+    """A host could not prove that its hardware is real."""
+    WRONG_RESULT = "WrongResult"
+    """A host reported a result that was found to be wrong."""
+    DATA_LOST = "DataLost"
+    """A host lost data that it was to keep. Time: for how long it still had to keep it."""
+    VERIFIER_ABSENT = "VerifierAbsent"
+    """A verifier that was drawn did not vote."""
+    BAD_BATCH_ITEM = "BadBatchItem"
+    """An item of a batch was refused that its sender could have known to be wrong."""
+
+    @classmethod
+    def decode(cls, plain: Any) -> Fault:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Absent": 0, "StartTimeout": 1, "LostPod": 2, "FailedChallenge": 3, "WrongResult": 4, "DataLost": 5, "VerifierAbsent": 6, "BadBatchItem": 7}[self.value]])
+
+
 @dataclass(frozen=True, slots=True)
 class GpuPrice:
     """What one whole device of a model costs."""
@@ -1543,7 +1571,7 @@ _REPORT: Final[dict[str, Callable[[Any], Report]]] = {
 class RequeueReason:
     """Why a task went back to its queue.
 
-    One of `RequeueReasonHostRefused`, `RequeueReasonStartTimeout`, `RequeueReasonHostLost`.
+    One of `RequeueReasonHostRefused`, `RequeueReasonStartTimeout`, `RequeueReasonHostLost`, `RequeueReasonReclaimed`.
     """
 
     __slots__ = ()
@@ -1596,10 +1624,21 @@ class RequeueReasonHostLost(RequeueReason):
         return bytes([2])
 
 
+@dataclass(frozen=True, slots=True)
+class RequeueReasonReclaimed(RequeueReason):
+    """The provider wanted its resources back, and its notice is over."""
+
+    tag: ClassVar[str] = "Reclaimed"
+
+    def scale(self) -> bytes:
+        return bytes([3])
+
+
 _REQUEUE_REASON: Final[dict[str, Callable[[Any], RequeueReason]]] = {
     "HostRefused": lambda p: RequeueReasonHostRefused(value=HostFailure.decode(p)),
     "StartTimeout": lambda _: RequeueReasonStartTimeout(),
     "HostLost": lambda _: RequeueReasonHostLost(),
+    "Reclaimed": lambda _: RequeueReasonReclaimed(),
 }
 
 
@@ -2231,281 +2270,678 @@ class GantryEvent:
 
 @dataclass(frozen=True, slots=True)
 class HostsRegistered(GantryEvent):
-    """Hosts.Registered."""
+    """A provider registered a host."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "Registered"
     host: AccountId
+    """The host."""
     provider: AccountId
+    """Who owns it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostsStatusChanged(GantryEvent):
-    """Hosts.StatusChanged."""
+    """A host changed its status."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "StatusChanged"
     host: AccountId
+    """The host."""
     from_: HostStatus
+    """What it was."""
     to: HostStatus
+    """What it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostsAskChanged(GantryEvent):
-    """Hosts.AskChanged."""
+    """A host has a new price list."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "AskChanged"
     host: AccountId
+    """The host."""
     ask: Ask
+    """The new price list."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostsEndpointChanged(GantryEvent):
-    """Hosts.EndpointChanged."""
+    """A host is reached in another way."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "EndpointChanged"
     host: AccountId
+    """The host."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostsParamsChanged(GantryEvent):
-    """Hosts.ParamsChanged."""
+    """The periods and amounts of this pallet were changed."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "ParamsChanged"
 
 
 @dataclass(frozen=True, slots=True)
+class HostsHardwareChanged(GantryEvent):
+    """A host has other hardware, and none of it is attested."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "HardwareChanged"
+    host: AccountId
+    """The host."""
+    generation: int
+    """How often its hardware was changed."""
+    bond_required: int
+    """What its bond must be now."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDeviceHealthChanged(GantryEvent):
+    """A host said which of its devices are out of order; all others are in order."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "DeviceHealthChanged"
+    host: AccountId
+    """The host."""
+    unhealthy: bytes
+    """The devices that take no new lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDeviceAttested(GantryEvent):
+    """A challenge proved that a device is real, or did not."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "DeviceAttested"
+    host: AccountId
+    """The host."""
+    device: int
+    """The device."""
+    attested: bool
+    """Whether it was proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsAbsenceReported(GantryEvent):
+    """A host was reported absent."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "AbsenceReported"
+    host: AccountId
+    """The host."""
+    reporter: AccountId
+    """Who reported it."""
+    bounty: int
+    """What the reporter got for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsSlashed(GantryEvent):
+    """A host paid for a fault out of its bond."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "Slashed"
+    host: AccountId
+    """The host."""
+    fault: Fault
+    """What it did."""
+    amount: int
+    """What was taken of its bond."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsBondToppedUp(GantryEvent):
+    """A provider added to the bond of a host."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "BondToppedUp"
+    host: AccountId
+    """The host."""
+    amount: int
+    """What was added."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsBondWithdrawn(GantryEvent):
+    """A provider has the bond of a retired host back."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "BondWithdrawn"
+    host: AccountId
+    """The host."""
+    amount: int
+    """What was left of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class TasksSubmitted(GantryEvent):
-    """Tasks.Submitted."""
+    """A tenant submitted tasks."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Submitted"
     first: int
+    """The first of them; the others have the numbers that follow."""
     count: int
+    """How many."""
     tenant: AccountId
+    """Who pays."""
     kind: TaskKind
+    """The sort of work."""
     manifest_digest: bytes
+    """SHA-256 of their manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksAssigned(GantryEvent):
-    """Tasks.Assigned."""
+    """Pods of a task were placed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Assigned"
     task: int
+    """The task."""
     generation: int
+    """The generation of the leases."""
     leases: tuple[tuple[int, AccountId, int, int], ...]
+    """The leases that were opened, in the order of the pods: each with its host, its rate an hour and its
+    deposit.
+    """
     state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDataMoved(GantryEvent):
+    """A rental took over the retained data of a lease, which has ended for good."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DataMoved"
+    from_: int
+    """The lease that had the data."""
+    to: int
+    """The lease that has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPodStarted(GantryEvent):
-    """Tasks.PodStarted."""
+    """A pod started."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PodStarted"
     task: int
+    """The task."""
     lease: int
+    """The lease of the pod."""
     depletes_at: int
+    """When the lease is over by itself."""
     state: TaskState
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPodReported(GantryEvent):
-    """Tasks.PodReported."""
+    """A pod reported its result."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "PodReported"
     task: int
+    """The task."""
     lease: int
+    """The lease of the pod."""
     result: PodResult
+    """What it ended with."""
     state: TaskState
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksRequeued(GantryEvent):
-    """Tasks.Requeued."""
+    """An attempt came to nothing: the task waits again, or has failed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Requeued"
     task: int
+    """The task."""
     lease: int
+    """The lease because of which."""
     reason: RequeueReason
-    failures: int
-    state: TaskState
+    """Why."""
     bills: tuple[LeaseBill, ...]
+    """How the leases of the attempt were paid."""
+    failures: int
+    """How many attempts have come to nothing."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPodLost(GantryEvent):
+    """A pod of a service, a rental or a task with replicas came to nothing."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PodLost"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    reason: RequeueReason
+    """Why."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases that ended were paid."""
+    failures: int
+    """How many attempts have come to nothing; of services and rentals, how many in a row."""
+    state: TaskState
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksLeaseEnded(GantryEvent):
-    """Tasks.LeaseEnded."""
+    """A lease ended because its time is over, or its provider or the tenant's coins ended it."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "LeaseEnded"
     task: int
+    """The task."""
     lease: int
+    """The lease."""
     reason: EndReason
-    paid: int
+    """Why."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases that were paid at once were paid. Those of services and rentals are paid when the task
+    is settled.
+    """
     state: TaskState
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksCancelled(GantryEvent):
-    """Tasks.Cancelled."""
+    """A tenant called a task off."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Cancelled"
     task: int
+    """The task."""
     bills: tuple[LeaseBill, ...]
+    """How its leases were paid."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksExpired(GantryEvent):
-    """Tasks.Expired."""
+    """A task was not assigned before its deadline."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Expired"
     task: int
+    """The task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksStopped(GantryEvent):
-    """Tasks.Stopped."""
+    """A tenant ended a service or rental."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Stopped"
     task: int
+    """The task."""
     state: TaskState
-
-
-@dataclass(frozen=True, slots=True)
-class TasksResultAccepted(GantryEvent):
-    """Tasks.ResultAccepted."""
-
-    pallet: ClassVar[str] = "Tasks"
-    name: ClassVar[str] = "ResultAccepted"
-    task: int
-
-
-@dataclass(frozen=True, slots=True)
-class TasksSettled(GantryEvent):
-    """Tasks.Settled."""
-
-    pallet: ClassVar[str] = "Tasks"
-    name: ClassVar[str] = "Settled"
-    task: int
-    bills: tuple[LeaseBill, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TasksPruned(GantryEvent):
-    """Tasks.Pruned."""
-
-    pallet: ClassVar[str] = "Tasks"
-    name: ClassVar[str] = "Pruned"
-    task: int
-    digest: bytes
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksScaled(GantryEvent):
-    """Tasks.Scaled."""
+    """A task is to have another number of pods."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Scaled"
     task: int
+    """The task."""
     pods: int
+    """How many."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases of pods that are no longer wanted were paid."""
+    state: TaskState
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
-class TasksRated(GantryEvent):
-    """Tasks.Rated."""
+class TasksResultAccepted(GantryEvent):
+    """The tenant accepted the result of a task."""
 
     pallet: ClassVar[str] = "Tasks"
-    name: ClassVar[str] = "Rated"
+    name: ClassVar[str] = "ResultAccepted"
     task: int
-    lease: int
-    stars: int
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksVerified(GantryEvent):
+    """The results of a task's replicas were compared, and most agree."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Verified"
+    task: int
+    """The task."""
+    wrong: tuple[int, ...]
+    """The leases whose results are wrong; they are not paid."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksDisputeOpened(GantryEvent):
-    """Tasks.DisputeOpened."""
+    """The result of a task is disputed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "DisputeOpened"
     task: int
+    """The task."""
     by: AccountId
+    """Who disputes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksDisputeResolved(GantryEvent):
-    """Tasks.DisputeResolved."""
+    """A dispute is decided."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "DisputeResolved"
     task: int
+    """The task."""
     upheld: bool
+    """Whether the dispute was upheld: then the result does not count and is not paid."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases were closed where it was upheld."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksSettled(GantryEvent):
+    """A task is settled and everyone is paid."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Settled"
+    task: int
+    """The task."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksRated(GantryEvent):
+    """A tenant rated a lease of a settled task."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Rated"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+    stars: int
+    """How well, 1 to 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPurged(GantryEvent):
+    """The data of an ended rental was deleted."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Purged"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+    receipt: bytes
+    """SHA-256 of the receipt of its host."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDataLost(GantryEvent):
+    """A host lost the data of an ended rental that it was to keep."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DataLost"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPruned(GantryEvent):
+    """A final task was put away."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Pruned"
+    task: int
+    """The task."""
+    digest: bytes
+    """The digest of its page of the archive, this task folded in."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksItemRefused(GantryEvent):
-    """Tasks.ItemRefused."""
+    """An item of a batch was refused. It changed nothing; the others were not touched by it."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "ItemRefused"
     index: int
+    """Which item, counted from 0."""
     task: int
+    """The task it is about."""
     error: Any
+    """Why."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksBatchDone(GantryEvent):
-    """Tasks.BatchDone."""
+    """A batch is done."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "BatchDone"
     accepted: int
+    """How many of its items took effect."""
     refused: int
+    """How many were refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksSchedulerBonded(GantryEvent):
-    """Tasks.SchedulerBonded."""
+    """An account may assign tasks of others."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "SchedulerBonded"
     who: AccountId
+    """The account."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksSchedulerUnbonded(GantryEvent):
-    """Tasks.SchedulerUnbonded."""
+    """An account may no longer assign tasks of others and has its bond back."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "SchedulerUnbonded"
     who: AccountId
+    """The account."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksParamsChanged(GantryEvent):
-    """Tasks.ParamsChanged."""
+    """The periods and amounts of this pallet were changed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "ParamsChanged"
 
 
 @dataclass(frozen=True, slots=True)
-class LeasesAgendaRun(GantryEvent):
-    """Leases.AgendaRun."""
+class LeasesExtended(GantryEvent):
+    """A tenant bought more time."""
 
     pallet: ClassVar[str] = "Leases"
-    name: ClassVar[str] = "AgendaRun"
-    done: int
+    name: ClassVar[str] = "Extended"
+    lease: int
+    """The lease."""
+    amount: int
+    """How many coins were deposited."""
+    ends_at: int
+    """When the lease is over by itself now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesToppedUp(GantryEvent):
+    """A tenant deposited more coins."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "ToppedUp"
+    lease: int
+    """The lease."""
+    amount: int
+    """How many."""
+    depletes_at: int
+    """When the deposit is used up now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesSuspended(GantryEvent):
+    """A tenant stopped the machine of its rental; the disk is kept."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Suspended"
+    lease: int
+    """The lease."""
+    rate_per_hour: int
+    """What it costs from now on, in base units an hour."""
+    owed: int
+    """What is owed for the time before."""
+    ends_at: int
+    """When the lease is over by itself now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesResumed(GantryEvent):
+    """A tenant started the machine of its rental again."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Resumed"
+    lease: int
+    """The lease."""
+    rate_per_hour: int
+    """What it costs from now on, in base units an hour."""
+    owed: int
+    """What is owed for the time before."""
+    ends_at: int
+    """When the lease is over by itself now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesReclaimNoticed(GantryEvent):
+    """A provider wants its resources back."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "ReclaimNoticed"
+    lease: int
+    """The lease."""
+    reclaim_at: int
+    """When it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesPaid(GantryEvent):
+    """A running lease was paid for."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Paid"
+    lease: int
+    """The lease."""
+    until: int
+    """The time up to which it was paid for."""
+    share: int
+    """What the provider got."""
+    fee: int
+    """What the treasury got."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesBountyPaid(GantryEvent):
+    """A lease whose deposit is used up was closed by someone who is none of its parties."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "BountyPaid"
+    lease: int
+    """The lease."""
+    who: AccountId
+    """Who closed it."""
+    bounty: int
+    """What it got of the provider's share."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDataKept(GantryEvent):
+    """A tenant paid for keeping the data of a rental."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DataKept"
+    lease: int
+    """The lease."""
+    until: int
+    """The time until which it is kept now."""
+    share: int
+    """What the provider got."""
+    fee: int
+    """What the treasury got."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDataReleased(GantryEvent):
+    """A tenant no longer needs the data of a rental."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DataReleased"
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesPurgedWithoutReceipt(GantryEvent):
+    """The time for a receipt of the purge is over, and the lease no longer holds anything."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "PurgedWithoutReceipt"
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDueFailed(GantryEvent):
+    """What was to be done for a lease at this time was refused; it is tried again."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DueFailed"
+    lease: int
+    """The lease."""
+    error: Any
+    """Why."""
+    again_at: int
+    """When it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesCranked(GantryEvent):
+    """Someone had entries of the agenda looked at."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Cranked"
+    entries: int
+    """How many."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesParamsChanged(GantryEvent):
+    """The periods of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "ParamsChanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -2559,6 +2995,25 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Hosts", "AskChanged"): lambda f: HostsAskChanged(host=f["host"], ask=Ask.decode(f["ask"])),
     ("Hosts", "EndpointChanged"): lambda f: HostsEndpointChanged(host=f["host"]),
     ("Hosts", "ParamsChanged"): lambda _: HostsParamsChanged(),
+    ("Hosts", "HardwareChanged"): lambda f: HostsHardwareChanged(
+        host=f["host"],
+        generation=f["generation"],
+        bond_required=f["bond_required"],
+    ),
+    ("Hosts", "DeviceHealthChanged"): lambda f: HostsDeviceHealthChanged(host=f["host"], unhealthy=f["unhealthy"]),
+    ("Hosts", "DeviceAttested"): lambda f: HostsDeviceAttested(
+        host=f["host"],
+        device=f["device"],
+        attested=f["attested"],
+    ),
+    ("Hosts", "AbsenceReported"): lambda f: HostsAbsenceReported(
+        host=f["host"],
+        reporter=f["reporter"],
+        bounty=f["bounty"],
+    ),
+    ("Hosts", "Slashed"): lambda f: HostsSlashed(host=f["host"], fault=Fault.decode(f["fault"]), amount=f["amount"]),
+    ("Hosts", "BondToppedUp"): lambda f: HostsBondToppedUp(host=f["host"], amount=f["amount"]),
+    ("Hosts", "BondWithdrawn"): lambda f: HostsBondWithdrawn(host=f["host"], amount=f["amount"]),
     ("Tasks", "Submitted"): lambda f: TasksSubmitted(
         first=f["first"],
         count=f["count"],
@@ -2572,6 +3027,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         leases=tuple(f["leases"]),
         state=TaskState.decode(f["state"]),
     ),
+    ("Tasks", "DataMoved"): lambda f: TasksDataMoved(from_=f["from"], to=f["to"]),
     ("Tasks", "PodStarted"): lambda f: TasksPodStarted(
         task=f["task"],
         lease=f["lease"],
@@ -2588,15 +3044,23 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         task=f["task"],
         lease=f["lease"],
         reason=RequeueReason.decode(f["reason"]),
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
         failures=f["failures"],
         state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "PodLost"): lambda f: TasksPodLost(
+        task=f["task"],
+        lease=f["lease"],
+        reason=RequeueReason.decode(f["reason"]),
         bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        failures=f["failures"],
+        state=TaskState.decode(f["state"]),
     ),
     ("Tasks", "LeaseEnded"): lambda f: TasksLeaseEnded(
         task=f["task"],
         lease=f["lease"],
         reason=EndReason.decode(f["reason"]),
-        paid=f["paid"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
         state=TaskState.decode(f["state"]),
     ),
     ("Tasks", "Cancelled"): lambda f: TasksCancelled(
@@ -2605,22 +3069,66 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ),
     ("Tasks", "Expired"): lambda f: TasksExpired(task=f["task"]),
     ("Tasks", "Stopped"): lambda f: TasksStopped(task=f["task"], state=TaskState.decode(f["state"])),
+    ("Tasks", "Scaled"): lambda f: TasksScaled(
+        task=f["task"],
+        pods=f["pods"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
     ("Tasks", "ResultAccepted"): lambda f: TasksResultAccepted(task=f["task"]),
+    ("Tasks", "Verified"): lambda f: TasksVerified(task=f["task"], wrong=tuple(f["wrong"])),
+    ("Tasks", "DisputeOpened"): lambda f: TasksDisputeOpened(task=f["task"], by=f["by"]),
+    ("Tasks", "DisputeResolved"): lambda f: TasksDisputeResolved(
+        task=f["task"],
+        upheld=f["upheld"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
     ("Tasks", "Settled"): lambda f: TasksSettled(
         task=f["task"],
         bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
     ),
-    ("Tasks", "Pruned"): lambda f: TasksPruned(task=f["task"], digest=f["digest"]),
-    ("Tasks", "Scaled"): lambda f: TasksScaled(task=f["task"], pods=f["pods"]),
     ("Tasks", "Rated"): lambda f: TasksRated(task=f["task"], lease=f["lease"], stars=f["stars"]),
-    ("Tasks", "DisputeOpened"): lambda f: TasksDisputeOpened(task=f["task"], by=f["by"]),
-    ("Tasks", "DisputeResolved"): lambda f: TasksDisputeResolved(task=f["task"], upheld=f["upheld"]),
+    ("Tasks", "Purged"): lambda f: TasksPurged(task=f["task"], lease=f["lease"], receipt=f["receipt"]),
+    ("Tasks", "DataLost"): lambda f: TasksDataLost(task=f["task"], lease=f["lease"]),
+    ("Tasks", "Pruned"): lambda f: TasksPruned(task=f["task"], digest=f["digest"]),
     ("Tasks", "ItemRefused"): lambda f: TasksItemRefused(index=f["index"], task=f["task"], error=f["error"]),
     ("Tasks", "BatchDone"): lambda f: TasksBatchDone(accepted=f["accepted"], refused=f["refused"]),
     ("Tasks", "SchedulerBonded"): lambda f: TasksSchedulerBonded(who=f["who"]),
     ("Tasks", "SchedulerUnbonded"): lambda f: TasksSchedulerUnbonded(who=f["who"]),
     ("Tasks", "ParamsChanged"): lambda _: TasksParamsChanged(),
-    ("Leases", "AgendaRun"): lambda f: LeasesAgendaRun(done=f["done"]),
+    ("Leases", "Extended"): lambda f: LeasesExtended(lease=f["lease"], amount=f["amount"], ends_at=f["ends_at"]),
+    ("Leases", "ToppedUp"): lambda f: LeasesToppedUp(
+        lease=f["lease"],
+        amount=f["amount"],
+        depletes_at=f["depletes_at"],
+    ),
+    ("Leases", "Suspended"): lambda f: LeasesSuspended(
+        lease=f["lease"],
+        rate_per_hour=f["rate_per_hour"],
+        owed=f["owed"],
+        ends_at=f["ends_at"],
+    ),
+    ("Leases", "Resumed"): lambda f: LeasesResumed(
+        lease=f["lease"],
+        rate_per_hour=f["rate_per_hour"],
+        owed=f["owed"],
+        ends_at=f["ends_at"],
+    ),
+    ("Leases", "ReclaimNoticed"): lambda f: LeasesReclaimNoticed(lease=f["lease"], reclaim_at=f["reclaim_at"]),
+    ("Leases", "Paid"): lambda f: LeasesPaid(lease=f["lease"], until=f["until"], share=f["share"], fee=f["fee"]),
+    ("Leases", "BountyPaid"): lambda f: LeasesBountyPaid(lease=f["lease"], who=f["who"], bounty=f["bounty"]),
+    ("Leases", "DataKept"): lambda f: LeasesDataKept(
+        lease=f["lease"],
+        until=f["until"],
+        share=f["share"],
+        fee=f["fee"],
+    ),
+    ("Leases", "DataReleased"): lambda f: LeasesDataReleased(lease=f["lease"]),
+    ("Leases", "PurgedWithoutReceipt"): lambda f: LeasesPurgedWithoutReceipt(lease=f["lease"]),
+    ("Leases", "DueFailed"): lambda f: LeasesDueFailed(lease=f["lease"], error=f["error"], again_at=f["again_at"]),
+    ("Leases", "Cranked"): lambda f: LeasesCranked(entries=f["entries"]),
+    ("Leases", "ParamsChanged"): lambda _: LeasesParamsChanged(),
     ("Billing", "Paid"): lambda f: BillingPaid(lease=f["lease"], until=f["until"], share=f["share"], fee=f["fee"]),
     ("Billing", "ToppedUp"): lambda f: BillingToppedUp(
         lease=f["lease"],
@@ -2879,11 +3387,149 @@ class storage:
 
 ERRORS: Final[dict[str, dict[str, str]]] = {
     "Hosts": {
+        "AlreadyRegistered": "The host is registered already; a key is used once, retired or not.",
+        "NoSuchHost": "No such host is registered.",
+        "NotProvider": "The caller is not the provider of the host.",
+        "BadHostSignature": "The signature is not by the host's key, or not for this chain, provider and content.",
+        "HardwareEmpty": "The hardware has no processor or no memory.",
+        "SimulatedDevicesRefused": "The hardware has a simulated device, and this chain takes real ones only.",
+        "ProviderCannotPay": "The provider cannot pay the bond.",
+        "HostRetired": "The host is retired or on its way out.",
+        "TransitionNotAllowed": "A host in this status cannot go to the wanted one.",
+        "HasLiveLeases": "The host has live leases.",
+        "NotAbsent": "The host was heard of within the absence limit.",
+        "HostNotOnline": "The host takes no leases now.",
+        "NotEnoughCpu": "Less processor is free on the host than the pod needs.",
+        "NotEnoughMemory": "Less memory is free on the host than the pod needs.",
+        "NotEnoughDisk": "Less disk is free on the host than the pod needs.",
+        "WrongDeviceCount": "Not as many devices are named as the pod needs.",
+        "NoSuchDevice": "A named device does not exist.",
+        "DeviceRepeated": "A device is named twice.",
+        "SimulatedNotAllowed": "A named device is simulated, and the task allows real ones only.",
+        "WrongModel": "A named device is of a model that the task does not want.",
+        "NotEnoughVram": "A named device has less memory than the pod needs.",
+        "DeviceBusy": "Less of a named device is free than the pod needs.",
+        "MoreFreeThanTotal": "More would be free on the host than it has. A bug: please report it.",
+        "Overflow": "A sum or product does not fit its type.",
+        "HostNotWanted": "The task names other hosts.",
+        "RegionNotWanted": "The task wants other regions.",
+        "ProviderNotWanted": "The task does not allow the host's provider, or denies it.",
+        "TierNotWanted": "The task wants another class of machine.",
+        "NotEnoughNetwork": "The host can send or receive less than the task wants.",
+        "CapabilityMissing": "The host cannot run something that the task wants.",
+        "NotAttested": "A named device is not attested, and the task allows attested ones only.",
+        "DeviceUnhealthy": "A named device is out of order.",
+        "AskModelRepeated": "The price list prices a model twice.",
+        "AskFactorTooGreat": "The price list has a factor of more than ten times the list price.",
+        "SuspendedByRoot": "Governance suspended the host, and only governance ends that.",
+        "StillUnbonding": "The bond of the host is held for a while yet.",
+        "BondTooLow": "The host has less than half of the bond that it must have.",
+        "AmountZero": "An amount of zero changes nothing.",
+        "HeartbeatPeriodZero": "The heartbeat period is zero.",
+        "AbsenceLimitTooShort": "The absence limit is less than two heartbeat periods.",
+        "PeriodTooLong": "A period is longer than a year.",
+        "BondTooGreat": "A bond for a device is too great to be added up.",
+        "AbsenceBountyTooGreat": "The bounty for an absence is more than half of a bond for a device.",
     },
     "Tasks": {
-        "NoSuchTask": "No such task was submitted.",
+        "NoSuchTask": "There is no such task: it was not submitted, or it is pruned.",
+        "NoSuchLease": "The task has no such lease now.",
+        "TransitionNotAllowed": "A task in this state cannot go to the wanted one.",
+        "LeaseTransitionNotAllowed": "A lease in this state cannot go to the wanted one.",
+        "CountInvalid": "One call submits 1 to 4,096 tasks.",
+        "OnlyJobsInArrays": "Only jobs can be submitted many at a time.",
+        "NoTaskIdsLeft": "The chain has run out of numbers for tasks.",
+        "ManifestDigestMismatch": "The SHA-256 of the manifest is not the digest in the spec.",
+        "ManifestEmpty": "The manifest is empty.",
+        "ResourcesEmpty": "A pod needs some processor and some memory.",
+        "GpuRequestInvalid": "A pod may need at most 16 devices, and 1 to 1000 thousandths of each.",
+        "PodRangeInvalid": "A task has 1 to 16 pods, at most as many as at least; a service scales within what its spec says.",
+        "RentalHasOnePod": "A rental has exactly one pod.",
+        "OnlyRentalsTakeData": "Only rentals take over the data of another lease.",
+        "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",
+        "DurationInvalid": "The duration is zero or longer than the chain allows.",
+        "DeadlinePassed": "The deadline has passed.",
+        "DeadlineNotPassed": "The deadline has not passed, or there is none.",
+        "TenantCannotPay": "The tenant cannot pay the deposits for the task and for its pods at the highest rate.",
+        "CostTooHigh": "The cost is greater than any number of coins.",
+        "NotSchedulerOrTenant": "The caller is neither a bonded scheduler nor the tenant of the task.",
+        "NotTenant": "The caller is not the tenant of the task.",
+        "NotHostOfLease": "The caller is not the host of the lease.",
+        "NotQueued": "The task waits for no hosts: another scheduler may have been faster.",
+        "NotRunning": "The task does not run.",
+        "NotReported": "The task has no result that waits to be accepted.",
+        "NotSettleable": "The task cannot be settled in its state.",
+        "NotSettled": "The task is not settled.",
+        "NotFinal": "The task is not final.",
+        "TooEarlyToPrune": "The task became final too short a time ago to be pruned.",
+        "DataRetained": "The chain still keeps account of data that a host retains for the task.",
+        "NotDisputed": "The result of the task is not disputed.",
+        "DisputeWindowOpen": "The dispute window has not passed.",
+        "DisputeWindowClosed": "The dispute window has passed.",
+        "NotService": "The task is no service.",
+        "JobsAreCancelled": "A job is not ended but cancelled.",
+        "ResultsAreCompared": "The results of this task are compared: they are committed and revealed, not reported.",
+        "NotRedundant": "The results of this task are not compared.",
+        "NothingRight": "None of the results is right.",
+        "WrongPodCount": "There are fewer or more pods than the task wants.",
+        "PodOutOfRange": "Pods must be numbered from 0 without a gap.",
+        "PodRepeated": "A pod is placed twice, or has a lease already.",
+        "ProviderRepeated": "Replicas must be on hosts of different providers.",
+        "ModelDiffers": "A further replica must have devices of the same models as the others.",
+        "RateTooHigh": "The host asks for more than the task's highest rate.",
+        "UnitNotOffered": "The host does not offer leases in this billing unit.",
+        "DataNotRetained": "The lease has no retained data.",
+        "DataElsewhere": "The data that the rental is to take over is on another host.",
+        "DataStillKept": "The data is to be kept until its time is over, or the tenant gives it up.",
+        "LeaseNotPending": "The pod of this lease has started already, or the lease has ended.",
+        "LeaseNotActive": "The pod of this lease has not started, or the lease has ended.",
+        "LeaseEnded": "The lease has ended.",
+        "LeaseNotStuck": "The pod of this lease is not late, and its host is not lost.",
+        "LeaseNotDepleted": "The lease has not used its duration yet.",
+        "HostIsLost": "The host of the lease is lost: requeue it.",
+        "StarsInvalid": "A lease is rated with 1 to 5 stars.",
+        "NeverStarted": "The pod of this lease never started.",
+        "AlreadyRated": "The lease is rated already.",
+        "OwnHost": "The caller owns the host of the lease.",
+        "BatchTooHeavy": "The batch touches more leases than were paid for: send tasks of several pods one by one.",
+        "AlreadyScheduler": "The account is bonded as a scheduler already.",
+        "NotScheduler": "The account is not bonded as a scheduler.",
+        "SchedulerCannotPay": "The account cannot pay the bond of a scheduler.",
+        "StartTimeoutZero": "A pod must have some time to start.",
+        "DisputeWindowZero": "There must be some time for disputes.",
+        "MaxAttemptsZero": "A task must be allowed at least one attempt.",
+        "MaxDurationZero": "A task must be allowed some duration.",
+        "ArchiveAfterZero": "Final tasks must be kept for some time.",
+        "RefusedItemFineZero": "A refused report of a batch must cost something.",
+        "Overflow": "A sum or product does not fit its type.",
     },
     "Leases": {
+        "NotTenant": "The caller is not the tenant of the lease.",
+        "NotProvider": "The caller is not the provider of the lease's host.",
+        "LeaseOfJob": "The lease is that of a job: it ends with its result, and its deposit covers its longest duration.",
+        "NotRental": "The lease is not that of a rental.",
+        "LeaseNotRunning": "The lease has not started, or has ended.",
+        "LeaseNotActive": "The lease is not active.",
+        "LeaseNotSuspended": "The lease is not suspended.",
+        "LeaseNotRetained": "No data is kept for this lease.",
+        "ReclaimNoticed": "The provider has given notice already: the lease gets no more time.",
+        "ReclaimNotNoticed": "The provider has given no notice.",
+        "NoticeNotOver": "The provider's notice is not over.",
+        "LeaseNotDepleted": "The lease has not used up what was paid for.",
+        "DepositUsedUp": "What is deposited does not cover any time at the full rate: top it up first.",
+        "DurationIsZero": "The duration is zero.",
+        "AmountIsZero": "The amount is zero.",
+        "AmountTooSmall": "The provider cannot be credited with so little: its account lacks the existential deposit.",
+        "KeptTooLong": "The data would be kept for longer than the chain allows.",
+        "StorageNotOffered": "The host does not offer storage in the billing unit of this lease.",
+        "NothingDue": "Nothing is due that could be paid now.",
+        "NothingOnAgenda": "No entry of the agenda is due.",
+        "TooManyLeasesOnHost": "The host has as many leases as the chain keeps for one.",
+        "CostTooHigh": "The cost is greater than any number of coins.",
+        "ReclaimNoticeIsZero": "The period of notice must not be zero.",
+        "RetentionIsZero": "The period for which data is kept must not be zero.",
+        "PurgeGraceIsZero": "The period for a receipt of a purge must not be zero.",
+        "RetentionTooLong": "Data is kept at no further cost for longer than it may be kept at all.",
     },
     "Billing": {
     },

@@ -9,7 +9,7 @@ from offchain.core.snapshot import Read, Snapshot, Touched
 from offchain.core.values import Host, Periods, Task
 from offchain.link.ports import BlockRef, ChainEvent, ChainPort
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import TaskRecord, storage
+from offchain.schema._generated_chain import TaskRecord
 from offchain.services.records import LIVE_TASK_STATES, host_of, periods_of, task_of
 
 
@@ -60,12 +60,9 @@ class Reads:
 
     async def hosts(self, host_ids: Iterable[str], at: bytes) -> dict[str, Host | None]:
         """Several hosts; None where one is not registered."""
-        wanted, item = sorted(host_ids), storage.hosts_hosts
-        plains = await self._chain.port.query_many(item.pallet, item.item, [(host,) for host in wanted], at)
-        return {
-            host: None if plain is None else host_of(host, item.decode(plain))
-            for host, plain in zip(wanted, plains, strict=True)
-        }
+        wanted = sorted(host_ids)
+        found = await self._chain.hosts_named(wanted, at)
+        return {host: host_of(host, found[host]) if host in found else None for host in wanted}
 
     async def tasks(self, task_ids: Iterable[int], at: bytes) -> dict[int, Task | None]:
         """Several tasks; None where one is final or unknown."""

@@ -38,9 +38,9 @@ def test_a_call_of_another_kind_ends_the_batch():
     assert bundle_size(calls) == 2
 
 
-def test_a_batch_takes_as_many_as_the_chain_does():
+def test_a_batch_stays_far_from_filling_a_block():
     assigns = [tasks("assign", task=n, pods=[]) for n in range(600)]
-    assert bundle_size(assigns) == bundle_limit(assigns[0]) == 512
+    assert bundle_size(assigns) == bundle_limit(assigns[0]) == 256
     assert bundle(assigns[:2]) == tasks("assign_batch", assignments=[(0, []), (1, [])])
 
 

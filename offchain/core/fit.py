@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from offchain.core.rate import rate_per_hour
-from offchain.core.values import Capacity, Device, GpuRequest, Host, HostStatus, Placement, Resources
+from offchain.core.values import BillingUnit, Capacity, Device, GpuRequest, Host, HostStatus, Placement, Resources
 
 
 class Misfit(StrEnum):
@@ -40,15 +40,17 @@ class Fit:
     rate_per_hour: int
 
 
-def fit(host: Host, resources: Resources, placement: Placement, max_rate_per_hour: int) -> Fit | Misfit:
+def fit(
+    host: Host, resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int
+) -> Fit | Misfit:
     """Whether one pod fits on `host` as it is now."""
     misfit = _unwanted(host, placement) or _short(host.free, resources)
     if misfit is not None:
         return misfit
-    chosen = first_devices(host.devices, resources.gpus, allow_simulated=placement.allow_simulated)
+    chosen = first_devices(host.devices, resources.gpus, placement)
     if isinstance(chosen, Misfit):
         return chosen
-    rate = rate_per_hour(resources, host.ask)
+    rate = rate_per_hour(resources, host.devices, chosen, host.ask, unit)
     return Fit(chosen, rate) if rate <= max_rate_per_hour else Misfit.PRICE
 
 
@@ -57,8 +59,7 @@ def fits(
     devices: Sequence[Device],
     resources: Resources,
     chosen: Sequence[int],
-    *,
-    allow_simulated: bool,
+    placement: Placement,
 ) -> Misfit | None:
     """The first thing for which a pod does not fit on what is free, on exactly the `chosen` devices; None: it fits."""
     short = _short(free, resources)
@@ -71,29 +72,29 @@ def fits(
             return Misfit.NO_SUCH_DEVICE
         if index in chosen[:place]:
             return Misfit.DEVICE_REPEATED
-        for misfit, allows in _rules(resources.gpus, allow_simulated=allow_simulated):
+        for misfit, allows in _rules(resources.gpus, placement):
             if not allows(devices[index]):
                 return misfit
     return None
 
 
-def first_devices(devices: Sequence[Device], request: GpuRequest, *, allow_simulated: bool) -> tuple[int, ...] | Misfit:
+def first_devices(devices: Sequence[Device], request: GpuRequest, placement: Placement) -> tuple[int, ...] | Misfit:
     """The first devices, by index, that satisfy the request; or the rule that leaves too few of them."""
     if request.count == 0:
         return ()
     left = tuple(range(len(devices)))
     if len(left) < request.count:
         return Misfit.WRONG_DEVICE_COUNT
-    for misfit, allows in _rules(request, allow_simulated=allow_simulated):
+    for misfit, allows in _rules(request, placement):
         left = tuple(index for index in left if allows(devices[index]))
         if len(left) < request.count:
             return misfit
     return left[: request.count]
 
 
-def take(host: Host, resources: Resources, chosen: Sequence[int], *, allow_simulated: bool) -> Host:
+def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Placement) -> Host:
     """`host` with the pod's share taken off. Raises ValueError with the misfit where it does not fit."""
-    misfit = fits(host.free, host.devices, resources, chosen, allow_simulated=allow_simulated)
+    misfit = fits(host.free, host.devices, resources, chosen, placement)
     if misfit is not None:
         raise ValueError(misfit)
     free = Capacity(
@@ -108,10 +109,10 @@ def take(host: Host, resources: Resources, chosen: Sequence[int], *, allow_simul
     return replace(host, free=free, devices=devices, live_leases=host.live_leases + 1)
 
 
-def _rules(request: GpuRequest, *, allow_simulated: bool) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
+def _rules(request: GpuRequest, placement: Placement) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
     """What each device must satisfy, in the chain's order."""
     return (
-        (Misfit.SIMULATED_NOT_ALLOWED, lambda device: allow_simulated or not device.spec.simulated),
+        (Misfit.SIMULATED_NOT_ALLOWED, lambda device: placement.allow_simulated or not device.spec.simulated),
         (Misfit.WRONG_MODEL, lambda device: not request.models or device.spec.model in request.models),
         (Misfit.NOT_ENOUGH_VRAM, lambda device: device.spec.vram_mib >= request.min_vram_mib),
         (Misfit.DEVICE_BUSY, lambda device: device.milli_free >= request.milli),

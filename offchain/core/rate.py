@@ -5,9 +5,10 @@ The chain computes the same; `tests/vectors/fit.json` holds the cases that both 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from offchain.core.values import Ask, BillingUnit, Resources
+from offchain.core.values import Ask, BillingUnit, Device, Resources
 
 HOUR_MS: Final = 3_600_000
 PPM: Final = 1_000_000
@@ -16,13 +17,22 @@ UNPAYABLE: Final = 1 << 128
 UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
 
 
-def rate_per_hour(resources: Resources, ask: Ask) -> int:
+def rate_per_hour(
+    resources: Resources, devices: Sequence[Device], chosen: Sequence[int], ask: Ask, unit: BillingUnit
+) -> int:
     """Base units per hour of one pod with `resources` at `ask`. Each part rounds down, then they are added.
 
     :data:`UNPAYABLE` where the chain cannot compute it.
     """
+    prices = {price.model: price.per_hour for price in ask.gpu}
+    gpus = sum(
+        prices.get(devices[index].spec.model, ask.gpu_per_hour) * resources.gpus.milli // 1000 for index in chosen
+    )
+    factor = {BillingUnit.SECOND: ask.second_ppm, BillingUnit.HOUR: ask.hour_ppm, BillingUnit.DAY: ask.day_ppm}[unit]
+    if factor == 0:
+        return UNPAYABLE
     products = (
-        resources.gpus.count * resources.gpus.milli * ask.gpu_per_hour,
+        gpus,
         resources.cpu_milli * ask.cpu_core_per_hour,
         resources.memory_mib * ask.memory_gib_per_hour,
         resources.disk_gib * ask.disk_gib_per_hour,
@@ -30,7 +40,7 @@ def rate_per_hour(resources: Resources, ask: Ask) -> int:
     if max(products) >= UNPAYABLE:
         return UNPAYABLE
     gpu, cpu, memory, disk = products
-    return min(UNPAYABLE, gpu // 1000 + cpu // 1000 + memory // 1024 + disk)
+    return min(UNPAYABLE, (gpu + cpu // 1000 + memory // 1024 + disk) * factor // PPM)
 
 
 def deposit(rate: int, max_duration_ms: int) -> int:

@@ -83,6 +83,6 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
 
 
 def _said(reason: Misfit) -> str:
-    if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_LISTED, Misfit.REGION):
+    if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_WANTED, Misfit.REGION_NOT_WANTED):
         return str(reason)
     return f"no match ({reason})"

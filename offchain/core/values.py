@@ -29,6 +29,7 @@ from offchain.schema._generated_chain import (
 __all__ = [
     "Ask",
     "BillingUnit",
+    "Capabilities",
     "Capacity",
     "Device",
     "DeviceSpec",
@@ -45,6 +46,7 @@ __all__ = [
     "Task",
     "TaskKind",
     "TaskState",
+    "Tier",
     "Vendor",
 ]
 

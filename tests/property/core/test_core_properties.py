@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.core.fit import Fit, fit, take
 from offchain.core.plan import Plan, plan
-from offchain.core.rate import HOUR_MS, deposit, owed, rate_per_hour
+from offchain.core.rate import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.settle import due
 from offchain.core.snapshot import Snapshot, with_pending
 from offchain.core.values import (
@@ -32,12 +33,14 @@ from offchain.core.values import (
     Tier,
     Vendor,
 )
+from offchain.schema._generated_chain import GpuPrice
 from offchain.schema.ids import lease_id
 from tests.chain_records import DOCKER, NOTHING, escrow
 
 MODELS = st.sampled_from((b"A100", b"T4"))
 REGIONS = st.sampled_from((b"eu", b"us"))
 HOST_IDS = ("h0", "h1", "h2", "h3", "h4")
+PROVIDERS = st.sampled_from(("p", "q"))
 PRICES = st.integers(0, 10**13)
 
 capacities = st.builds(
@@ -71,7 +74,9 @@ resources = st.builds(
 )
 asks = st.builds(
     Ask,
-    gpu=st.just(()),
+    gpu=st.dictionaries(MODELS, PRICES, max_size=2).map(
+        lambda prices: tuple(GpuPrice(model, price) for model, price in prices.items())
+    ),
     gpu_per_hour=PRICES,
     cpu_core_per_hour=PRICES,
     memory_gib_per_hour=PRICES,
@@ -87,13 +92,13 @@ placements = st.builds(
     Placement,
     regions=st.lists(REGIONS, max_size=2, unique=True).map(tuple),
     hosts=st.lists(st.sampled_from(HOST_IDS), max_size=2, unique=True).map(tuple),
-    providers_allowed=st.just(()),
-    providers_denied=st.just(()),
+    providers_allowed=st.lists(PROVIDERS, max_size=1).map(tuple),
+    providers_denied=st.lists(PROVIDERS, max_size=1).map(tuple),
     tiers=st.lists(tiers, max_size=2, unique=True).map(tuple),
     verified_only=st.booleans(),
     allow_simulated=st.booleans(),
     min_network_mbps=st.sampled_from((0, 100)),
-    capabilities=st.just(NOTHING),
+    capabilities=st.sampled_from((NOTHING, NOTHING, DOCKER)),
 )
 
 
@@ -101,14 +106,14 @@ def hosts_with(identity: str) -> st.SearchStrategy[Host]:
     return st.builds(
         Host,
         id=st.just(identity),
-        provider=st.just("p"),
+        provider=PROVIDERS,
         status=st.sampled_from((HostStatus.ONLINE, HostStatus.ONLINE, HostStatus.OFFLINE)),
         free=capacities,
         devices=st.lists(devices, max_size=4).map(tuple),
         ask=asks,
         region=REGIONS,
         tier=tiers,
-        capabilities=st.just(DOCKER),
+        capabilities=st.sampled_from((DOCKER, DOCKER, NOTHING)),
         network_mbps_down=st.sampled_from((0, 1000)),
         network_mbps_up=st.sampled_from((0, 1000)),
         last_heartbeat=st.integers(0, 10**6),
@@ -215,8 +220,15 @@ def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot,
             )
             assert not task.placement.hosts or host.id in task.placement.hosts
             assert not task.placement.regions or host.region in task.placement.regions
+            assert not task.placement.providers_allowed or host.provider in task.placement.providers_allowed
+            assert host.provider not in task.placement.providers_denied
+            assert not task.placement.tiers or host.tier in task.placement.tiers
+            assert min(host.network_mbps_down, host.network_mbps_up) >= task.placement.min_network_mbps
+            assert host.capabilities.docker or not task.placement.capabilities.docker
             for index in pod.devices:
                 device = host.devices[index]
+                assert device.healthy
+                assert device.attested or not task.placement.verified_only
                 assert task.placement.allow_simulated or not device.spec.simulated
                 assert device.spec.vram_mib >= task.resources.gpus.min_vram_mib
                 assert not task.resources.gpus.models or device.spec.model in task.resources.gpus.models
@@ -261,6 +273,30 @@ def test_what_fits_can_be_taken(host: Host, wanted: Resources, placement: Placem
         left = take(host, wanted, found.devices, placement)
         assert left.free.cpu_milli == host.free.cpu_milli - wanted.cpu_milli
         assert found.rate_per_hour <= limit
+
+
+@given(resources, st.lists(devices, max_size=3).map(tuple), asks, st.sampled_from(BillingUnit))
+def test_a_rate_is_the_exact_price_less_what_rounding_takes(
+    wanted: Resources, of: tuple[Device, ...], prices: Ask, unit: BillingUnit
+):
+    chosen = tuple(range(len(of)))
+    rate = rate_per_hour(wanted, of, chosen, prices, unit)
+    if not offers(prices, unit):
+        assert rate == storage_rate_per_hour(wanted, prices, unit) == UNPAYABLE
+        return
+    by_model = {price.model: price.per_hour for price in prices.gpu}
+    parts = [Fraction(by_model.get(d.spec.model, prices.gpu_per_hour) * wanted.gpus.milli, 1000) for d in of]
+    parts.append(Fraction(wanted.cpu_milli * prices.cpu_core_per_hour, 1000))
+    parts.append(Fraction(wanted.memory_mib * prices.memory_gib_per_hour, 1024))
+    parts.append(Fraction(wanted.disk_gib * prices.disk_gib_per_hour))
+    factors = {
+        BillingUnit.SECOND: prices.second_ppm,
+        BillingUnit.HOUR: prices.hour_ppm,
+        BillingUnit.DAY: prices.day_ppm,
+    }
+    exact = sum(parts) * Fraction(factors[unit], PPM)
+    # Each device, the processor and the memory lose less than one unit, and so does the product.
+    assert exact - (len(of) + 3) < rate <= exact
 
 
 @given(st.sampled_from(BillingUnit), PRICES, st.integers(1, 10**9), st.integers(0, 2 * 10**9), st.integers(0, 10**9))

@@ -28,11 +28,7 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Takes the validator at `place` off `list`, which is the stored one.
-    pub(crate) fn take_off(
-        mut list: BoundedVec<AccountId, T::MaxValidators>,
-        place: usize,
-        reason: RemovalReason,
-    ) {
+    pub(crate) fn take_off(mut list: BoundedVec<AccountId, T::MaxValidators>, place: usize, reason: RemovalReason) {
         let validator = list.remove(place);
         Validators::<T>::put(list);
         Self::deposit_event(Event::Removed { validator, reason });

@@ -13,9 +13,9 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "draft"
+METADATA_SHA256: Final = "96f9390c40a904609d77e822f7b3cbea29ffa383a988c7d4363da66200ef8f43"
 SPEC_NAME: Final = "gantry"
-SPEC_VERSION: Final = 2
+SPEC_VERSION: Final = 1
 TRANSACTION_VERSION: Final = 1
 
 
@@ -36,7 +36,7 @@ def _variant(plain: Any) -> tuple[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ArchivePage:
-    """A."""
+    """pallet_gantry_tasks::types::ArchivePage."""
 
     digest: bytes
     count: int
@@ -54,28 +54,18 @@ class ArchivePage:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A host's price list: base units an hour, except where it says otherwise. See `rate` for what a pod costs by it."""
+    """gantry_primitives::types::hosts::Ask."""
 
     gpu: tuple[GpuPrice, ...]
-    """Devices of the models that have a price of their own; each model once."""
     gpu_per_hour: int
-    """For one whole device of any other model."""
     cpu_core_per_hour: int
-    """For one whole core."""
     memory_gib_per_hour: int
-    """For one GiB of memory."""
     disk_gib_per_hour: int
-    """For one GiB of disk."""
     network_gib: int
-    """For each GiB that a pod sends, in base units."""
     storage_gib_per_hour: int
-    """For one GiB of the disk of a stopped rental."""
     second_ppm: int
-    """Leases billed by the second cost so many millionths of the list price; 0 where none are offered."""
     hour_ppm: int
-    """The same for leases billed by the hour."""
     day_ppm: int
-    """The same for leases billed by the day."""
 
     @classmethod
     def decode(cls, plain: Any) -> Ask:
@@ -123,12 +113,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Beta:
-    """Evidence for and against, in parts per million of one observation. The prior of 1 + 1 is not stored."""
+    """gantry_primitives::types::reputation::Beta."""
 
     positive: int
-    """For."""
     negative: int
-    """Against."""
 
     @classmethod
     def decode(cls, plain: Any) -> Beta:
@@ -156,7 +144,7 @@ class BillingHoldReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BillingParams:
-    """P."""
+    """pallet_gantry_billing::types::Params."""
 
     fee_ppm: int
     held_back_ms: int
@@ -182,14 +170,11 @@ class BillingParams:
 
 
 class BillingUnit(StrEnum):
-    """The unit a lease is billed by."""
+    """gantry_primitives::types::tasks::BillingUnit."""
 
     SECOND = "Second"
-    """Pro rata."""
     HOUR = "Hour"
-    """Whole started hours in advance."""
     DAY = "Day"
-    """Whole started days in advance."""
 
     @classmethod
     def decode(cls, plain: Any) -> BillingUnit:
@@ -201,18 +186,13 @@ class BillingUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a host can run and how it hands out its devices; or, where a task asks for it, what the host must have."""
+    """gantry_primitives::types::hosts::Capabilities."""
 
     docker: bool
-    """Containers, by a Docker engine."""
     kvm: bool
-    """Virtual machines, by KVM."""
     kubernetes: bool
-    """Pods of a Kubernetes cluster."""
     cdi: bool
-    """Devices by the Container Device Interface."""
     mig: bool
-    """Slices of devices that are kept apart by the hardware."""
 
     @classmethod
     def decode(cls, plain: Any) -> Capabilities:
@@ -239,14 +219,11 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """An amount of what every machine has."""
+    """gantry_primitives::types::hosts::Capacity."""
 
     cpu_milli: int
-    """Thousandths of a core."""
     memory_mib: int
-    """Memory in MiB."""
     disk_gib: int
-    """Disk in GiB."""
 
     @classmethod
     def decode(cls, plain: Any) -> Capacity:
@@ -265,16 +242,12 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device of a registered host."""
+    """gantry_primitives::types::hosts::Device."""
 
     spec: DeviceSpec
-    """What it is."""
     milli_free: int
-    """Thousandths of it that no lease holds."""
     attested: bool
-    """True once a challenge proved that it is real."""
     healthy: bool
-    """False where the host says that it is out of order; it takes no new lease then."""
 
     @classmethod
     def decode(cls, plain: Any) -> Device:
@@ -304,16 +277,12 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:
-    """A device as its provider describes it."""
+    """gantry_primitives::types::hosts::DeviceSpec."""
 
     vendor: Vendor
-    """Who made it."""
     model: bytes
-    """The model as the vendor's tool prints it."""
     vram_mib: int
-    """Its memory in MiB."""
     simulated: bool
-    """True where no real device stands behind it. Never changes."""
 
     @classmethod
     def decode(cls, plain: Any) -> DeviceSpec:
@@ -337,7 +306,7 @@ class DeviceSpec:
 
 
 class EndReason:
-    """Why a lease ended.
+    """gantry_primitives::types::leases::EndReason.
 
     One of `EndReasonCompleted`, `EndReasonCancelled`, `EndReasonHostRefused`, `EndReasonStartTimeout`, `EndReasonHostLost`, `EndReasonDurationExceeded`, `EndReasonGangAborted`, `EndReasonTenantEnded`, `EndReasonExpired`, `EndReasonReclaimed`, `EndReasonScaledDown`, `EndReasonDepleted`, `EndReasonDisputeLost`, `EndReasonDataMoved`.
     """
@@ -360,7 +329,7 @@ class EndReason:
 
 @dataclass(frozen=True, slots=True)
 class EndReasonCompleted(EndReason):
-    """The pod reported its result."""
+    """EndReason: Completed."""
 
     tag: ClassVar[str] = "Completed"
 
@@ -370,7 +339,7 @@ class EndReasonCompleted(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonCancelled(EndReason):
-    """The tenant cancelled the task."""
+    """EndReason: Cancelled."""
 
     tag: ClassVar[str] = "Cancelled"
 
@@ -380,7 +349,7 @@ class EndReasonCancelled(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonHostRefused(EndReason):
-    """The host refused, for the reason given."""
+    """EndReason: HostRefused."""
 
     tag: ClassVar[str] = "HostRefused"
     value: HostFailure
@@ -394,7 +363,7 @@ class EndReasonHostRefused(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonStartTimeout(EndReason):
-    """The pod was not started in time."""
+    """EndReason: StartTimeout."""
 
     tag: ClassVar[str] = "StartTimeout"
 
@@ -404,7 +373,7 @@ class EndReasonStartTimeout(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonHostLost(EndReason):
-    """The host was lost."""
+    """EndReason: HostLost."""
 
     tag: ClassVar[str] = "HostLost"
 
@@ -414,7 +383,7 @@ class EndReasonHostLost(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonDurationExceeded(EndReason):
-    """The pod ran for longer than the job allows."""
+    """EndReason: DurationExceeded."""
 
     tag: ClassVar[str] = "DurationExceeded"
 
@@ -424,7 +393,7 @@ class EndReasonDurationExceeded(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonGangAborted(EndReason):
-    """Another pod of the same task could not go on."""
+    """EndReason: GangAborted."""
 
     tag: ClassVar[str] = "GangAborted"
 
@@ -434,7 +403,7 @@ class EndReasonGangAborted(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonTenantEnded(EndReason):
-    """The tenant ended the service or rental."""
+    """EndReason: TenantEnded."""
 
     tag: ClassVar[str] = "TenantEnded"
 
@@ -444,7 +413,7 @@ class EndReasonTenantEnded(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonExpired(EndReason):
-    """The time that was paid for is over."""
+    """EndReason: Expired."""
 
     tag: ClassVar[str] = "Expired"
 
@@ -454,7 +423,7 @@ class EndReasonExpired(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonReclaimed(EndReason):
-    """The provider wanted its resources back and the notice is over."""
+    """EndReason: Reclaimed."""
 
     tag: ClassVar[str] = "Reclaimed"
 
@@ -464,7 +433,7 @@ class EndReasonReclaimed(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonScaledDown(EndReason):
-    """The tenant scaled the service down."""
+    """EndReason: ScaledDown."""
 
     tag: ClassVar[str] = "ScaledDown"
 
@@ -474,7 +443,7 @@ class EndReasonScaledDown(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonDepleted(EndReason):
-    """The deposit was used up, and someone closed the lease for the bounty."""
+    """EndReason: Depleted."""
 
     tag: ClassVar[str] = "Depleted"
 
@@ -484,7 +453,7 @@ class EndReasonDepleted(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonDisputeLost(EndReason):
-    """The tenant won a dispute about what the pod did."""
+    """EndReason: DisputeLost."""
 
     tag: ClassVar[str] = "DisputeLost"
 
@@ -494,7 +463,7 @@ class EndReasonDisputeLost(EndReason):
 
 @dataclass(frozen=True, slots=True)
 class EndReasonDataMoved(EndReason):
-    """Its data was taken over by another lease."""
+    """EndReason: DataMoved."""
 
     tag: ClassVar[str] = "DataMoved"
 
@@ -522,30 +491,18 @@ _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Escrow:
-    """The coins that a tenant has deposited for one lease, and what became of them. It is kept inside the lease; the
-    tenant is that of the task, the provider the owner of the host. The rules are in `gantry_primitives::escrow`.
-    """
+    """gantry_primitives::types::billing::Escrow."""
 
     deposit: int
-    """How many coins were deposited, top-ups included. What is held of the tenant is this less `paid`, while `open`."""
     rate_per_hour: int
-    """What the lease costs now, in base units an hour."""
     unit: BillingUnit
-    """The unit it is billed by."""
     accrued: int
-    """What is owed for the segments that are over: a segment is a time at one rate."""
     since: int | None
-    """When the running segment began; none while nothing is billed."""
     downtime_mark: int
-    """The host's downtime in milliseconds when the running segment began; what it has grown by is not billed."""
     until: int | None
-    """Nothing is billed past this."""
     paid: int
-    """What left the tenant, the fee included."""
     fee: int
-    """The part of it that went to the treasury."""
     open: bool
-    """Whether coins are still held."""
 
     @classmethod
     def decode(cls, plain: Any) -> Escrow:
@@ -592,14 +549,11 @@ class Escrow:
 
 
 class FailReason(StrEnum):
-    """Why a task failed."""
+    """gantry_primitives::types::tasks::FailReason."""
 
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
-    """It was tried as often as the chain allows."""
     DURATION_EXCEEDED = "DurationExceeded"
-    """A pod ran for longer than the task allows."""
     DISPUTE_LOST = "DisputeLost"
-    """Its result was disputed, and the dispute was upheld."""
 
     @classmethod
     def decode(cls, plain: Any) -> FailReason:
@@ -610,24 +564,16 @@ class FailReason(StrEnum):
 
 
 class Fault(StrEnum):
-    """Something that costs a part of a bond."""
+    """gantry_primitives::faults::Fault."""
 
     ABSENT = "Absent"
-    """A host was away without having said so. Time: how long it was away."""
     START_TIMEOUT = "StartTimeout"
-    """A host did not start a pod in time. Time: how long the tenant waited."""
     LOST_POD = "LostPod"
-    """A host lost a pod that had started. Time: how long the pod had run."""
     FAILED_CHALLENGE = "FailedChallenge"
-    """A host could not prove that its hardware is real."""
     WRONG_RESULT = "WrongResult"
-    """A host reported a result that was found to be wrong."""
     DATA_LOST = "DataLost"
-    """A host lost data that it was to keep. Time: for how long it still had to keep it."""
     VERIFIER_ABSENT = "VerifierAbsent"
-    """A verifier that was drawn did not vote."""
     BAD_BATCH_ITEM = "BadBatchItem"
-    """An item of a batch was refused that its sender could have known to be wrong."""
 
     @classmethod
     def decode(cls, plain: Any) -> Fault:
@@ -638,13 +584,29 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FaultRecord:
+    """gantry_primitives::types::reputation::FaultRecord."""
+
+    weight: int
+    updated_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> FaultRecord:
+        return cls(weight=plain["weight"], updated_at=plain["updated_at"])
+
+    def encode(self) -> Any:
+        return {"weight": self.weight, "updated_at": self.updated_at}
+
+    def scale(self) -> bytes:
+        return self.weight.to_bytes(8, "little") + self.updated_at.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
 class GpuPrice:
-    """What one whole device of a model costs."""
+    """gantry_primitives::types::hosts::GpuPrice."""
 
     model: bytes
-    """The model."""
     per_hour: int
-    """Base units an hour."""
 
     @classmethod
     def decode(cls, plain: Any) -> GpuPrice:
@@ -659,16 +621,12 @@ class GpuPrice:
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """The devices one pod needs."""
+    """gantry_primitives::types::tasks::GpuRequest."""
 
     count: int
-    """How many devices; 0 for none, and then the other fields mean nothing."""
     milli: int
-    """Thousandths of each, 1 to 1000."""
     min_vram_mib: int
-    """The least memory of each, in MiB."""
     models: tuple[bytes, ...]
-    """The models that will do; empty for any."""
 
     @classmethod
     def decode(cls, plain: Any) -> GpuRequest:
@@ -698,24 +656,16 @@ class GpuRequest:
 
 @dataclass(frozen=True, slots=True)
 class HardwareSpec:
-    """The machine a provider registers."""
+    """gantry_primitives::types::hosts::HardwareSpec."""
 
     tier: Tier
-    """The class of machine."""
     capabilities: Capabilities
-    """What it can run."""
     cpu_milli: int
-    """Thousandths of a core."""
     memory_mib: int
-    """Memory in MiB."""
     disk_gib: int
-    """Disk in GiB."""
     network_mbps_down: int
-    """What it can receive, in millions of bits a second."""
     network_mbps_up: int
-    """What it can send, in millions of bits a second."""
     devices: tuple[DeviceSpec, ...]
-    """Its devices; leases name them by their place in this list."""
 
     @classmethod
     def decode(cls, plain: Any) -> HardwareSpec:
@@ -756,18 +706,13 @@ class HardwareSpec:
 
 
 class HostFailure(StrEnum):
-    """Why a host could not run a pod."""
+    """gantry_primitives::types::tasks::HostFailure."""
 
     IMAGE_UNAVAILABLE = "ImageUnavailable"
-    """The image could not be fetched."""
     IMAGE_INVALID = "ImageInvalid"
-    """The image could not be used."""
     MANIFEST_INVALID = "ManifestInvalid"
-    """The manifest could not be understood."""
     RESOURCES_UNAVAILABLE = "ResourcesUnavailable"
-    """The host lacks what it offered."""
     DRIVER_ERROR = "DriverError"
-    """The host's container engine failed."""
 
     @classmethod
     def decode(cls, plain: Any) -> HostFailure:
@@ -779,48 +724,27 @@ class HostFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """A registered host."""
+    """gantry_primitives::types::hosts::HostRecord."""
 
     provider: AccountId
-    """Who owns it, posts its bond and is paid."""
     status: HostStatus
-    """Where it stands."""
     tier: Tier
-    """The class of machine, as its provider says."""
     capabilities: Capabilities
-    """What it can run."""
     network_mbps_down: int
-    """What it can receive, in millions of bits a second."""
     network_mbps_up: int
-    """What it can send, in millions of bits a second."""
     total: Capacity
-    """What the machine has."""
     free: Capacity
-    """What no lease holds."""
     devices: tuple[Device, ...]
-    """Its devices, each with what no lease holds of it."""
     ask: Ask
-    """Its price list. A lease keeps the rate it was opened at."""
     endpoint: bytes
-    """How to reach it."""
     region: bytes
-    """Where it is."""
     bond: int
-    """Coins of the provider held for it."""
     bond_required: int
-    """What its bond must be, fixed when its hardware was registered. Below half of it the host is suspended."""
     generation: int
-    """How often its hardware was changed."""
     registered_at: int
-    """When it was registered."""
     last_heartbeat: int
-    """When it last said that it is there; 0 where it never did."""
     downtime_ms: int
-    """How long it was away so far, in milliseconds: at each return from an absence that was reported, or longer than
-    the absence limit, the time since the heartbeat before is added. Never falls.
-    """
     live_leases: int
-    """How many leases hold some of it."""
 
     @classmethod
     def decode(cls, plain: Any) -> HostRecord:
@@ -872,24 +796,16 @@ class HostRecord:
 
 @dataclass(frozen=True, slots=True)
 class HostScore:
-    """The evidence about one host, as it weighed at `updated_at`."""
+    """gantry_primitives::types::reputation::HostScore."""
 
     completed: Beta
-    """Leases it started and completed, against those it started and did not."""
     verified: Beta
-    """Results and challenges that were found right, against those found wrong."""
     uptime: Beta
-    """Time it was there, against time it was not."""
     start_latency: Beta
-    """Pods it started soon, against those it started late or not at all."""
     rating: Beta
-    """What tenants thought of it."""
     sla: Sla
-    """What it promised and kept."""
     settled_leases: int
-    """How many of its leases were settled."""
     updated_at: int
-    """When any of this last changed."""
 
     @classmethod
     def decode(cls, plain: Any) -> HostScore:
@@ -930,7 +846,7 @@ class HostScore:
 
 
 class HostStatus:
-    """Where a host stands. Changes only along `transitions::HOST_TRANSITIONS`.
+    """gantry_primitives::types::hosts::HostStatus.
 
     One of `HostStatusUnverified`, `HostStatusVerified`, `HostStatusOnline`, `HostStatusOffline`, `HostStatusDraining`, `HostStatusSuspended`, `HostStatusRetired`, `HostStatusRetiring`.
     """
@@ -953,7 +869,7 @@ class HostStatus:
 
 @dataclass(frozen=True, slots=True)
 class HostStatusUnverified(HostStatus):
-    """Registered; its hardware was not looked at yet."""
+    """HostStatus: Unverified."""
 
     tag: ClassVar[str] = "Unverified"
 
@@ -963,7 +879,7 @@ class HostStatusUnverified(HostStatus):
 
 @dataclass(frozen=True, slots=True)
 class HostStatusVerified(HostStatus):
-    """May come online."""
+    """HostStatus: Verified."""
 
     tag: ClassVar[str] = "Verified"
 
@@ -973,7 +889,7 @@ class HostStatusVerified(HostStatus):
 
 @dataclass(frozen=True, slots=True)
 class HostStatusOnline(HostStatus):
-    """There, and takes leases."""
+    """HostStatus: Online."""
 
     tag: ClassVar[str] = "Online"
 
@@ -983,7 +899,7 @@ class HostStatusOnline(HostStatus):
 
 @dataclass(frozen=True, slots=True)
 class HostStatusOffline(HostStatus):
-    """Was silent for too long. Its leases may be moved elsewhere."""
+    """HostStatus: Offline."""
 
     tag: ClassVar[str] = "Offline"
 
@@ -993,7 +909,7 @@ class HostStatusOffline(HostStatus):
 
 @dataclass(frozen=True, slots=True)
 class HostStatusDraining(HostStatus):
-    """There, finishes what it has, takes nothing new."""
+    """HostStatus: Draining."""
 
     tag: ClassVar[str] = "Draining"
 
@@ -1003,7 +919,7 @@ class HostStatusDraining(HostStatus):
 
 @dataclass(frozen=True, slots=True)
 class HostStatusSuspended(HostStatus):
-    """Takes nothing, for the reason given."""
+    """HostStatus: Suspended."""
 
     tag: ClassVar[str] = "Suspended"
     value: SuspendReason
@@ -1017,7 +933,7 @@ class HostStatusSuspended(HostStatus):
 
 @dataclass(frozen=True, slots=True)
 class HostStatusRetired(HostStatus):
-    """Gone for ever; its key is not used again."""
+    """HostStatus: Retired."""
 
     tag: ClassVar[str] = "Retired"
 
@@ -1027,7 +943,7 @@ class HostStatusRetired(HostStatus):
 
 @dataclass(frozen=True, slots=True)
 class HostStatusRetiring(HostStatus):
-    """Takes nothing any more; its bond is held, and can be slashed, until the time given."""
+    """HostStatus: Retiring."""
 
     tag: ClassVar[str] = "Retiring"
     value: int
@@ -1066,7 +982,7 @@ class HostsHoldReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostsParams:
-    """P."""
+    """pallet_gantry_hosts::types::Params."""
 
     bond_consumer: int
     bond_professional: int
@@ -1120,22 +1036,15 @@ class HostsParams:
 
 
 class IndexTag(StrEnum):
-    """The lists of tasks that the chain keeps. A task that is not final is on that of its state."""
+    """gantry_primitives::types::tasks::IndexTag."""
 
     QUEUED = "Queued"
-    """See [`TaskState::Queued`]."""
     ASSIGNED = "Assigned"
-    """See [`TaskState::Assigned`]."""
     RUNNING = "Running"
-    """See [`TaskState::Running`]."""
     REPORTED = "Reported"
-    """See [`TaskState::Reported`]."""
     VERIFIED = "Verified"
-    """See [`TaskState::Verified`]."""
     DISPUTED = "Disputed"
-    """See [`TaskState::Disputed`]."""
     SHORT = "Short"
-    """Besides: assigned or running, and to have more pods than it has leases."""
 
     @classmethod
     def decode(cls, plain: Any) -> IndexTag:
@@ -1147,38 +1056,22 @@ class IndexTag(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease. It is kept inside the record of its task, which says who pays and for what; its number is made of the
-    number of the task, `pod` and `generation`.
-    """
+    """gantry_primitives::types::leases::Lease."""
 
     pod: int
-    """Which pod of the task."""
     generation: int
-    """Which generation of leases of the task; numbers of leases are never used again."""
     host: AccountId
-    """The host that runs the pod."""
     devices: bytes
-    """Which devices of the host."""
     state: LeaseState
-    """Where it stands."""
     created_at: int
-    """When it was opened."""
     started_at: int | None
-    """When the pod started."""
     ended_at: int | None
-    """When it ended."""
     escrow: Escrow
-    """The coins deposited for it."""
     resume_rate: int | None
-    """While suspended: the rate to which it returns, in base units an hour."""
     reclaim_at: int | None
-    """The provider wants its resources back then. The lease is billed through it and no longer."""
     due_at: int | None
-    """When the agenda looks at it next; an entry for any other time is out of date."""
     result: PodResult | None
-    """What the pod ended with."""
     rated: bool
-    """Whether the tenant has rated it."""
 
     @classmethod
     def decode(cls, plain: Any) -> Lease:
@@ -1220,16 +1113,12 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LeaseBill:
-    """How the escrow of a lease was closed."""
+    """gantry_primitives::types::tasks::LeaseBill."""
 
     lease: int
-    """The lease."""
     paid: int
-    """What it cost the tenant in all, the fee included."""
     fee: int
-    """The part of it that went to the treasury."""
     refunded: int
-    """What went back to the tenant."""
 
     @classmethod
     def decode(cls, plain: Any) -> LeaseBill:
@@ -1248,7 +1137,7 @@ class LeaseBill:
 
 
 class LeaseState:
-    """Where a lease stands. Changes only along `transitions::LEASE_TRANSITIONS`.
+    """gantry_primitives::types::leases::LeaseState.
 
     One of `LeaseStatePending`, `LeaseStateActive`, `LeaseStateSuspended`, `LeaseStateEnded`, `LeaseStateRetained`, `LeaseStatePurged`.
     """
@@ -1271,7 +1160,7 @@ class LeaseState:
 
 @dataclass(frozen=True, slots=True)
 class LeaseStatePending(LeaseState):
-    """Waits for the pod's start."""
+    """LeaseState: Pending."""
 
     tag: ClassVar[str] = "Pending"
 
@@ -1281,7 +1170,7 @@ class LeaseStatePending(LeaseState):
 
 @dataclass(frozen=True, slots=True)
 class LeaseStateActive(LeaseState):
-    """The pod runs and is billed."""
+    """LeaseState: Active."""
 
     tag: ClassVar[str] = "Active"
 
@@ -1291,7 +1180,7 @@ class LeaseStateActive(LeaseState):
 
 @dataclass(frozen=True, slots=True)
 class LeaseStateSuspended(LeaseState):
-    """The machine of a rental is stopped; its disk is kept and billed at the storage rate."""
+    """LeaseState: Suspended."""
 
     tag: ClassVar[str] = "Suspended"
 
@@ -1301,7 +1190,7 @@ class LeaseStateSuspended(LeaseState):
 
 @dataclass(frozen=True, slots=True)
 class LeaseStateEnded(LeaseState):
-    """The pod is gone; the host has its resources back."""
+    """LeaseState: Ended."""
 
     tag: ClassVar[str] = "Ended"
     value: EndReason
@@ -1315,7 +1204,7 @@ class LeaseStateEnded(LeaseState):
 
 @dataclass(frozen=True, slots=True)
 class LeaseStateRetained(LeaseState):
-    """Ended; its data is kept until then."""
+    """LeaseState: Retained."""
 
     tag: ClassVar[str] = "Retained"
     value: int
@@ -1329,7 +1218,7 @@ class LeaseStateRetained(LeaseState):
 
 @dataclass(frozen=True, slots=True)
 class LeaseStatePurged(LeaseState):
-    """Ended; its data is gone."""
+    """LeaseState: Purged."""
 
     tag: ClassVar[str] = "Purged"
 
@@ -1349,7 +1238,7 @@ _LEASE_STATE: Final[dict[str, Callable[[Any], LeaseState]]] = {
 
 @dataclass(frozen=True, slots=True)
 class LeasesParams:
-    """P."""
+    """pallet_gantry_leases::types::Params."""
 
     reclaim_notice_ms: int
     retention_ms: int
@@ -1384,26 +1273,17 @@ class LeasesParams:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a task may run. An empty list stands for any."""
+    """gantry_primitives::types::hosts::Placement."""
 
     regions: tuple[bytes, ...]
-    """The regions that will do."""
     hosts: tuple[AccountId, ...]
-    """The hosts that will do."""
     providers_allowed: tuple[AccountId, ...]
-    """The providers whose hosts will do."""
     providers_denied: tuple[AccountId, ...]
-    """The providers whose hosts will not do; empty for none."""
     tiers: tuple[Tier, ...]
-    """The classes of machine that will do."""
     verified_only: bool
-    """True where every device used must be attested."""
     allow_simulated: bool
-    """True where simulated devices will do too."""
     min_network_mbps: int
-    """The least a host must be able to send and to receive, in millions of bits a second."""
     capabilities: Capabilities
-    """What a host must be able to run: each one that is true."""
 
     @classmethod
     def decode(cls, plain: Any) -> Placement:
@@ -1435,14 +1315,11 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class PodPlacement:
-    """One pod on one host, as a scheduler proposes it."""
+    """gantry_primitives::types::tasks::PodPlacement."""
 
     pod: int
-    """The pod, counted from 0."""
     host: AccountId
-    """The host."""
     devices: bytes
-    """Which devices of the host."""
 
     @classmethod
     def decode(cls, plain: Any) -> PodPlacement:
@@ -1454,14 +1331,11 @@ class PodPlacement:
 
 @dataclass(frozen=True, slots=True)
 class PodResult:
-    """What a pod ended with."""
+    """gantry_primitives::types::tasks::PodResult."""
 
     digest: bytes
-    """SHA-256 of the result."""
     exit_code: int
-    """What its first container returned."""
     usage: Usage
-    """What it used."""
 
     @classmethod
     def decode(cls, plain: Any) -> PodResult:
@@ -1475,7 +1349,7 @@ class PodResult:
 
 
 class Report:
-    """What a host says about a lease of its own.
+    """gantry_primitives::types::tasks::Report.
 
     One of `ReportStarted`, `ReportResult`, `ReportFailed`, `ReportPurged`, `ReportDataLost`.
     """
@@ -1498,7 +1372,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class ReportStarted(Report):
-    """The pod started."""
+    """Report: Started."""
 
     tag: ClassVar[str] = "Started"
 
@@ -1508,7 +1382,7 @@ class ReportStarted(Report):
 
 @dataclass(frozen=True, slots=True)
 class ReportResult(Report):
-    """The pod ended with a result."""
+    """Report: Result."""
 
     tag: ClassVar[str] = "Result"
     value: PodResult
@@ -1522,7 +1396,7 @@ class ReportResult(Report):
 
 @dataclass(frozen=True, slots=True)
 class ReportFailed(Report):
-    """The pod cannot run here, for the reason given."""
+    """Report: Failed."""
 
     tag: ClassVar[str] = "Failed"
     value: HostFailure
@@ -1536,11 +1410,10 @@ class ReportFailed(Report):
 
 @dataclass(frozen=True, slots=True)
 class ReportPurged(Report):
-    """The data of an ended rental was deleted."""
+    """Report: Purged."""
 
     tag: ClassVar[str] = "Purged"
     receipt: bytes
-    """SHA-256 of the receipt of deletion."""
 
     def encode(self) -> Any:
         return {"Purged": {"receipt": self.receipt}}
@@ -1551,7 +1424,7 @@ class ReportPurged(Report):
 
 @dataclass(frozen=True, slots=True)
 class ReportDataLost(Report):
-    """The data of a rental that ended was lost before it was to be deleted."""
+    """Report: DataLost."""
 
     tag: ClassVar[str] = "DataLost"
 
@@ -1569,7 +1442,7 @@ _REPORT: Final[dict[str, Callable[[Any], Report]]] = {
 
 
 class RequeueReason:
-    """Why a task went back to its queue.
+    """gantry_primitives::types::tasks::RequeueReason.
 
     One of `RequeueReasonHostRefused`, `RequeueReasonStartTimeout`, `RequeueReasonHostLost`, `RequeueReasonReclaimed`.
     """
@@ -1592,7 +1465,7 @@ class RequeueReason:
 
 @dataclass(frozen=True, slots=True)
 class RequeueReasonHostRefused(RequeueReason):
-    """A host refused, for the reason given."""
+    """RequeueReason: HostRefused."""
 
     tag: ClassVar[str] = "HostRefused"
     value: HostFailure
@@ -1606,7 +1479,7 @@ class RequeueReasonHostRefused(RequeueReason):
 
 @dataclass(frozen=True, slots=True)
 class RequeueReasonStartTimeout(RequeueReason):
-    """A pod was not started in time."""
+    """RequeueReason: StartTimeout."""
 
     tag: ClassVar[str] = "StartTimeout"
 
@@ -1616,7 +1489,7 @@ class RequeueReasonStartTimeout(RequeueReason):
 
 @dataclass(frozen=True, slots=True)
 class RequeueReasonHostLost(RequeueReason):
-    """A host was lost."""
+    """RequeueReason: HostLost."""
 
     tag: ClassVar[str] = "HostLost"
 
@@ -1626,7 +1499,7 @@ class RequeueReasonHostLost(RequeueReason):
 
 @dataclass(frozen=True, slots=True)
 class RequeueReasonReclaimed(RequeueReason):
-    """The provider wanted its resources back, and its notice is over."""
+    """RequeueReason: Reclaimed."""
 
     tag: ClassVar[str] = "Reclaimed"
 
@@ -1644,16 +1517,12 @@ _REQUEUE_REASON: Final[dict[str, Callable[[Any], RequeueReason]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one pod needs."""
+    """gantry_primitives::types::tasks::Resources."""
 
     cpu_milli: int
-    """Thousandths of a core."""
     memory_mib: int
-    """Memory in MiB."""
     disk_gib: int
-    """Disk in GiB."""
     gpus: GpuRequest
-    """Devices."""
 
     @classmethod
     def decode(cls, plain: Any) -> Resources:
@@ -1683,12 +1552,10 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Sla:
-    """What a host promised to be there for tenants, and what of it it was there. Sums; they never fall."""
+    """gantry_primitives::types::reputation::Sla."""
 
     promised_ms: int
-    """How long its leases lasted in all, in milliseconds."""
     met_ms: int
-    """For how much of that it was there."""
 
     @classmethod
     def decode(cls, plain: Any) -> Sla:
@@ -1703,22 +1570,15 @@ class Sla:
 
 @dataclass(frozen=True, slots=True)
 class SpecRecord:
-    """What tasks submitted together have in common. Kept under the number of the first until the last is pruned."""
+    """gantry_primitives::types::tasks::SpecRecord."""
 
     tenant: AccountId
-    """Who submitted them and pays."""
     spec: TaskSpec
-    """What was asked for."""
     count: int
-    """How many tasks were submitted together."""
     open: int
-    """How many of them are not final."""
     kept: int
-    """How many of them are not pruned."""
     manifest_deposit: int
-    """Coins of the tenant held while the chain keeps the manifest; 0 once all tasks are final."""
     task_deposit: int
-    """Coins of the tenant held besides for each task until it is pruned."""
 
     @classmethod
     def decode(cls, plain: Any) -> SpecRecord:
@@ -1745,18 +1605,12 @@ class SpecRecord:
 
 
 class SuspendReason(StrEnum):
-    """Why a host is suspended."""
+    """gantry_primitives::types::hosts::SuspendReason."""
 
     BY_ROOT = "ByRoot"
-    """The chain's governance decided it. Only governance ends it."""
     FAILED_CHALLENGE = "FailedChallenge"
-    """It failed a challenge. Ends when it is verified again."""
     SLASHED = "Slashed"
-    """Slashes left less than half of the bond it must have. Ends when the bond is topped up."""
     HARDWARE_CHANGED = "HardwareChanged"
-    """Its hardware was found to be another than it was registered with. Ends when it is registered as it is, and
-    verified.
-    """
 
     @classmethod
     def decode(cls, plain: Any) -> SuspendReason:
@@ -1767,14 +1621,11 @@ class SuspendReason(StrEnum):
 
 
 class TaskKind(StrEnum):
-    """What sort of work it is."""
+    """gantry_primitives::types::tasks::TaskKind."""
 
     JOB = "Job"
-    """Ends with a result."""
     SERVICE = "Service"
-    """Runs until it is stopped or the time paid for is over."""
     RENTAL = "Rental"
-    """A machine to log into; its data is kept for a while after it ended."""
 
     @classmethod
     def decode(cls, plain: Any) -> TaskKind:
@@ -1786,26 +1637,17 @@ class TaskKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """A submitted task, with its leases."""
+    """gantry_primitives::types::tasks::TaskRecord."""
 
     first: int
-    """The first of the tasks it was submitted with: its spec and manifest are kept under this number."""
     tenant: AccountId
-    """Who submitted it and pays."""
     state: TaskState
-    """Where it stands."""
     generation: int
-    """Grows whenever a lease is given up for another, so that no number of a lease is used twice."""
     failures: int
-    """How many attempts have come to nothing; of services and rentals, how many in a row without a start."""
     pods_wanted: int
-    """How many pods it is to have."""
     submitted_at: int
-    """When it was submitted."""
     changed_at: int
-    """When it last changed its state."""
     leases: tuple[Lease, ...]
-    """Its leases in the order of the pods: the live ones, and those that ended and were not given up for others."""
 
     @classmethod
     def decode(cls, plain: Any) -> TaskRecord:
@@ -1837,36 +1679,22 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """What a tenant submits."""
+    """gantry_primitives::types::tasks::TaskSpec."""
 
     kind: TaskKind
-    """The sort of work."""
     manifest_digest: bytes
-    """SHA-256 of the manifest."""
     resources: Resources
-    """What each pod needs."""
     pods_min: int
-    """The least pods that make sense, at least 1."""
     pods_max: int
-    """The most pods wanted, at most 16."""
     max_rate_per_hour: int
-    """The most one pod may cost, in base units an hour."""
     unit: BillingUnit
-    """The unit it is billed by."""
     max_duration_ms: int
-    """How long a pod may run, in milliseconds."""
     deadline: int | None
-    """It must be assigned by then."""
     priority: int
-    """Higher goes first, within what schedulers allow."""
     queue: bytes
-    """The queue it waits in."""
     verification: VerificationPolicy
-    """How its result is judged."""
     placement: Placement
-    """Where it may run."""
     data_from: int | None
-    """Rentals only: the lease whose retained data the new machine takes over. It must then be on the same host."""
 
     @classmethod
     def decode(cls, plain: Any) -> TaskSpec:
@@ -1907,7 +1735,7 @@ class TaskSpec:
 
 
 class TaskState:
-    """Where a task stands. Changes only along `transitions::TASK_TRANSITIONS`.
+    """gantry_primitives::types::tasks::TaskState.
 
     One of `TaskStateQueued`, `TaskStateAssigned`, `TaskStateRunning`, `TaskStateReported`, `TaskStateVerified`, `TaskStateSettled`, `TaskStateDisputed`, `TaskStateExpired`, `TaskStateCancelled`, `TaskStateFailed`.
     """
@@ -1930,7 +1758,7 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class TaskStateQueued(TaskState):
-    """Waits for hosts."""
+    """TaskState: Queued."""
 
     tag: ClassVar[str] = "Queued"
 
@@ -1940,7 +1768,7 @@ class TaskStateQueued(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateAssigned(TaskState):
-    """Has a lease for each pod; not all have started."""
+    """TaskState: Assigned."""
 
     tag: ClassVar[str] = "Assigned"
 
@@ -1950,7 +1778,7 @@ class TaskStateAssigned(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateRunning(TaskState):
-    """Every pod has started."""
+    """TaskState: Running."""
 
     tag: ClassVar[str] = "Running"
 
@@ -1960,7 +1788,7 @@ class TaskStateRunning(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateReported(TaskState):
-    """Every pod has reported its result."""
+    """TaskState: Reported."""
 
     tag: ClassVar[str] = "Reported"
 
@@ -1970,7 +1798,7 @@ class TaskStateReported(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateVerified(TaskState):
-    """The result is accepted."""
+    """TaskState: Verified."""
 
     tag: ClassVar[str] = "Verified"
 
@@ -1980,7 +1808,7 @@ class TaskStateVerified(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateSettled(TaskState):
-    """Everyone is paid."""
+    """TaskState: Settled."""
 
     tag: ClassVar[str] = "Settled"
 
@@ -1990,7 +1818,7 @@ class TaskStateSettled(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateDisputed(TaskState):
-    """The result is in dispute."""
+    """TaskState: Disputed."""
 
     tag: ClassVar[str] = "Disputed"
 
@@ -2000,7 +1828,7 @@ class TaskStateDisputed(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateExpired(TaskState):
-    """Was not assigned before its deadline."""
+    """TaskState: Expired."""
 
     tag: ClassVar[str] = "Expired"
 
@@ -2010,7 +1838,7 @@ class TaskStateExpired(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateCancelled(TaskState):
-    """The tenant called it off."""
+    """TaskState: Cancelled."""
 
     tag: ClassVar[str] = "Cancelled"
 
@@ -2020,7 +1848,7 @@ class TaskStateCancelled(TaskState):
 
 @dataclass(frozen=True, slots=True)
 class TaskStateFailed(TaskState):
-    """Ended without a result, for the reason given."""
+    """TaskState: Failed."""
 
     tag: ClassVar[str] = "Failed"
     value: FailReason
@@ -2062,7 +1890,7 @@ class TasksHoldReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TasksParams:
-    """P."""
+    """pallet_gantry_tasks::types::Params."""
 
     start_timeout_ms: int
     dispute_window_ms: int
@@ -2121,14 +1949,11 @@ class TasksParams:
 
 @dataclass(frozen=True, slots=True)
 class TenantScore:
-    """The evidence about one tenant, as it weighed at `updated_at`."""
+    """gantry_primitives::types::reputation::TenantScore."""
 
     settled: Beta
-    """Leases it let come to their end and paid, against those it called off late."""
     disputes: Beta
-    """Disputes it won, against those it lost."""
     updated_at: int
-    """When any of this last changed."""
 
     @classmethod
     def decode(cls, plain: Any) -> TenantScore:
@@ -2146,14 +1971,11 @@ class TenantScore:
 
 
 class Tier(StrEnum):
-    """What class of machine a host is; its bond goes by it."""
+    """gantry_primitives::types::hosts::Tier."""
 
     CONSUMER = "Consumer"
-    """A machine with devices made for the home."""
     PROFESSIONAL = "Professional"
-    """A workstation or a server with devices made for work."""
     DATACENTER = "Datacenter"
-    """A server with devices made for data centres, in one."""
 
     @classmethod
     def decode(cls, plain: Any) -> Tier:
@@ -2165,14 +1987,11 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a pod used, as its host measured it."""
+    """gantry_primitives::types::tasks::Usage."""
 
     wall_ms: int
-    """How long it ran, in milliseconds."""
     cpu_ms: int
-    """Processor time in milliseconds."""
     memory_peak_mib: int
-    """The most memory it held, in MiB."""
 
     @classmethod
     def decode(cls, plain: Any) -> Usage:
@@ -2190,14 +2009,11 @@ class Usage:
 
 
 class Vendor(StrEnum):
-    """Who made a device."""
+    """gantry_primitives::types::hosts::Vendor."""
 
     NVIDIA = "Nvidia"
-    """NVIDIA."""
     AMD = "Amd"
-    """AMD."""
     OTHER = "Other"
-    """Anyone else."""
 
     @classmethod
     def decode(cls, plain: Any) -> Vendor:
@@ -2208,7 +2024,7 @@ class Vendor(StrEnum):
 
 
 class VerificationPolicy:
-    """How a result is judged.
+    """gantry_primitives::types::tasks::VerificationPolicy.
 
     One of `VerificationPolicyAcceptance`, `VerificationPolicyRedundant`.
     """
@@ -2231,7 +2047,7 @@ class VerificationPolicy:
 
 @dataclass(frozen=True, slots=True)
 class VerificationPolicyAcceptance(VerificationPolicy):
-    """The tenant accepts it, or the dispute window passes."""
+    """VerificationPolicy: Acceptance."""
 
     tag: ClassVar[str] = "Acceptance"
 
@@ -2241,11 +2057,10 @@ class VerificationPolicyAcceptance(VerificationPolicy):
 
 @dataclass(frozen=True, slots=True)
 class VerificationPolicyRedundant(VerificationPolicy):
-    """Jobs only: so many pods, on hosts of different providers, do the same work, and their results are compared."""
+    """VerificationPolicy: Redundant."""
 
     tag: ClassVar[str] = "Redundant"
     replicas: int
-    """How many, 2 or 3."""
 
     def encode(self) -> Any:
         return {"Redundant": {"replicas": self.replicas}}
@@ -2945,31 +2760,8 @@ class LeasesParamsChanged(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BillingPaid(GantryEvent):
-    """Billing.Paid."""
-
-    pallet: ClassVar[str] = "Billing"
-    name: ClassVar[str] = "Paid"
-    lease: int
-    until: int
-    share: int
-    fee: int
-
-
-@dataclass(frozen=True, slots=True)
-class BillingToppedUp(GantryEvent):
-    """Billing.ToppedUp."""
-
-    pallet: ClassVar[str] = "Billing"
-    name: ClassVar[str] = "ToppedUp"
-    lease: int
-    amount: int
-    depletes_at: int
-
-
-@dataclass(frozen=True, slots=True)
 class BillingParamsChanged(GantryEvent):
-    """Billing.ParamsChanged."""
+    """The amounts and periods of this pallet were changed."""
 
     pallet: ClassVar[str] = "Billing"
     name: ClassVar[str] = "ParamsChanged"
@@ -2977,12 +2769,26 @@ class BillingParamsChanged(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReputationScored(GantryEvent):
-    """Reputation.Scored."""
+    """A host has new evidence for or against it."""
 
     pallet: ClassVar[str] = "Reputation"
     name: ClassVar[str] = "Scored"
     host: AccountId
+    """The host."""
     score_ppm: int
+    """Its score now, in parts per million."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReputationTenantScored(GantryEvent):
+    """A tenant has new evidence for or against it."""
+
+    pallet: ClassVar[str] = "Reputation"
+    name: ClassVar[str] = "TenantScored"
+    tenant: AccountId
+    """The tenant."""
+    score_ppm: int
+    """Its score now, in parts per million."""
 
 
 _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
@@ -3129,14 +2935,9 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Leases", "DueFailed"): lambda f: LeasesDueFailed(lease=f["lease"], error=f["error"], again_at=f["again_at"]),
     ("Leases", "Cranked"): lambda f: LeasesCranked(entries=f["entries"]),
     ("Leases", "ParamsChanged"): lambda _: LeasesParamsChanged(),
-    ("Billing", "Paid"): lambda f: BillingPaid(lease=f["lease"], until=f["until"], share=f["share"], fee=f["fee"]),
-    ("Billing", "ToppedUp"): lambda f: BillingToppedUp(
-        lease=f["lease"],
-        amount=f["amount"],
-        depletes_at=f["depletes_at"],
-    ),
     ("Billing", "ParamsChanged"): lambda _: BillingParamsChanged(),
     ("Reputation", "Scored"): lambda f: ReputationScored(host=f["host"], score_ppm=f["score_ppm"]),
+    ("Reputation", "TenantScored"): lambda f: ReputationTenantScored(tenant=f["tenant"], score_ppm=f["score_ppm"]),
 }
 
 
@@ -3159,7 +2960,9 @@ class calls:
         ask: Ask,
         host_signature: bytes,
     ) -> Call:
-        """Hosts.register."""
+        """Register a machine. The caller becomes its provider and its bond is held; `host_signature` is by the
+        host's key over the content (see docs/protocol.md).
+        """
         return Call("Hosts", "register", {
             "host": host,
             "hardware": hardware.encode(),
@@ -3171,167 +2974,298 @@ class calls:
 
     @staticmethod
     def hosts_heartbeat() -> Call:
-        """Hosts.heartbeat."""
+        """The calling host says that it is there. Free of charge for the first time and when half a heartbeat
+        period has passed since the last.
+        """
         return Call("Hosts", "heartbeat", {})
 
     @staticmethod
     def hosts_set_endpoint(*, endpoint: bytes) -> Call:
-        """Hosts.set_endpoint."""
+        """The calling host says how it is reached. Free of charge when it differs and a heartbeat period has passed
+        since the last change.
+        """
         return Call("Hosts", "set_endpoint", {"endpoint": endpoint})
 
     @staticmethod
     def hosts_set_ask(*, host: AccountId, ask: Ask) -> Call:
-        """Hosts.set_ask."""
+        """Give a host of the caller another price list. Leases keep the rate they were opened at."""
         return Call("Hosts", "set_ask", {"host": host, "ask": ask.encode()})
 
     @staticmethod
     def hosts_drain(*, host: AccountId) -> Call:
-        """Hosts.drain."""
+        """A host of the caller finishes what it has and takes nothing new."""
         return Call("Hosts", "drain", {"host": host})
 
     @staticmethod
     def hosts_undrain(*, host: AccountId) -> Call:
-        """Hosts.undrain."""
+        """A draining host of the caller takes new leases again."""
         return Call("Hosts", "undrain", {"host": host})
 
     @staticmethod
     def hosts_retire(*, host: AccountId) -> Call:
-        """Hosts.retire."""
+        """Take a host of the caller off the network for ever. It must have no live leases, and its bond is held for
+        the unbonding period: see `withdraw_bond`.
+        """
         return Call("Hosts", "retire", {"host": host})
 
     @staticmethod
     def hosts_report_absent(*, host: AccountId) -> Call:
-        """Hosts.report_absent."""
+        """Report a host that was silent for longer than the absence limit. The caller gets a bounty from its bond,
+        unless it is its provider; as much again goes to the treasury.
+        """
         return Call("Hosts", "report_absent", {"host": host})
 
     @staticmethod
+    def hosts_verify(*, host: AccountId) -> Call:
+        """Let an unverified host come online. By the admin origin."""
+        return Call("Hosts", "verify", {"host": host})
+
+    @staticmethod
+    def hosts_suspend(*, host: AccountId) -> Call:
+        """Keep a host from taking leases. Those it has go on. By the admin origin."""
+        return Call("Hosts", "suspend", {"host": host})
+
+    @staticmethod
+    def hosts_unsuspend(*, host: AccountId) -> Call:
+        """Let a suspended host come online again with its next heartbeat. By the admin origin."""
+        return Call("Hosts", "unsuspend", {"host": host})
+
+    @staticmethod
+    def hosts_set_params(*, params: HostsParams) -> Call:
+        """Change the periods and amounts of this pallet. By the admin origin."""
+        return Call("Hosts", "set_params", {"params": params.encode()})
+
+    @staticmethod
+    def hosts_withdraw_bond(*, host: AccountId) -> Call:
+        """The provider of a retiring host gets its bond back when the unbonding period is over. The host is retired
+        then, and its key is not used again.
+        """
+        return Call("Hosts", "withdraw_bond", {"host": host})
+
+    @staticmethod
+    def hosts_top_up_bond(*, host: AccountId, amount: int) -> Call:
+        """Add to the bond of a host of the caller. A host that was suspended because slashes left too little may come
+        online again once its bond is whole.
+        """
+        return Call("Hosts", "top_up_bond", {"host": host, "amount": amount})
+
+    @staticmethod
+    def hosts_set_device_health(*, unhealthy: bytes) -> Call:
+        """The calling host says which of its devices are out of order and take no new lease; all others are in order.
+        Free of charge when that changes something and a heartbeat period has passed since the last change.
+        """
+        return Call("Hosts", "set_device_health", {"unhealthy": unhealthy})
+
+    @staticmethod
+    def hosts_change_hardware(*, host: AccountId, hardware: HardwareSpec, host_signature: bytes) -> Call:
+        """Register a host of the caller as it is now. It must have no live leases; what its bond lacks is held, and it
+        must be verified again. `host_signature` is by the host's key over the content (see docs/protocol.md).
+        """
+        return Call("Hosts", "change_hardware", {
+            "host": host,
+            "hardware": hardware.encode(),
+            "host_signature": host_signature,
+        })
+
+    @staticmethod
     def tasks_submit(*, spec: TaskSpec, manifest: bytes) -> Call:
-        """Tasks.submit."""
+        """Submit a task. Deposits are held for its manifest until it is final and for itself until it is pruned; what
+        its pods may cost must be there, too.
+        """
         return Call("Tasks", "submit", {"spec": spec.encode(), "manifest": manifest})
 
     @staticmethod
     def tasks_assign(*, task: int, pods: Sequence[PodPlacement]) -> Call:
-        """Tasks.assign."""
+        """Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
+        none. By a bonded scheduler, or by the tenant.
+        """
         return Call("Tasks", "assign", {"task": task, "pods": [i0.encode() for i0 in pods]})
 
     @staticmethod
     def tasks_report_started(*, lease: int) -> Call:
-        """Tasks.report_started."""
+        """The calling host started the pod of a lease. Free of charge when valid."""
         return Call("Tasks", "report_started", {"lease": lease})
 
     @staticmethod
     def tasks_report_result(*, lease: int, result: PodResult) -> Call:
-        """Tasks.report_result."""
+        """The pod of a lease on the calling host ended with a result. Free of charge when valid."""
         return Call("Tasks", "report_result", {"lease": lease, "result": result.encode()})
 
     @staticmethod
     def tasks_report_failed(*, lease: int, reason: HostFailure) -> Call:
-        """Tasks.report_failed."""
+        """The calling host cannot run the pod of a lease. Free of charge when valid."""
         return Call("Tasks", "report_failed", {"lease": lease, "reason": reason.value})
 
     @staticmethod
     def tasks_requeue(*, lease: int) -> Call:
-        """Tasks.requeue."""
+        """Give a lease up because its pod did not start in time or its host is lost. By anyone."""
         return Call("Tasks", "requeue", {"lease": lease})
 
     @staticmethod
     def tasks_expire_lease(*, lease: int) -> Call:
-        """Tasks.expire_lease."""
+        """End a lease that has used its duration or its deposit: a job fails by it. By anyone."""
         return Call("Tasks", "expire_lease", {"lease": lease})
 
     @staticmethod
     def tasks_cancel(*, task: int) -> Call:
-        """Tasks.cancel."""
+        """Call off a task of the caller. Pods that ran are paid."""
         return Call("Tasks", "cancel", {"task": task})
 
     @staticmethod
     def tasks_expire(*, task: int) -> Call:
-        """Tasks.expire."""
+        """End a task that still waits after its deadline. By anyone."""
         return Call("Tasks", "expire", {"task": task})
 
     @staticmethod
     def tasks_accept_result(*, task: int) -> Call:
-        """Tasks.accept_result."""
+        """Accept the result of a task of the caller before the dispute window passes."""
         return Call("Tasks", "accept_result", {"task": task})
 
     @staticmethod
     def tasks_settle(*, task: int) -> Call:
-        """Tasks.settle."""
+        """Pay everyone of a task whose result is accepted, or whose dispute window has passed. By anyone."""
         return Call("Tasks", "settle", {"task": task})
 
     @staticmethod
     def tasks_bond_scheduler() -> Call:
-        """Tasks.bond_scheduler."""
+        """Become a scheduler: the bond is held, and the caller may assign tasks of others."""
         return Call("Tasks", "bond_scheduler", {})
 
     @staticmethod
     def tasks_unbond_scheduler() -> Call:
-        """Tasks.unbond_scheduler."""
+        """Cease to be a scheduler and get the bond back."""
         return Call("Tasks", "unbond_scheduler", {})
 
     @staticmethod
     def tasks_set_params(*, params: TasksParams) -> Call:
-        """Tasks.set_params."""
+        """Change the periods and amounts of this pallet. By whoever governs the chain."""
         return Call("Tasks", "set_params", {"params": params.encode()})
 
     @staticmethod
     def tasks_submit_array(*, spec: TaskSpec, manifest: bytes, count: int) -> Call:
-        """Tasks.submit_array."""
+        """Submit `count` jobs of one spec and manifest, 1 to 4,096. They get numbers that follow one another; each is
+        a task of its own.
+        """
         return Call("Tasks", "submit_array", {"spec": spec.encode(), "manifest": manifest, "count": count})
 
     @staticmethod
     def tasks_assign_batch(*, assignments: Sequence[tuple[int, Sequence[PodPlacement]]]) -> Call:
-        """Tasks.assign_batch."""
+        """Place the pods of many tasks. Each task succeeds or is refused by itself. By a bonded scheduler."""
         return Call("Tasks", "assign_batch", {"assignments": [(i0[0], [i1.encode() for i1 in i0[1]]) for i0 in assignments]})
 
     @staticmethod
     def tasks_report_batch(*, reports: Sequence[tuple[int, Report]]) -> Call:
-        """Tasks.report_batch."""
+        """What the calling host says about many of its leases. Each report succeeds or is refused by itself; a refused
+        one costs the host's bond a fine. Free of charge where the batch is not longer than the list of the host's
+        leases and its bond covers the fines for all.
+        """
         return Call("Tasks", "report_batch", {"reports": [(i0[0], i0[1].encode()) for i0 in reports]})
 
     @staticmethod
     def tasks_settle_batch(*, tasks: Sequence[int]) -> Call:
-        """Tasks.settle_batch."""
+        """Pay everyone of many tasks. Each task succeeds or is refused by itself. By anyone."""
         return Call("Tasks", "settle_batch", {"tasks": list(tasks)})
 
     @staticmethod
     def tasks_prune(*, tasks: Sequence[int]) -> Call:
-        """Tasks.prune."""
+        """Put final tasks away: what is left of them is a digest, and their deposits go back. Each task succeeds or is
+        refused by itself. By anyone.
+        """
         return Call("Tasks", "prune", {"tasks": list(tasks)})
 
     @staticmethod
     def tasks_scale(*, task: int, pods: int) -> Call:
-        """Tasks.scale."""
+        """Give a service of the caller another number of pods, within what its spec says."""
         return Call("Tasks", "scale", {"task": task, "pods": pods})
 
     @staticmethod
     def tasks_end(*, task: int) -> Call:
-        """Tasks.end."""
+        """End a running service or rental of the caller. It is paid for after the dispute window; the data of a rental
+        is retained for a while.
+        """
         return Call("Tasks", "end", {"task": task})
 
     @staticmethod
     def tasks_rate(*, lease: int, stars: int) -> Call:
-        """Tasks.rate."""
+        """Rate a lease of a settled task of the caller with 1 to 5 stars, once."""
         return Call("Tasks", "rate", {"lease": lease, "stars": stars})
 
     @staticmethod
     def tasks_report(*, lease: int, report: Report) -> Call:
-        """Tasks.report."""
+        """What the calling host says about a lease of its own. Free of charge when valid."""
         return Call("Tasks", "report", {"lease": lease, "report": report.encode()})
 
     @staticmethod
-    def leases_crank(*, limit: int) -> Call:
-        """Leases.crank."""
-        return Call("Leases", "crank", {"limit": limit})
+    def leases_extend(*, lease: int, ms: int) -> Call:
+        """Buy `ms` milliseconds more for a service or rental of the caller, at its present rate."""
+        return Call("Leases", "extend", {"lease": lease, "ms": ms})
 
     @staticmethod
     def leases_top_up(*, lease: int, amount: int) -> Call:
-        """Leases.top_up."""
+        """Deposit more coins for a service or rental of the caller. It goes on for as long as they last."""
         return Call("Leases", "top_up", {"lease": lease, "amount": amount})
 
     @staticmethod
+    def leases_suspend(*, lease: int) -> Call:
+        """Stop the machine of a rental of the caller. Its disk is kept at the host's storage price; the rest is given
+        back to the host.
+        """
+        return Call("Leases", "suspend", {"lease": lease})
+
+    @staticmethod
+    def leases_resume(*, lease: int) -> Call:
+        """Start the machine of a suspended rental of the caller again, at the rate it had. Refused where the host no
+        longer has the resources free.
+        """
+        return Call("Leases", "resume", {"lease": lease})
+
+    @staticmethod
+    def leases_reclaim(*, lease: int) -> Call:
+        """Give notice that the resources of a service or rental are wanted back. By the provider of its host."""
+        return Call("Leases", "reclaim", {"lease": lease})
+
+    @staticmethod
+    def leases_finish_reclaim(*, lease: int) -> Call:
+        """End a lease whose provider's notice is over. By anyone. The agenda does it, too."""
+        return Call("Leases", "finish_reclaim", {"lease": lease})
+
+    @staticmethod
+    def leases_settle(*, lease: int) -> Call:
+        """Pay what a running service or rental owes, but for the last period that is held back. By anyone."""
+        return Call("Leases", "settle", {"lease": lease})
+
+    @staticmethod
+    def leases_close_depleted(*, lease: int) -> Call:
+        """End a service or rental that has used up what was paid for. By anyone; there is a bounty for it where the
+        agenda had a minute to do it and the caller is none of the parties.
+        """
+        return Call("Leases", "close_depleted", {"lease": lease})
+
+    @staticmethod
+    def leases_keep(*, lease: int, ms: int) -> Call:
+        """Have the data of an ended rental of the caller kept for `ms` milliseconds longer, paid at once at the
+        host's storage price.
+        """
+        return Call("Leases", "keep", {"lease": lease, "ms": ms})
+
+    @staticmethod
+    def leases_release_data(*, lease: int) -> Call:
+        """The data of an ended rental of the caller is no longer needed: the host may purge it."""
+        return Call("Leases", "release_data", {"lease": lease})
+
+    @staticmethod
+    def leases_crank(*, limit: int) -> Call:
+        """Look at up to `limit` due entries of the agenda, at most 256. By anyone."""
+        return Call("Leases", "crank", {"limit": limit})
+
+    @staticmethod
+    def leases_set_params(*, params: LeasesParams) -> Call:
+        """Change the periods of this pallet. By root or whoever governs the chain."""
+        return Call("Leases", "set_params", {"params": params.encode()})
+
+    @staticmethod
     def billing_set_params(*, params: BillingParams) -> Call:
-        """Billing.set_params."""
+        """Change the amounts and periods of this pallet. By root or whoever governs the chain."""
         return Call("Billing", "set_params", {"params": params.encode()})
 
 
@@ -3339,50 +3273,85 @@ class storage:
     """Storage items of our pallets with the decoders of their values."""
 
     hosts_hosts: Final[StorageItem[HostRecord]] = StorageItem("Hosts", "Hosts", HostRecord.decode)
+    """Every host that was ever registered."""
 
     hosts_hosts_by_provider: Final[StorageItem[tuple[()]]] = StorageItem("Hosts", "HostsByProvider", _same)
+    """The hosts of a provider, except retired ones."""
 
     hosts_endpoint_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "EndpointChangedAt", _same)
+    """When a host last changed its endpoint, where it ever did."""
+
+    hosts_health_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "HealthChangedAt", _same)
+    """When a host last said which of its devices are out of order, where it ever did."""
 
     hosts_params: Final[StorageItem[HostsParams]] = StorageItem("Hosts", "Params", HostsParams.decode)
+    """The periods and amounts in force."""
 
     tasks_next_task_id: Final[StorageItem[int]] = StorageItem("Tasks", "NextTaskId", _same)
+    """The number of the next task."""
 
     tasks_tasks: Final[StorageItem[TaskRecord]] = StorageItem("Tasks", "Tasks", TaskRecord.decode)
+    """Every task that was submitted and not pruned, with its leases."""
 
     tasks_specs: Final[StorageItem[SpecRecord]] = StorageItem("Tasks", "Specs", SpecRecord.decode)
+    """What tasks submitted together share, under the number of the first, until the last is pruned."""
 
     tasks_manifests: Final[StorageItem[bytes]] = StorageItem("Tasks", "Manifests", _same)
+    """The manifest of tasks submitted together, under the number of the first, until all are final."""
 
     tasks_by_state: Final[StorageItem[bytes]] = StorageItem("Tasks", "ByState", _same)
+    """The lists of tasks by what they wait for, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set where
+    a task is on the list.
+    """
 
     tasks_by_tenant: Final[StorageItem[int]] = StorageItem("Tasks", "ByTenant", _same)
-
-    tasks_schedulers: Final[StorageItem[int]] = StorageItem("Tasks", "Schedulers", _same)
-
-    tasks_params: Final[StorageItem[TasksParams]] = StorageItem("Tasks", "Params", TasksParams.decode)
+    """What each tenant has submitted: the first of the tasks submitted together, and how many they were. Until the
+    last is pruned.
+    """
 
     tasks_archive: Final[StorageItem[ArchivePage]] = StorageItem("Tasks", "Archive", ArchivePage.decode)
+    """What is left of pruned tasks, by their number divided by 4,096."""
+
+    tasks_schedulers: Final[StorageItem[int]] = StorageItem("Tasks", "Schedulers", _same)
+    """Who may assign tasks of others, each with the bond that is held for it."""
+
+    tasks_params: Final[StorageItem[TasksParams]] = StorageItem("Tasks", "Params", TasksParams.decode)
+    """The periods and amounts in force."""
 
     leases_by_host: Final[StorageItem[tuple[int, ...]]] = StorageItem("Leases", "ByHost", lambda x: tuple(x))
+    """The leases that hold something of each host: those pending, active or suspended, and those whose data is kept."""
 
     leases_agenda: Final[StorageItem[tuple[int, ...]]] = StorageItem("Leases", "Agenda", lambda x: tuple(x))
+    """The leases to be looked at, by bucket of time and page."""
 
     leases_agenda_pages: Final[StorageItem[int]] = StorageItem("Leases", "AgendaPages", _same)
+    """How many pages each bucket of the agenda has."""
 
     leases_params: Final[StorageItem[LeasesParams]] = StorageItem("Leases", "Params", LeasesParams.decode)
+    """The periods in force."""
 
     billing_total_escrowed: Final[StorageItem[int]] = StorageItem("Billing", "TotalEscrowed", _same)
+    """What is held for all open escrows together."""
 
     billing_params: Final[StorageItem[BillingParams]] = StorageItem("Billing", "Params", BillingParams.decode)
+    """The amounts and periods in force."""
 
     reputation_host_scores: Final[StorageItem[HostScore]] = StorageItem("Reputation", "HostScores", HostScore.decode)
+    """The evidence about each host that ever had a lease."""
 
     reputation_tenant_scores: Final[StorageItem[TenantScore]] = StorageItem(
         "Reputation",
         "TenantScores",
         TenantScore.decode,
     )
+    """The evidence about each tenant that ever had a lease."""
+
+    reputation_provider_faults: Final[StorageItem[FaultRecord]] = StorageItem(
+        "Reputation",
+        "ProviderFaults",
+        FaultRecord.decode,
+    )
+    """What is held against each provider that was ever slashed."""
 
 
 ERRORS: Final[dict[str, dict[str, str]]] = {
@@ -3532,6 +3501,9 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "RetentionTooLong": "Data is kept at no further cost for longer than it may be kept at all.",
     },
     "Billing": {
+        "TenantCannotPay": "The tenant cannot pay the deposits of its leases.",
+        "FeeTooHigh": "The fee would be more than all that is paid.",
+        "Overflow": "A sum or product does not fit its type.",
     },
     "Reputation": {
     },

@@ -29,7 +29,7 @@ def depletes_at(escrow: Escrow, host_downtime: int) -> int | None:
         return None
     if escrow.rate_per_hour == 0:
         return NEVER
-    covered = (escrow.deposit - escrow.accrued) * HOUR_MS // escrow.rate_per_hour
+    covered = -(-(escrow.deposit - escrow.accrued) * HOUR_MS // escrow.rate_per_hour)
     return min(NEVER, escrow.since + covered + max(0, host_downtime - escrow.downtime_mark))
 
 

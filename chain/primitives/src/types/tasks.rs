@@ -4,8 +4,8 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{
-    AccountId, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment, Placement, TaskId, UpTo,
-    MAX_PODS,
+    AccountId, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment, Placement,
+    TaskId, UpTo, MAX_PODS,
 };
 
 /// What sort of work it is.

@@ -425,6 +425,7 @@ pub fn bill(lease: LeaseId) -> LeaseBill {
             | Cancelled { bills, .. }
             | Scaled { bills, .. }
             | DisputeResolved { bills, .. }
+            | NotVerified { bills, .. }
             | Settled { bills, .. },
         ) => Some(bills),
         _ => None,

@@ -411,7 +411,7 @@ actions! {
 
     "dispute" 20 |random| {
         let (task, _) = task_where(random, |record, _| record.state == TaskState::Reported);
-        decide(move || Tasks::dispute(task, account(ANYONE)))
+        decide(move || Tasks::dispute(task))
     };
     "resolve" 12 |random| {
         let (task, _) = task_where(random, |record, _| record.state == TaskState::Disputed);
@@ -419,18 +419,36 @@ actions! {
         decide(move || Tasks::resolve(task, upheld))
     };
     "complete_pod" 40 |random| {
-        let found = lease_where(random, |lease, _, spec| spec.is_redundant() && is_active(&lease.state));
+        let found = lease_where(random, |lease, record, spec| {
+            spec.is_redundant() && lease.result.is_none() && record.state == TaskState::Running
+        });
         decide(move || Tasks::complete_pod(found.id, result(1_000)))
     };
     "want_extra_pod" 6 |random| {
         let (task, _) = task_where(random, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
         decide(move || Tasks::want_extra_pod(task))
     };
+    "committed" 15 |random| {
+        let found = lease_where(random, |lease, _, spec| spec.is_redundant() && is_active(&lease.state));
+        decide(move || Tasks::committed(found.id))
+    };
+    "void_pod" 5 |random| {
+        let found = lease_where(random, |lease, record, spec| {
+            spec.is_redundant() && !lease.state.is_live() && record.state == TaskState::Running
+        });
+        decide(move || Tasks::void_pod(found.id))
+    };
+    "end_others" 5 |random| {
+        let (task, _) = task_where(random, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
+        decide(move || Tasks::end_others(task, &[]))
+    };
     "verified" 15 |random| {
         let (task, _) = task_where(random, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
-        let wrong: Vec<_> = Tasks::leases_of(task).unwrap_or_default().into_iter().map(|(lease, _)| lease).collect();
-        let wrong = wrong.into_iter().filter(|_| random.one_in(3)).collect::<Vec<_>>();
-        decide(move || Tasks::verified(task, &wrong))
+        decide(move || Tasks::verified(task))
+    };
+    "no_agreement" 3 |random| {
+        let (task, _) = task_where(random, |record, spec| spec.is_redundant() && record.state == TaskState::Running);
+        decide(move || Tasks::no_agreement(task))
     };
 
     "Leases.extend" 15 |random| {
@@ -555,7 +573,7 @@ actions! {
         let host = host(host_where(random, |host| matches!(host.status, HostStatus::Suspended(_))));
         call(HostsCall::unsuspend { host }, RuntimeOrigin::root())
     };
-    "Hosts.set_params" 2 |random| {
+    "Hosts.set_params" 5 |random| {
         let mut params = pallet_gantry_hosts::CurrentParams::<Test>::get();
         params.absence_bounty = random.pick(&[0, GTY, HOST_BOND]);
         call(HostsCall::set_params { params }, RuntimeOrigin::root())

@@ -56,8 +56,9 @@ pub type TxExtension = (
     >,
 );
 
-/// Migrations that the next upgrade runs, oldest first.
-pub type Migrations = ();
+/// What an upgrade to this runtime does to the state, over as many blocks as it takes, oldest first. See
+/// docs/upgrades.md.
+pub type Migrations = (gantry_migrations::From1<Runtime>,);
 
 /// Runs blocks.
 pub type Executive =
@@ -79,10 +80,10 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
     spec_name: Cow::Borrowed("gantry"),
     impl_name: Cow::Borrowed("gantry"),
     authoring_version: 1,
-    spec_version: 1,
+    spec_version: 2,
     impl_version: 1,
     apis: apis::RUNTIME_API_VERSIONS,
-    transaction_version: 1,
+    transaction_version: 2,
     system_version: 1,
 };
 
@@ -134,6 +135,9 @@ mod runtime {
     pub type Scheduler = pallet_scheduler;
     #[runtime::pallet_index(14)]
     pub type Sudo = pallet_sudo;
+
+    #[runtime::pallet_index(18)]
+    pub type MultiBlockMigrations = pallet_migrations;
 
     // The network. Numbers from 40, so that SDK pallets may be added before.
     #[runtime::pallet_index(40)]

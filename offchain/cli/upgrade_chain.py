@@ -137,11 +137,10 @@ async def _is_authorized(chain: ChainPort, code_hash: bytes) -> bool:
 
 
 def _ensure_taken(applied: Included) -> None:
-    refused = [event for event in applied.events if event.name == "RejectedInvalidAuthorizedUpgrade"]
-    if refused:
+    if any(event.name == "RejectedInvalidAuthorizedUpgrade" for event in applied.events):
         raise CliError(
-            f"the chain refused the runtime: {refused[0].fields['error']}.",
-            "A new runtime has the same name as the old one and a higher spec_version.",
+            "the chain refused the runtime.",
+            "A new runtime has the name of the one that runs, and a higher spec_version.",
             code="refused",
         )
 

@@ -2,7 +2,7 @@
 //!
 //! For tests and try-runtime alone: it reads everything at once.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use codec::{Decode, Encode};
 use frame_support::{ensure, storage::StoragePrefixedMap};
 use gantry_primitives::{AccountId, Balance, Digest, HostId, LeaseId, TaskId};
@@ -17,8 +17,8 @@ struct LeaseEntry {
     lease: LeaseId,
     host: HostId,
     devices: Vec<u8>,
-    /// SCALE of the state: the variants of both releases are numbered alike.
-    state: Vec<u8>,
+    /// By name, because the variants of both releases are named alike and not numbered alike.
+    state: String,
     times: (u64, Option<u64>, Option<u64>),
     rate_per_hour: Balance,
     /// What is held of the tenant for it.
@@ -32,7 +32,7 @@ struct LeaseEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 struct TaskEntry {
     tenant: AccountId,
-    state: Vec<u8>,
+    state: String,
     attempts: u8,
     submitted_at: u64,
     manifest_digest: Digest,
@@ -45,7 +45,7 @@ struct TaskEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 struct HostEntry {
     provider: AccountId,
-    status: Vec<u8>,
+    status: String,
     free: (u32, u32, u32),
     milli_free: Vec<u16>,
     bond: Balance,
@@ -76,7 +76,7 @@ impl Books {
                 record.leases.iter().map(|lease| old_lease::<T>(*lease)).collect::<Result<_, TryRuntimeError>>()?;
             let entry = TaskEntry {
                 tenant: record.tenant,
-                state: record.state.encode(),
+                state: format!("{:?}", record.state),
                 attempts: record.attempts,
                 submitted_at: record.submitted_at,
                 manifest_digest: record.spec.manifest_digest,
@@ -101,7 +101,7 @@ impl Books {
             let free = record.free;
             let entry = HostEntry {
                 provider: record.provider,
-                status: record.status.encode(),
+                status: format!("{:?}", record.status),
                 free: (free.cpu_milli, free.memory_mib, free.disk_gib),
                 milli_free: record.devices.iter().map(|device| device.milli_free).collect(),
                 bond: record.bond,
@@ -121,7 +121,7 @@ impl Books {
             let shared = tasks_pallet::Specs::<T>::get(key).ok_or("each task has a spec")?;
             let entry = TaskEntry {
                 tenant: record.tenant,
-                state: record.state.encode(),
+                state: format!("{:?}", record.state),
                 attempts: record.failures,
                 submitted_at: record.submitted_at,
                 manifest_digest: shared.spec.manifest_digest,
@@ -136,7 +136,7 @@ impl Books {
             let free = record.free;
             let entry = HostEntry {
                 provider: record.provider,
-                status: record.status.encode(),
+                status: format!("{:?}", record.status),
                 free: (free.cpu_milli, free.memory_mib, free.disk_gib),
                 milli_free: record.devices.iter().map(|device| device.milli_free).collect(),
                 bond: record.bond,
@@ -185,7 +185,7 @@ fn old_lease<T: tasks_pallet::Config>(number: v1::LeaseId) -> Result<LeaseEntry,
         lease: convert::renumbered(&lease),
         host: lease.host,
         devices: lease.devices.into_inner(),
-        state: lease.state.encode(),
+        state: format!("{:?}", lease.state),
         times: (lease.created_at, lease.started_at, lease.ended_at),
         rate_per_hour: lease.rate_per_hour,
         held: if is_open { escrow.deposit } else { 0 },
@@ -200,7 +200,7 @@ fn lease_entry(task: TaskId, lease: &gantry_primitives::Lease) -> LeaseEntry {
         lease: gantry_primitives::lease_id(task, lease.pod, lease.generation),
         host: lease.host.clone(),
         devices: lease.devices.clone().into_inner(),
-        state: lease.state.encode(),
+        state: format!("{:?}", lease.state),
         times: (lease.created_at, lease.started_at, lease.ended_at),
         rate_per_hour: lease.escrow.rate_per_hour,
         held: lease.escrow.held(),

@@ -14,3 +14,5 @@ pub use from_1::{Books, From1, Stage};
 
 #[cfg(test)]
 mod mock;
+#[cfg(test)]
+mod release_1;

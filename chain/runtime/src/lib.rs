@@ -56,9 +56,8 @@ pub type TxExtension = (
     >,
 );
 
-/// What an upgrade to this runtime does to the state, over as many blocks as it takes, oldest first. See
-/// docs/upgrades.md.
-pub type Migrations = (gantry_migrations::From1<Runtime>,);
+/// Migrations that the next upgrade runs, oldest first.
+pub type Migrations = ();
 
 /// Runs blocks.
 pub type Executive =
@@ -136,7 +135,7 @@ mod runtime {
     #[runtime::pallet_index(14)]
     pub type Sudo = pallet_sudo;
 
-    #[runtime::pallet_index(18)]
+    #[runtime::pallet_index(20)]
     pub type MultiBlockMigrations = pallet_migrations;
 
     // The network. Numbers from 40, so that SDK pallets may be added before.

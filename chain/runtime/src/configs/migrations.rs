@@ -10,10 +10,14 @@ parameter_types! {
     pub MaxServiceWeight: Weight = Perbill::from_percent(60) * RuntimeBlockWeights::get().max_block;
 }
 
+/// What an upgrade to this runtime does to the state over as many blocks as it takes, oldest first: docs/upgrades.md.
+/// What every block needs from the first on is in [`crate::Migrations`] instead.
+pub type SteppedMigrations = (gantry_migrations::From1<Runtime>,);
+
 impl pallet_migrations::Config for Runtime {
     type RuntimeEvent = RuntimeEvent;
     #[cfg(not(feature = "runtime-benchmarks"))]
-    type Migrations = crate::Migrations;
+    type Migrations = SteppedMigrations;
     // Benchmarks measure the steps around a migration, not a migration.
     #[cfg(feature = "runtime-benchmarks")]
     type Migrations = pallet_migrations::mock_helpers::MockedMigrations;

@@ -1,7 +1,7 @@
 //! Blocks, accounts and coins.
 
 use crate::{
-    AccountId, Balance, Balances, Block, Hash, MultiBlockMigrations, Nonce, PalletInfo, Runtime, RuntimeCall, RuntimeEvent,
+    AccountId, Balance, Balances, Block, Hash, Migrations, Nonce, PalletInfo, Runtime, RuntimeCall, RuntimeEvent,
     RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, System, EXISTENTIAL_DEPOSIT, SLOT_DURATION_MS,
     VERSION,
 };
@@ -50,7 +50,8 @@ impl frame_system::Config for Runtime {
     type AccountData = pallet_balances::AccountData<Balance>;
     type SS58Prefix = frame_support::traits::ConstU16<42>;
     type MaxConsumers = ConstU32<128>;
-    type MultiBlockMigrator = MultiBlockMigrations;
+    type SingleBlockMigrations = Migrations;
+    type MultiBlockMigrator = crate::MultiBlockMigrations;
     type SystemWeightInfo = frame_system::weights::SubstrateWeight<Runtime>;
 }
 

@@ -1,6 +1,6 @@
 //! What is done for a lease when its time on the agenda has come.
 
-use frame_support::{pallet_prelude::*, storage::with_storage_layer, traits::{DefensiveResult, Time}, weights::WeightMeter};
+use frame_support::{pallet_prelude::*, storage::with_storage_layer, traits::{Defensive, Time}, weights::WeightMeter};
 use gantry_primitives::{EndReason, LeaseId, LeaseState, Moment};
 
 use crate::{
@@ -19,12 +19,12 @@ impl<T: Config> Pallet<T> {
     /// Looks at due entries within `limit`. Returns what it cost.
     pub(crate) fn run_agenda(limit: Weight) -> Weight {
         let mut meter = WeightMeter::with_limit(limit);
-        if meter.try_consume(T::WeightInfo::agenda_base()).is_err() {
+        if meter.try_consume(<T as Config>::WeightInfo::agenda_base()).is_err() {
             return Weight::zero();
         }
         let now = Self::now();
         while let Some(bucket) = Self::due_bucket(now) {
-            if meter.try_consume(T::WeightInfo::due_entry()).is_err() {
+            if meter.try_consume(<T as Config>::WeightInfo::due_entry()).is_err() {
                 break;
             }
             Self::look_at_next(bucket, now);

@@ -68,12 +68,14 @@ impl<T: Config> Desk<T> {
             let deadline = case.spec().deadline;
             ensure!(deadline.is_none_or(|deadline| self.now <= deadline), Error::<T>::DeadlinePassed);
         }
+        self.touch(pods.len() as u32)?;
         if case.spec().is_redundant() {
             self.ensure_independent(&case, &pods)?;
         }
         let source = match case.spec().data_from {
-            Some(lease) => Some(self.source(&case, lease, &pods)?),
-            None => None,
+            // Where there were leases before, the first of them has taken the data over.
+            Some(lease) if case.record.generation == 0 => Some(self.source(&case, lease, &pods)?),
+            _ => None,
         };
         if let Some(source) = &source {
             self.let_go(source);

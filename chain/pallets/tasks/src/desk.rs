@@ -40,6 +40,8 @@ struct Tally {
 /// A host that an extrinsic is about.
 pub(crate) struct HostEntry {
     pub record: HostRecord,
+    /// How long it was away so far, in milliseconds, an absence that goes on included; known once asked for.
+    away: Option<u64>,
     changed: bool,
     leases: Option<HostLeases>,
     conduct: Vec<(Conduct, Tally)>,
@@ -47,6 +49,10 @@ pub(crate) struct HostEntry {
 }
 
 impl HostEntry {
+    fn away<T: Config>(&mut self) -> u64 {
+        *self.away.get_or_insert_with(|| hosts::Pallet::<T>::downtime_ms(&self.record))
+    }
+
     /// The leases that hold something of it.
     fn leases<T: Config>(&mut self, host: &HostId) -> &mut HostLeases {
         self.leases.get_or_insert_with(|| leases::Pallet::<T>::leases_of(host))
@@ -74,14 +80,6 @@ impl HostEntry {
 fn add(tally: &mut Tally, value: Balance) {
     tally.count = tally.count.saturating_add(1);
     tally.value = tally.value.saturating_add(value);
-}
-
-/// How long a host was away so far, in milliseconds, an absence that goes on included. Never falls.
-pub(crate) fn downtime<T: Config>(record: &HostRecord, now: Moment) -> u64 {
-    match hosts::Pallet::<T>::is_lost(record) {
-        true => record.downtime_ms.saturating_add(now.saturating_sub(record.last_heartbeat)),
-        false => record.downtime_ms,
-    }
 }
 
 /// What tasks submitted together share, and its counters as this extrinsic changes them.
@@ -152,6 +150,10 @@ pub(crate) struct Desk<T: Config> {
     hosts: BTreeMap<HostId, HostEntry>,
     index: Index<T>,
     archive: BTreeMap<u64, ArchivePage>,
+    /// How many leases operations were about.
+    leases_touched: u32,
+    /// How many they may be about at most.
+    leases_limit: u32,
     deposits: BTreeMap<AccountId, Balance>,
     settled: BTreeMap<AccountId, Balance>,
     broken: Option<DispatchError>,
@@ -159,19 +161,44 @@ pub(crate) struct Desk<T: Config> {
 
 impl<T: Config> Desk<T> {
     pub fn new() -> Self {
+        Self::with(Ledger::default())
+    }
+
+    /// A desk that commits what is on a ledger already, too.
+    pub fn with(ledger: Ledger<T>) -> Self {
         Self {
             now: hosts::Pallet::<T>::now(),
             params: CurrentParams::<T>::get(),
-            ledger: Ledger::default(),
+            ledger,
             fee_ppm: billing::Pallet::<T>::params().fee_ppm,
             specs: BTreeMap::new(),
             hosts: BTreeMap::new(),
             index: Index::new(),
             archive: BTreeMap::new(),
+            leases_touched: 0,
+            leases_limit: u32::MAX,
             deposits: BTreeMap::new(),
             settled: BTreeMap::new(),
             broken: None,
         }
+    }
+
+    /// A desk whose operations may be about so many leases at most.
+    pub fn for_leases(limit: u32) -> Self {
+        Self { leases_limit: limit, ..Self::new() }
+    }
+
+    /// An operation is about so many leases. Fails with `BatchTooHeavy` where that is more than was paid for.
+    pub fn touch(&mut self, leases: u32) -> DispatchResult {
+        let touched = self.leases_touched.saturating_add(leases);
+        ensure!(touched <= self.leases_limit, Error::<T>::BatchTooHeavy);
+        self.leases_touched = touched;
+        Ok(())
+    }
+
+    /// How many specs, hosts and leases operations were about.
+    pub fn touched(&self) -> (u32, u32, u32) {
+        (self.specs.len() as u32, self.hosts.len() as u32, self.leases_touched)
     }
 
     /// Takes up a task. Fails with `NoSuchTask`.
@@ -255,6 +282,7 @@ impl<T: Config> Desk<T> {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => vacant.insert(HostEntry {
                 record: hosts::Pallet::<T>::host(host)?,
+                away: None,
                 changed: false,
                 leases: None,
                 conduct: Vec::new(),
@@ -278,8 +306,7 @@ impl<T: Config> Desk<T> {
 
     /// How long a host was away so far, in milliseconds, an absence that goes on included. Fails with `NoSuchHost`.
     pub fn downtime_of(&mut self, host: &HostId) -> Result<u64, DispatchError> {
-        let now = self.now;
-        Ok(downtime::<T>(&self.host(host)?.record, now))
+        Ok(self.host(host)?.away::<T>())
     }
 
     /// Whether a host is lost. Fails with `NoSuchHost`.
@@ -370,7 +397,7 @@ impl<T: Config> Desk<T> {
         let Case { record, shared, .. } = case;
         let lease = &mut record.leases[place];
         let Some(entry) = self.host_of(&lease.host) else { return };
-        let away = downtime::<T>(&entry.record, now);
+        let away = entry.away::<T>();
         if let Some(since) = lease.escrow.since {
             let down_ms = away.saturating_sub(lease.escrow.downtime_mark);
             entry.observe_uptime(now.saturating_sub(since).saturating_sub(down_ms), down_ms, lease.escrow.deposit);

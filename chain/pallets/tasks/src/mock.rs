@@ -2,8 +2,10 @@
 
 use frame_support::{
     assert_ok, derive_impl,
-    traits::{ConstU64, OnFinalize, VariantCountOf},
+    traits::{ConstU64, Get, OnFinalize, OnIdle, OnInitialize, VariantCountOf},
+    weights::Weight,
 };
+use frame_system::EnsureRoot;
 use gantry_primitives::{registration::registration_message, *};
 use sp_core::{ed25519, Pair};
 use sp_runtime::{traits::IdentityLookup, BuildStorage};
@@ -52,18 +54,35 @@ impl pallet_balances::Config for Test {
     type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
 }
 
+/// Where fees and slashed coins go.
+pub struct Treasury;
+
+impl Get<AccountId> for Treasury {
+    fn get() -> AccountId {
+        Billing::treasury()
+    }
+}
+
 impl pallet_gantry_hosts::Config for Test {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
+    type AdminOrigin = EnsureRoot<AccountId>;
+    type Treasury = Treasury;
     type WeightInfo = ();
 }
 
-impl pallet_gantry_leases::Config for Test {}
+impl pallet_gantry_leases::Config for Test {
+    type Time = Timestamp;
+    type Keeper = Tasks;
+    type AdminOrigin = EnsureRoot<AccountId>;
+    type WeightInfo = ();
+}
 
 impl pallet_gantry_billing::Config for Test {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
+    type AdminOrigin = EnsureRoot<AccountId>;
     type WeightInfo = ();
 }
 
@@ -72,6 +91,7 @@ impl pallet_gantry_reputation::Config for Test {}
 impl pallet_gantry_tasks::Config for Test {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
+    type AdminOrigin = EnsureRoot<AccountId>;
     type WeightInfo = ();
 }
 
@@ -86,6 +106,13 @@ pub const START_TIMEOUT: u64 = 30_000;
 pub const DISPUTE_WINDOW: u64 = 60_000;
 pub const DEPOSIT_BASE: Balance = 2 * ED;
 pub const DEPOSIT_PER_BYTE: Balance = 1_000;
+pub const DEPOSIT_PER_TASK: Balance = ED / 2;
+pub const ARCHIVE_AFTER: u64 = 2 * HOUR;
+pub const FINE: Balance = GTY / 1_000;
+pub const NOTICE: u64 = HOUR;
+pub const RETENTION: u64 = 10 * HOUR;
+pub const GRACE: u64 = HOUR;
+pub const HELD_BACK: u64 = 60_000;
 pub const SCHEDULER_BOND: Balance = 10 * GTY;
 pub const HOST_BOND: Balance = 5 * GTY;
 
@@ -126,8 +153,22 @@ pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
 /// What one pod of [`spec`] costs an hour on a host with [`ask`].
 pub const RATE: Balance = GTY + GTY / 10 + GTY / 100;
 
+/// What one GiB of the disk of a stopped rental costs an hour.
+pub const STORAGE_RATE: Balance = GTY / 50;
+
 pub fn ask() -> Ask {
-    Ask { gpu_per_hour: GTY, cpu_core_per_hour: GTY / 10, memory_gib_per_hour: GTY / 100, disk_gib_per_hour: 0 }
+    Ask {
+        gpu: Default::default(),
+        gpu_per_hour: GTY,
+        cpu_core_per_hour: GTY / 10,
+        memory_gib_per_hour: GTY / 100,
+        disk_gib_per_hour: 0,
+        network_gib: 0,
+        storage_gib_per_hour: STORAGE_RATE,
+        second_ppm: 1_000_000,
+        hour_ppm: 1_000_000,
+        day_ppm: 1_000_000,
+    }
 }
 
 pub fn device(model: &str) -> DeviceSpec {
@@ -141,6 +182,10 @@ pub fn hardware() -> HardwareSpec {
         memory_mib: 4_096,
         disk_gib: 100,
         devices: vec![device("L4"), device("L4")].try_into().expect("two fit"),
+        tier: Tier::Consumer,
+        capabilities: Capabilities { docker: true, ..Default::default() },
+        network_mbps_down: 1_000,
+        network_mbps_up: 1_000,
     }
 }
 
@@ -191,7 +236,8 @@ pub fn spec() -> TaskSpec {
         priority: 0,
         queue: bytes("default"),
         verification: VerificationPolicy::Acceptance,
-        placement: Placement { regions: Default::default(), hosts: Default::default(), allow_simulated: false },
+        placement: Placement::default(),
+        data_from: None,
     }
 }
 
@@ -211,7 +257,7 @@ pub fn submit(spec: TaskSpec) -> TaskId {
     task
 }
 
-pub fn place(pod: u16, number: u8, devices: &[u8]) -> PodPlacement {
+pub fn place(pod: u8, number: u8, devices: &[u8]) -> PodPlacement {
     PodPlacement { pod, host: host(number), devices: devices.to_vec().try_into().expect("few devices") }
 }
 
@@ -222,7 +268,12 @@ pub fn placed(pods: Vec<PodPlacement>) -> UpTo<PodPlacement, MAX_PODS> {
 /// Assigns by [`SCHEDULER`], and returns the leases.
 pub fn assign(task: TaskId, pods: Vec<PodPlacement>) -> Vec<LeaseId> {
     assert_ok!(Tasks::assign(signed(SCHEDULER), task, placed(pods)));
-    record(task).leases.into_inner()
+    leases_of(task)
+}
+
+/// The leases of a task, in the order of its pods.
+pub fn leases_of(task: TaskId) -> Vec<LeaseId> {
+    Tasks::leases_of(task).expect("the task exists").into_iter().map(|(lease, _)| lease).collect()
 }
 
 /// Submits [`spec`] and assigns it to the first device of host 10, which is brought online.
@@ -253,15 +304,15 @@ pub fn result(wall_ms: u64) -> PodResult {
 }
 
 pub fn record(task: TaskId) -> TaskRecord {
-    Tasks::task(task).expect("the task exists")
+    Tasks::record(task).expect("the task exists")
 }
 
-pub fn lease(lease: LeaseId) -> LeaseRecord {
-    Leases::lease(lease).expect("the lease exists")
+pub fn lease(lease: LeaseId) -> Lease {
+    Tasks::lease(lease).expect("the lease exists").0
 }
 
-pub fn escrow(lease: LeaseId) -> Escrow {
-    Billing::escrow(lease).expect("the escrow exists")
+pub fn escrow(id: LeaseId) -> Escrow {
+    lease(id).escrow
 }
 
 pub fn host_record(number: u8) -> HostRecord {
@@ -277,8 +328,16 @@ pub fn worth(who: &AccountId) -> Balance {
 /// Time passes; what is online stays so only where its host says so.
 pub fn advance(ms: u64) {
     Timestamp::on_finalize(System::block_number());
-    System::set_block_number(System::block_number() + 1);
+    let block = System::block_number() + 1;
+    System::set_block_number(block);
     Timestamp::set_timestamp(Hosts::now() + ms);
+}
+
+/// What the chain does by itself at the beginning and the end of a block.
+pub fn run_hooks() {
+    let block = System::block_number();
+    Leases::on_initialize(block);
+    Leases::on_idle(block, Weight::MAX);
 }
 
 /// The events of the tasks pallet since this was last asked.
@@ -309,6 +368,7 @@ pub fn check_everything() {
 pub struct ExtBuilder {
     pub hosts: pallet_gantry_hosts::Params,
     pub billing: pallet_gantry_billing::Params,
+    pub leases: pallet_gantry_leases::Params,
     pub tasks: crate::Params,
     pub treasury: Balance,
     pub tenant: Balance,
@@ -318,14 +378,23 @@ impl Default for ExtBuilder {
     fn default() -> Self {
         Self {
             hosts: pallet_gantry_hosts::Params {
-                bond_per_device: HOST_BOND,
+                bond_consumer: HOST_BOND,
+                bond_professional: 2 * HOST_BOND,
+                bond_datacenter: 3 * HOST_BOND,
                 heartbeat_period_ms: HEARTBEAT_PERIOD,
                 absence_limit_ms: ABSENCE_LIMIT,
                 absence_bounty: GTY,
+                unbonding_ms: HOUR,
                 allow_simulated: true,
                 verification_required: false,
             },
-            billing: pallet_gantry_billing::Params { fee_ppm: 100_000 },
+            billing: pallet_gantry_billing::Params { fee_ppm: 100_000, held_back_ms: HELD_BACK, depletion_bounty: GTY / 100 },
+            leases: pallet_gantry_leases::Params {
+                reclaim_notice_ms: NOTICE,
+                retention_ms: RETENTION,
+                purge_grace_ms: GRACE,
+                max_kept_ms: 3 * RETENTION,
+            },
             tasks: crate::Params {
                 start_timeout_ms: START_TIMEOUT,
                 dispute_window_ms: DISPUTE_WINDOW,
@@ -333,7 +402,10 @@ impl Default for ExtBuilder {
                 scheduler_bond: SCHEDULER_BOND,
                 deposit_base: DEPOSIT_BASE,
                 deposit_per_byte: DEPOSIT_PER_BYTE,
+                deposit_per_task: DEPOSIT_PER_TASK,
                 max_duration_ms: 24 * HOUR,
+                archive_after_ms: ARCHIVE_AFTER,
+                refused_item_fine: FINE,
             },
             treasury: ED,
             tenant: 1_000 * GTY,
@@ -353,6 +425,7 @@ impl ExtBuilder {
             balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
             hosts: pallet_gantry_hosts::GenesisConfig { params: self.hosts, ..Default::default() },
             billing: pallet_gantry_billing::GenesisConfig { params: self.billing, ..Default::default() },
+            leases: pallet_gantry_leases::GenesisConfig { params: self.leases, ..Default::default() },
             tasks: crate::GenesisConfig {
                 params: self.tasks,
                 schedulers: vec![account(SCHEDULER)],

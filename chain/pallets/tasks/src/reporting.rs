@@ -1,6 +1,7 @@
 //! What hosts say about their leases.
 
 use frame_support::pallet_prelude::*;
+use frame_system::{ensure_signed, pallet_prelude::OriginFor};
 use gantry_primitives::{
     faults::Fault, lease_parts, Conduct, Digest, HostFailure, HostId, LeaseId, LeaseState, PodResult, Report,
     RequeueReason, TaskKey, TaskKind, TaskRecord,
@@ -24,6 +25,11 @@ impl<T: Config> Pallet<T> {
             ensure!(!shared.spec.is_redundant(), Error::<T>::ResultsAreCompared);
         }
         Ok(())
+    }
+
+    /// Whether a report costs its host no fee: it is valid.
+    pub(crate) fn report_is_free(origin: &OriginFor<T>, lease: LeaseId, report: &Report) -> bool {
+        ensure_signed(origin.clone()).is_ok_and(|host| Self::check_report(&host, lease, report).is_ok())
     }
 
     /// Whether a batch of `len` reports of `host` is free of charge: it is not longer than the list of its leases, and
@@ -69,6 +75,7 @@ impl<T: Config> Desk<T> {
         let (case, place) = self.open_lease(lease)?;
         check_of::<T>(&case.record, place, host, &report)?;
         let pods = case.record.leases.len() as u32;
+        self.touch(if matches!(report, Report::Failed(_)) { pods } else { 1 })?;
         match report {
             Report::Started => self.started(case, place)?,
             Report::Result(result) => {
@@ -76,7 +83,7 @@ impl<T: Config> Desk<T> {
                 self.reported(case, place, result);
             }
             Report::Failed(reason) => self.refused(case, place, reason),
-            Report::Purged { receipt } => self.purged(case, place, Some(receipt)),
+            Report::Purged { receipt } => self.purged(case, place, receipt),
             Report::DataLost => self.data_lost(case, place),
         }
         Ok(pods)
@@ -117,8 +124,7 @@ impl<T: Config> Desk<T> {
         self.lose(case, place, RequeueReason::HostRefused(reason));
     }
 
-    /// The data of an ended rental is gone, with a receipt of its host or without.
-    pub fn purged(&mut self, mut case: Case, place: usize, receipt: Option<Digest>) {
+    fn purged(&mut self, mut case: Case, place: usize, receipt: Digest) {
         let (task, lease) = (case.task, case.id(place));
         self.drop_data(&mut case, place);
         self.put(case);

@@ -67,6 +67,8 @@ impl<T: Config> Desk<T> {
             _ => return Err(Error::<T>::NotSettleable.into()),
         }
         case.go::<T>(TaskState::Settled, self.now)?;
+        let leases = case.record.leases.len() as u32;
+        self.touch(leases)?;
         let bills = self.close_all(&mut case);
         for lease in &case.record.leases {
             if lease.state != LeaseState::Ended(EndReason::DisputeLost) && lease.started_at.is_some() {
@@ -75,7 +77,6 @@ impl<T: Config> Desk<T> {
         }
         let paid = bills.iter().map(|bill| bill.paid).fold(0, u128::saturating_add);
         self.observe_settled(&case.record.tenant, paid);
-        let leases = case.record.leases.len() as u32;
         self.put(case);
         Pallet::<T>::deposit_event(Event::Settled { task, bills });
         Ok(leases)

@@ -10,7 +10,7 @@ extern crate alloc;
 mod from_1;
 pub mod v1;
 
-pub use from_1::{Books, From1, Stage};
+pub use from_1::{Books, Cursor, From1, Stage};
 
 #[cfg(test)]
 mod mock;

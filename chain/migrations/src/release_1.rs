@@ -7,14 +7,18 @@ use frame_support::traits::{
 use gantry_primitives::rate;
 
 use crate::{
-    mock::*,
+    mock::{account, bytes, now, Balances, Billing, RuntimeHoldReason, System, Test, GTY, SCHEDULER},
     v1::{
         self,
         billing::{Escrow, EscrowState, Escrows},
         hosts::{Ask, Capacity, Device, DeviceSpec, HostRecord, HostStatus, Hosts, HostsParams, Vendor},
         leases::{ByHost, EndReason, LeaseRecord, LeaseState, Leases, NextLeaseId},
         reputation::{Beta, HostScore, HostScores},
-        tasks::*,
+        tasks::{
+            BillingUnit, ByState, ByTenant, FailReason, GpuRequest, HostFailure, Manifests, Placement, PodResult,
+            Resources, TaskKind, TaskRecord, TaskSpec, TaskState, TaskStateTag, Tasks, TasksParams, Usage,
+            VerificationPolicy,
+        },
         AccountId, Balance, HostId, LeaseId, TaskId,
     },
 };
@@ -98,6 +102,11 @@ pub fn set_status(host: &HostId, status: HostStatus) {
         System::dec_providers(host).expect("nothing else needs the account");
     }
     Hosts::<Test>::insert(host, record);
+}
+
+/// A host says that it is there.
+pub fn heartbeat(host: &HostId) {
+    Hosts::<Test>::mutate(host, |record| record.as_mut().expect("the host exists").last_heartbeat = now());
 }
 
 /// A task of `pods` pods with one core and, where `gpu`, half a device each.

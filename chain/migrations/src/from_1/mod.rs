@@ -19,7 +19,7 @@ use codec::{Decode, Encode, MaxEncodedLen};
 use core::marker::PhantomData;
 use frame_support::{
     migrations::{MigrationId, SteppedMigration, SteppedMigrationError},
-    pallet_prelude::{ConstU32, Get, StorageVersion},
+    pallet_prelude::{ConstU32, StorageVersion},
     storage::StoragePrefixedMap,
     weights::WeightMeter,
     BoundedVec,
@@ -40,6 +40,15 @@ const VERSION: StorageVersion = StorageVersion::new(1);
 /// The last key that was done. Keys here have at most 80 bytes.
 type Key = BoundedVec<u8, ConstU32<128>>;
 
+/// How far the migration is.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, MaxEncodedLen)]
+pub struct Cursor {
+    /// When it began: from then on no host could send a heartbeat.
+    pub began_at: v1::Moment,
+    /// What is to be done next.
+    pub stage: Stage,
+}
+
 /// What is to be done next.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, MaxEncodedLen)]
 pub enum Stage {
@@ -47,16 +56,16 @@ pub enum Stage {
     Params,
     /// The old lists of hosts' leases are removed, before new ones are kept under the same prefix.
     OldLists,
-    /// Hosts, after the one with this key.
-    Hosts(Option<Key>),
-    /// Scores, after the one with this key.
-    Scores(Option<Key>),
     /// Tasks from this number on.
     Tasks(TaskId),
     /// The old records of leases are removed.
     OldLeases,
     /// The old escrows are removed.
     OldEscrows,
+    /// Scores, after the one with this key.
+    Scores(Option<Key>),
+    /// Hosts, after the one with this key. Late, so that they are given time from the end of the pause on.
+    Hosts(Option<Key>),
     /// The versions are written.
     Versions,
 }
@@ -75,7 +84,7 @@ enum Progress {
 pub struct From1<T>(PhantomData<T>);
 
 impl<T: tasks_pallet::Config> SteppedMigration for From1<T> {
-    type Cursor = Stage;
+    type Cursor = Cursor;
     type Identifier = MigrationId<6>;
 
     fn id() -> Self::Identifier {
@@ -96,21 +105,21 @@ impl<T: tasks_pallet::Config> SteppedMigration for From1<T> {
         ])
     }
 
-    fn step(cursor: Option<Stage>, meter: &mut WeightMeter) -> Result<Option<Stage>, SteppedMigrationError> {
+    fn step(cursor: Option<Cursor>, meter: &mut WeightMeter) -> Result<Option<Cursor>, SteppedMigrationError> {
         let required = weights::largest_item::<T>();
         if !meter.can_consume(required) {
             return Err(SteppedMigrationError::InsufficientWeight { required });
         }
-        let mut stage = match cursor {
-            Some(stage) => stage,
+        let Cursor { began_at, mut stage } = match cursor {
+            Some(cursor) => cursor,
             None if StorageVersion::get::<tasks_pallet::Pallet<T>>() >= VERSION => return Ok(None),
-            None => Stage::Params,
+            None => Cursor { began_at: hosts_pallet::Pallet::<T>::now(), stage: Stage::Params },
         };
         loop {
-            match Self::advance(stage, meter) {
+            match Self::advance(stage, began_at, meter) {
                 Progress::Over => return Ok(None),
-                Progress::More(rest) => return Ok(Some(rest)),
-                Progress::Next(next) if !meter.can_consume(required) => return Ok(Some(next)),
+                Progress::More(stage) => return Ok(Some(Cursor { began_at, stage })),
+                Progress::Next(stage) if !meter.can_consume(required) => return Ok(Some(Cursor { began_at, stage })),
                 Progress::Next(next) => stage = next,
             }
         }
@@ -130,7 +139,7 @@ impl<T: tasks_pallet::Config> SteppedMigration for From1<T> {
 
 impl<T: tasks_pallet::Config> From1<T> {
     /// Does what fits into `meter` of one stage.
-    fn advance(stage: Stage, meter: &mut WeightMeter) -> Progress {
+    fn advance(stage: Stage, began_at: v1::Moment, meter: &mut WeightMeter) -> Progress {
         match stage {
             Stage::Params => {
                 meter.consume(weights::params::<T>());
@@ -139,16 +148,8 @@ impl<T: tasks_pallet::Config> From1<T> {
             }
             Stage::OldLists => {
                 let gone = Self::remove_all(v1::leases::ByHost::<T>::final_prefix(), meter);
-                Self::then(gone, Stage::OldLists, Stage::Hosts(None))
+                Self::then(gone, Stage::OldLists, Stage::Tasks(0))
             }
-            Stage::Hosts(after) => match Self::migrate_hosts(after, meter) {
-                Some(last) => Progress::More(Stage::Hosts(Some(last))),
-                None => Progress::Next(Stage::Scores(None)),
-            },
-            Stage::Scores(after) => match Self::migrate_scores(after, meter) {
-                Some(last) => Progress::More(Stage::Scores(Some(last))),
-                None => Progress::Next(Stage::Tasks(0)),
-            },
             Stage::Tasks(from) => match Self::migrate_tasks(from, meter) {
                 Some(next) => Progress::More(Stage::Tasks(next)),
                 None => Progress::Next(Stage::OldLeases),
@@ -159,8 +160,16 @@ impl<T: tasks_pallet::Config> From1<T> {
             }
             Stage::OldEscrows => {
                 let gone = Self::remove_all(v1::billing::Escrows::<T>::final_prefix(), meter);
-                Self::then(gone, Stage::OldEscrows, Stage::Versions)
+                Self::then(gone, Stage::OldEscrows, Stage::Scores(None))
             }
+            Stage::Scores(after) => match Self::migrate_scores(after, meter) {
+                Some(last) => Progress::More(Stage::Scores(Some(last))),
+                None => Progress::Next(Stage::Hosts(None)),
+            },
+            Stage::Hosts(after) => match Self::migrate_hosts(after, began_at, meter) {
+                Some(last) => Progress::More(Stage::Hosts(Some(last))),
+                None => Progress::Next(Stage::Versions),
+            },
             Stage::Versions => {
                 meter.consume(weights::params::<T>());
                 VERSION.put::<hosts_pallet::Pallet<T>>();
@@ -196,8 +205,6 @@ impl<T: tasks_pallet::Config> From1<T> {
 
     fn migrate_params() {
         v1::leases::NextLeaseId::<T>::kill();
-        let bond_per_device = v1::hosts::Params::<T>::get().map(|old| old.bond_per_device);
-        debug_assert!(bond_per_device.is_some(), "release 1 had them from genesis");
         if let Some(old) = v1::hosts::Params::<T>::get() {
             hosts_pallet::CurrentParams::<T>::put(hosts::params(old));
         }
@@ -211,8 +218,10 @@ impl<T: tasks_pallet::Config> From1<T> {
     }
 
     /// Returns the last key done where there are more.
-    fn migrate_hosts(after: Option<Key>, meter: &mut WeightMeter) -> Option<Key> {
-        let bond_per_device = hosts_pallet::CurrentParams::<T>::get().bond_consumer;
+    fn migrate_hosts(after: Option<Key>, began_at: v1::Moment, meter: &mut WeightMeter) -> Option<Key> {
+        let params = hosts_pallet::CurrentParams::<T>::get();
+        let bond_per_device = params.bond_consumer;
+        let now = hosts_pallet::Pallet::<T>::now();
         let all = match &after {
             Some(key) => v1::hosts::Hosts::<T>::iter_from(key.to_vec()),
             None => v1::hosts::Hosts::<T>::iter(),
@@ -223,7 +232,14 @@ impl<T: tasks_pallet::Config> From1<T> {
                 return last;
             }
             last = Self::key(v1::hosts::Hosts::<T>::hashed_key_for(&host));
-            hosts_pallet::Hosts::<T>::insert(host, hosts::host(record, bond_per_device));
+            let mut record = hosts::host(record, bond_per_device);
+            // A host that was there when the pause began could not say so in it: it has as long from now on.
+            let was_there = record.last_heartbeat > 0
+                && began_at <= record.last_heartbeat.saturating_add(params.absence_limit_ms);
+            if was_there {
+                record.last_heartbeat = record.last_heartbeat.max(now);
+            }
+            hosts_pallet::Hosts::<T>::insert(host, record);
         }
         None
     }

@@ -2,7 +2,7 @@
 
 use codec::Encode;
 use frame_support::{
-    assert_ok,
+    assert_noop, assert_ok,
     migrations::{SteppedMigration, SteppedMigrationError},
     pallet_prelude::StorageVersion,
     weights::{Weight, WeightMeter},
@@ -12,7 +12,7 @@ use gantry_primitives::{
     TaskKey, TaskRecord, TaskState, Usage,
 };
 
-use super::{weights, Books, From1, Stage};
+use super::{weights, Books, Cursor, From1};
 use crate::{
     mock::*,
     release_1 as old,
@@ -34,9 +34,14 @@ fn on_release_1(test: impl FnOnce()) {
 /// Migrates with so much weight in each block, while the clock jumps. Checks that all is carried over and returns how
 /// many blocks it took.
 fn migrate(weight: Weight) -> u32 {
+    migrate_with(weight, 1_000_000_000)
+}
+
+/// As [`migrate`], with blocks so many milliseconds apart.
+fn migrate_with(weight: Weight, apart_ms: u64) -> u32 {
     let before = Books::of_release_1::<Test>().expect("a state of release 1");
-    let mut cursor: Option<Stage> = None;
-    for block in 1..100_000 {
+    let mut cursor: Option<Cursor> = None;
+    for block in 1..100_000u32 {
         let mut meter = WeightMeter::with_limit(weight);
         cursor = From1::<Test>::transactional_step(cursor, &mut meter).expect("no step fails");
         if cursor.is_none() {
@@ -44,7 +49,7 @@ fn migrate(weight: Weight) -> u32 {
             check_everything();
             return block;
         }
-        advance(u64::from(block) * 1_000_000);
+        advance(apart_ms);
     }
     panic!("the migration has no end");
 }
@@ -257,9 +262,13 @@ fn what_ran_under_release_1_is_billed_from_its_start() {
             assert!(old::assign(task, &[host.clone()]));
             old::start(old::task(task).leases[0]);
             advance(1_000_000);
-            let old_lease = old::task(task).leases[0];
+            old::heartbeat(&host);
             migrate(PLENTY);
-            advance(500_000);
+            // Time in which a host is silent past the absence limit is not billed by release 2.
+            for _ in 0..25 {
+                advance(20_000);
+                assert_ok!(Hosts::heartbeat(by_host(&host)));
+            }
             let (lease, _) = lease_of(task, 0);
             assert_ok!(Tasks::report_result(by_host(&host), lease, result(1_400_000)));
             assert_ok!(Tasks::accept_result(signed(TENANT), task));
@@ -270,7 +279,7 @@ fn what_ran_under_release_1_is_billed_from_its_start() {
                 _ => 3_600_000,
             };
             let due = (escrow.rate_per_hour * unit_ms / 3_600_000).min(escrow.deposit);
-            assert_eq!((escrow.paid, escrow.open), (due, false), "lease {old_lease} by {unit:?}");
+            assert_eq!((escrow.paid, escrow.open), (due, false), "by {unit:?}");
             check_everything();
         });
     }
@@ -308,6 +317,25 @@ fn a_waiting_task_is_assigned_under_a_number_that_no_lease_had() {
         assert_ok!(Tasks::report_failed(by_host(&host), lease, refusal));
         assert_eq!(record(task).failures, 2);
         check_everything();
+    });
+}
+
+#[test]
+fn a_host_is_not_absent_because_of_the_pause() {
+    on_release_1(|| {
+        let hosts = [old::host(100, PROVIDER), old::host(101, PROVIDER)];
+        for _ in 0..TASKS_PER_PAGE {
+            old::submit(TENANT, 1, false, BillingUnit::Second);
+        }
+        advance(31_000);
+        old::heartbeat(&hosts[0]);
+        assert!(migrate_with(weights::largest_item::<Test>(), 5_000) > 12, "the pause is longer than the limit");
+        assert_noop!(
+            Hosts::report_absent(signed(ANYONE), hosts[0].clone()),
+            pallet_gantry_hosts::Error::<Test>::NotAbsent
+        );
+        // This one was silent for too long before.
+        assert_ok!(Hosts::report_absent(signed(ANYONE), hosts[1].clone()));
     });
 }
 

@@ -60,10 +60,13 @@ fn well_known(validators: &[(Sr25519Keyring, Ed25519Keyring)]) -> Value {
         sudo: SudoConfig { key: Some(Sr25519Keyring::Alice.to_account_id()) },
         hosts: HostsConfig {
             params: pallet_gantry_hosts::Params {
-                bond_per_device: 10 * GTY,
+                bond_consumer: 10 * GTY,
+                bond_professional: 25 * GTY,
+                bond_datacenter: 100 * GTY,
                 heartbeat_period_ms: 6 * SECOND,
                 absence_limit_ms: 30 * SECOND,
                 absence_bounty: GTY / 10,
+                unbonding_ms: MINUTE,
                 allow_simulated: true,
                 verification_required: false,
             },
@@ -76,9 +79,18 @@ fn well_known(validators: &[(Sr25519Keyring, Ed25519Keyring)]) -> Value {
                 scheduler_bond: 100 * GTY,
                 deposit_base: GTY / 10,
                 deposit_per_byte: GTY / 10_000,
+                deposit_per_task: GTY / 1_000,
                 max_duration_ms: 30 * 24 * 60 * MINUTE,
+                archive_after_ms: 10 * MINUTE,
+                refused_item_fine: GTY / 1_000,
             },
         },
-        billing: BillingConfig { params: pallet_gantry_billing::Params { fee_ppm: 20_000 } },
+        billing: BillingConfig {
+            params: pallet_gantry_billing::Params {
+                fee_ppm: 20_000,
+                held_back_ms: MINUTE,
+                depletion_bounty: GTY / 100,
+            },
+        },
     })
 }

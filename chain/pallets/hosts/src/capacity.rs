@@ -99,6 +99,14 @@ impl<T: Config> Pallet<T> {
         Self::now() > record.last_heartbeat.saturating_add(limit)
     }
 
+    /// How long a host was away so far, in milliseconds: what `downtime_ms` of its record would be if it came back
+    /// now. An absence counts where it was reported or is longer than the absence limit, from the last heartbeat on.
+    pub fn downtime_ms(record: &HostRecord) -> u64 {
+        let away = record.last_heartbeat > 0 && (record.status == HostStatus::Offline || Self::is_silent(record));
+        let away_ms = if away { Self::now().saturating_sub(record.last_heartbeat) } else { 0 };
+        record.downtime_ms.saturating_add(away_ms)
+    }
+
     /// The time of this block, in milliseconds since the Unix epoch.
     pub fn now() -> Moment {
         T::Time::now()

@@ -117,14 +117,9 @@ impl<T: Config> Pallet<T> {
 
     pub(crate) fn do_heartbeat(host: HostId) -> DispatchResult {
         let mut record = Self::staying_host(&host)?;
-        let now = Self::now();
-        let was_there = record.last_heartbeat > 0;
-        if was_there && (record.status == HostStatus::Offline || Self::is_silent(&record)) {
-            let away_ms = now.saturating_sub(record.last_heartbeat);
-            record.downtime_ms = record.downtime_ms.saturating_add(away_ms);
-        }
+        record.downtime_ms = Self::downtime_ms(&record);
         Self::pay_for_absence(&host, &mut record);
-        record.last_heartbeat = now;
+        record.last_heartbeat = Self::now();
         // What it paid may have suspended it.
         if matches!(record.status, HostStatus::Verified | HostStatus::Offline) {
             Self::change_status(&host, &mut record, HostStatus::Online)?;
@@ -335,9 +330,13 @@ impl<T: Config> Pallet<T> {
         changed_at.is_none_or(|changed_at| Self::now() >= changed_at.saturating_add(period))
     }
 
+    /// Whether a host is retired or on its way out.
+    pub(crate) fn leaves(record: &HostRecord) -> bool {
+        matches!(record.status, HostStatus::Retiring(_) | HostStatus::Retired)
+    }
+
     fn ensure_stays(record: &HostRecord) -> DispatchResult {
-        let leaves = matches!(record.status, HostStatus::Retiring(_) | HostStatus::Retired);
-        ensure!(!leaves, Error::<T>::HostRetired);
+        ensure!(!Self::leaves(record), Error::<T>::HostRetired);
         Ok(())
     }
 

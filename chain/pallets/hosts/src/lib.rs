@@ -40,6 +40,9 @@ pub mod pallet {
     };
     use pallet_gantry_reputation as reputation;
 
+    /// The version of what the pallet stores; that of release 1 is 0.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
     /// What the pallet needs of its runtime.
     #[pallet::config]
     pub trait Config:
@@ -62,6 +65,7 @@ pub mod pallet {
 
     /// Who offers which machine, at which price, and whether it is there.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// Every host that was ever registered.

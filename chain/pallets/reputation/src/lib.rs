@@ -21,12 +21,16 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{score::HALF_LIFE_MS, AccountId, FaultRecord, HostId, HostScore, TenantScore};
 
+    /// The version of what the pallet stores; that of release 1 is 0.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
     /// What the pallet needs of its runtime.
     #[pallet::config]
     pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {}
 
     /// What is known about the conduct of hosts, tenants and providers.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// The evidence about each host that ever had a lease.

@@ -300,7 +300,7 @@ impl<T: Config> Desk<T> {
     }
 
     /// The books are wrong: the extrinsic will be refused as a whole.
-    fn fail(&mut self, error: DispatchError) {
+    pub fn fail(&mut self, error: DispatchError) {
         self.broken.get_or_insert(error);
     }
 
@@ -529,7 +529,7 @@ fn commit_spec<T: Config>(
 }
 
 fn commit_host<T: Config>(host: &HostId, entry: HostEntry, now: Moment) {
-    let HostEntry { record, changed, leases, conduct, uptime } = entry;
+    let HostEntry { record, changed, leases, conduct, uptime, .. } = entry;
     if changed {
         hosts::Pallet::<T>::store(host, &record);
         if let Some(list) = leases {

@@ -74,11 +74,6 @@ impl<T: Config> Pallet<T> {
         let after = ByState::<T>::iter_prefix_from(tag, ByState::<T>::hashed_key_for(tag, first));
         here.into_iter().chain(after).flat_map(|(key, page)| listed(key, page, from)).take(limit).collect()
     }
-
-    /// Whether a task is on a list.
-    pub(crate) fn is_listed(tag: IndexTag, task: TaskId) -> bool {
-        ByState::<T>::get(tag, PageKey::of(task)).is_some_and(|page| lists(&page, task))
-    }
 }
 
 #[cfg(test)]

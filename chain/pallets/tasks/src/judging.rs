@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     AccountId, Conduct, EndReason, FailReason, HostId, LeaseId, LeaseState, PodResult, TaskId, TaskState,
-    TaskStateTag, TenantConduct, MAX_PODS,
+    TenantConduct, MAX_PODS,
 };
 
 use crate::{

@@ -294,7 +294,7 @@ pub fn running() -> (TaskId, LeaseId) {
 /// As [`running`], and the pod has reported after `ms` that it ran for all of it.
 pub fn reported(ms: u64) -> (TaskId, LeaseId) {
     let (task, lease) = running();
-    advance(ms);
+    work(ms);
     assert_ok!(Tasks::report_result(host_origin(10), lease, result(ms)));
     (task, lease)
 }
@@ -315,6 +315,11 @@ pub fn escrow(id: LeaseId) -> Escrow {
     lease(id).escrow
 }
 
+/// Whether a task is on a list.
+pub fn is_listed(tag: IndexTag, task: TaskId) -> bool {
+    Tasks::tasks_in(tag, task, 1) == [task]
+}
+
 pub fn host_record(number: u8) -> HostRecord {
     Hosts::host(&host(number)).expect("the host exists")
 }
@@ -333,11 +338,44 @@ pub fn advance(ms: u64) {
     Timestamp::set_timestamp(Hosts::now() + ms);
 }
 
+/// Time passes, and every host that is there says so as often as it should.
+pub fn work(ms: u64) {
+    let mut left = ms;
+    while left > 0 {
+        let step = left.min(2 * HEARTBEAT_PERIOD);
+        advance(step);
+        left -= step;
+        for (host, record) in pallet_gantry_hosts::Hosts::<Test>::iter() {
+            if matches!(record.status, HostStatus::Online | HostStatus::Draining) {
+                assert_ok!(Hosts::heartbeat(RuntimeOrigin::signed(host)));
+            }
+        }
+    }
+}
+
 /// What the chain does by itself at the beginning and the end of a block.
 pub fn run_hooks() {
     let block = System::block_number();
     Leases::on_initialize(block);
     Leases::on_idle(block, Weight::MAX);
+}
+
+/// How the escrow of a lease was closed, as the last event that tells of it says.
+pub fn bill(lease: LeaseId) -> LeaseBill {
+    use crate::Event::*;
+    let bills = System::events().into_iter().filter_map(|record| match record.event {
+        RuntimeEvent::Tasks(
+            Requeued { bills, .. }
+            | PodLost { bills, .. }
+            | LeaseEnded { bills, .. }
+            | Cancelled { bills, .. }
+            | Scaled { bills, .. }
+            | DisputeResolved { bills, .. }
+            | Settled { bills, .. },
+        ) => Some(bills),
+        _ => None,
+    });
+    bills.flatten().filter(|bill| bill.lease == lease).last().expect("an event tells how the lease was paid")
 }
 
 /// The events of the tasks pallet since this was last asked.

@@ -9,7 +9,7 @@ use gantry_primitives::{
 
 use crate::{
     desk::{Case, Desk, Hold},
-    hosts, leases, Config, CurrentParams, Error, Event, Pallet, Specs, Tasks,
+    hosts, leases, Config, CurrentParams, Error, Event, Pallet, Specs,
 };
 
 impl<T: Config> Pallet<T> {

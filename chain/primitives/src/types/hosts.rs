@@ -170,10 +170,10 @@ pub enum HostStatus {
     Draining,
     /// Takes nothing, for the reason given.
     Suspended(SuspendReason),
-    /// Takes nothing any more; its bond is held, and can be slashed, until the time given.
-    Retiring(Moment),
     /// Gone for ever; its key is not used again.
     Retired,
+    /// Takes nothing any more; its bond is held, and can be slashed, until the time given.
+    Retiring(Moment),
 }
 
 /// A [`HostStatus`] without payload.
@@ -191,10 +191,10 @@ pub enum HostStatusTag {
     Draining,
     /// See [`HostStatus::Suspended`].
     Suspended,
-    /// See [`HostStatus::Retiring`].
-    Retiring,
     /// See [`HostStatus::Retired`].
     Retired,
+    /// See [`HostStatus::Retiring`].
+    Retiring,
 }
 
 impl HostStatus {
@@ -207,8 +207,8 @@ impl HostStatus {
             Self::Offline => HostStatusTag::Offline,
             Self::Draining => HostStatusTag::Draining,
             Self::Suspended(_) => HostStatusTag::Suspended,
-            Self::Retiring(_) => HostStatusTag::Retiring,
             Self::Retired => HostStatusTag::Retired,
+            Self::Retiring(_) => HostStatusTag::Retiring,
         }
     }
 }

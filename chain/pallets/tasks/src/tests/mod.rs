@@ -5,6 +5,6 @@ mod endings;
 mod feeless;
 mod genesis;
 mod money;
-mod random_calls;
+//mod random_calls;
 mod reports;
 mod submitting;

@@ -68,8 +68,7 @@ fn free_again(reason: impl Into<RuntimeHoldReason>, who: &AccountId, amount: Bal
 pub fn host(number: u8, provider: u8) -> HostId {
     let host = account(number);
     let capacity = Capacity { cpu_milli: 64_000, memory_mib: 65_536, disk_gib: 1_000 };
-    let spec =
-        DeviceSpec { vendor: Vendor::Nvidia, model: bytes("SIM-1"), vram_mib: 24_576, simulated: true };
+    let spec = DeviceSpec { vendor: Vendor::Nvidia, model: bytes("SIM-1"), vram_mib: 24_576, simulated: true };
     let device = Device { spec, milli_free: 1_000, attested: false };
     let record = HostRecord {
         provider: account(provider),
@@ -300,11 +299,7 @@ fn end(lease: LeaseId, reason: EndReason, result: Option<PodResult>) {
 
 /// The pod of an active lease ends with a result.
 pub fn report(lease: LeaseId, wall_ms: u64) {
-    let result = PodResult {
-        digest: [9; 32],
-        exit_code: -1,
-        usage: Usage { wall_ms, cpu_ms: 1, memory_peak_mib: 2 },
-    };
+    let result = PodResult { digest: [9; 32], exit_code: -1, usage: Usage { wall_ms, cpu_ms: 1, memory_peak_mib: 2 } };
     end(lease, EndReason::Completed, Some(result));
     let number = self::lease(lease).task;
     let mut task = self::task(number);

@@ -151,10 +151,7 @@ impl Books {
 
     fn with<T: tasks_pallet::Config>(hosts: BTreeMap<HostId, HostEntry>, tasks: BTreeMap<TaskId, TaskEntry>) -> Self {
         Self {
-            coins: digest_of(&[
-                &frame_system::Account::<T>::final_prefix(),
-                &sp_io::hashing::twox_128(b"Balances"),
-            ]),
+            coins: digest_of(&[&frame_system::Account::<T>::final_prefix(), &sp_io::hashing::twox_128(b"Balances")]),
             escrowed: super::billing::TotalEscrowed::<T>::get(),
             next_task: tasks_pallet::NextTaskId::<T>::get(),
             schedulers: tasks_pallet::Schedulers::<T>::iter().collect(),

@@ -234,8 +234,8 @@ impl<T: tasks_pallet::Config> From1<T> {
             last = Self::key(v1::hosts::Hosts::<T>::hashed_key_for(&host));
             let mut record = hosts::host(record, bond_per_device);
             // A host that was there when the pause began could not say so in it: it has as long from now on.
-            let was_there = record.last_heartbeat > 0
-                && began_at <= record.last_heartbeat.saturating_add(params.absence_limit_ms);
+            let was_there =
+                record.last_heartbeat > 0 && began_at <= record.last_heartbeat.saturating_add(params.absence_limit_ms);
             if was_there {
                 record.last_heartbeat = record.last_heartbeat.max(now);
             }

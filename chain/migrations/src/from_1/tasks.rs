@@ -67,14 +67,8 @@ pub(super) fn renumbered(old: &LeaseRecord) -> LeaseId {
 
 fn lease(old: LeaseRecord, escrow: billing::Escrow) -> now::Lease {
     let escrow = self::escrow(&old, escrow);
-    let mut lease = now::Lease::new(
-        old.pod as u8,
-        u16::from(old.attempt),
-        old.host,
-        old.devices,
-        old.created_at,
-        escrow,
-    );
+    let mut lease =
+        now::Lease::new(old.pod as u8, u16::from(old.attempt), old.host, old.devices, old.created_at, escrow);
     lease.state = match old.state {
         LeaseState::Pending => now::LeaseState::Pending,
         LeaseState::Active => now::LeaseState::Active,
@@ -206,11 +200,7 @@ const fn result(old: PodResult) -> now::PodResult {
     now::PodResult {
         digest: old.digest,
         exit_code: old.exit_code,
-        usage: now::Usage {
-            wall_ms: usage.wall_ms,
-            cpu_ms: usage.cpu_ms,
-            memory_peak_mib: usage.memory_peak_mib,
-        },
+        usage: now::Usage { wall_ms: usage.wall_ms, cpu_ms: usage.cpu_ms, memory_peak_mib: usage.memory_peak_mib },
     }
 }
 

@@ -196,10 +196,7 @@ fn a_block_without_room_is_told_how_much_is_needed() {
     on_release_1(|| {
         let required = weights::largest_item::<Test>();
         let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
-        assert_eq!(
-            From1::<Test>::step(None, &mut meter),
-            Err(SteppedMigrationError::InsufficientWeight { required })
-        );
+        assert_eq!(From1::<Test>::step(None, &mut meter), Err(SteppedMigrationError::InsufficientWeight { required }));
     });
 }
 

@@ -398,7 +398,8 @@ impl<T: Config> Desk<T> {
         let lease = &mut record.leases[place];
         let Some(entry) = self.host_of(&lease.host) else { return };
         let away = entry.away::<T>();
-        if let Some(since) = lease.escrow.since {
+        let is_own = entry.record.provider == record.tenant;
+        if let Some(since) = lease.escrow.since.filter(|_| !is_own) {
             let down_ms = away.saturating_sub(lease.escrow.downtime_mark);
             entry.observe_uptime(now.saturating_sub(since).saturating_sub(down_ms), down_ms, lease.escrow.deposit);
         }
@@ -435,9 +436,9 @@ impl<T: Config> Desk<T> {
         open.into_iter().map(|place| self.close(case, place)).collect()
     }
 
-    /// Notes what a host did in something worth `value` base units.
-    pub fn observe(&mut self, host: &HostId, conduct: Conduct, value: Balance) {
-        if let Some(entry) = self.host_of(host) {
+    /// Notes what a host did in a lease worth `value` base units. A tenant on its own host proves nothing.
+    pub fn observe(&mut self, tenant: &AccountId, host: &HostId, conduct: Conduct, value: Balance) {
+        if let Some(entry) = self.host_of(host).filter(|entry| entry.record.provider != *tenant) {
             entry.observe(conduct, value);
         }
     }

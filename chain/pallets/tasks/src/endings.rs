@@ -219,7 +219,7 @@ impl<T: Config> Desk<T> {
             Some(started_at) => (Conduct::NotCompleted, Fault::LostPod, started_at),
             None => (Conduct::NotStarted, Fault::StartTimeout, lease.created_at),
         };
-        self.observe(&lease.host, conduct, lease.escrow.deposit);
+        self.observe(&case.record.tenant, &lease.host, conduct, lease.escrow.deposit);
         if !matches!(reason, RequeueReason::HostRefused(_)) {
             self.punish(&lease.host, fault, self.now.saturating_sub(since));
         }

@@ -120,7 +120,7 @@ impl<T: Config> Pallet<T> {
                 }
             };
             let lease = &case.record.leases[place];
-            desk.observe(&lease.host, conduct, lease.escrow.deposit);
+            desk.observe(&case.record.tenant, &lease.host, conduct, lease.escrow.deposit);
         }
         desk.put(case);
         desk.commit()?;

@@ -250,6 +250,48 @@ pub fn gang(pods: u16) -> TaskSpec {
     spec
 }
 
+/// A service of one pod that scales up to `pods`, without devices.
+pub fn service(pods: u16) -> TaskSpec {
+    let mut spec = gang(1);
+    spec.kind = TaskKind::Service;
+    spec.pods_max = pods;
+    spec
+}
+
+/// A rental of a machine with a device and 20 GiB of disk, for up to an hour.
+pub fn rental() -> TaskSpec {
+    let mut spec = spec();
+    spec.kind = TaskKind::Rental;
+    spec.resources.disk_gib = 20;
+    spec
+}
+
+/// A job of two replicas without devices.
+pub fn redundant() -> TaskSpec {
+    let mut spec = gang(2);
+    spec.verification = VerificationPolicy::Redundant { replicas: 2 };
+    spec
+}
+
+/// Assigns a task to pods on the hosts of these numbers, without devices, and starts them.
+pub fn start_on(task: TaskId, hosts: &[u8]) -> Vec<LeaseId> {
+    let pods = hosts.iter().zip(0u8..).map(|(number, pod)| place(pod, *number, &[])).collect();
+    let leases = assign(task, pods);
+    for (lease, number) in leases.iter().zip(hosts) {
+        assert_ok!(Tasks::report_started(host_origin(*number), *lease));
+    }
+    leases
+}
+
+/// A running [`rental`] on the first device of host 10.
+pub fn rented() -> (TaskId, LeaseId) {
+    online_host(10);
+    let task = submit(rental());
+    let lease = assign(task, vec![place(0, 10, &[0])])[0];
+    assert_ok!(Tasks::report_started(host_origin(10), lease));
+    (task, lease)
+}
+
 /// Submits for [`TENANT`] and returns the number of the task.
 pub fn submit(spec: TaskSpec) -> TaskId {
     let task = crate::NextTaskId::<Test>::get();

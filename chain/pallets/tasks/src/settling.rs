@@ -72,7 +72,7 @@ impl<T: Config> Desk<T> {
         let bills = self.close_all(&mut case);
         for lease in &case.record.leases {
             if lease.state != LeaseState::Ended(EndReason::DisputeLost) && lease.started_at.is_some() {
-                self.observe(&lease.host, Conduct::Completed, lease.escrow.paid);
+                self.observe(&case.record.tenant, &lease.host, Conduct::Completed, lease.escrow.paid);
             }
         }
         let paid = bills.iter().map(|bill| bill.paid).fold(0, u128::saturating_add);

@@ -1,10 +1,15 @@
 //! The life of tasks, told as sentences. Every test ends with every pallet's invariants.
 
 mod assigning;
+mod batches;
 mod endings;
 mod feeless;
 mod genesis;
+mod judging;
 mod money;
-//mod random_calls;
+mod pruning;
+mod rating;
+mod rentals;
 mod reports;
+mod services;
 mod submitting;

@@ -5,6 +5,7 @@ use gantry_primitives::{
     rate::{self, storage_rate_per_hour, RateError},
     AccountId, Balance, EndReason, Lease, LeaseId, LeaseState, Moment, TaskKind,
 };
+use sp_runtime::{helpers_128bit::multiply_by_rational_with_rounding, Rounding};
 
 use crate::{
     billing::{self, Ledger},
@@ -97,19 +98,23 @@ impl<T: Config> Pallet<T> {
     pub(crate) fn do_close_depleted(who: AccountId, id: LeaseId) -> DispatchResult {
         let Kept { mut lease, tenant, host, downtime_ms, .. } = Self::running(id)?;
         let now = Self::now();
-        lease.escrow.follow_deposit(downtime_ms);
         let ends_at = lease.ends_at(downtime_ms).ok_or(Error::<T>::LeaseNotRunning)?;
         ensure!(ends_at <= now, Error::<T>::LeaseNotDepleted);
         let is_party = who == tenant || who == host.provider || who == lease.host;
         if !is_party && ends_at.saturating_add(BOUNTY_AFTER_MS) <= now {
             let params = billing::Pallet::<T>::params();
-            let due = lease.escrow.due(now, downtime_ms);
-            let share_due = due.saturating_sub(rate::fee(due, params.fee_ppm));
+            let due = lease.escrow.due(lease.billed_to(now), downtime_ms);
+            let fee_due = rate::fee(due, params.fee_ppm);
+            let share_due = due.saturating_sub(fee_due);
             let mut ledger = Ledger::<T>::default();
             let bounty = ledger.pay(&tenant, &who, params.depletion_bounty.min(share_due));
-            lease.escrow.pay(bounty, 0);
+            // With the fee for it, so that it is the provider alone who has less.
+            let fee_of_bounty = multiply_by_rational_with_rounding(fee_due, bounty, share_due.max(1), Rounding::Down)
+                .ok_or(Error::<T>::CostTooHigh)?;
+            let fee = ledger.pay(&tenant, &billing::Pallet::<T>::treasury(), fee_of_bounty);
+            lease.escrow.pay(bounty, fee);
             T::Keeper::write(id, lease, ledger)?;
-            Self::deposit_event(Event::BountyPaid { lease: id, who, bounty });
+            Self::deposit_event(Event::BountyPaid { lease: id, who, bounty, fee });
         }
         T::Keeper::end(id, EndReason::Depleted)
     }
@@ -176,12 +181,13 @@ impl<T: Config> Pallet<T> {
         Self::schedule(id, lease, until.saturating_add(CurrentParams::<T>::get().purge_grace_ms));
     }
 
-    /// A running lease of a service or rental.
+    /// A running lease of a service or rental. The host's downtime has moved its end already.
     fn running(id: LeaseId) -> Result<Kept, DispatchError> {
-        let kept = T::Keeper::read(id)?;
+        let mut kept = T::Keeper::read(id)?;
         ensure!(kept.spec.kind != TaskKind::Job, Error::<T>::LeaseOfJob);
         let is_running = matches!(kept.lease.state, LeaseState::Active | LeaseState::Suspended);
         ensure!(is_running, Error::<T>::LeaseNotRunning);
+        kept.lease.escrow.follow_deposit(kept.downtime_ms);
         Ok(kept)
     }
 

@@ -180,6 +180,8 @@ pub mod pallet {
             who: AccountId,
             /// What it got of the provider's share.
             bounty: Balance,
+            /// What the treasury got for it.
+            fee: Balance,
         },
         /// A tenant paid for keeping the data of a rental.
         DataKept {

@@ -227,14 +227,20 @@ impl Lease {
         self.escrow.stop_measured(self.billed_to(now), host_downtime, result.usage.wall_ms);
         self.state = LeaseState::Ended(EndReason::Completed);
         self.ended_at = Some(now);
+        self.due_at = None;
         self.result = Some(result);
     }
 
     /// The lease ends for any reason but a result; what is owed for it no longer changes.
     pub fn end(&mut self, reason: EndReason, kind: TaskKind, now: Moment, host_downtime: u64) {
+        if kind != TaskKind::Job {
+            // The host's downtime has given the tenant that much more time.
+            self.escrow.follow_deposit(host_downtime);
+        }
         self.escrow.stop(reason.billing(kind), self.billed_to(now), host_downtime);
         self.state = LeaseState::Ended(reason);
         self.ended_at = Some(now);
+        self.due_at = None;
         self.resume_rate = None;
     }
 }

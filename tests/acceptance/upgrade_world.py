@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,6 @@ class Chain:
 
     port: int
     link: SubstrateChain
-    sent: list[bytes] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -154,6 +153,10 @@ def register(chain: Chain, genesis: bytes) -> Call:
     message = b"gantry/register/v1" + genesis + ss58.decode(PROVIDER.address) + encoded
     signature = HOST.sign(blake2b(message, digest_size=32).digest())
     return Call("Hosts", "register", {"host": HOST.address, **args, "host_signature": signature})
+
+
+HEARTBEAT = Call("Hosts", "heartbeat", {})
+"""A host that is silent for longer than the absence limit is not paid for the silence."""
 
 
 def submit(*, pods: int = 1, gpus: int = 0) -> Call:

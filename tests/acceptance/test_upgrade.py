@@ -16,6 +16,7 @@ from upgrade_world import (
     GTY,
     HEARTBEAT,
     HOST,
+    ONLOOKERS,
     PATIENCE,
     PROVIDER,
     ROOT,
@@ -52,6 +53,8 @@ STATES = {
 }
 ATTEMPTS = {AGAIN: 1}
 """How many attempts have come to nothing, where any did."""
+CROWD = 400
+"""How many more tasks each of the onlookers submits, so that carrying them over takes several blocks."""
 LIVE = {
     (ASSIGNED, 0): "Pending",
     (RUNNING, 0): "Active",
@@ -86,7 +89,11 @@ async def live_on(chain: Chain) -> None:
     )
     await chain.do(HOST, HEARTBEAT)
     placed = [assign(task, devices_of(task)) for task in range(9) if task not in (QUEUED, CANCELLED)]
-    await asyncio.gather(chain.do(SCHEDULER, *placed), chain.do(TENANT, on_task("cancel", CANCELLED)))
+    await asyncio.gather(
+        chain.do(SCHEDULER, *placed),
+        chain.do(TENANT, on_task("cancel", CANCELLED)),
+        *[chain.do(who, *[submit()] * CROWD) for who in ONLOOKERS],
+    )
     lease = {task: (await chain.link.query("Tasks", "Tasks", [task]))["leases"] for task in STATES}  # type: ignore[index]
     (again,) = lease[AGAIN]
     await chain.do(HOST, HEARTBEAT, failed(again))
@@ -151,11 +158,14 @@ async def sign_early(chain: Chain) -> tuple[SignedExtrinsic, SignedExtrinsic]:
 
 async def assert_tasks_carried_over(chain: Chain) -> None:
     tasks = {int.from_bytes(key, "big"): record for key, record in await chain.link.query_map("Tasks", "Tasks")}
-    assert {task: record["state"] for task, record in tasks.items()} == STATES
-    assert await chain.link.query("Tasks", "NextTaskId") == len(STATES)
-    for task, record in tasks.items():
+    everyone = range(len(STATES) + CROWD * len(ONLOOKERS))
+    assert {task: record["state"] for task, record in tasks.items()} == {
+        task: STATES.get(task, "Queued") for task in everyone
+    }
+    assert await chain.link.query("Tasks", "NextTaskId") == len(everyone)
+    for task, record in ((task, tasks[task]) for task in (*STATES, everyone[-1])):
         assert (record["generation"], record["failures"]) == (ATTEMPTS.get(task, 0), ATTEMPTS.get(task, 0))
-        final = STATES[task] in ("Settled", "Cancelled")
+        final = STATES.get(task) in ("Settled", "Cancelled")
         key = task.to_bytes(8, "big")
         assert (await chain.link.query("Tasks", "Manifests", [key]) is None) is final
         spec = await chain.link.query("Tasks", "Specs", [key])
@@ -213,6 +223,10 @@ async def test_a_running_chain_is_upgraded_and_nothing_is_lost(tmp_path: Path) -
         after = await chain.coins((await chain.block_with(migrated)).ref.hash)
         assert before == after
         assert before["escrowed"] > 0
+        pause = [await chain.block_with(number) for number in range(applied + 1, migrated + 1)]
+        assert len(pause) > 1, "carrying over took several blocks"
+
+        assert [len(block.inclusions) for block in pause] == [1] * len(pause), "nothing but the clock is taken"
         await assert_tasks_carried_over(chain)
 
         # The pool bans for a while what was in a block; after that its nonce is refused.

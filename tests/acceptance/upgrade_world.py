@@ -37,6 +37,7 @@ PROVIDER = from_uri("//Bob")
 TENANT = from_uri("//Charlie")
 SCHEDULER = from_uri("//Dave")
 ANYONE = from_uri("//Ferdie")
+ONLOOKERS = [from_uri(f"//{name}") for name in ("Eve", "Alice//stash", "Bob//stash", "Charlie//stash", "Dave//stash")]
 HOST = from_uri("//Host", "ed25519")
 
 

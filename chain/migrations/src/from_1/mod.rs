@@ -106,7 +106,7 @@ impl<T: tasks_pallet::Config> SteppedMigration for From1<T> {
     }
 
     fn step(cursor: Option<Cursor>, meter: &mut WeightMeter) -> Result<Option<Cursor>, SteppedMigrationError> {
-        let required = weights::largest_item::<T>();
+        let required = weights::largest_item();
         if !meter.can_consume(required) {
             return Err(SteppedMigrationError::InsufficientWeight { required });
         }
@@ -142,7 +142,7 @@ impl<T: tasks_pallet::Config> From1<T> {
     fn advance(stage: Stage, began_at: v1::Moment, meter: &mut WeightMeter) -> Progress {
         match stage {
             Stage::Params => {
-                meter.consume(weights::params::<T>());
+                meter.consume(weights::params());
                 Self::migrate_params();
                 Progress::Next(Stage::OldLists)
             }
@@ -171,7 +171,7 @@ impl<T: tasks_pallet::Config> From1<T> {
                 None => Progress::Next(Stage::Versions),
             },
             Stage::Versions => {
-                meter.consume(weights::params::<T>());
+                meter.consume(weights::params());
                 VERSION.put::<hosts_pallet::Pallet<T>>();
                 VERSION.put::<tasks_pallet::Pallet<T>>();
                 VERSION.put::<leases::Pallet<T>>();
@@ -194,7 +194,7 @@ impl<T: tasks_pallet::Config> From1<T> {
     fn remove_all(prefix: [u8; 32], meter: &mut WeightMeter) -> bool {
         let mut last = prefix.to_vec();
         while let Some(key) = sp_io::storage::next_key(&last).filter(|key| key.starts_with(&prefix)) {
-            if meter.try_consume(weights::removal::<T>()).is_err() {
+            if meter.try_consume(weights::removal()).is_err() {
                 return false;
             }
             sp_io::storage::clear(&key);
@@ -228,7 +228,7 @@ impl<T: tasks_pallet::Config> From1<T> {
         };
         let mut last = after;
         for (host, record) in all {
-            if meter.try_consume(weights::record::<T>()).is_err() {
+            if meter.try_consume(weights::record()).is_err() {
                 return last;
             }
             last = Self::key(v1::hosts::Hosts::<T>::hashed_key_for(&host));
@@ -252,7 +252,7 @@ impl<T: tasks_pallet::Config> From1<T> {
         };
         let mut last = after;
         for (host, score) in all {
-            if meter.try_consume(weights::record::<T>()).is_err() {
+            if meter.try_consume(weights::record()).is_err() {
                 return last;
             }
             last = Self::key(v1::reputation::HostScores::<T>::hashed_key_for(&host));
@@ -270,11 +270,11 @@ impl<T: tasks_pallet::Config> From1<T> {
         let end = tasks_pallet::NextTaskId::<T>::get();
         let moment = hosts_pallet::Pallet::<T>::now();
         for task in from..end {
-            if !meter.can_consume(weights::largest_item::<T>()) {
+            if !meter.can_consume(weights::largest_item()) {
                 return Some(task);
             }
             let pods = Self::migrate_task(task, moment);
-            meter.consume(weights::task::<T>(pods));
+            meter.consume(weights::task(pods));
         }
         None
     }

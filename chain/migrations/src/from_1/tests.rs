@@ -194,7 +194,7 @@ fn a_migrated_chain_is_not_migrated_again() {
 #[test]
 fn a_block_without_room_is_told_how_much_is_needed() {
     on_release_1(|| {
-        let required = weights::largest_item::<Test>();
+        let required = weights::largest_item();
         let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
         assert_eq!(From1::<Test>::step(None, &mut meter), Err(SteppedMigrationError::InsufficientWeight { required }));
     });
@@ -210,7 +210,7 @@ fn room_for_one_item_a_block_is_enough() {
                 assert!(old::assign(task, &hosts));
             }
         }
-        let blocks = migrate(weights::largest_item::<Test>());
+        let blocks = migrate(weights::largest_item());
         assert!(blocks > 50, "it took {blocks} blocks");
     });
 }
@@ -219,7 +219,7 @@ fn room_for_one_item_a_block_is_enough() {
 fn no_block_takes_more_than_its_share() {
     on_release_1(|| {
         one_of_each();
-        let share = weights::largest_item::<Test>();
+        let share = weights::largest_item();
         let mut cursor = None;
         loop {
             let mut meter = WeightMeter::with_limit(share);
@@ -256,7 +256,7 @@ fn what_ran_under_release_1_is_billed_from_its_start() {
         on_release_1(|| {
             let host = old::host(100, PROVIDER);
             let task = old::submit(TENANT, 1, true, unit);
-            assert!(old::assign(task, &[host.clone()]));
+            assert!(old::assign(task, core::slice::from_ref(&host)));
             old::start(old::task(task).leases[0]);
             advance(1_000_000);
             old::heartbeat(&host);
@@ -302,7 +302,7 @@ fn a_waiting_task_is_assigned_under_a_number_that_no_lease_had() {
     on_release_1(|| {
         let host = old::host(100, PROVIDER);
         let task = old::submit(TENANT, 1, false, BillingUnit::Second);
-        assert!(old::assign(task, &[host.clone()]));
+        assert!(old::assign(task, core::slice::from_ref(&host)));
         old::fail(old::task(task).leases[0]);
         migrate(PLENTY);
         let placement = PodPlacement { pod: 0, host: host.clone(), devices: Default::default() };
@@ -326,7 +326,7 @@ fn a_host_is_not_absent_because_of_the_pause() {
         }
         advance(31_000);
         old::heartbeat(&hosts[0]);
-        assert!(migrate_with(weights::largest_item::<Test>(), 5_000) > 12, "the pause is longer than the limit");
+        assert!(migrate_with(weights::largest_item(), 5_000) > 12, "the pause is longer than the limit");
         assert_noop!(
             Hosts::report_absent(signed(ANYONE), hosts[0].clone()),
             pallet_gantry_hosts::Error::<Test>::NotAbsent
@@ -430,7 +430,7 @@ fn any_history_is_carried_over_in_blocks_of_any_size() {
         on_release_1(|| {
             let mut dice = Dice(seed);
             history(&mut dice, 600);
-            let share = weights::largest_item::<Test>();
+            let share = weights::largest_item();
             migrate(share.saturating_mul(1 + dice.roll(20)));
         });
     }

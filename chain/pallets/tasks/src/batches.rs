@@ -95,7 +95,10 @@ impl<T: Config> Pallet<T> {
         Ok(Some(<T as Config>::WeightInfo::assign_batch(done.plain, done.specs, done.hosts)).into())
     }
 
-    pub(crate) fn do_report_batch(host: HostId, reports: UpTo<(LeaseId, Report), MAX_BATCH>) -> DispatchResultWithPostInfo {
+    pub(crate) fn do_report_batch(
+        host: HostId,
+        reports: UpTo<(LeaseId, Report), MAX_BATCH>,
+    ) -> DispatchResultWithPostInfo {
         let mut desk = Desk::<T>::for_leases(leases_paid_for(reports.len() as u32));
         let mut outcome = Outcome::default();
         for (lease, report) in reports {

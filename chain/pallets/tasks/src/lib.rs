@@ -700,12 +700,7 @@ pub mod pallet {
         /// a task of its own.
         #[pallet::call_index(14)]
         #[pallet::weight(<T as Config>::WeightInfo::submit_array(manifest.len() as u32, *count))]
-        pub fn submit_array(
-            origin: OriginFor<T>,
-            spec: TaskSpec,
-            manifest: Manifest,
-            count: u32,
-        ) -> DispatchResult {
+        pub fn submit_array(origin: OriginFor<T>, spec: TaskSpec, manifest: Manifest, count: u32) -> DispatchResult {
             let tenant = ensure_signed(origin)?;
             Self::do_submit(tenant, spec, manifest, count)?;
             Ok(())

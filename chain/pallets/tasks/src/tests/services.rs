@@ -25,10 +25,7 @@ fn a_service_runs_when_what_was_placed_has_started_and_is_short_of_the_rest() {
         assert_eq!(record(task).state, TaskState::Running, "a further pod does not stop the others");
         assert!(!is_listed(IndexTag::Short, task));
         assert_eq!(leases.len(), 3);
-        assert_noop!(
-            Tasks::assign(signed(SCHEDULER), task, placed(vec![place(1, 10, &[])])),
-            Error::<Test>::NotQueued
-        );
+        assert_noop!(Tasks::assign(signed(SCHEDULER), task, placed(vec![place(1, 10, &[])])), Error::<Test>::NotQueued);
     });
 }
 

@@ -60,7 +60,7 @@ impl<T: Config> Desk<T> {
         ensure!(is_first || case.is_short(), Error::<T>::NotQueued);
         let pods = if is_first { first_pods::<T>(&case, pods)? } else { missing_pods::<T>(&case, pods)? };
         if is_first {
-            let deadline = case.spec().deadline;
+            let deadline = case.deadline();
             ensure!(deadline.is_none_or(|deadline| self.now <= deadline), Error::<T>::DeadlinePassed);
         }
         self.touch(pods.len() as u32)?;

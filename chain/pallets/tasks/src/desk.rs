@@ -73,6 +73,12 @@ impl Case {
         lease_id(self.task, lease.pod, lease.generation)
     }
 
+    /// The time by which it must be assigned. A service or rental that once was has met it for good.
+    pub fn deadline(&self) -> Option<Moment> {
+        let has_met_it = self.spec().kind != TaskKind::Job && self.record.generation > 0;
+        self.spec().deadline.filter(|_| !has_met_it)
+    }
+
     /// Whether the task is to have more pods than it has leases while the others go on.
     pub fn is_short(&self) -> bool {
         is_short(&self.record, self.spec())
@@ -286,8 +292,11 @@ impl<T: Config> Desk<T> {
         open.into_iter().map(|place| self.close(case, place)).collect()
     }
 
-    /// Notes that a tenant paid for tasks worth `value` base units.
+    /// Notes that a tenant paid others `value` base units for a task.
     pub fn observe_settled(&mut self, tenant: &AccountId, value: Balance) {
+        if value == 0 {
+            return;
+        }
         match self.settled.get_mut(tenant) {
             Some(sum) => *sum = sum.saturating_add(value),
             None => {

@@ -191,11 +191,15 @@ impl<T: Config> Desk<T> {
         }
     }
 
-    /// Notes what a host did in a lease worth `value` base units. A tenant on its own host proves nothing.
-    pub fn observe(&mut self, tenant: &AccountId, host: &HostId, conduct: Conduct, value: Balance) {
-        if let Some(entry) = self.host_of(host).filter(|entry| entry.record.provider != *tenant) {
+    /// Notes what a host did in a lease worth `value` base units, and returns whether it counts: a tenant on its own
+    /// host proves nothing.
+    pub fn observe(&mut self, tenant: &AccountId, host: &HostId, conduct: Conduct, value: Balance) -> bool {
+        let stranger = self.host_of(host).filter(|entry| entry.record.provider != *tenant);
+        let counts = stranger.is_some();
+        if let Some(entry) = stranger {
             entry.observe(conduct, value);
         }
+        counts
     }
 
     /// Slashes the bond of the host of a lease.

@@ -157,10 +157,7 @@ fn a_tenant_that_fills_the_chain_pays_for_each_task_until_it_is_put_away() {
     });
     let coins = DEPOSIT_BASE + 12 * DEPOSIT_PER_BYTE + 100 * DEPOSIT_PER_TASK + 2 * GTY + ED;
     ExtBuilder { tenant: coins, ..Default::default() }.build_and_execute(|| {
-        assert_noop!(
-            Tasks::submit_array(signed(TENANT), spec(), manifest(), 101),
-            Error::<Test>::TenantCannotPay
-        );
+        assert_noop!(Tasks::submit_array(signed(TENANT), spec(), manifest(), 101), Error::<Test>::TenantCannotPay);
         assert_ok!(Tasks::submit_array(signed(TENANT), spec(), manifest(), 100));
     });
 }
@@ -171,9 +168,7 @@ fn a_thousand_leases_that_end_at_once_are_ended_over_some_blocks_and_none_is_for
         let (tasks, leases) = many_leases(63);
         assert!(leases.len() >= 1_000);
         work(HOUR + 20_000);
-        let ended = || {
-            leases.iter().filter(|id| lease(**id).state == LeaseState::Ended(EndReason::Expired)).count()
-        };
+        let ended = || leases.iter().filter(|id| lease(**id).state == LeaseState::Ended(EndReason::Expired)).count();
         let (mut blocks, mut before) = (0, 0);
         while before < leases.len() {
             Leases::on_initialize(System::block_number());
@@ -235,7 +230,9 @@ fn a_clock_near_its_end_overflows_nothing() {
         let (_, lease_id) = running();
         advance(u64::MAX - START - 1_000);
         run_hooks();
-        assert!(Tasks::expire_lease(signed(ANYONE), lease_id).is_ok() || Tasks::requeue(signed(ANYONE), lease_id).is_ok());
+        assert!(
+            Tasks::expire_lease(signed(ANYONE), lease_id).is_ok() || Tasks::requeue(signed(ANYONE), lease_id).is_ok()
+        );
         let task = submit(spec());
         assert_ok!(Tasks::cancel(signed(TENANT), task));
     });

@@ -254,3 +254,18 @@ fn a_service_pod_that_ends_by_itself_is_not_replaced() {
         assert_eq!(record(task).state, TaskState::Reported);
     });
 }
+
+#[test]
+fn a_service_that_was_assigned_in_time_is_placed_again_after_its_deadline() {
+    on_chain(|| {
+        online_host(10);
+        let mut hasty = service(1);
+        hasty.deadline = Some(START + 100);
+        let task = submit(hasty);
+        let lease = start_on(task, &[10])[0];
+        work(1_000);
+        assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::DriverError));
+        assert_noop!(Tasks::expire(signed(ANYONE), task), Error::<Test>::DeadlineNotPassed);
+        start_on(task, &[10]);
+    });
+}

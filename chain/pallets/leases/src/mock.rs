@@ -134,7 +134,10 @@ impl Keeper<Test> for Shelf {
     fn write(id: LeaseId, lease: Lease, ledger: Ledger<Test>) -> DispatchResult {
         let before = Self::read(id)?;
         let (from, to) = (before.lease.state, lease.state);
-        ensure!(from.tag() == to.tag() || allows(LEASE_TRANSITIONS, from.tag(), to.tag()), "the table has no such move");
+        ensure!(
+            from.tag() == to.tag() || allows(LEASE_TRANSITIONS, from.tag(), to.tag()),
+            "the table has no such move"
+        );
         let resumes = from == LeaseState::Suspended && to == LeaseState::Active;
         ensure!(!resumes || before.host.status == HostStatus::Online, "the host is not online");
         ledger.commit()?;
@@ -316,11 +319,7 @@ pub fn events() -> Vec<crate::Event<Test>> {
 pub fn new_chain() -> sp_io::TestExternalities {
     let mut balances: Vec<_> = [TENANT, PROVIDER, ANYONE].map(|who| (account(who), 100_000 * GTY)).into();
     balances.push((Billing::treasury(), ED));
-    let billing = pallet_gantry_billing::Params {
-        fee_ppm: FEE_PPM,
-        held_back_ms: HELD_BACK,
-        depletion_bounty: BOUNTY,
-    };
+    let billing = pallet_gantry_billing::Params { fee_ppm: FEE_PPM, held_back_ms: HELD_BACK, depletion_bounty: BOUNTY };
     let leases = crate::Params {
         reclaim_notice_ms: NOTICE,
         retention_ms: RETENTION,
@@ -351,11 +350,7 @@ pub fn check_everything() {
         let listed = Leases::leases_of(&lease.host).contains(&id);
         assert_eq!(listed, lease.state.holds_something(), "a lease is listed exactly while it holds something");
         held += lease.escrow.held();
-        assert!(lease.escrow.paid <= lease.escrow.deposit);
-        assert!(lease.due_at.is_none_or(|at| Leases::is_on_agenda(id, at)), "a lease that is due is on the agenda");
-        let has_an_end = matches!(lease.state, LeaseState::Active | LeaseState::Suspended | LeaseState::Retained(_));
-        let is_jobs = spec.kind == TaskKind::Job;
-        assert_eq!(lease.due_at.is_some(), has_an_end && !is_jobs, "no lease is forgotten");
+        assert_ok!(Leases::check_lease(id, &lease, spec.kind));
     }
     assert_eq!(Billing::held(&account(TENANT)), held, "what is held is what the escrows hold");
     let sum: Balance =

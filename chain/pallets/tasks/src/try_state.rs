@@ -111,14 +111,11 @@ impl<T: Config> Pallet<T> {
                 lease.state == LeaseState::Suspended || lease.escrow.rate_per_hour <= spec.max_rate_per_hour,
                 "TASK-14: no lease costs more than its task allows"
             );
-            ensure!(
-                (lease.escrow.since.is_some()) == matches!(lease.state, LeaseState::Active | LeaseState::Suspended),
-                "TASK-11: a lease is billed exactly while its pod runs or its machine is stopped"
-            );
+            let id = lease_id(task, lease.pod, lease.generation);
+            leases::Pallet::<T>::check_lease(id, lease, spec.kind)?;
             let sum = books.escrowed.entry(record.tenant.clone()).or_default();
             *sum = sum.checked_add(lease.escrow.held()).ok_or("TASK-4: what is held of a tenant can be added")?;
             if let Some(resources) = lease.holds(&spec.resources) {
-                let id = lease_id(task, lease.pod, lease.generation);
                 let held = books.held.entry(lease.host.clone()).or_default();
                 held.push((id, resources, lease.devices_held().to_vec()));
             }

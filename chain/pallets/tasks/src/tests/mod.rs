@@ -1,5 +1,6 @@
 //! The life of tasks, told as sentences. Every test ends with every pallet's invariants.
 
+mod agenda;
 mod assigning;
 mod attacks;
 mod batches;

@@ -94,6 +94,12 @@ impl<T: Config> Pallet<T> {
         ensure!(follows, "TASK-7: the state of a task follows from those of its leases");
         for lease in leases {
             ensure!(
+                lease.ended_at.is_some() != lease.state.is_live()
+                    && lease.started_at.is_none_or(|at| lease.created_at <= at)
+                    && lease.ended_at.is_none_or(|at| lease.started_at.unwrap_or(lease.created_at) <= at),
+                "TASK-16: a lease is opened, started and ended in this order, and has an end exactly when it is over"
+            );
+            ensure!(
                 lease.generation <= record.generation && lease.pod < record.pods_wanted,
                 "TASK-6: a lease is of this generation or one before, and of a pod that is wanted"
             );

@@ -2,6 +2,7 @@
 
 mod agenda;
 mod assigning;
+mod attacks;
 mod batches;
 mod endings;
 mod feeless;

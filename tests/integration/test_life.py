@@ -89,7 +89,7 @@ async def test_a_task_that_no_host_may_take_waits_and_can_be_cancelled(net: Net)
 
 async def test_a_task_s_story_is_told_from_events_alone(net: Net):
     task = await net.submit(steps=1)
-    await net.until(task, {"Settled"})
+    await net.story(task)
     done = await net.gantry("chain", "inspect", "task", str(task), "--json")
     assert done.code == 0, done.said
     names = [event["event"].removeprefix("Tasks.") for event in done.json["events"]]

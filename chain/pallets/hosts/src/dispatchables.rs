@@ -115,8 +115,10 @@ impl<T: Config> Pallet<T> {
         record.last_heartbeat == 0 || Self::now() >= record.last_heartbeat.saturating_add(half_period)
     }
 
-    pub(crate) fn do_heartbeat(host: HostId) -> DispatchResult {
+    /// Returns whether the host comes back from an absence that was reported.
+    pub(crate) fn do_heartbeat(host: HostId) -> Result<bool, DispatchError> {
         let mut record = Self::staying_host(&host)?;
+        let was_offline = record.status == HostStatus::Offline;
         record.downtime_ms = Self::downtime_ms(&record);
         Self::pay_for_absence(&host, &mut record);
         record.last_heartbeat = Self::now();
@@ -125,7 +127,7 @@ impl<T: Config> Pallet<T> {
             Self::change_status(&host, &mut record, HostStatus::Online)?;
         }
         Self::store(&host, &record);
-        Ok(())
+        Ok(was_offline)
     }
 
     /// Whether `host` could change to `endpoint` free of charge now.
@@ -367,7 +369,7 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    fn genesis_hash() -> [u8; 32] {
+    pub(crate) fn genesis_hash() -> [u8; 32] {
         let hash = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
         hash.into()
     }

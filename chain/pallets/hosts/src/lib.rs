@@ -352,13 +352,14 @@ pub mod pallet {
         /// The calling host says that it is there. Free of charge for the first time and when half a heartbeat
         /// period has passed since the last.
         #[pallet::call_index(1)]
-        #[pallet::weight(T::WeightInfo::heartbeat())]
+        #[pallet::weight(T::WeightInfo::heartbeat_after_absence())]
         #[pallet::feeless_if(|origin: &OriginFor<T>| -> bool {
             ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::heartbeat_is_due(&host))
         })]
-        pub fn heartbeat(origin: OriginFor<T>) -> DispatchResult {
+        pub fn heartbeat(origin: OriginFor<T>) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
-            Self::do_heartbeat(host)
+            let was_offline = Self::do_heartbeat(host)?;
+            Ok((!was_offline).then(T::WeightInfo::heartbeat).into())
         }
 
         /// The calling host says how it is reached. Free of charge when it differs and a heartbeat period has passed

@@ -43,7 +43,8 @@ macro_rules! weights {
 
 weights! {
     register() = 260, 24_000, 11, 9;
-    heartbeat() = 120, 20_000, 9, 7;
+    heartbeat() = 40, 7_000, 3, 1;
+    heartbeat_after_absence() = 120, 20_000, 9, 7;
     set_endpoint() = 45, 8_000, 4, 2;
     set_ask() = 40, 7_000, 1, 1;
     drain() = 40, 7_000, 1, 1;

@@ -1,8 +1,8 @@
 //! Hosts, tasks, leases, billing and reputation.
 
+use super::governance::AdminOrigin;
 use crate::{AccountId, Balances, Billing, Runtime, RuntimeHoldReason, Tasks, Timestamp};
 use frame_support::traits::Get;
-use frame_system::EnsureRoot;
 
 /// Where fees, fines and slashed coins go.
 pub struct Treasury;
@@ -17,7 +17,7 @@ impl pallet_gantry_hosts::Config for Runtime {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
-    type AdminOrigin = EnsureRoot<AccountId>;
+    type AdminOrigin = AdminOrigin;
     type Treasury = Treasury;
     type WeightInfo = pallet_gantry_hosts::weights::SubstrateWeight<Runtime>;
 }
@@ -25,14 +25,14 @@ impl pallet_gantry_hosts::Config for Runtime {
 impl pallet_gantry_leases::Config for Runtime {
     type Time = Timestamp;
     type Keeper = Tasks;
-    type AdminOrigin = EnsureRoot<AccountId>;
+    type AdminOrigin = AdminOrigin;
     type WeightInfo = pallet_gantry_leases::weights::SubstrateWeight<Runtime>;
 }
 
 impl pallet_gantry_billing::Config for Runtime {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
-    type AdminOrigin = EnsureRoot<AccountId>;
+    type AdminOrigin = AdminOrigin;
     type WeightInfo = pallet_gantry_billing::weights::SubstrateWeight<Runtime>;
 }
 
@@ -41,6 +41,6 @@ impl pallet_gantry_reputation::Config for Runtime {}
 impl pallet_gantry_tasks::Config for Runtime {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
-    type AdminOrigin = EnsureRoot<AccountId>;
+    type AdminOrigin = AdminOrigin;
     type WeightInfo = pallet_gantry_tasks::weights::SubstrateWeight<Runtime>;
 }

@@ -2,7 +2,7 @@
 //!
 //! Each division rounds down except that of the deposit, so a deposit always covers what can be owed.
 
-use crate::{Ask, Balance, BillingUnit, Device, ModelName, Moment, Resources, MAX_UNIT_PPM};
+use crate::{Ask, Balance, BillingUnit, Device, ModelName, Resources, MAX_UNIT_PPM};
 
 /// Milliseconds in an hour, the time a price is for.
 pub const MS_PER_HOUR: u64 = 3_600_000;
@@ -139,16 +139,10 @@ pub fn fee(paid: Balance, fee_ppm: u32) -> Balance {
     (paid / PPM) * ppm + (paid % PPM) * ppm / PPM
 }
 
-/// When a lease that starts at `started_at` has run for as long as it may.
-///
-/// The deposit covers at least `max_duration_ms` (see [`deposit`]), so the duration is what ends first.
-pub fn depletes_at(started_at: Moment, max_duration_ms: u64) -> Moment {
-    started_at.saturating_add(max_duration_ms)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::GpuPrice;
 
     #[test]
     fn a_deposit_covers_what_can_be_owed_within_the_duration() {
@@ -183,6 +177,28 @@ mod tests {
         assert_eq!(owed(BillingUnit::Hour, held, 10, MS_PER_HOUR + 1), 20);
         assert_eq!(owed(BillingUnit::Day, held, 10, 1), 240);
         assert_eq!(owed(BillingUnit::Day, 100, 10, 1), 100);
+    }
+
+    #[test]
+    fn a_price_list_prices_a_model_once_and_within_ten_times_itself() {
+        let price = |model: &[u8]| GpuPrice { model: model.to_vec().try_into().unwrap(), per_hour: 1 };
+        let mut ask = Ask {
+            gpu: vec![price(b"L4"), price(b"l4")].try_into().unwrap(),
+            gpu_per_hour: 0,
+            cpu_core_per_hour: 0,
+            memory_gib_per_hour: 0,
+            disk_gib_per_hour: 0,
+            network_gib: u128::MAX,
+            storage_gib_per_hour: u128::MAX,
+            second_ppm: 0,
+            hour_ppm: MAX_UNIT_PPM,
+            day_ppm: MAX_UNIT_PPM,
+        };
+        assert_eq!(check_ask(&ask), Ok(()));
+        ask.day_ppm += 1;
+        assert_eq!(check_ask(&ask), Err(AskError::FactorTooGreat));
+        ask.gpu.force_push(price(b"L4"));
+        assert_eq!(check_ask(&ask), Err(AskError::ModelRepeated));
     }
 
     #[test]

@@ -495,4 +495,12 @@ pub mod pallet {
             Self::do_change_hardware(provider, host, hardware, host_signature)
         }
     }
+
+    #[pallet::view_functions]
+    impl<T: Config> Pallet<T> {
+        /// What a provider would have to post now for a host with this hardware. None where that does not fit its type.
+        pub fn bond_needed(provider: AccountId, hardware: HardwareSpec) -> Option<Balance> {
+            Self::bond_for(&provider, &hardware).ok()
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What is done for a lease when its time on the agenda has come.
 
 use frame_support::{pallet_prelude::*, storage::with_storage_layer, traits::{Defensive, Time}, weights::WeightMeter};
-use gantry_primitives::{EndReason, LeaseId, LeaseState, Moment};
+use gantry_primitives::{EndReason, HostStatus, LeaseId, LeaseState, Moment};
 
 use crate::{
     agenda::bucket_of, billing::Ledger, Bucket, Config, CurrentParams, Error, Event, Keeper, Kept, Pallet, WeightInfo,
@@ -9,6 +9,8 @@ use crate::{
 
 /// What was refused is tried again after so long.
 pub(crate) const AGAIN_AFTER_MS: u64 = 600_000;
+/// While a host is away the end of its leases moves with the clock; they are looked at no more often than this.
+const WHILE_AWAY_MS: u64 = 60_000;
 
 impl<T: Config> Pallet<T> {
     /// The time of this block; at its very beginning, that of the block before.
@@ -48,7 +50,7 @@ impl<T: Config> Pallet<T> {
 
     /// Takes an entry off a due bucket and does what is to be done for its lease. Where that is refused nothing of it
     /// remains, and it is tried again later.
-    fn look_at_next(bucket: Bucket, now: Moment) {
+    pub(crate) fn look_at_next(bucket: Bucket, now: Moment) {
         let Some(id) = Self::agenda_take(bucket) else { return };
         if let Err(error) = with_storage_layer(|| Self::look_at(id, bucket, now)) {
             let again_at = now.saturating_add(AGAIN_AFTER_MS);
@@ -93,7 +95,11 @@ impl<T: Config> Pallet<T> {
         // The host's downtime since the last look gives the tenant that much more time.
         kept.lease.escrow.follow_deposit(kept.downtime_ms);
         match kept.lease.ends_at(kept.downtime_ms) {
-            Some(ends_at) if ends_at > now => Self::look_again(id, kept, ends_at),
+            Some(ends_at) if ends_at > now => {
+                let is_away = kept.host.status == HostStatus::Offline;
+                let soonest = if is_away { now.saturating_add(WHILE_AWAY_MS) } else { now };
+                Self::look_again(id, kept, ends_at.max(soonest))
+            }
             _ => T::Keeper::end(id, EndReason::Expired),
         }
     }

@@ -81,4 +81,18 @@ pub mod pallet {
             Pallet::<T>::do_try_state()
         }
     }
+
+    #[pallet::view_functions]
+    impl<T: Config> Pallet<T> {
+        /// The score of a host in parts per million, by which schedulers may prefer it; 500,000 where nothing is known.
+        pub fn priority_of_host(host: HostId) -> u32 {
+            Self::host_priority_ppm(&host)
+        }
+
+        /// How a tenant stands in a queue among others of the same priority: 0 (last) to 9 (first), 5 where nothing is
+        /// known.
+        pub fn priority_of_tenant(tenant: AccountId) -> u8 {
+            Self::tenant_priority(&tenant)
+        }
+    }
 }

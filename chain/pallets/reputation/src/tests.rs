@@ -65,6 +65,8 @@ fn a_tenant_moves_through_the_queue_by_what_it_does() {
         }
         let priorities = [1, 2, 3].map(|who| Reputation::tenant_priority(&account(who)));
         assert_eq!(priorities, [7, 0, 9]);
+        assert_eq!(Reputation::priority_of_tenant(account(3)), 9);
+        assert_eq!(Reputation::priority_of_host(account(3)), 500_000, "a tenant is no host");
         let score_ppm = 992_957;
         System::assert_last_event(Event::TenantScored { tenant: account(3), score_ppm }.into());
     });

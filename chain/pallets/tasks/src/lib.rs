@@ -299,19 +299,22 @@ pub mod pallet {
             /// The task.
             task: TaskId,
         },
-        /// The results of a task's replicas were compared, and most agree.
+        /// The results of a task's replicas were compared and agree.
         Verified {
             /// The task.
             task: TaskId,
-            /// The leases whose results are wrong; they are not paid.
-            wrong: Vec<LeaseId>,
         },
-        /// The result of a task is disputed.
-        DisputeOpened {
+        /// The results of a task's replicas were compared and do not agree: the task has failed.
+        NotVerified {
             /// The task.
             task: TaskId,
-            /// Who disputes it.
-            by: AccountId,
+            /// How its leases were closed.
+            bills: Vec<LeaseBill>,
+        },
+        /// The result of a task is disputed.
+        Disputed {
+            /// The task.
+            task: TaskId,
         },
         /// A dispute is decided.
         DisputeResolved {
@@ -474,6 +477,8 @@ pub mod pallet {
         NotRedundant,
         /// None of the results is right.
         NothingRight,
+        /// A replica still runs, or waits for its start.
+        PodsStillRun,
         /// There are fewer or more pods than the task wants.
         WrongPodCount,
         /// Pods must be numbered from 0 without a gap.
@@ -699,7 +704,7 @@ pub mod pallet {
             origin: OriginFor<T>,
             spec: TaskSpec,
             manifest: Manifest,
-            #[pallet::compact] count: u32,
+            count: u32,
         ) -> DispatchResult {
             let tenant = ensure_signed(origin)?;
             Self::do_submit(tenant, spec, manifest, count)?;

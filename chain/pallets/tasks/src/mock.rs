@@ -189,11 +189,23 @@ pub fn hardware() -> HardwareSpec {
     }
 }
 
+/// What the key of host `number` signs so that `provider` may register it.
+pub fn registration_signature(
+    provider: u8,
+    number: u8,
+    hardware: &HardwareSpec,
+    endpoint: &Endpoint,
+    region: &RegionName,
+    ask: &Ask,
+) -> [u8; 64] {
+    let genesis: [u8; 32] = System::block_hash(0).0;
+    let message = registration_message(genesis, &account(provider), hardware, endpoint, region, ask);
+    host_pair(number).sign(&message).0
+}
+
 pub fn register(provider: u8, number: u8, hardware: HardwareSpec) -> frame_support::dispatch::DispatchResult {
     let (endpoint, region, ask) = (bytes("here"), bytes("eu"), ask());
-    let genesis: [u8; 32] = System::block_hash(0).0;
-    let message = registration_message(genesis, &account(provider), &hardware, &endpoint, &region, &ask);
-    let signature = host_pair(number).sign(&message).0;
+    let signature = registration_signature(provider, number, &hardware, &endpoint, &region, &ask);
     Hosts::register(signed(provider), host(number), hardware, endpoint, region, ask, signature)
 }
 
@@ -413,6 +425,7 @@ pub fn bill(lease: LeaseId) -> LeaseBill {
             | Cancelled { bills, .. }
             | Scaled { bills, .. }
             | DisputeResolved { bills, .. }
+            | NotVerified { bills, .. }
             | Settled { bills, .. },
         ) => Some(bills),
         _ => None,

@@ -43,7 +43,9 @@ pub enum Billing {
 }
 
 /// How an escrow was closed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
 pub struct Settlement {
     /// What left the tenant over the whole time, the fee included.
     pub paid: Balance,

@@ -4,8 +4,8 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{
-    AccountId, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment, Placement, TaskId, UpTo,
-    MAX_PODS,
+    AccountId, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment, Placement,
+    TaskId, UpTo, MAX_PODS,
 };
 
 /// What sort of work it is.
@@ -122,6 +122,8 @@ pub enum FailReason {
     DurationExceeded,
     /// Its result was disputed, and the dispute was upheld.
     DisputeLost,
+    /// The results of its replicas do not agree.
+    NoAgreement,
 }
 
 /// Why a host could not run a pod.

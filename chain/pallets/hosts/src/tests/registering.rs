@@ -142,7 +142,9 @@ fn the_bond_goes_by_the_tier() {
 fn a_provider_whose_hosts_were_at_fault_posts_more() {
     on_chain(|| {
         online();
+        assert_eq!(Hosts::bond_needed(account(PROVIDER), hardware(2)), Some(2 * BOND_PER_DEVICE));
         punish(Fault::FailedChallenge, 0);
+        assert_eq!(Hosts::bond_needed(account(PROVIDER), hardware(2)), Some(2 * BOND_PER_DEVICE * 5 / 4));
         assert_ok!(register(PROVIDER, 11, hardware(2)));
         let record = Hosts::host(&host(11)).expect("it is registered");
         assert_eq!(record.bond_required, 2 * BOND_PER_DEVICE * 5 / 4);

@@ -36,7 +36,7 @@ fn the_results_of_replicas_are_not_reported_but_revealed() {
         assert_ok!(Tasks::complete_pod(leases[1], result(1_000)));
         assert_eq!(record(task).state, TaskState::Running, "they wait to be compared");
         assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::NotSettleable);
-        assert_ok!(Tasks::verified(task, &[]));
+        assert_ok!(Tasks::verified(task));
         assert_eq!(record(task).state, TaskState::Verified);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert!(escrow(leases[0]).paid > 0 && escrow(leases[1]).paid > 0);
@@ -50,7 +50,6 @@ fn a_wrong_replica_and_one_that_never_came_are_not_paid() {
         work(1_000);
         assert_ok!(Tasks::complete_pod(leases[0], result(1_000)));
         assert_ok!(Tasks::complete_pod(leases[1], result(1_000)));
-        assert_noop!(Tasks::verified(task, &leases), Error::<Test>::NothingRight);
         assert_ok!(Tasks::want_extra_pod(task));
         assert!(is_listed(IndexTag::Short, task));
         assert_ok!(register(SCHEDULER, 13, hardware()));
@@ -59,11 +58,65 @@ fn a_wrong_replica_and_one_that_never_came_are_not_paid() {
         assert_ok!(Tasks::report_started(host_origin(13), third));
         work(1_000);
         assert_ok!(Tasks::complete_pod(third, result(1_000)));
-        assert_ok!(Tasks::verified(task, &[leases[1]]));
+        assert_ok!(Tasks::void_pod(leases[1]));
+        assert_ok!(Tasks::verified(task));
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert!(escrow(leases[0]).paid > 0 && escrow(third).paid > 0);
         assert_eq!(escrow(leases[1]).paid, 0);
         assert_eq!(lease(leases[1]).state, LeaseState::Ended(EndReason::DisputeLost));
+    });
+}
+
+#[test]
+fn a_committed_replica_is_billed_no_further_and_revealed_later() {
+    on_chain(|| {
+        let (task, leases) = replicas();
+        work(60_000);
+        assert_noop!(Tasks::can_commit(leases[0], &host(11)), Error::<Test>::NotHostOfLease);
+        assert_ok!(Tasks::can_commit(leases[0], &host(10)));
+        assert_ok!(Tasks::committed(leases[0]));
+        assert_noop!(Tasks::can_commit(leases[0], &host(10)), Error::<Test>::LeaseNotActive);
+        assert_eq!(host_record(10).live_leases, 0, "its host has its resources back");
+        assert_eq!(Tasks::replicas_of(task), Some(2));
+        assert!(Tasks::is_current(leases[0]) && Tasks::runs_on(task, &leases[..1]));
+        work(60_000);
+        assert_ok!(Tasks::committed(leases[1]));
+        assert!(!Tasks::runs_on(task, &[]));
+        assert_noop!(Tasks::verified(task), Error::<Test>::NothingRight);
+        assert_ok!(Tasks::complete_pod(leases[0], result(30_000)));
+        assert_noop!(Tasks::complete_pod(leases[0], result(30_000)), Error::<Test>::LeaseNotActive);
+        assert_ok!(Tasks::complete_pod(leases[1], result(HOUR)));
+        assert_ok!(Tasks::verified(task));
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        let minute = (GTY / 10 + GTY / 100) / 60;
+        assert_eq!([escrow(leases[0]).paid, escrow(leases[1]).paid], [minute / 2, 2 * minute]);
+    });
+}
+
+#[test]
+fn nobody_waits_for_a_replica_that_does_not_commit() {
+    on_chain(|| {
+        let (task, leases) = replicas();
+        work(1_000);
+        assert_ok!(Tasks::complete_pod(leases[0], result(1_000)));
+        assert_noop!(Tasks::verified(task), Error::<Test>::PodsStillRun);
+        assert_ok!(Tasks::end_others(task, &leases[..1]));
+        assert!(!Tasks::is_current(leases[1]));
+        assert_ok!(Tasks::verified(task));
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        assert_eq!(escrow(leases[1]).paid, 0);
+    });
+}
+
+#[test]
+fn replicas_that_do_not_agree_cost_the_tenant_nothing() {
+    on_chain(|| {
+        let (task, leases) = replicas();
+        work(1_000);
+        assert_ok!(Tasks::complete_pod(leases[0], result(1_000)));
+        assert_ok!(Tasks::no_agreement(task));
+        assert_eq!(record(task).state, TaskState::Failed(FailReason::NoAgreement));
+        assert_eq!([bill(leases[0]).paid, bill(leases[1]).paid], [0, 0]);
     });
 }
 
@@ -123,7 +176,7 @@ fn what_is_for_replicas_is_refused_for_others() {
         let error = Error::<Test>::NotRedundant;
         assert_noop!(Tasks::complete_pod(lease, result(1)), error);
         assert_noop!(Tasks::want_extra_pod(task), Error::<Test>::NotRedundant);
-        assert_noop!(Tasks::verified(task, &[]), Error::<Test>::NotRedundant);
+        assert_noop!(Tasks::verified(task), Error::<Test>::NotRedundant);
     });
 }
 
@@ -131,13 +184,13 @@ fn what_is_for_replicas_is_refused_for_others() {
 fn a_result_is_disputed_within_its_window() {
     on_chain(|| {
         let (task, _) = running();
-        assert_noop!(Tasks::dispute(task, account(TENANT)), Error::<Test>::NotReported);
+        assert_noop!(Tasks::dispute(task), Error::<Test>::NotReported);
         assert_ok!(Tasks::cancel(signed(TENANT), task));
         let late = reported_on(11);
         work(DISPUTE_WINDOW);
-        assert_noop!(Tasks::dispute(late, account(TENANT)), Error::<Test>::DisputeWindowClosed);
+        assert_noop!(Tasks::dispute(late), Error::<Test>::DisputeWindowClosed);
         let task = reported_on(12);
-        assert_ok!(Tasks::dispute(task, account(TENANT)));
+        assert_ok!(Tasks::dispute(task));
         assert_eq!(record(task).state, TaskState::Disputed);
         assert!(is_listed(IndexTag::Disputed, task));
         work(2 * DISPUTE_WINDOW);
@@ -164,7 +217,7 @@ fn a_dispute_that_is_upheld_costs_the_tenant_nothing() {
         let task = reported_on(10);
         let lease_id = leases_of(task)[0];
         assert_noop!(Tasks::resolve(task, true), Error::<Test>::NotDisputed);
-        assert_ok!(Tasks::dispute(task, account(TENANT)));
+        assert_ok!(Tasks::dispute(task));
         task_events();
         assert_ok!(Tasks::resolve(task, true));
         assert!(matches!(task_events()[..], [Event::DisputeResolved { upheld: true, .. }]));
@@ -177,7 +230,7 @@ fn a_dispute_that_is_upheld_costs_the_tenant_nothing() {
 fn a_dispute_that_is_not_upheld_leaves_the_result_as_it_is() {
     on_chain(|| {
         let task = reported_on(10);
-        assert_ok!(Tasks::dispute(task, account(TENANT)));
+        assert_ok!(Tasks::dispute(task));
         assert_ok!(Tasks::resolve(task, false));
         assert_eq!(record(task).state, TaskState::Verified);
         assert_ok!(Tasks::settle(signed(ANYONE), task));

@@ -125,13 +125,7 @@ impl<T: Config> Ledger<T> {
     }
 
     /// Pays what a stopped escrow owes and gives the rest back to the tenant. Nothing happens to a closed one.
-    pub fn close(
-        &mut self,
-        tenant: &AccountId,
-        provider: &AccountId,
-        escrow: &mut Escrow,
-        fee_ppm: u32,
-    ) -> Settlement {
+    pub fn close(&mut self, tenant: &AccountId, provider: &AccountId, escrow: &mut Escrow, fee_ppm: u32) -> Settlement {
         if escrow.open {
             let due = escrow.accrued.saturating_sub(escrow.paid);
             self.pay_due(tenant, provider, escrow, due, fee_ppm);
@@ -175,7 +169,8 @@ impl<T: Config> Ledger<T> {
         }
         if added != removed {
             TotalEscrowed::<T>::try_mutate(|total| {
-                *total = total.checked_add(added).and_then(|sum| sum.checked_sub(removed)).ok_or(Error::<T>::Overflow)?;
+                *total =
+                    total.checked_add(added).and_then(|sum| sum.checked_sub(removed)).ok_or(Error::<T>::Overflow)?;
                 Ok::<_, DispatchError>(())
             })?;
         }

@@ -76,7 +76,10 @@ pub fn new_chain(treasury: Balance) -> sp_io::TestExternalities {
     }
     let genesis = RuntimeGenesisConfig {
         balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
-        billing: crate::GenesisConfig { params: crate::Params { fee_ppm: FEE_PPM, ..Default::default() }, ..Default::default() },
+        billing: crate::GenesisConfig {
+            params: crate::Params { fee_ppm: FEE_PPM, ..Default::default() },
+            ..Default::default()
+        },
         ..Default::default()
     };
     let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();

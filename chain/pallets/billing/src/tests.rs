@@ -161,7 +161,10 @@ fn a_provider_whose_coins_are_all_held_is_paid_only_with_what_makes_an_account()
 fn a_fee_that_an_empty_treasury_cannot_be_credited_with_stays_with_the_tenant() {
     on_chain_with_treasury(0, || {
         let mut escrow = owing(ED);
-        assert_eq!(close(PROVIDER, &mut escrow), Settlement { paid: 9 * ED / 10, fee: 0, refunded: 2 * GTY - 9 * ED / 10 });
+        assert_eq!(
+            close(PROVIDER, &mut escrow),
+            Settlement { paid: 9 * ED / 10, fee: 0, refunded: 2 * GTY - 9 * ED / 10 }
+        );
     });
     on_chain_with_treasury(0, || {
         let mut escrow = owing(2 * GTY);

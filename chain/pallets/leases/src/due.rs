@@ -1,6 +1,11 @@
 //! What is done for a lease when its time on the agenda has come.
 
-use frame_support::{pallet_prelude::*, storage::with_storage_layer, traits::{Defensive, Time}, weights::WeightMeter};
+use frame_support::{
+    pallet_prelude::*,
+    storage::with_storage_layer,
+    traits::{Defensive, Time},
+    weights::WeightMeter,
+};
 use gantry_primitives::{EndReason, HostStatus, LeaseId, LeaseState, Moment};
 
 use crate::{

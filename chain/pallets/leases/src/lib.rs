@@ -105,7 +105,8 @@ pub mod pallet {
     #[pallet::genesis_build]
     impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
         fn build(&self) {
-            Pallet::<T>::ensure_sound(&self.params).expect("leases.params: a period is zero or retentionMs is too long");
+            Pallet::<T>::ensure_sound(&self.params)
+                .expect("leases.params: a period is zero or retentionMs is too long");
             CurrentParams::<T>::put(&self.params);
         }
     }

@@ -134,7 +134,10 @@ impl Keeper<Test> for Shelf {
     fn write(id: LeaseId, lease: Lease, ledger: Ledger<Test>) -> DispatchResult {
         let before = Self::read(id)?;
         let (from, to) = (before.lease.state, lease.state);
-        ensure!(from.tag() == to.tag() || allows(LEASE_TRANSITIONS, from.tag(), to.tag()), "the table has no such move");
+        ensure!(
+            from.tag() == to.tag() || allows(LEASE_TRANSITIONS, from.tag(), to.tag()),
+            "the table has no such move"
+        );
         let resumes = from == LeaseState::Suspended && to == LeaseState::Active;
         ensure!(!resumes || before.host.status == HostStatus::Online, "the host is not online");
         ledger.commit()?;
@@ -316,11 +319,7 @@ pub fn events() -> Vec<crate::Event<Test>> {
 pub fn new_chain() -> sp_io::TestExternalities {
     let mut balances: Vec<_> = [TENANT, PROVIDER, ANYONE].map(|who| (account(who), 100_000 * GTY)).into();
     balances.push((Billing::treasury(), ED));
-    let billing = pallet_gantry_billing::Params {
-        fee_ppm: FEE_PPM,
-        held_back_ms: HELD_BACK,
-        depletion_bounty: BOUNTY,
-    };
+    let billing = pallet_gantry_billing::Params { fee_ppm: FEE_PPM, held_back_ms: HELD_BACK, depletion_bounty: BOUNTY };
     let leases = crate::Params {
         reclaim_notice_ms: NOTICE,
         retention_ms: RETENTION,

@@ -12,7 +12,10 @@ impl<T: Config> Pallet<T> {
     pub fn do_try_state() -> Result<(), TryRuntimeError> {
         for list in ByHost::<T>::iter_values() {
             ensure!(!list.is_empty(), "LEASE-1: a list has something on it");
-            ensure!(list.is_sorted_by(|a, b| a < b), "LEASE-2: a list has each lease once, in the order of their numbers");
+            ensure!(
+                list.is_sorted_by(|a, b| a < b),
+                "LEASE-2: a list has each lease once, in the order of their numbers"
+            );
         }
         let mut pages_of: BTreeMap<Bucket, u32> = BTreeMap::new();
         for (bucket, _, page) in Agenda::<T>::iter() {

@@ -24,11 +24,6 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self {
-            reclaim_notice_ms: DAY_MS,
-            retention_ms: 10 * DAY_MS,
-            purge_grace_ms: DAY_MS,
-            max_kept_ms: 90 * DAY_MS,
-        }
+        Self { reclaim_notice_ms: DAY_MS, retention_ms: 10 * DAY_MS, purge_grace_ms: DAY_MS, max_kept_ms: 90 * DAY_MS }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{
     configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, Billing, BillingConfig, CouncilConfig,
-    GovernanceConfig, HostsConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys, SudoConfig,
-    TasksConfig, ValidatorsConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
+    GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys,
+    SudoConfig, TasksConfig, ValidatorsConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
 };
 use alloc::{vec, vec::Vec};
 use frame_support::{build_struct_json_patch, genesis_builder_helper::build_state};
@@ -126,7 +126,8 @@ fn chain(pace: Pace, people: People) -> Value {
         governance: GovernanceConfig { params: governance(pace) },
         hosts: HostsConfig { params: hosts(pace) },
         tasks: TasksConfig { params: tasks(pace) },
-        billing: BillingConfig { params: pallet_gantry_billing::Params { fee_ppm: 20_000 } },
+        leases: LeasesConfig { params: leases(pace) },
+        billing: BillingConfig { params: billing(pace) },
     })
 }
 
@@ -146,10 +147,17 @@ fn hosts(pace: Pace) -> pallet_gantry_hosts::Params {
         Pace::Production => (2 * MINUTE, 10 * MINUTE),
     };
     pallet_gantry_hosts::Params {
-        bond_per_device: if pace == Pace::Production { 100 * GTY } else { 10 * GTY },
+        bond_consumer: if pace == Pace::Production { 100 * GTY } else { 10 * GTY },
+        bond_professional: if pace == Pace::Production { 250 * GTY } else { 25 * GTY },
+        bond_datacenter: if pace == Pace::Production { 1_000 * GTY } else { 100 * GTY },
         heartbeat_period_ms,
         absence_limit_ms,
         absence_bounty: GTY / 10,
+        unbonding_ms: match pace {
+            Pace::Test => MINUTE,
+            Pace::Staging => HOUR,
+            Pace::Production => 14 * DAY,
+        },
         allow_simulated: pace != Pace::Production,
         verification_required: pace == Pace::Production,
     }
@@ -168,6 +176,31 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         scheduler_bond: if pace == Pace::Production { 1_000 * GTY } else { 100 * GTY },
         deposit_base: GTY / 10,
         deposit_per_byte: GTY / 10_000,
+        deposit_per_task: GTY / 1_000,
         max_duration_ms: 30 * DAY,
+        archive_after_ms: match pace {
+            Pace::Test => 10 * MINUTE,
+            Pace::Staging => HOUR,
+            Pace::Production => 7 * DAY,
+        },
+        refused_item_fine: GTY / 1_000,
     }
+}
+
+fn leases(pace: Pace) -> pallet_gantry_leases::Params {
+    let (reclaim_notice_ms, retention_ms, purge_grace_ms) = match pace {
+        Pace::Test => (30 * SECOND, 2 * MINUTE, MINUTE),
+        Pace::Staging => (5 * MINUTE, HOUR, 10 * MINUTE),
+        Pace::Production => (DAY, 10 * DAY, DAY),
+    };
+    pallet_gantry_leases::Params { reclaim_notice_ms, retention_ms, purge_grace_ms, max_kept_ms: 90 * DAY }
+}
+
+fn billing(pace: Pace) -> pallet_gantry_billing::Params {
+    let held_back_ms = match pace {
+        Pace::Test => MINUTE,
+        Pace::Staging => 10 * MINUTE,
+        Pace::Production => DAY,
+    };
+    pallet_gantry_billing::Params { fee_ppm: 20_000, held_back_ms, depletion_bounty: GTY / 100 }
 }

@@ -81,10 +81,10 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
     spec_name: Cow::Borrowed("gantry"),
     impl_name: Cow::Borrowed("gantry"),
     authoring_version: 1,
-    spec_version: 1,
+    spec_version: 2,
     impl_version: 1,
     apis: apis::RUNTIME_API_VERSIONS,
-    transaction_version: 1,
+    transaction_version: 2,
     system_version: 1,
 };
 
@@ -148,6 +148,8 @@ mod runtime {
     pub type Historical = pallet_session::historical;
     #[runtime::pallet_index(19)]
     pub type Offences = pallet_offences;
+    #[runtime::pallet_index(20)]
+    pub type MultiBlockMigrations = pallet_migrations;
 
     // The network. Numbers from 40, so that SDK pallets may be added before.
     #[runtime::pallet_index(40)]

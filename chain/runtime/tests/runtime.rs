@@ -9,7 +9,7 @@ use frame_support::{
     dispatch::GetDispatchInfo,
     traits::{Hooks, InstanceFilter},
 };
-use gantry_primitives::{registration::registration_message, Ask, HardwareSpec};
+use gantry_primitives::{registration::registration_message, Ask, HardwareSpec, Tier};
 use gantry_runtime::{
     genesis, AccountId, Balances, Executive, Hosts, Runtime, RuntimeCall, RuntimeOrigin, Session, System, Timestamp,
     TxExtension, UncheckedExtrinsic, EXISTENTIAL_DEPOSIT, GTY, VERSION,
@@ -52,8 +52,28 @@ fn registered_host() -> (ed25519::Pair, AccountId) {
     let pair = ed25519::Pair::from_seed(&[7; 32]);
     let host = AccountId::from(pair.public().0);
     let provider = Sr25519Keyring::Bob.to_account_id();
-    let hardware = HardwareSpec { cpu_milli: 4_000, memory_mib: 8_192, disk_gib: 100, devices: Default::default() };
-    let ask = Ask { gpu_per_hour: GTY, cpu_core_per_hour: GTY, memory_gib_per_hour: 0, disk_gib_per_hour: 0 };
+    let hardware = HardwareSpec {
+        cpu_milli: 4_000,
+        memory_mib: 8_192,
+        disk_gib: 100,
+        devices: Default::default(),
+        tier: Tier::Consumer,
+        capabilities: Default::default(),
+        network_mbps_down: 0,
+        network_mbps_up: 0,
+    };
+    let ask = Ask {
+        gpu: Default::default(),
+        gpu_per_hour: GTY,
+        cpu_core_per_hour: GTY,
+        memory_gib_per_hour: 0,
+        disk_gib_per_hour: 0,
+        network_gib: 0,
+        storage_gib_per_hour: 0,
+        second_ppm: 1_000_000,
+        hour_ppm: 1_000_000,
+        day_ppm: 1_000_000,
+    };
     let message = registration_message(
         System::block_hash(0).into(),
         &provider,

@@ -1,46 +1,80 @@
-//! What must always be true of leases. See docs/invariants.md.
+//! What must always be true of the lists and the agenda. See docs/invariants.md.
 
+use alloc::collections::BTreeMap;
 use frame_support::ensure;
-use gantry_primitives::{EndReason, LeaseState};
+use gantry_primitives::{Lease, LeaseId, LeaseState, TaskKind};
 use sp_runtime::TryRuntimeError;
 
-use crate::{ByHost, Config, Leases, NextLeaseId, Pallet};
+use crate::{agenda::page_key, Agenda, AgendaPages, Bucket, ByHost, Config, CurrentParams, Pallet};
 
 impl<T: Config> Pallet<T> {
-    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime.
+    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime. That the lists and the agenda
+    /// have what the leases say is for the keeper of the leases to check.
     pub fn do_try_state() -> Result<(), TryRuntimeError> {
-        let next = NextLeaseId::<T>::get();
-        let mut live = 0usize;
-        for (lease, record) in Leases::<T>::iter() {
-            ensure!(lease < next, "LEASE-1: leases are numbered below the next number");
-            let indexed = ByHost::<T>::contains_key(&record.host, lease);
-            ensure!(indexed == record.state.is_live(), "LEASE-2: the index by host holds exactly the live leases");
-            live += usize::from(indexed);
+        for list in ByHost::<T>::iter_values() {
+            ensure!(!list.is_empty(), "LEASE-1: a list has something on it");
             ensure!(
-                record.ended_at.is_none() == record.state.is_live(),
-                "LEASE-3: a lease has an end exactly when it is not live"
-            );
-            match record.state {
-                LeaseState::Pending => {
-                    ensure!(record.started_at.is_none(), "LEASE-4: a pending lease has not started")
-                }
-                LeaseState::Active | LeaseState::Suspended => {
-                    ensure!(record.started_at.is_some(), "LEASE-4: an active lease has started")
-                }
-                _ => {}
-            }
-            let completed = record.state == LeaseState::Ended(EndReason::Completed);
-            ensure!(
-                record.result.is_some() == completed,
-                "LEASE-5: a lease has a result exactly when its pod completed"
-            );
-            let (created, started, ended) = (record.created_at, record.started_at, record.ended_at);
-            ensure!(
-                started.is_none_or(|at| created <= at) && ended.is_none_or(|at| started.unwrap_or(created) <= at),
-                "LEASE-6: a lease is opened, started and ended in this order"
+                list.is_sorted_by(|a, b| a < b),
+                "LEASE-2: a list has each lease once, in the order of their numbers"
             );
         }
-        ensure!(ByHost::<T>::iter_keys().count() == live, "LEASE-2: the index by host holds exactly the live leases");
+        let mut pages_of: BTreeMap<Bucket, u32> = BTreeMap::new();
+        for (bucket, _, page) in Agenda::<T>::iter() {
+            ensure!(!page.is_empty(), "LEASE-3: a page of the agenda has something on it");
+            *pages_of.entry(bucket).or_default() += 1;
+        }
+        ensure!(
+            AgendaPages::<T>::iter().collect::<BTreeMap<_, _>>() == pages_of,
+            "LEASE-4: the pages of the agenda are counted"
+        );
+        for (bucket, pages) in pages_of {
+            ensure!(
+                (0..pages).all(|page| Agenda::<T>::contains_key(bucket, page_key(page))),
+                "LEASE-5: the pages of a bucket are numbered from 0 without a gap"
+            );
+        }
+        ensure!(Self::ensure_sound(&CurrentParams::<T>::get()).is_ok(), "LEASE-6: the periods are sound");
+        Ok(())
+    }
+
+    /// Checks what must always be true of a lease by itself and of its place on the agenda. For the keeper of the
+    /// leases to call for each.
+    pub fn check_lease(id: LeaseId, lease: &Lease, kind: TaskKind) -> Result<(), TryRuntimeError> {
+        let Lease { state, created_at, started_at, ended_at, escrow, .. } = lease;
+        let runs = matches!(state, LeaseState::Active | LeaseState::Suspended);
+        ensure!(
+            escrow.fee <= escrow.paid && escrow.paid <= escrow.deposit && escrow.accrued <= escrow.deposit,
+            "LEASE-7: a fee is part of what is paid; no more is paid or owed than was deposited"
+        );
+        ensure!(escrow.since.is_some() == runs, "LEASE-8: a lease is billed exactly while it runs or is suspended");
+        ensure!(escrow.open || !state.is_live(), "LEASE-9: the escrow of a live lease is open");
+        ensure!(
+            started_at.is_some() || !(runs || matches!(state, LeaseState::Retained(_))),
+            "LEASE-10: a lease that runs, or whose data is kept, has started"
+        );
+        ensure!(
+            started_at.is_none() || *state != LeaseState::Pending,
+            "LEASE-10: a lease that waits for its start has not started"
+        );
+        ensure!(ended_at.is_none() == state.is_live(), "LEASE-11: a lease has an end exactly when it is not live");
+        ensure!(
+            started_at.is_none_or(|at| *created_at <= at)
+                && ended_at.is_none_or(|at| started_at.unwrap_or(*created_at) <= at),
+            "LEASE-12: a lease is opened, started and ended in this order"
+        );
+        ensure!(
+            lease.resume_rate.is_some() == (*state == LeaseState::Suspended),
+            "LEASE-13: a lease has a rate to return to exactly while it is suspended"
+        );
+        ensure!(
+            lease.reclaim_at.is_none() || kind != TaskKind::Job,
+            "LEASE-14: no notice is given for the lease of a job"
+        );
+        let is_awaited = (runs && kind != TaskKind::Job) || matches!(state, LeaseState::Retained(_));
+        ensure!(
+            !is_awaited || lease.due_at.is_some_and(|at| Self::is_on_agenda(id, at)),
+            "LEASE-15: a lease that time will end or purge is on the agenda"
+        );
         Ok(())
     }
 }

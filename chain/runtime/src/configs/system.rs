@@ -56,6 +56,7 @@ impl frame_system::Config for Runtime {
     type SS58Prefix = frame_support::traits::ConstU16<42>;
     type MaxConsumers = ConstU32<128>;
     type SingleBlockMigrations = Migrations;
+    type MultiBlockMigrator = crate::MultiBlockMigrations;
     type SystemWeightInfo = frame_system::weights::SubstrateWeight<Runtime>;
 }
 

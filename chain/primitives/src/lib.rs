@@ -7,11 +7,13 @@
 
 extern crate alloc;
 
+pub mod commitments;
 pub mod fit;
 pub mod rate;
 pub mod registration;
 pub mod score;
 pub mod transitions;
 pub mod types;
+pub mod verification_tables;
 
 pub use types::*;

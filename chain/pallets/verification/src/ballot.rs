@@ -1,6 +1,8 @@
 //! How a committee decides. Pure: nothing here reads storage or the clock.
 
-use gantry_primitives::{commitments::vote_commitment, AccountId, Ballot, Commitment, Matter, PenaltyReason, Salt, Seat, Vote};
+use gantry_primitives::{
+    commitments::vote_commitment, AccountId, Ballot, Commitment, Matter, PenaltyReason, Salt, Seat, Vote,
+};
 
 /// Why a member's commitment or vote is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub enum Refusal {
 pub enum Merit {
     /// Voted with the majority.
     Majority,
-    /// Voted, and nothing was decided.
+    /// Did what it could, and nothing was decided.
     Undecided,
     /// Did what it is penalised for.
     Fault(PenaltyReason),
@@ -55,10 +57,12 @@ pub fn all_revealed(seats: &[Seat]) -> bool {
     seats.iter().all(|seat| seat.commitment.is_none() || seat.vote.is_some())
 }
 
-/// What the member of `seat` is owed or owes under this verdict.
-pub fn merit(seat: &Seat, verdict: Option<Vote>) -> Merit {
+/// What the member of `seat` is owed or owes under this verdict. Where votes could not be `revealed`, because too few
+/// had committed, those who had are not at fault.
+pub fn merit(seat: &Seat, verdict: Option<Vote>, revealed: bool) -> Merit {
     match (seat.vote, verdict) {
-        (None, _) => Merit::Fault(PenaltyReason::Absent),
+        (None, _) if revealed || seat.commitment.is_none() => Merit::Fault(PenaltyReason::Absent),
+        (None, _) => Merit::Undecided,
         (Some(_), None) => Merit::Undecided,
         (Some(vote), Some(decided)) if vote == decided => Merit::Majority,
         (Some(_), Some(_)) => Merit::Fault(PenaltyReason::Minority),
@@ -163,11 +167,20 @@ mod tests {
     #[test]
     fn the_minority_and_the_absent_are_at_fault_and_nobody_else() {
         let seats = seats(&[Some(Vote::Yes), Some(Vote::No), None]);
-        let merits = |verdict| seats.iter().map(|seat| merit(seat, verdict)).collect::<Vec<_>>();
+        let merits = |verdict| seats.iter().map(|seat| merit(seat, verdict, true)).collect::<Vec<_>>();
         let (absent, minority) = (Merit::Fault(PenaltyReason::Absent), Merit::Fault(PenaltyReason::Minority));
         assert_eq!(merits(Some(Vote::Yes)), [Merit::Majority, minority, absent]);
         assert_eq!(merits(Some(Vote::No)), [minority, Merit::Majority, absent]);
         assert_eq!(merits(None), [Merit::Undecided, Merit::Undecided, absent]);
+    }
+
+    #[test]
+    fn who_committed_when_too_few_did_is_not_at_fault() {
+        let mut seats = seats(&[None, None, None]);
+        seats[0].commitment = Some([1; 32]);
+        assert_eq!(merit(&seats[0], None, false), Merit::Undecided);
+        assert_eq!(merit(&seats[1], None, false), Merit::Fault(PenaltyReason::Absent));
+        assert_eq!(merit(&seats[0], None, true), Merit::Fault(PenaltyReason::Absent));
     }
 
     #[test]

@@ -6,7 +6,8 @@ use frame_support::{
 };
 use gantry_primitives::{
     transitions::allows, verification_tables::CHALLENGE_TRANSITIONS, AccountId, Ballot, ChallengeAnswer, ChallengeId,
-    ChallengeOutcome, ChallengePhase, ChallengeRecord, Commitment, Digest, HostId, Matter, Misconduct, Moment, Salt, Vote,
+    ChallengeOutcome, ChallengePhase, ChallengeRecord, Commitment, Digest, HostId, Matter, Misconduct, Moment, Salt,
+    Vote,
 };
 
 use crate::{
@@ -162,7 +163,8 @@ impl<T: Config> Pallet<T> {
     fn judge_challenge(id: ChallengeId, mut record: ChallengeRecord) -> DispatchResult {
         let matter = Matter::Challenge(id);
         let verdict = ballot::verdict(&record.ballot.seats);
-        let purse = record.opener.as_ref().map(|who| Purse { who, reason: HoldReason::ChallengeFee, amount: record.fee });
+        let purse =
+            record.opener.as_ref().map(|who| Purse { who, reason: HoldReason::ChallengeFee, amount: record.fee });
         let spent = Self::close_ballot(matter, &mut record.ballot, verdict, purse);
         record.fee = record.fee.saturating_sub(spent);
         match verdict {

@@ -10,9 +10,7 @@ use gantry_primitives::{commitments::seed_subject, Matter, Moment, Queue, QueueE
 use sp_core::H256;
 use sp_runtime::SaturatedConversion;
 
-use crate::{
-    Challenges, Config, Disputes, Ends, Error, Event, Pallet, Queued, Results, SeenRandomness, WeightInfo,
-};
+use crate::{Challenges, Config, Disputes, Ends, Error, Event, Pallet, Queued, Results, SeenRandomness, WeightInfo};
 
 /// So many blocks after the one that asked for it, a seed may be drawn at the earliest: then the block before, whose
 /// randomness it is of, came after the one that asked.

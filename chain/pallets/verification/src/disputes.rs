@@ -7,13 +7,11 @@ use frame_support::{
 };
 use gantry_primitives::{
     transitions::allows, verification_tables::DISPUTE_TRANSITIONS, AccountId, Balance, Commitment, Digest,
-    DisputeOutcome, DisputePhase, DisputeRecord, Evidence, Matter, Misconduct, Moment, Queue, Salt, Stake, TaskId, Vote,
-    EVIDENCE_PER_HEARING, MAX_APPEALS,
+    DisputeOutcome, DisputePhase, DisputeRecord, Evidence, Matter, Misconduct, Moment, Queue, Salt, Stake, TaskId,
+    Vote, EVIDENCE_PER_HEARING, MAX_APPEALS,
 };
 
-use crate::{
-    ballot, voting::Purse, Config, CurrentParams, Disputes, Error, Event, HoldReason, Hosts, Pallet, Tasks,
-};
+use crate::{ballot, voting::Purse, Config, CurrentParams, Disputes, Error, Event, HoldReason, Hosts, Pallet, Tasks};
 
 impl<T: Config> Pallet<T> {
     pub(crate) fn do_open_dispute(who: AccountId, task: TaskId, evidence: Digest) -> DispatchResult {

@@ -52,15 +52,17 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
         AccountId, Balance, ChallengeId, ChallengeOutcome, ChallengeRecord, Commitment, DeviceSpec, Digest,
-        DisputeOutcome, DisputeRecord, HostChallenges, HostId, LeaseId, LeaveReason, ListedVerifier, Matter, Misconduct,
-        Moment, PenaltyReason, PodResult, Queue, QueueEnds, QueueEntry, ResultsOutcome, ResultsRecord, Salt, Seed,
-        TaskId, UpTo, VerifierRecord, Vote, MAX_VERIFIERS,
+        DisputeOutcome, DisputeRecord, HostChallenges, HostId, LeaseId, LeaveReason, ListedVerifier, Matter,
+        Misconduct, Moment, PenaltyReason, PodResult, Queue, QueueEnds, QueueEntry, ResultsOutcome, ResultsRecord,
+        Salt, Seed, TaskId, UpTo, VerifierRecord, Vote, MAX_VERIFIERS,
     };
     use sp_core::H256;
 
     /// What the pallet needs of its runtime.
     #[pallet::config]
-    pub trait Config: frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>> {
+    pub trait Config:
+        frame_system::Config<AccountId = AccountId, Hash = H256, RuntimeEvent: From<Event<Self>>>
+    {
         /// The coins in which bonds, fees and stakes are held.
         type Currency: MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason>;
         /// The runtime's reasons to hold coins.

@@ -519,6 +519,7 @@ pub fn add_replica(number: u8) {
     });
 }
 
+#[cfg(feature = "runtime-benchmarks")]
 pub fn leases() -> Vec<(LeaseId, HostId)> {
     <World as crate::Tasks>::leases_of(TASK)
 }
@@ -621,9 +622,8 @@ impl ExtBuilder {
 /// Every invariant holds, and no coin was made or lost.
 pub fn check(issued: Balance) {
     assert_ok!(Verification::do_try_state());
-    let sum: Balance = frame_system::Account::<Test>::iter_values()
-        .map(|account| account.data.free + account.data.reserved)
-        .sum();
+    let sum: Balance =
+        frame_system::Account::<Test>::iter_values().map(|account| account.data.free + account.data.reserved).sum();
     assert_eq!(sum, issued, "no coin was made or lost");
 }
 

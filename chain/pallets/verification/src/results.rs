@@ -4,12 +4,11 @@ use alloc::vec::Vec;
 use frame_support::{pallet_prelude::*, storage::with_storage_layer};
 use gantry_primitives::{
     commitments::result_commitment, transitions::allows, verification_tables::RESULTS_TRANSITIONS, Commitment, HostId,
-    LeaseId, Matter, Misconduct, Moment, PodResult, Queue, Replica, ResultsOutcome, ResultsPhase, ResultsRecord, Salt, TaskId,
+    LeaseId, Matter, Misconduct, Moment, PodResult, Queue, Replica, ResultsOutcome, ResultsPhase, ResultsRecord, Salt,
+    TaskId,
 };
 
-use crate::{
-    agreement, Config, CurrentParams, Error, Event, Hosts, Pallet, Results, Tasks,
-};
+use crate::{agreement, Config, CurrentParams, Error, Event, Hosts, Pallet, Results, Tasks};
 
 impl<T: Config> Pallet<T> {
     /// The results to which `host` may add that of `lease` now.

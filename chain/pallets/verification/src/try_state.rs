@@ -165,14 +165,15 @@ impl<T: Config> Pallet<T> {
                 ensure!(Queued::<T>::contains_key((queue, place)), "VERIFY-10: every place of a queue is taken");
             }
         }
-        ensure!(Queued::<T>::iter().count() as u64 == places, "VERIFY-10: nothing is outside of the queues");
+        let queued: Vec<(Queue, Matter)> =
+            Queued::<T>::iter().map(|((queue, _), entry)| (queue, entry.matter)).collect();
+        ensure!(queued.len() as u64 == places, "VERIFY-10: nothing is outside of the queues");
         let challenges = Challenges::<T>::iter_keys().map(Matter::Challenge);
         let disputes = Disputes::<T>::iter_keys().map(Matter::Dispute);
         let results = Results::<T>::iter_keys().map(Matter::Results);
         for matter in challenges.chain(disputes).chain(results) {
             let (queue, _) = Self::waiting(matter)?;
-            let waits = Queued::<T>::iter().any(|((of, _), entry)| of == queue && entry.matter == matter);
-            ensure!(waits, "VERIFY-10: every open matter waits in the queue of its phase");
+            ensure!(queued.contains(&(queue, matter)), "VERIFY-10: every open matter waits in the queue of its phase");
         }
         Ok(())
     }

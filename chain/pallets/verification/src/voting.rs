@@ -48,13 +48,7 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Shows the vote of `who` and says so.
-    pub(crate) fn show(
-        matter: Matter,
-        votes: &mut Ballot,
-        who: &AccountId,
-        vote: Vote,
-        salt: &Salt,
-    ) -> DispatchResult {
+    pub(crate) fn show(matter: Matter, votes: &mut Ballot, who: &AccountId, vote: Vote, salt: &Salt) -> DispatchResult {
         ballot::reveal(votes, matter, who, vote, salt).map_err(Error::<T>::from)?;
         Self::deposit_event(Event::VoteRevealed { matter, who: who.clone(), vote });
         Ok(())
@@ -108,11 +102,17 @@ impl<T: Config> Pallet<T> {
 
     /// Closes a ballot: minority and absentees lose from their bonds, the majority shares that and the purse. Without a
     /// verdict the purse is not touched, and what absentees lose goes to the treasury. Says how much of the purse went.
-    pub(crate) fn close_ballot(matter: Matter, votes: &mut Ballot, verdict: Option<Vote>, purse: Option<Purse>) -> Balance {
+    pub(crate) fn close_ballot(
+        matter: Matter,
+        votes: &mut Ballot,
+        verdict: Option<Vote>,
+        purse: Option<Purse>,
+    ) -> Balance {
         let params = CurrentParams::<T>::get();
+        let revealed = ballot::can_decide(&votes.seats);
         let (mut winners, mut losers) = (Vec::new(), Vec::new());
         for seat in &votes.seats {
-            match ballot::merit(seat, verdict) {
+            match ballot::merit(seat, verdict, revealed) {
                 Merit::Majority => winners.push((seat.who.clone(), 0)),
                 Merit::Undecided => {}
                 Merit::Fault(reason) => {

@@ -72,6 +72,7 @@ impl<T: Config> Pallet<T> {
         ensure!(replica.host == *host, Error::<T>::NotHostOfLease);
         ensure!(replica.result.is_none(), Error::<T>::AlreadyRevealed);
         ensure!(T::Tasks::is_current(lease), Error::<T>::LeaseNotCurrent);
+        ensure!(T::Tasks::replicas_of(task).is_some(), Error::<T>::NotReplicated);
         ensure!(result_commitment(result, salt, host) == replica.commitment, Error::<T>::CommitmentMismatch);
         Ok((task, record, place))
     }

@@ -227,6 +227,20 @@ fn nothing_is_compared_for_a_task_that_was_ended() {
 }
 
 #[test]
+fn nothing_is_revealed_for_a_task_that_was_ended() {
+    on_chain(|| {
+        replicated(2);
+        assert_ok!(commit(0, result(1)));
+        assert_ok!(commit(1, result(1)));
+        world(|world| world.tasks.get_mut(&TASK).expect("it exists").state = MockState::Cancelled);
+        assert_noop!(reveal(0, result(1)), Error::<Test>::NotReplicated);
+        wait_past(RESULT_REVEAL);
+        assert_eq!(outcome(), Some(ResultsOutcome::Overtaken));
+        assert!(punished(0).is_empty() && punished(1).is_empty());
+    });
+}
+
+#[test]
 fn a_commitment_is_made_once_by_the_host_of_the_lease() {
     on_chain(|| {
         replicated(2);

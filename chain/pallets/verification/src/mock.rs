@@ -208,8 +208,8 @@ impl crate::Tasks for World {
     }
 
     fn end_others(task: TaskId, committed: &[LeaseId]) {
-        for (lease, ..) in World::get().tasks[&task].leases.clone() {
-            if !committed.contains(&lease) {
+        for (lease, _, state) in World::get().tasks[&task].leases.clone() {
+            if state == MockLease::Running && !committed.contains(&lease) {
                 set_lease(lease, MockLease::Ended);
             }
         }
@@ -234,6 +234,7 @@ impl crate::Tasks for World {
     }
 
     fn verified(task: TaskId) -> DispatchResult {
+        frame_support::ensure!(!Self::runs_on(task, &[]), REFUSED);
         move_task(task, MockState::Running, MockState::Verified)
     }
 

@@ -10,14 +10,14 @@ use gantry_primitives::{AccountId, Balance, DeviceSpec, HostId, LeaseId, Miscond
 pub trait Hosts {
     /// Who owns the host of this account; none where it is no host's.
     fn provider_of(host: &HostId) -> Option<AccountId>;
-    /// Whether the host may be challenged: it is registered, neither retired nor retiring nor suspended, and was heard
-    /// of within the absence limit.
+    /// Whether the host may be challenged: it is registered, neither retired nor on its way out, suspended for nothing
+    /// but a failed challenge, and was heard of within the absence limit.
     fn is_listed(host: &HostId) -> bool;
     /// What its provider says about this device of the host; none where there is no such device.
     fn device_of(host: &HostId, device: u8) -> Option<DeviceSpec>;
     /// Notes whether this device of the host is proved to be what its provider says.
     fn attest(host: &HostId, device: u8, ok: bool);
-    /// An unverified host becomes a verified one. Nothing happens to any other.
+    /// A host that is unverified, or suspended for a failed challenge, becomes verified. Nothing happens to any other.
     fn mark_verified(host: &HostId);
     /// The host takes no leases until governance lets it. Nothing happens to one that is suspended or gone.
     fn suspend(host: &HostId);
@@ -48,7 +48,7 @@ pub trait Tasks {
     fn is_current(lease: LeaseId) -> bool;
     /// Whether any pod of the task other than those of `committed` still runs within the time that is paid for.
     fn runs_on(task: TaskId, committed: &[LeaseId]) -> bool;
-    /// The pods of the task other than those of `committed` end, unpaid: nobody waits for them any more.
+    /// The pods of the task that still run, other than those of `committed`, end unpaid: nobody waits for them any more.
     fn end_others(task: TaskId, committed: &[LeaseId]);
     /// The pod of this lease ended with this result. The task goes no further before [`Self::verified`].
     fn complete_pod(lease: LeaseId, result: PodResult) -> DispatchResult;

@@ -138,6 +138,9 @@ impl<T: Config> Pallet<T> {
             for replica in record.replicas.iter().filter(|replica| agreement::essence(replica) != Some(agreed)) {
                 Self::reject(task, replica, Misconduct::WrongResult, lasted);
             }
+            // A pod that was lost and placed again may still run; nobody waits for it.
+            let revealed: Vec<LeaseId> = record.replicas.iter().map(|replica| replica.lease).collect();
+            T::Tasks::end_others(task, &revealed);
             T::Tasks::verified(task)?;
             let (digest, exit_code) = agreed;
             return Self::close_results(task, record, ResultsOutcome::Agreed { digest, exit_code });

@@ -221,7 +221,11 @@ fn something_else(random: &mut Random64) {
         6 if votes_are_open(random) && !random.one_in(10) => {}
         6 => pass(random.below(2 * APPEAL)),
         7 => {
-            let number = World::get().tasks.len() as u64 + 1;
+            let number = World::get().tasks.last_key_value().map_or(1, |(number, _)| number + 1);
+            // What has ended is forgotten, so that the world stays small.
+            let goes_on = |task: TaskId| Disputes::<Test>::contains_key(task) || Results::<Test>::contains_key(task);
+            let ended = [MockState::Verified, MockState::Failed, MockState::Cancelled];
+            world(|world| world.tasks.retain(|number, task| goes_on(*number) || !ended.contains(&task.state)));
             let replicas = random.one_in(2).then(|| 2 + random.below(2) as u8);
             let state = if replicas.is_some() { MockState::Running } else { MockState::Reported };
             let lease = if replicas.is_some() { MockLease::Running } else { MockLease::Completed };
@@ -241,7 +245,8 @@ fn something_else(random: &mut Random64) {
             }
         }
         9 => {
-            let number = 1 + random.below(1 + World::get().tasks.len() as u64);
+            let numbers: Vec<_> = World::get().tasks.into_keys().collect();
+            let number = random.pick(&numbers).unwrap_or(0);
             world(|world| {
                 if let Some(task) = world.tasks.get_mut(&number).filter(|task| task.state == MockState::Running) {
                     task.state = MockState::Cancelled;

@@ -282,6 +282,21 @@ fn what_is_revealed_must_be_what_was_committed_in_time_and_once() {
 }
 
 #[test]
+fn a_pod_that_nobody_waits_for_ends_unpaid_when_the_others_agree() {
+    on_chain(|| {
+        replicated(2);
+        assert_ok!(commit(0, result(1)));
+        assert_ok!(commit(1, result(1)));
+        add_replica(2);
+        assert_ok!(reveal(0, result(1)));
+        assert_ok!(reveal(1, result(1)));
+        assert_eq!((outcome(), task_state()), (agreed(1), MockState::Verified));
+        assert_eq!(lease_state(lease(2)), Some(MockLease::Ended));
+        assert!(punished(2).is_empty());
+    });
+}
+
+#[test]
 fn a_host_that_copies_a_commitment_cannot_open_it() {
     on_chain(|| {
         replicated(2);

@@ -61,7 +61,8 @@ mod tests {
             let mut reached = alloc::vec![*from];
             let mut next = 0;
             while next < reached.len() {
-                for (_, to) in table.iter().filter(|(before, _)| *before == reached[next]) {
+                let here = reached[next];
+                for (_, to) in table.iter().filter(|(before, _)| *before == here) {
                     if !reached.contains(to) {
                         reached.push(*to);
                     }

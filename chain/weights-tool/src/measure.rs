@@ -19,6 +19,13 @@ use sp_keystore::{testing::MemoryKeystore, KeystoreExt};
 use sp_runtime::traits::BlakeTwo256;
 use sp_state_machine::{OverlayedChanges, StateMachine};
 
+/// How many tasks lie in state: a call on a network costs what it costs among many.
+const NEIGHBOURS: u64 = 100_000;
+/// About as long as the record of a running task.
+const NEIGHBOUR_BYTES: usize = 300;
+/// Far above the numbers that benchmarks give.
+const FIRST_NEIGHBOUR: u64 = 1 << 36;
+
 type Executor = WasmExecutor<(sp_io::SubstrateHostFunctions, HostFunctions)>;
 type Components = Vec<(BenchmarkParameter, u32)>;
 
@@ -43,8 +50,9 @@ enum Pass {
 impl Bench {
     /// A runtime with the genesis of its development preset.
     pub fn new(code: &[u8]) -> Result<Self, String> {
-        let genesis = GenesisConfigBuilderRuntimeCaller::<HostFunctions>::new(code)
+        let mut genesis = GenesisConfigBuilderRuntimeCaller::<HostFunctions>::new(code)
             .get_storage_for_named_preset(Some(&"development".into()))?;
+        genesis.top.extend((0..NEIGHBOURS).map(neighbour));
         let executor = WasmExecutor::builder().with_max_runtime_instances(1).with_runtime_cache_size(1).build();
         Ok(Self { code: code.to_vec(), executor, genesis })
     }
@@ -124,6 +132,13 @@ impl Bench {
         .map_err(|error| format!("the runtime does not answer {method}: {error}"))?;
         R::decode(&mut answer.as_slice()).map_err(|error| format!("the answer to {method} cannot be decoded: {error}"))
     }
+}
+
+/// A task that lies in state beside those that the calls are about, under a number that none of them has.
+fn neighbour(number: u64) -> (Vec<u8>, Vec<u8>) {
+    let prefix = [sp_core::twox_128(b"Tasks"), sp_core::twox_128(b"Tasks")].concat();
+    let key = (FIRST_NEIGHBOUR + number).to_be_bytes();
+    ([prefix.as_slice(), &key].concat(), vec![number as u8; NEIGHBOUR_BYTES])
 }
 
 /// Each component from low to high in steps, while the others are at their highest; a single empty one where there are

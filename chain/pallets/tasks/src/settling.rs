@@ -3,7 +3,8 @@
 use codec::Encode;
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    ids::TASKS_PER_ARCHIVE_PAGE, AccountId, Balance, Conduct, EndReason, LeaseId, LeaseState, TaskId, TaskState, TaskStateTag,
+    ids::TASKS_PER_ARCHIVE_PAGE, AccountId, Balance, Conduct, EndReason, LeaseId, LeaseState, TaskId, TaskState,
+    TaskStateTag,
 };
 
 use crate::{

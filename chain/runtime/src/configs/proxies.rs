@@ -55,6 +55,7 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                     | RuntimeCall::Hosts(..)
                     | RuntimeCall::Tasks(..)
                     | RuntimeCall::Leases(..)
+                    | RuntimeCall::Verification(..)
             ),
             ProxyType::Tenant => matches!(
                 call,

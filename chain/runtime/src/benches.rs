@@ -7,4 +7,5 @@ frame_benchmarking::define_benchmarks!(
     [pallet_gantry_leases, Leases]
     [pallet_gantry_tasks, Tasks]
     [pallet_gantry_validators, Validators]
+    [pallet_gantry_verification, Verification]
 );

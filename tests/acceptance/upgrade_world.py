@@ -99,7 +99,8 @@ class Chain:
 
 
 async def connect(url: str) -> SubstrateChain:
-    link = SubstrateChain(url, check_metadata=False)
+    # While it compiles a new runtime a node answers nobody.
+    link = SubstrateChain(url, check_metadata=False, timeout=PATIENCE)
     await link.connect()
     return link
 

@@ -2,8 +2,8 @@
 
 use crate::{
     configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, Billing, BillingConfig, CouncilConfig,
-    GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys, SudoConfig,
-    TasksConfig, ValidatorsConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
+    GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys,
+    SudoConfig, TasksConfig, ValidatorsConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
 };
 use alloc::{vec, vec::Vec};
 use frame_support::{build_struct_json_patch, genesis_builder_helper::build_state};

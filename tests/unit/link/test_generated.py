@@ -16,7 +16,7 @@ from offchain.link.bundle import bundle
 from offchain.link.fake import FakeChain
 from offchain.link.intents import pack_call, unpack_call
 from offchain.link.keys import from_uri, verify
-from offchain.link.ports from offchain.link.registration import registration_payload, sign_registration
+from offchain.link.registration import registration_payload, sign_registration
 from offchain.link.runtime import blake2_256
 from offchain.link.typed import Balance, GantryChain
 from offchain.schema import _generated_chain as gen

@@ -39,7 +39,8 @@ const spec = {
   priority: 100,
   queue: 'default',
   verification: 'Acceptance',
-  placement: { regions: [], hosts: [], allowSimulated: true },
+  // What is left out is none, false or 0: any region, host, provider and tier will do.
+  placement: { allowSimulated: true, capabilities: { docker: true } },
 };
 
 const provider = new WsProvider(url, false);
@@ -66,25 +67,26 @@ const events = await new Promise((resolve, reject) => {
     .catch(reject);
 }).catch((error) => fail(error.message, 'Mend it and try again.'));
 
-const task = events.find(({ event }) => api.events.tasks.Submitted.is(event)).event.data.task;
+const task = events.find(({ event }) => api.events.tasks.Submitted.is(event)).event.data.first;
 console.log(`task ${task}`);
+
+// Tasks are kept under their number, big-endian, so that neighbours stay neighbours in storage.
+const key = `0x${task.toBigInt().toString(16).padStart(16, '0')}`;
 
 // Follows the task in finalized blocks until nothing can change any more.
 const state = await new Promise((resolve) => {
   let last = '';
   api.rpc.chain.subscribeFinalizedHeads(async (header) => {
-    const record = (await (await api.at(header.hash)).query.tasks.tasks(task)).unwrap();
+    const record = (await (await api.at(header.hash)).query.tasks.tasks(key)).unwrap();
     if (record.state.type !== last) console.log(`state ${(last = record.state.type)}`);
     if (['Settled', 'Expired', 'Cancelled', 'Failed'].includes(last)) resolve(last);
   });
 });
 
-const record = (await api.query.tasks.tasks(task)).unwrap();
-for (const id of record.leases) {
-  const lease = (await api.query.leases.leases(id)).unwrap();
-  const escrow = (await api.query.billing.escrows(id)).unwrap();
+const record = (await api.query.tasks.tasks(key)).unwrap();
+for (const lease of record.leases) {
   if (lease.result.isSome) console.log(`result sha256 ${lease.result.unwrap().digest.toHex().slice(2)}`);
-  console.log(`paid ${escrow.paid.toString()}`);
+  console.log(`paid ${lease.escrow.paid.toString()}`);
 }
 clearTimeout(timer);
 await api.disconnect();

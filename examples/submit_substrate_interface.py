@@ -63,7 +63,18 @@ def task_spec(text: bytes) -> dict[str, Any]:
         "priority": 100,
         "queue": "default",
         "verification": "Acceptance",
-        "placement": {"regions": NONE, "hosts": NONE, "allow_simulated": True},
+        "placement": {
+            "regions": NONE,
+            "hosts": NONE,
+            "providers_allowed": NONE,
+            "providers_denied": NONE,
+            "tiers": NONE,
+            "verified_only": False,
+            "allow_simulated": True,
+            "min_network_mbps": 0,
+            "capabilities": {"docker": True, "kvm": False, "kubernetes": False, "cdi": False, "mig": False},
+        },
+        "data_from": None,
     }
 
 
@@ -78,7 +89,7 @@ def submit(chain: SubstrateInterface, account: str, text: bytes) -> int:
     for record in receipt.triggered_events:
         event = record.value["event"]
         if (event["module_id"], event["event_id"]) == ("Tasks", "Submitted"):
-            return int(event["attributes"]["task"])
+            return int(event["attributes"]["first"])
     fail("the chain gave the task no number.", "Is this a Gantry chain?")
 
 
@@ -91,11 +102,12 @@ def follow(chain: SubstrateInterface, task: int) -> dict[str, Any]:
     """Print each state in finalized blocks until nothing can change any more; gives the task's record."""
     last = ""
     limit = time.monotonic() + PATIENCE_S
+    key = "0x" + task.to_bytes(8, "big").hex()  # big-endian: neighbours stay neighbours in storage
 
     def look(header: Any, *_: Any) -> dict[str, Any] | None:
         nonlocal last
         number = header["header"]["number"]
-        record = chain.query("Tasks", "Tasks", [task], block_hash=chain.get_block_hash(number)).value
+        record = chain.query("Tasks", "Tasks", [key], block_hash=chain.get_block_hash(number)).value
         if record is not None and (state := name_of(record["state"])) != last:
             last = state
             print(f"state {state}", flush=True)
@@ -124,12 +136,10 @@ def main() -> int:
         fail(f"the node did not take the task: {error}.", "Has the account coins for it?")
     print(f"task {task}", flush=True)
     record = follow(chain, task)
-    for lease_id in record["leases"]:
-        lease = chain.query("Leases", "Leases", [lease_id]).value
-        escrow = chain.query("Billing", "Escrows", [lease_id]).value
+    for lease in record["leases"]:
         if lease["result"] is not None:
             print(f"result sha256 {lease['result']['digest'].removeprefix('0x')}")
-        print(f"paid {escrow['paid']}")
+        print(f"paid {lease['escrow']['paid']}")
     chain.close()
     return 0 if name_of(record["state"]) == "Settled" else 1
 

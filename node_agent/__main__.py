@@ -9,6 +9,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Coroutine
+from decimal import Decimal
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,17 +18,19 @@ import click
 
 from node_agent.ports import DriverError
 from node_agent.startup import Settings, register_host, run_agent
-from node_agent.telemetry.hardware import profile_names
+from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
 from offchain.link import keystore
 from offchain.link.errors import GantryError, OurError
 from offchain.link.keys import from_uri
 from offchain.link.ports import Signer
-from offchain.schema._generated_chain import Ask
+from offchain.schema._generated_chain import Ask, BillingUnit, GpuPrice, Tier
 from offchain.schema.manifest_values import parse_amount
 
 T = TypeVar("T")
 GTY = 10**12
+PPM = 10**6
+MAX_MODEL_PRICES = 8
 
 
 class Amount(click.ParamType[int]):
@@ -43,6 +46,39 @@ class Amount(click.ParamType[int]):
             return parse_amount(value if "GTY" in value else f"{value} GTY")
         except ValueError as error:
             self.fail(f"{error}; write it like 0.5", param, ctx)
+
+
+class ModelPrice(click.ParamType[GpuPrice]):
+    """A price for the GPUs of one model."""
+
+    name = "MODEL=GTY"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GpuPrice:
+        """Model and base units."""
+        if isinstance(value, GpuPrice):
+            return value
+        model, _, price = str(value).rpartition("=")
+        if not 0 < len(model.encode()) <= MAX_MODEL_BYTES:
+            self.fail(f'{value!r} is not MODEL=GTY; write it like "NVIDIA A100-SXM4-80GB=2.5"', param, ctx)
+        return GpuPrice(model.encode(), Amount().convert(price, param, ctx))
+
+
+class UnitFactor(click.ParamType[tuple[BillingUnit, int]]):
+    """What leases billed by a unit cost, as a factor of the list price."""
+
+    name = "UNIT=FACTOR"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[BillingUnit, int]:
+        """The unit, and the factor in parts per million."""
+        unit, _, factor = str(value).partition("=")
+        try:
+            ppm = int(Decimal(factor) * PPM)
+            found = BillingUnit(unit.capitalize())
+        except (ValueError, ArithmeticError):
+            ppm, found = -1, BillingUnit.SECOND
+        if not 0 <= ppm <= 10 * PPM:
+            self.fail(f"{value!r} is not UNIT=FACTOR; write it like day=0.8 (0: not offered; at most 10)", param, ctx)
+        return found, ppm
 
 
 class Bind(click.ParamType[str]):
@@ -151,6 +187,31 @@ def run(settings: Settings, docker_host: str | None, *, no_network: bool) -> Non
 @click.option("--cpu-price", type=Amount(), default=GTY // 100, help="A core for 1 h.  [default: 0.01]")
 @click.option("--memory-price", type=Amount(), default=GTY // 500, help="A GiB of memory for 1 h.  [default: 0.002]")
 @click.option("--disk-price", type=Amount(), default=GTY // 10_000, help="A GiB of disk for 1 h.  [default: 0.0001]")
+@click.option(
+    "--storage-price",
+    type=Amount(),
+    default=GTY // 10_000,
+    help="A GiB of a stopped rental's disk for 1 h.  [default: 0.0001]",
+)
+@click.option(
+    "--gpu-model-price",
+    "model_prices",
+    type=ModelPrice(),
+    multiple=True,
+    help="A whole GPU of this model for 1 h, instead of --gpu-price. May be given 8 times.",
+)
+@click.option(
+    "--unit-factor",
+    "unit_factors",
+    type=UnitFactor(),
+    multiple=True,
+    help="Leases billed by the second, hour or day cost so many times the list price.  [default: 1 for each]",
+)
+@click.option(
+    "--tier",
+    type=click.Choice([tier.value.lower() for tier in Tier]),
+    help="The class of the machine; the bond goes by it. Default: by the models of its GPUs.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @_common
 def register(
@@ -163,17 +224,37 @@ def register(
     cpu_price: int,
     memory_price: int,
     disk_price: int,
+    storage_price: int,
+    model_prices: tuple[GpuPrice, ...],
+    unit_factors: tuple[tuple[BillingUnit, int], ...],
+    tier: str | None,
     *,
     as_json: bool,
 ) -> None:
     """Register this machine as a host. The provider's account signs, posts the bond and is paid."""
     if len(region.encode()) > 32:
         raise click.BadParameter("it is longer than 32 bytes", param_hint="--region")
-    ask = Ask(gpu_price, cpu_price, memory_price, disk_price)
+    if len(model_prices) > MAX_MODEL_PRICES or len({price.model for price in model_prices}) < len(model_prices):
+        raise click.BadParameter(
+            f"give it for at most {MAX_MODEL_PRICES} models, and once for each", param_hint="--gpu-model-price"
+        )
+    factors = dict.fromkeys(BillingUnit, PPM) | dict(unit_factors)
+    ask = Ask(
+        gpu=model_prices,
+        gpu_per_hour=gpu_price,
+        cpu_core_per_hour=cpu_price,
+        memory_gib_per_hour=memory_price,
+        disk_gib_per_hour=disk_price,
+        network_gib=0,
+        storage_gib_per_hour=storage_price,
+        second_ppm=factors[BillingUnit.SECOND],
+        hour_ppm=factors[BillingUnit.HOUR],
+        day_ppm=factors[BillingUnit.DAY],
+    )
 
     async def work() -> dict[str, object]:
         signer = _provider(provider, provider_uri_env, provider_key_file)
-        return await register_host(settings, signer, region, ask)
+        return await register_host(settings, signer, region, ask, Tier(tier.capitalize()) if tier else None)
 
     result = _finish(work())
     if as_json:

@@ -11,8 +11,7 @@ from node_agent.state_dir import LogKey, StateDir
 from offchain.link.errors import BadKey, TheirError
 from offchain.link.keys import ss58_decode, verify
 from offchain.link.p2p import HostRefused
-from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import LeaseRecord
+from offchain.link.typed import GantryChain, LeaseOfTask
 from offchain.schema.wire import Code, Refusal, Request
 
 CHUNK = 1 << 18
@@ -39,8 +38,8 @@ class Answers:
         """Raises unless the account is the lease's tenant on chain."""
         if request.lease is None:
             raise _refused(Code.BAD_REQUEST, "The request names no lease.", "Use a matching client.")
-        record = await self._record(request.lease)
-        if record.tenant != request.account:
+        lease = await self._lease(request.lease)
+        if lease.task.record.tenant != request.account:
             raise _refused(
                 Code.NOT_YOUR_LEASE,
                 f"Lease {request.lease} does not belong to {request.account}.",
@@ -52,8 +51,8 @@ class Answers:
         pod = self._pod_of(lease)
         digest = pod.digest if pod is not None else None
         if digest is None:
-            record = await self._record(lease)
-            digest = record.result.digest if record.result is not None else None
+            reported = (await self._lease(lease)).record.result
+            digest = reported.digest if reported is not None else None
         if digest is None:
             raise _refused(Code.NOT_READY, f"Lease {lease} has no result yet.", "Ask again when the task is reported.")
         data = self._state.get_blob(digest)
@@ -64,7 +63,7 @@ class Answers:
     async def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
         """The kept log of earlier starts, then the running container's."""
         pod = self._pod_of(lease)
-        created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._record(lease)).created_at
+        created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._lease(lease)).record.created_at
         kept = self._state.get_log(LogKey(lease, created_at_ms))
         if kept is not None:
             for start in range(0, len(kept), CHUNK):
@@ -83,16 +82,16 @@ class Answers:
         if kept is None:
             raise _refused(Code.NOT_READY, f"Lease {lease} has no log yet.", "Ask again when its pod was started.")
 
-    async def _record(self, lease: int) -> LeaseRecord:
+    async def _lease(self, lease: int) -> LeaseOfTask:
         try:
-            record = await self._chain.lease(lease)
+            found = await self._chain.lease(lease)
         except TheirError:
             raise _refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
-        if record is None or record.host != self._host:
+        if found is None or found.record.host != self._host:
             raise _refused(
                 Code.UNKNOWN_LEASE, f"Lease {lease} is not one of this host.", "Look up the lease's host on the chain."
             )
-        return record
+        return found
 
 
 def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:

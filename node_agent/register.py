@@ -7,13 +7,20 @@ from offchain.link.ports import Call, Signer
 from offchain.link.registration import sign_registration
 from offchain.schema._generated_chain import Ask, DeviceSpec, HardwareSpec, Vendor, calls
 
+NETWORK_UNKNOWN = 0
+"""Nothing has measured it yet: such a host gets no task that wants a certain speed."""
+
 
 def hardware_spec(hardware: Hardware) -> HardwareSpec:
     """The chain's form of what a machine has."""
     return HardwareSpec(
+        tier=hardware.tier,
+        capabilities=hardware.capabilities,
         cpu_milli=hardware.cpu_milli,
         memory_mib=hardware.memory_mib,
         disk_gib=hardware.disk_gib,
+        network_mbps_down=NETWORK_UNKNOWN,
+        network_mbps_up=NETWORK_UNKNOWN,
         devices=tuple(
             DeviceSpec(Vendor(device.vendor), device.model.encode(), device.vram_mib, device.simulated)
             for device in hardware.devices

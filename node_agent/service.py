@@ -12,7 +12,7 @@ from typing import Any
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.answers import Answers, signature_is_genuine
-from node_agent.chain_view import live_lease, live_leases
+from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Pod
@@ -26,20 +26,13 @@ from offchain.link.errors import BadReply, ChainUnreachable, OurError
 from offchain.link.outbox import Dead, Failed, Outbox
 from offchain.link.p2p import Transport
 from offchain.link.p2p_host import HostServer
-from offchain.link.ports import Block, BlockRef, ChainPort, Signer
+from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort, Signer
 from offchain.link.store import Store
-from offchain.link.typed import GantryChain
+from offchain.link.typed import GantryChain, LeaseOfTask
 from offchain.link.watcher import Watcher
-from offchain.schema._generated_chain import (
-    BillingEscrowStarted,
-    GantryEvent,
-    HostRecord,
-    LeasesEnded,
-    LeasesOpened,
-    LeasesStarted,
-    calls,
-)
+from offchain.schema._generated_chain import HostRecord, LeaseStateEnded, calls
 from offchain.schema.chain import Call
+from offchain.schema.ids import TASK_PALLETS, tasks_of_event
 from offchain.schema.wire import endpoint_text
 
 log = logging.getLogger(__name__)
@@ -111,7 +104,6 @@ class Agent:
         self._final = -1
         self._unsure: dict[int, int] = {}
         """Leases seen in a block that was not final, and that block's number."""
-        self._reasons: dict[int, str] = {}
         self._sending: set[Due] = set()
         self._registered: bool | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -197,21 +189,19 @@ class Agent:
 
     async def _on_final(self, block: Block) -> None:
         await self._outbox.observe(block)
-        events = self._chain.events(block)
-        self._reasons |= {event.lease: event.reason.tag for event in events if isinstance(event, LeasesEnded)}
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
-        if due_again or self._unsure or any(self._concerns_us(event) for event in events):
+        if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
             await self._read_final()
         if block.ref.number % TIDY_EVERY_BLOCKS == 0:
             self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
-            self._reasons.clear()
 
-    def _concerns_us(self, event: GantryEvent) -> bool:
-        if isinstance(event, LeasesOpened):
-            return event.host == self._host
-        if isinstance(event, (LeasesEnded, LeasesStarted, BillingEscrowStarted)):
-            return event.lease in self._state.pods
-        return False
+    def _concerns_us(self, event: ChainEvent) -> bool:
+        """Whether it opens a lease of this host, or is about a task of which we hold a pod."""
+        if event.pallet not in TASK_PALLETS:
+            return False
+        if event.name == "Assigned" and any(host == self._host for _, host, *_ in event.fields["leases"]):
+            return True
+        return not tasks_of_event(event.fields).isdisjoint(pod.lease.task for pod in self._state.pods.values())
 
     async def _read_final(self) -> None:
         """Compare what we hold with what is live in the newest final block."""
@@ -224,9 +214,10 @@ class Agent:
             }
             for lease in live.values():
                 self.emit(ev.LeaseAssigned(lease))
-            for number in tuple(self._state.pods):
-                if number not in live and number not in self._unsure:
-                    self.emit(ev.LeaseEnded(number, self._reasons.get(number, "Reverted")))
+            over = [number for number in self._state.pods if number not in live and number not in self._unsure]
+            ended = await self._chain.leases(over, head.hash)
+            for number in over:
+                self.emit(ev.LeaseEnded(number, _end_of(ended.get(number))))
 
     async def _follow_best(self) -> None:
         """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
@@ -237,12 +228,9 @@ class Agent:
 
     async def _read_best(self, head: BlockRef) -> None:
         async with self._reading:
-            for number in await self._chain.leases_of_host(self._host, at=head.hash):
-                if number in self._state.pods:
-                    continue
-                lease = await live_lease(self._chain, self._host, number, head.hash)
-                if lease is not None and head.number > self._final:
-                    self._unsure[number] = head.number
+            for lease in await live_leases(self._chain, self._host, head.hash, known=self._state.pods):
+                if head.number > self._final:
+                    self._unsure[lease.number] = head.number
                     self.emit(ev.LeaseAssigned(lease))
 
     async def _forever(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -330,6 +318,14 @@ def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
 
 def _named(devices: list[tuple[str, int, bool]]) -> str:
     return ", ".join(model for model, _, _ in devices) or "no device"
+
+
+def _end_of(lease: LeaseOfTask | None) -> str:
+    """Why a lease is over, for the log."""
+    if lease is None:
+        return "GivenUp"
+    state = lease.record.state
+    return state.value.tag if isinstance(state, LeaseStateEnded) else state.tag
 
 
 def _lease_of(pod: Pod | None) -> Lease | None:

@@ -7,7 +7,7 @@ import contextlib
 import signal
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from node_agent.drivers.docker import DockerDriver
@@ -24,7 +24,7 @@ from offchain.link.p2p_iroh import IrohTransport
 from offchain.link.ports import ChainPort, Signer
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Ask
+from offchain.schema._generated_chain import Ask, Tier
 from offchain.schema.chain import Call
 from offchain.schema.wire import endpoint_text
 
@@ -73,11 +73,17 @@ async def run_agent(settings: Settings, docker_host: str | None, *, network: boo
             await Agent(chain, driver, transport, state, key, hardware, now_ms=unix_ms).run(stop)
 
 
-async def register_host(settings: Settings, provider: Signer, region: str, ask: Ask) -> dict[str, object]:
-    """Register this machine under a provider's account. Says so where it is registered already."""
+async def register_host(
+    settings: Settings, provider: Signer, region: str, ask: Ask, tier: Tier | None = None
+) -> dict[str, object]:
+    """Register this machine under a provider's account. Says so where it is registered already.
+
+    `tier`: the class of the machine where the provider knows better than its probe.
+    """
     with contextlib.closing(StateDir(settings.state)) as state:
         key = state.host_key()
         hardware = find_hardware(settings, state)
+        hardware = hardware if tier is None else replace(hardware, tier=tier)
         async with connected(settings, state) as port:
             chain = GantryChain(port)
             record = await chain.host(key.address)

@@ -17,7 +17,11 @@ from offchain.link.errors import OurError, StoreCorrupt
 from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
 from offchain.link.store import Store
 
-_TABLES = ["CREATE TABLE pods (lease INTEGER PRIMARY KEY, pod TEXT NOT NULL) STRICT"]
+_TABLES = [
+    "CREATE TABLE pods (lease INTEGER PRIMARY KEY, pod TEXT NOT NULL) STRICT",
+    # Leases have other numbers since; those that are live are read from the chain.
+    "DELETE FROM pods",
+]
 KEEP_S = 30 * 24 * 3600
 """Results and logs are kept this long after the task."""
 _CUT = b"\n[the log was longer; the rest was not kept]\n"

@@ -33,7 +33,7 @@ def admit(host: Host, lease: Lease, manifest: bytes | None) -> PodSpec | Unfit:
         parsed = parse_manifest(manifest)
     except ManifestError as error:
         return Unfit(HostFailure.MANIFEST_INVALID, "; ".join(error.lines()))
-    problem = _manifest_problem(lease, parsed)
+    problem = _task_problem(lease, parsed)
     if problem is not None:
         return Unfit(HostFailure.MANIFEST_INVALID, problem)
     unknown = [index for index in lease.devices if index >= len(host.devices)]
@@ -57,7 +57,9 @@ def admit(host: Host, lease: Lease, manifest: bytes | None) -> PodSpec | Unfit:
     )
 
 
-def _manifest_problem(lease: Lease, manifest: Manifest) -> str | None:
+def _task_problem(lease: Lease, manifest: Manifest) -> str | None:
+    if not lease.plain_job:
+        return "This agent runs jobs whose results are accepted by their tenants, and nothing else."
     if len(manifest.services) != 1:
         return f"The manifest has {len(manifest.services)} services; a job has exactly one."
     service = manifest.services[0]

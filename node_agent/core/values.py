@@ -94,6 +94,9 @@ class Lease:
     task: int
     pod: int
     attempt: int
+    """The lease's generation: which lease of the task for this pod it is."""
+    plain_job: bool
+    """A job whose result its tenant judges: all that this agent can run."""
     devices: tuple[int, ...]
     cpu_milli: int
     memory_mib: int

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from offchain.link.errors import OurError
+from offchain.schema._generated_chain import Capabilities, Tier
 
 PROFILES = Path(__file__).parent / "profiles"
 MAX_DEVICES = 16
 MAX_MODEL_BYTES = 64
 VENDORS = ("Nvidia", "Amd", "Other")
+DOCKER_ONLY = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Hardware:
     memory_mib: int
     disk_gib: int
     devices: tuple[Device, ...]
+    tier: Tier = Tier.CONSUMER
+    capabilities: Capabilities = DOCKER_ONLY
 
 
 def profile_names() -> list[str]:
@@ -90,6 +94,8 @@ def save(path: Path, hardware: Hardware) -> None:
         "cpu_milli": hardware.cpu_milli,
         "memory_mib": hardware.memory_mib,
         "disk_gib": hardware.disk_gib,
+        "tier": hardware.tier.value,
+        "capabilities": hardware.capabilities.encode(),
         "devices": [
             {"vendor": device.vendor, "model": device.model, "vram_mib": device.vram_mib, "uuid": device.uuid}
             for device in hardware.devices
@@ -107,7 +113,15 @@ def load(path: Path) -> Hardware | None:
         devices = tuple(
             Device(entry["vendor"], entry["model"], entry["vram_mib"], entry["uuid"]) for entry in document["devices"]
         )
-        return Hardware(document["cpu_milli"], document["memory_mib"], document["disk_gib"], devices)
+        return Hardware(
+            document["cpu_milli"],
+            document["memory_mib"],
+            document["disk_gib"],
+            devices,
+            # A folder of the first release has neither; its host is registered already.
+            Tier(document.get("tier", Tier.CONSUMER)),
+            Capabilities.decode(document["capabilities"]) if "capabilities" in document else DOCKER_ONLY,
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

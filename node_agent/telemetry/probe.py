@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 
 from node_agent.telemetry.hardware import MAX_DEVICES, MAX_MODEL_BYTES, Device, Hardware
+from node_agent.telemetry.tier import capabilities_of, tier_of
 from offchain.link.errors import OurError
 
 MIB = 1 << 20
@@ -33,8 +34,8 @@ def probe(disk_path: Path, reserve: Reserve, simulated: tuple[Device, ...] | Non
     for what, left in (("CPU", cpu_milli), ("memory", memory_mib), ("disk", disk_gib)):
         if left <= 0:
             raise OurError(f"Nothing of this machine's {what} is left to offer.", f"Reserve less {what}.")
-    devices = nvidia_devices() if simulated is None else simulated
-    return Hardware(cpu_milli, memory_mib, disk_gib, devices[:MAX_DEVICES])
+    devices = (nvidia_devices() if simulated is None else simulated)[:MAX_DEVICES]
+    return Hardware(cpu_milli, memory_mib, disk_gib, devices, tier_of(devices), capabilities_of(devices))
 
 
 def nvidia_devices() -> tuple[Device, ...]:

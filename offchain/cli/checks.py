@@ -13,7 +13,7 @@ from offchain.cli.failures import CliError
 from offchain.core.fit import Fit, Misfit, fit
 from offchain.core.rate import deposit
 from offchain.core.values import Capacity, Host
-from offchain.schema._generated_chain import TaskSpec
+from offchain.schema._generated_chain import TasksParams, TaskSpec
 from offchain.schema.manifest_values import format_amount
 
 _NO_LIMIT = 1 << 127
@@ -36,7 +36,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[tuple[Host, Capacity]]) -> int:
             "Start one with gantry agent, or use a network that has hosts.",
             code="no_host",
         )
-    found = [fit(emptied(host, total), spec.resources, spec.placement, _NO_LIMIT) for host, total in hosts]
+    found = [fit(emptied(host, total), spec.resources, spec.placement, spec.unit, _NO_LIMIT) for host, total in hosts]
     rates = [
         (verdict.rate_per_hour, host.id)
         for verdict, (host, _) in zip(found, hosts, strict=True)
@@ -64,14 +64,14 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[tuple[Host, Capacity]]) -> int:
     return lowest
 
 
-def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, task_deposit: tuple[int, int], spare: int) -> int:
+def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksParams, spare: int) -> int:
     """What must be free on the account; raises CliError where it is not.
 
-    `task_deposit`: the chain's deposit for a task and for each byte of its manifest. `spare`: what must stay.
+    `params`: of the tasks pallet, for its deposits. `spare`: what must stay on the account.
     """
-    base, per_byte = task_deposit
     escrow = deposit(spec.max_rate_per_hour, spec.max_duration_ms) * spec.pods_max
-    needed = escrow + base + per_byte * manifest_bytes + spare
+    kept = params.deposit_base + params.deposit_per_byte * manifest_bytes + params.deposit_per_task
+    needed = escrow + kept + spare
     if free < needed:
         raise CliError(
             f"the account has {format_amount(free)} free; this task needs {format_amount(needed)}: "
@@ -83,6 +83,6 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, task_deposit: tu
 
 
 def _said(reason: Misfit) -> str:
-    if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_LISTED, Misfit.REGION):
+    if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_WANTED, Misfit.REGION_NOT_WANTED):
         return str(reason)
     return f"no match ({reason})"

@@ -82,6 +82,8 @@ def show(address: str, url: str | None, as_json: bool) -> None:
             ("Provider", view.provider),
             ("Status", view.status),
             ("Region", view.region),
+            ("Tier", view.tier),
+            ("Runs", ", ".join(view.capabilities)),
             ("Score", f"{score_text(view.score_ppm) or 'none yet'} after {view.settled_leases} settled leases"),
             ("Bond", format_amount(view.bond)),
             ("Leases now", view.live_leases),
@@ -89,9 +91,11 @@ def show(address: str, url: str | None, as_json: bool) -> None:
             ("Memory", f"{view.free['memory_mib']} of {view.total['memory_mib']} MiB free"),
             ("Disk", f"{view.free['disk_gib']} of {view.total['disk_gib']} GiB free"),
             ("GPU an hour", format_amount(ask["gpu_per_hour"])),
+            *((f"{price['model']} an hour", format_amount(price["per_hour"])) for price in ask["gpu"]),
             ("Core an hour", format_amount(ask["cpu_core_per_hour"])),
             ("GiB memory an hour", format_amount(ask["memory_gib_per_hour"])),
             ("GiB disk an hour", format_amount(ask["disk_gib_per_hour"])),
+            ("By unit", ", ".join(f"{unit} {ask[f'{unit}_ppm'] / 1e6:g} times" for unit in ("second", "hour", "day"))),
         ]
     )
     for number, device in enumerate(view.devices):

@@ -125,18 +125,17 @@ async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) 
     hosts, account, params, spare = await asyncio.gather(
         typed.hosts(),
         chain.query("System", "Account", [signer.address]),
-        chain.query("Tasks", "Params"),
+        typed.params("Tasks"),
         chain.constant("Balances", "ExistentialDeposit"),
     )
     free = int(account["data"]["free"]) if account else 0
-    deposits = (int(params["deposit_base"]), int(params["deposit_per_byte"])) if params else (0, 0)
-    check_funds(spec, len(text), free, deposits, int(spare))
+    check_funds(spec, len(text), free, params, int(spare))
     check_hosts(spec, [(host_of(key, record), record.total) for key, record in hosts.items()])
 
 
 async def _send(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
     included = await send(chain, calls.tasks_submit(spec=spec, manifest=text), signer)
-    return int(included.event("Tasks", "Submitted").fields["task"]), included.block
+    return int(included.event("Tasks", "Submitted").fields["first"]), included.block
 
 
 def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import sys
-from datetime import UTC, datetime
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,15 @@ from offchain.cli.failures import CliError
 from offchain.cli.hostlink import fetch_result, host_of
 from offchain.cli.output import details, emit, progress, table
 from offchain.cli.session import connected, run, send
-from offchain.cli.views import LeaseView, TaskView, read_task
+from offchain.cli.story import time_text
+from offchain.cli.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.link.ports import Call, ChainPort
+from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import IndexTag
 from offchain.schema.manifest_values import format_amount
+
+_AT_ONCE = 200
+"""So many tasks are read together."""
 
 
 @click.group(epilog="A task is known by its number, which gantry submit prints.")
@@ -51,13 +57,12 @@ def list_(url: str | None, as_json: bool, account: str | None, state: str | None
     async def work() -> list[TaskView]:
         async with connected(url) as chain:
             found: list[TaskView] = []
-            for number in await _numbers(chain, tenant):
-                view = await read_task(chain, number)
-                if state is None or view.state.partition("(")[0].lower() == state.lower():
-                    found.append(view)
-                if len(found) == limit:
+            async for numbers in _numbers(chain, tenant, state):
+                views = await read_tasks(chain, numbers)
+                found += [view for _, view in sorted(views.items(), reverse=True) if _is_in(view, state)]
+                if len(found) >= limit:
                     break
-            return found
+            return found[:limit]
 
     found = run(work())
     if as_json:
@@ -81,7 +86,9 @@ def list_(url: str | None, as_json: bool, account: str | None, state: str | None
 @options.url
 @options.as_json
 def show(number: int, url: str | None, as_json: bool) -> None:
-    """Show a task with its pods, result digests and bill.
+    """Show a task with its pods, result digests and bill, as the chain's storage has them now.
+
+    What was, and tasks that were final for long and are removed from storage: gantry chain inspect.
 
     \b
     Example:
@@ -120,6 +127,7 @@ def show(number: int, url: str | None, as_json: bool) -> None:
                 ("  Ended", lease.ended_at and time_text(lease.ended_at)),
                 ("  Exit code", lease.exit_code),
                 ("  Result digest", lease.result_digest and lease.result_digest.hex()),
+                ("  Owed so far", format_amount(lease.owed) if lease.owed != lease.paid else None),
                 ("  Paid", format_amount(lease.paid)),
             ]
         )
@@ -240,11 +248,6 @@ def cancel(number: int, account: str | None, password_file: str | None, url: str
         click.echo(f"Task {number} is {view.state}; paid: {format_amount(view.paid)}.")
 
 
-def time_text(moment_ms: int) -> str:
-    """Chain time in UTC."""
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
 def result_fields(data: bytes) -> dict[str, Any]:
     """A result in JSON: as text where it is text, else in base64."""
     try:
@@ -253,11 +256,21 @@ def result_fields(data: bytes) -> dict[str, Any]:
         return {"result": None, "result_base64": base64.b64encode(data).decode()}
 
 
-async def _numbers(chain: ChainPort, tenant: str | None) -> list[int]:
-    """Task numbers, the newest first."""
+async def _numbers(chain: ChainPort, tenant: str | None, state: str | None) -> AsyncGenerator[list[int], None]:
+    """Task numbers, the newest first, some at a time; those of removed tasks may be among them."""
+    typed = GantryChain(chain)
     if tenant is not None:
-        return sorted((int(key) for key, _ in await chain.query_map("Tasks", "ByTenant", [tenant])), reverse=True)
-    return sorted((int(key) for key, _ in await chain.query_map("Tasks", "Tasks")), reverse=True)
+        wanted: Sequence[int] = await typed.tasks_of(tenant)
+    elif state is not None and state.capitalize() in set(IndexTag):
+        wanted = await typed.tasks_by_state(IndexTag(state.capitalize()))
+    else:
+        wanted = range(await typed.next_task())
+    for end in range(len(wanted), 0, -_AT_ONCE):
+        yield list(wanted[max(0, end - _AT_ONCE) : end])
+
+
+def _is_in(view: TaskView, state: str | None) -> bool:
+    return state is None or view.state.partition("(")[0].lower() == state.lower()
 
 
 def _lease(view: TaskView, pod: int) -> LeaseView:

@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 
 from offchain.cli.hostlink import fetch_result
 from offchain.cli.session import blocks, send
-from offchain.cli.views import FINAL_STATES, TaskView, read_host, read_task, state_text
+from offchain.cli.story import event_text, state_after
+from offchain.cli.views import FINAL_STATES, TaskView, read_host, read_task
 from offchain.link.errors import GantryError
 from offchain.link.p2p import LinkError
 from offchain.link.ports import BlockRef, Call, ChainEvent, ChainPort, Signer
+from offchain.schema.ids import tasks_of_event
+
+_UNTOLD = frozenset({"Submitted", "ItemRefused"})
+"""What the tenant knows already, or what is between a scheduler and the chain."""
 
 
 @dataclass(slots=True)
@@ -76,25 +81,10 @@ async def _when_reported(
 
 def _told(event: ChainEvent, number: int, tell: Callable[[str], None]) -> str | None:
     """Tell an event of this task; gives the state it went to."""
-    if event.pallet != "Tasks" or event.fields.get("task") != number:
+    if event.pallet != "Tasks" or number not in tasks_of_event(event.fields) or event.name in _UNTOLD:
         return None
-    if event.name == "Assigned":
-        hosts = ", ".join(str(host) for _, host in event.fields["leases"])
-        tell(f"Assigned to {hosts}.")
-    elif event.name == "PodStarted":
-        tell(f"Runs (lease {event.fields['lease']}).")
-    elif event.name == "PodReported":
-        tell(f"The host reported the result, sha256 {bytes(event.fields['result']['digest']).hex()}.")
-    elif event.name == "Requeued":
-        tell(
-            f"Back in the queue: {state_text(event.fields['reason'])}; attempt {event.fields['attempts'] + 1} follows."
-        )
-    elif event.name == "StateChanged":
-        state = state_text(event.fields["to"])
-        if state not in ("Assigned", "Running", "Reported", "Queued"):
-            tell(f"{state}.")
-        return state
-    return None
+    tell(event_text(event))
+    return state_after(event)
 
 
 async def _fetch(

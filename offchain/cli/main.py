@@ -17,6 +17,7 @@ _COMMANDS = {
     "submit": ("cmd_submit", "submit", "Submit a task; with --wait: follow it to its result and bill."),
     "task": ("cmd_task", "task", "List, show and cancel tasks; read their logs and results."),
     "host": ("cmd_host", "host", "List and show hosts, with their prices and scores."),
+    "chain": ("cmd_chain", "chain", "Tell the story of a task, a lease or a host from the chain's events alone."),
     "account": ("cmd_account", "account", "Create, import, list and show accounts and their balances."),
     "manifest": ("cmd_manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
     "doctor": ("cmd_doctor", "doctor", "Tell what is missing here; with --audit: sum every coin on the chain."),

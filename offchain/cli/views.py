@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from offchain.cli.failures import CliError
+from offchain.cli.story import state_text
+from offchain.core.escrow import owed_by
 from offchain.link.ports import ChainPort
+from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
+from offchain.schema import _generated_chain as gen
 from offchain.schema.manifest_values import format_amount
 
 FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
 _PPM = 1_000_000
-
-
-def state_text(plain: Any) -> str:
-    """An enum's value as text: Running, or Failed(AttemptsExhausted)."""
-    if isinstance(plain, str):
-        return plain
-    ((name, payload),) = plain.items()
-    return f"{name}({state_text(payload) if isinstance(payload, (str, dict)) else payload})"
+_SCORE_PARTS = {"completed": 30, "verified": 20, "uptime": 20, "start_latency": 15, "rating": 15}
 
 
 def text_of(data: Any) -> str:
@@ -43,6 +41,8 @@ class LeaseView:
     exit_code: int | None
     usage: dict[str, int] | None
     deposit: int
+    owed: int
+    """What is owed in all by now; what of it is not paid yet is paid when the task is settled."""
     paid: int
     fee: int
 
@@ -61,6 +61,7 @@ class LeaseView:
             "exit_code": self.exit_code,
             "usage": self.usage,
             "deposit": self.deposit,
+            "owed": self.owed,
             "paid": self.paid,
             "fee": self.fee,
         }
@@ -125,11 +126,13 @@ class HostView:
     provider: str
     status: str
     region: str
+    tier: str
+    capabilities: tuple[str, ...]
     endpoint: bytes
     total: dict[str, int]
     free: dict[str, int]
     devices: tuple[dict[str, Any], ...]
-    ask: dict[str, int]
+    ask: dict[str, Any]
     bond: int
     last_heartbeat: int
     live_leases: int
@@ -143,6 +146,8 @@ class HostView:
             "provider": self.provider,
             "status": self.status,
             "region": self.region,
+            "tier": self.tier,
+            "capabilities": list(self.capabilities),
             "endpoint": text_of(self.endpoint),
             "total": self.total,
             "free": self.free,
@@ -162,50 +167,63 @@ def score_text(score_ppm: int | None) -> str | None:
 
 
 async def read_task(chain: ChainPort, task: int, at: bytes | None = None) -> TaskView:
-    """One task. Raises CliError where there is none of this number."""
-    record = await chain.query("Tasks", "Tasks", [task], at)
-    if record is None:
-        raise CliError(f"there is no task {task}.", "gantry task list shows those there are.", code="no_such_task")
-    leases = await asyncio.gather(*(read_lease(chain, lease, at) for lease in record["leases"]))
-    spec = record["spec"]
+    """One task. Raises CliError where there is none of this number, or no longer."""
+    found = (await read_tasks(chain, [task], at)).get(task)
+    if found is not None:
+        return found
+    if task < await GantryChain(chain).next_task(at):
+        raise CliError(
+            f"task {task} was final for long, and was removed from the chain's storage.",
+            f"gantry chain inspect task {task} tells its story from the chain's events.",
+            code="pruned",
+        )
+    raise CliError(f"there is no task {task}.", "gantry task list shows those there are.", code="no_such_task")
+
+
+async def read_tasks(chain: ChainPort, numbers: Iterable[int], at: bytes | None = None) -> dict[int, TaskView]:
+    """Those of these tasks that the chain keeps."""
+    typed = GantryChain(chain)
+    tasks, now = await asyncio.gather(typed.tasks(numbers, at), typed.now_ms(at))
+    names = {lease.record.host for task in tasks.values() for lease in task.leases}
+    hosts = await typed.hosts_named(names, at)
+    return {number: _task_view(task, hosts, now) for number, task in tasks.items()}
+
+
+def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int) -> TaskView:
+    record, spec = task.record, task.spec
     return TaskView(
-        id=task,
-        tenant=record["tenant"],
-        state=state_text(record["state"]),
-        attempts=record["attempts"],
-        submitted_at=record["submitted_at"],
-        manifest_digest=bytes(spec["manifest_digest"]),
-        max_rate_per_hour=spec["max_rate_per_hour"],
-        max_duration_ms=spec["max_duration_ms"],
-        priority=spec["priority"],
-        queue=text_of(spec["queue"]),
-        leases=tuple(leases),
+        id=task.id,
+        tenant=record.tenant,
+        state=state_text(record.state.encode()),
+        attempts=record.failures,
+        submitted_at=record.submitted_at,
+        manifest_digest=spec.manifest_digest,
+        max_rate_per_hour=spec.max_rate_per_hour,
+        max_duration_ms=spec.max_duration_ms,
+        priority=spec.priority,
+        queue=text_of(spec.queue),
+        leases=tuple(_lease_view(lease, hosts.get(lease.record.host), now) for lease in task.leases),
     )
 
 
-async def read_lease(chain: ChainPort, lease: int, at: bytes | None = None) -> LeaseView:
-    """One lease with its escrow."""
-    record, escrow = await asyncio.gather(
-        chain.query("Leases", "Leases", [lease], at), chain.query("Billing", "Escrows", [lease], at)
-    )
-    if record is None:
-        raise CliError(f"the chain has no record of lease {lease}.", "Ask again; the node may be behind.")
-    result = record["result"]
+def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> LeaseView:
+    record, result = lease.record, lease.record.result
     return LeaseView(
-        id=lease,
-        pod=record["pod"],
-        host=record["host"],
-        provider=record["provider"],
-        state=state_text(record["state"]),
-        rate_per_hour=record["rate_per_hour"],
-        started_at=record["started_at"],
-        ended_at=record["ended_at"],
-        result_digest=None if result is None else bytes(result["digest"]),
-        exit_code=None if result is None else result["exit_code"],
-        usage=None if result is None else dict(result["usage"]),
-        deposit=0 if escrow is None else escrow["deposit"],
-        paid=0 if escrow is None else escrow["paid"],
-        fee=0 if escrow is None else escrow["fee"],
+        id=lease.id,
+        pod=record.pod,
+        host=record.host,
+        provider=host.provider if host is not None else "",
+        state=state_text(record.state.encode()),
+        rate_per_hour=record.escrow.rate_per_hour,
+        started_at=record.started_at,
+        ended_at=record.ended_at,
+        result_digest=None if result is None else result.digest,
+        exit_code=None if result is None else result.exit_code,
+        usage=None if result is None else result.usage.encode(),
+        deposit=record.escrow.deposit,
+        owed=owed_by(record.escrow, now, host.downtime_ms if host is not None else 0),
+        paid=record.escrow.paid,
+        fee=record.escrow.fee,
     )
 
 
@@ -235,6 +253,8 @@ def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -
         provider=record["provider"],
         status=state_text(record["status"]),
         region=text_of(record["region"]),
+        tier=record["tier"],
+        capabilities=tuple(name for name, there in record["capabilities"].items() if there),
         endpoint=bytes(record["endpoint"]),
         total=dict(record["total"]),
         free=dict(record["free"]),
@@ -245,18 +265,28 @@ def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -
                 "vram_mib": device["spec"]["vram_mib"],
                 "simulated": device["spec"]["simulated"],
                 "milli_free": device["milli_free"],
+                "attested": device["attested"],
+                "healthy": device["healthy"],
             }
             for device in record["devices"]
         ),
-        ask=dict(record["ask"]),
+        ask=record["ask"]
+        | {
+            "gpu": [{"model": text_of(price["model"]), "per_hour": price["per_hour"]} for price in record["ask"]["gpu"]]
+        },
         bond=record["bond"],
         last_heartbeat=record["last_heartbeat"],
         live_leases=record["live_leases"],
-        score_ppm=None if score is None else (_beta_ppm(score["completed"]) + _beta_ppm(score["started"])) // 2,
+        score_ppm=None if score is None else score_ppm(score),
         settled_leases=0 if score is None else score["settled_leases"],
     )
 
 
+def score_ppm(score: dict[str, Any]) -> int:
+    """A host's score in parts per million, from its evidence (`gantry_primitives::score::host_ppm`)."""
+    return sum(hundredths * _beta_ppm(score[name]) for name, hundredths in _SCORE_PARTS.items()) // 100
+
+
 def _beta_ppm(beta: dict[str, int]) -> int:
-    """The mean of a Beta distribution with a prior of 1 + 1 (docs/protocol.md, Reputation)."""
+    """The mean of a Beta distribution with a prior of 1 + 1."""
     return (beta["positive"] + _PPM) * _PPM // (beta["positive"] + beta["negative"] + 2 * _PPM)

@@ -9,16 +9,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from offchain.core.rate import rate_per_hour
-from offchain.core.values import Capacity, Device, GpuRequest, Host, HostStatus, Placement, Resources
+from offchain.core.rate import offers, rate_per_hour
+from offchain.core.values import (
+    BillingUnit,
+    Capabilities,
+    Capacity,
+    Device,
+    GpuRequest,
+    Host,
+    HostStatus,
+    Placement,
+    Resources,
+)
 
 
 class Misfit(StrEnum):
     """Why a host cannot take a pod: the first rule that fails, in this order."""
 
     NOT_ONLINE = "not online"
-    HOST_NOT_LISTED = "not in the task's host list"
-    REGION = "in another region"
+    HOST_NOT_WANTED = "not in the task's host list"
+    REGION_NOT_WANTED = "in another region"
+    PROVIDER_NOT_WANTED = "of a provider that the task does not want"
+    TIER_NOT_WANTED = "of another tier"
+    NOT_ENOUGH_NETWORK = "too slow a network"
+    CAPABILITY_MISSING = "unable to run what the task needs"
     NOT_ENOUGH_CPU = "too little free cpu"
     NOT_ENOUGH_MEMORY = "too little free memory"
     NOT_ENOUGH_DISK = "too little free disk"
@@ -26,9 +40,12 @@ class Misfit(StrEnum):
     NO_SUCH_DEVICE = "no such GPU"
     DEVICE_REPEATED = "the same GPU twice"
     SIMULATED_NOT_ALLOWED = "simulated GPUs, which the task does not allow"
+    NOT_ATTESTED = "GPUs that are not attested"
     WRONG_MODEL = "other GPU models"
     NOT_ENOUGH_VRAM = "too little GPU memory"
+    DEVICE_UNHEALTHY = "GPUs out of order"
     DEVICE_BUSY = "GPUs in use"
+    UNIT_NOT_OFFERED = "not offered by the task's billing unit"
     PRICE = "above the price limit"
 
 
@@ -40,16 +57,38 @@ class Fit:
     rate_per_hour: int
 
 
-def fit(host: Host, resources: Resources, placement: Placement, max_rate_per_hour: int) -> Fit | Misfit:
+def fit(
+    host: Host, resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int
+) -> Fit | Misfit:
     """Whether one pod fits on `host` as it is now."""
-    misfit = _unwanted(host, placement) or _short(host.free, resources)
+    if host.status is not HostStatus.ONLINE:
+        return Misfit.NOT_ONLINE
+    misfit = placement_misfit(host, placement) or _short(host.free, resources)
     if misfit is not None:
         return misfit
-    chosen = first_devices(host.devices, resources.gpus, allow_simulated=placement.allow_simulated)
+    chosen = first_devices(host.devices, resources.gpus, placement)
     if isinstance(chosen, Misfit):
         return chosen
-    rate = rate_per_hour(resources, host.ask)
+    if not offers(host.ask, unit):
+        return Misfit.UNIT_NOT_OFFERED
+    rate = rate_per_hour(resources, host.devices, chosen, host.ask, unit)
     return Fit(chosen, rate) if rate <= max_rate_per_hour else Misfit.PRICE
+
+
+def placement_misfit(host: Host, placement: Placement) -> Misfit | None:
+    """The first thing for which a task that wants `placement` may not run on `host`, whatever is free there."""
+    if placement.hosts and host.id not in placement.hosts:
+        return Misfit.HOST_NOT_WANTED
+    if placement.regions and host.region not in placement.regions:
+        return Misfit.REGION_NOT_WANTED
+    allowed = not placement.providers_allowed or host.provider in placement.providers_allowed
+    if not allowed or host.provider in placement.providers_denied:
+        return Misfit.PROVIDER_NOT_WANTED
+    if placement.tiers and host.tier not in placement.tiers:
+        return Misfit.TIER_NOT_WANTED
+    if min(host.network_mbps_down, host.network_mbps_up) < placement.min_network_mbps:
+        return Misfit.NOT_ENOUGH_NETWORK
+    return None if _has_all(host.capabilities, placement.capabilities) else Misfit.CAPABILITY_MISSING
 
 
 def fits(
@@ -57,8 +96,7 @@ def fits(
     devices: Sequence[Device],
     resources: Resources,
     chosen: Sequence[int],
-    *,
-    allow_simulated: bool,
+    placement: Placement,
 ) -> Misfit | None:
     """The first thing for which a pod does not fit on what is free, on exactly the `chosen` devices; None: it fits."""
     short = _short(free, resources)
@@ -71,29 +109,29 @@ def fits(
             return Misfit.NO_SUCH_DEVICE
         if index in chosen[:place]:
             return Misfit.DEVICE_REPEATED
-        for misfit, allows in _rules(resources.gpus, allow_simulated=allow_simulated):
+        for misfit, allows in _rules(resources.gpus, placement):
             if not allows(devices[index]):
                 return misfit
     return None
 
 
-def first_devices(devices: Sequence[Device], request: GpuRequest, *, allow_simulated: bool) -> tuple[int, ...] | Misfit:
+def first_devices(devices: Sequence[Device], request: GpuRequest, placement: Placement) -> tuple[int, ...] | Misfit:
     """The first devices, by index, that satisfy the request; or the rule that leaves too few of them."""
     if request.count == 0:
         return ()
     left = tuple(range(len(devices)))
     if len(left) < request.count:
         return Misfit.WRONG_DEVICE_COUNT
-    for misfit, allows in _rules(request, allow_simulated=allow_simulated):
+    for misfit, allows in _rules(request, placement):
         left = tuple(index for index in left if allows(devices[index]))
         if len(left) < request.count:
             return misfit
     return left[: request.count]
 
 
-def take(host: Host, resources: Resources, chosen: Sequence[int], *, allow_simulated: bool) -> Host:
+def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Placement) -> Host:
     """`host` with the pod's share taken off. Raises ValueError with the misfit where it does not fit."""
-    misfit = fits(host.free, host.devices, resources, chosen, allow_simulated=allow_simulated)
+    misfit = fits(host.free, host.devices, resources, chosen, placement)
     if misfit is not None:
         raise ValueError(misfit)
     free = Capacity(
@@ -108,24 +146,26 @@ def take(host: Host, resources: Resources, chosen: Sequence[int], *, allow_simul
     return replace(host, free=free, devices=devices, live_leases=host.live_leases + 1)
 
 
-def _rules(request: GpuRequest, *, allow_simulated: bool) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
-    """What each device must satisfy, in the chain's order."""
+def _has_all(has: Capabilities, wanted: Capabilities) -> bool:
     return (
-        (Misfit.SIMULATED_NOT_ALLOWED, lambda device: allow_simulated or not device.spec.simulated),
-        (Misfit.WRONG_MODEL, lambda device: not request.models or device.spec.model in request.models),
-        (Misfit.NOT_ENOUGH_VRAM, lambda device: device.spec.vram_mib >= request.min_vram_mib),
-        (Misfit.DEVICE_BUSY, lambda device: device.milli_free >= request.milli),
+        (has.docker or not wanted.docker)
+        and (has.kvm or not wanted.kvm)
+        and (has.kubernetes or not wanted.kubernetes)
+        and (has.cdi or not wanted.cdi)
+        and (has.mig or not wanted.mig)
     )
 
 
-def _unwanted(host: Host, placement: Placement) -> Misfit | None:
-    if host.status is not HostStatus.ONLINE:
-        return Misfit.NOT_ONLINE
-    if placement.hosts and host.id not in placement.hosts:
-        return Misfit.HOST_NOT_LISTED
-    if placement.regions and host.region not in placement.regions:
-        return Misfit.REGION
-    return None
+def _rules(request: GpuRequest, placement: Placement) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
+    """What each device must satisfy, in the chain's order."""
+    return (
+        (Misfit.SIMULATED_NOT_ALLOWED, lambda device: placement.allow_simulated or not device.spec.simulated),
+        (Misfit.NOT_ATTESTED, lambda device: device.attested or not placement.verified_only),
+        (Misfit.WRONG_MODEL, lambda device: not request.models or device.spec.model in request.models),
+        (Misfit.NOT_ENOUGH_VRAM, lambda device: device.spec.vram_mib >= request.min_vram_mib),
+        (Misfit.DEVICE_UNHEALTHY, lambda device: device.healthy),
+        (Misfit.DEVICE_BUSY, lambda device: device.milli_free >= request.milli),
+    )
 
 
 def _short(free: Capacity, resources: Resources) -> Misfit | None:

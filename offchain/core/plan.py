@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from offchain.core.fit import Fit, Misfit, fit, take
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import Host, Placement, PodPlacement, Resources, Task, TaskState
+from offchain.core.values import BillingUnit, Host, Placement, PodPlacement, Resources, Task, TaskState
 
-_Shape = tuple[Resources, Placement, int, int]
+_Shape = tuple[Resources, Placement, BillingUnit, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = fr
 
 
 def queue_order(tasks: Iterable[Task]) -> list[Task]:
-    """Queued tasks, the highest priority first, then the oldest."""
-    queued = (task for task in tasks if task.state is TaskState.QUEUED)
+    """Queued tasks that schedulers place, the highest priority first, then the oldest."""
+    queued = (task for task in tasks if task.state is TaskState.QUEUED and task.placeable)
     return sorted(queued, key=lambda task: (-task.priority, task.submitted_at, task.id))
 
 
@@ -91,7 +91,7 @@ def host_order(hosts: Iterable[str], seed: bytes) -> list[str]:
 
 
 def _place(room: _Room, task: Task) -> tuple[PodPlacement, ...] | Waiting:
-    shape = (task.resources, task.placement, task.max_rate_per_hour, task.pods_min)
+    shape = (task.resources, task.placement, task.unit, task.max_rate_per_hour, task.pods_min)
     known = room.refused.get(shape)
     if known is not None:
         return Waiting(task.id, known.hosts, known.excluded, known.pods_fitting, known.pods_needed)
@@ -101,11 +101,10 @@ def _place(room: _Room, task: Task) -> tuple[PodPlacement, ...] | Waiting:
     while len(placements) < task.pods_min and at < len(room.order):
         host_id = room.order[at]
         host = taken.get(host_id) or room.hosts[host_id]
-        found = fit(host, task.resources, task.placement, task.max_rate_per_hour)
+        found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour)
         if isinstance(found, Fit):
             placements.append(PodPlacement(len(placements), host_id, bytes(found.devices)))
-            allow_simulated = task.placement.allow_simulated
-            taken[host_id] = take(host, task.resources, found.devices, allow_simulated=allow_simulated)
+            taken[host_id] = take(host, task.resources, found.devices, task.placement)
         else:
             at += 1
     if len(placements) < task.pods_min:
@@ -120,7 +119,7 @@ def _place(room: _Room, task: Task) -> tuple[PodPlacement, ...] | Waiting:
 def _explain(room: _Room, task: Task, pods_fitting: int) -> Waiting:
     excluded: Counter[Misfit] = Counter()
     for host in room.hosts.values():
-        found = fit(host, task.resources, task.placement, task.max_rate_per_hour)
+        found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour)
         if isinstance(found, Misfit):
             excluded[found] += 1
     ordered = {misfit: excluded[misfit] for misfit in Misfit if excluded[misfit]}

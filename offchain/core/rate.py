@@ -5,9 +5,10 @@ The chain computes the same; `tests/vectors/fit.json` holds the cases that both 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from offchain.core.values import Ask, BillingUnit, Resources
+from offchain.core.values import Ask, BillingUnit, Device, Resources
 
 HOUR_MS: Final = 3_600_000
 PPM: Final = 1_000_000
@@ -16,21 +17,51 @@ UNPAYABLE: Final = 1 << 128
 UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
 
 
-def rate_per_hour(resources: Resources, ask: Ask) -> int:
-    """Base units per hour of one pod with `resources` at `ask`. Each part rounds down, then they are added.
+def offers(ask: Ask, unit: BillingUnit) -> bool:
+    """Whether a host with this price list takes leases that are billed by `unit`."""
+    return _factor_ppm(ask, unit) > 0
 
-    :data:`UNPAYABLE` where the chain cannot compute it.
+
+def rate_per_hour(
+    resources: Resources, devices: Sequence[Device], chosen: Sequence[int], ask: Ask, unit: BillingUnit
+) -> int:
+    """Base units per hour of one pod with `resources`, on the `devices` with the indices `chosen`, billed by `unit`.
+
+    Each device costs what its model costs, by the thousandths taken of it; each part rounds down; their sum times the
+    unit's factor rounds down. :data:`UNPAYABLE` where the host does not bill by that unit (see :func:`offers`) or the
+    chain cannot compute it.
     """
-    products = (
-        resources.gpus.count * resources.gpus.milli * ask.gpu_per_hour,
-        resources.cpu_milli * ask.cpu_core_per_hour,
-        resources.memory_mib * ask.memory_gib_per_hour,
-        resources.disk_gib * ask.disk_gib_per_hour,
-    )
-    if max(products) >= UNPAYABLE:
+    prices = {price.model: price.per_hour for price in ask.gpu}
+    gpus = [
+        resources.gpus.milli * prices.get(devices[index].spec.model, ask.gpu_per_hour)
+        for index in chosen
+        if index < len(devices)
+    ]
+    cpu = resources.cpu_milli * ask.cpu_core_per_hour
+    memory = resources.memory_mib * ask.memory_gib_per_hour
+    disk = resources.disk_gib * ask.disk_gib_per_hour
+    if max(cpu, memory, disk, *gpus) >= UNPAYABLE:
         return UNPAYABLE
-    gpu, cpu, memory, disk = products
-    return min(UNPAYABLE, gpu // 1000 + cpu // 1000 + memory // 1024 + disk)
+    return _at_unit(sum(gpu // 1000 for gpu in gpus) + cpu // 1000 + memory // 1024 + disk, ask, unit)
+
+
+def storage_rate_per_hour(resources: Resources, ask: Ask, unit: BillingUnit) -> int:
+    """Base units per hour of the disk of a stopped rental, billed by `unit`. :data:`UNPAYABLE` as for a pod."""
+    return _at_unit(resources.disk_gib * ask.storage_gib_per_hour, ask, unit)
+
+
+def _factor_ppm(ask: Ask, unit: BillingUnit) -> int:
+    if unit is BillingUnit.SECOND:
+        return ask.second_ppm
+    return ask.hour_ppm if unit is BillingUnit.HOUR else ask.day_ppm
+
+
+def _at_unit(listed: int, ask: Ask, unit: BillingUnit) -> int:
+    """A list price times the unit's factor."""
+    factor = _factor_ppm(ask, unit)
+    if factor == 0 or listed >= UNPAYABLE:
+        return UNPAYABLE
+    return min(UNPAYABLE, listed * factor // PPM)
 
 
 def deposit(rate: int, max_duration_ms: int) -> int:

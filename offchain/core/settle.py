@@ -1,7 +1,7 @@
-"""What is due on the chain that anybody may do: settle, expire, requeue, report absent. And when to look again.
+"""What is due on the chain that anybody may do: settle, expire, requeue, report absent, crank. And when to look again.
 
 All times are chain time. A limit is passed strictly after it, as on the chain; only a dispute window of n ms
-is over when n ms have gone by.
+is over when n ms have gone by. Services and rentals end by the chain's own agenda; where that is behind, it is cranked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, Task, TaskState
+from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, Task, TaskKind, TaskState
+from offchain.schema.escrow import ends_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,17 @@ class ReportAbsent:
     last_heartbeat: int
 
 
-Command = Settle | Expire | ExpireLease | Requeue | ReportAbsent
+@dataclass(frozen=True, slots=True)
+class Crank:
+    """The chain's agenda of leases is behind: an entry of this chain time is not done."""
+
+    agenda_at: int
+
+
+Command = Settle | Expire | ExpireLease | Requeue | ReportAbsent | Crank
+
+AGENDA_SLACK_MS = 60_000
+"""So far behind the agenda may be: blocks that are full put it off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +90,10 @@ def due(snapshot: Snapshot, now: int) -> Due:
 def _timers(snapshot: Snapshot, now: int) -> Iterator[tuple[int | None, Command]]:
     """Every command in sight with the last moment at which it is still too early; None: due already."""
     for task_id in sorted(snapshot.tasks):
-        yield from _task_timers(snapshot.tasks[task_id], snapshot.periods)
-    for lease_id in sorted(snapshot.leases):
-        lease = snapshot.leases[lease_id]
-        yield from _lease_timers(lease, snapshot.hosts.get(lease.host), snapshot.periods, now)
+        task = snapshot.tasks[task_id]
+        yield from _task_timers(task, snapshot.periods)
+        for lease in task.leases:
+            yield from _lease_timers(task, lease, snapshot.hosts.get(lease.host), snapshot.periods, now)
     for host_id in sorted(snapshot.hosts):
         host = snapshot.hosts[host_id]
         if host.status in BEATING:
@@ -90,18 +101,24 @@ def _timers(snapshot: Snapshot, now: int) -> Iterator[tuple[int | None, Command]
                 host.last_heartbeat + snapshot.periods.absence_limit_ms,
                 ReportAbsent(host.id, host.last_heartbeat),
             )
+    if snapshot.agenda_at is not None:
+        yield snapshot.agenda_at + AGENDA_SLACK_MS, Crank(snapshot.agenda_at)
 
 
 def _task_timers(task: Task, periods: Periods) -> Iterator[tuple[int | None, Command]]:
     if task.state is TaskState.VERIFIED:
         yield None, Settle(task.id)
-    elif task.state is TaskState.REPORTED and task.reported_at is not None:
-        yield task.reported_at + periods.dispute_window_ms - 1, Settle(task.id)
+    elif task.state is TaskState.REPORTED:
+        yield task.changed_at + periods.dispute_window_ms - 1, Settle(task.id)
     elif task.state is TaskState.QUEUED and task.deadline is not None:
         yield task.deadline, Expire(task.id)
 
 
-def _lease_timers(lease: Lease, host: Host | None, periods: Periods, now: int) -> Iterator[tuple[int | None, Command]]:
+def _lease_timers(
+    task: Task, lease: Lease, host: Host | None, periods: Periods, now: int
+) -> Iterator[tuple[int | None, Command]]:
+    if lease.state is LeaseState.SUSPENDED:
+        return
     if host is not None and host.status is HostStatus.OFFLINE:
         yield None, Requeue(lease.id)
         return
@@ -111,8 +128,10 @@ def _lease_timers(lease: Lease, host: Host | None, periods: Periods, now: int) -
         limits.append((host.last_heartbeat + periods.absence_limit_ms, Requeue(lease.id)))
     if lease.state is LeaseState.PENDING:
         limits.append((lease.created_at + periods.start_timeout_ms, Requeue(lease.id)))
-    elif lease.state is LeaseState.ACTIVE and lease.depletes_at is not None:
-        limits.append((lease.depletes_at, ExpireLease(lease.id)))
+    elif task.kind is TaskKind.JOB:
+        over = ends_at(lease.escrow, 0 if host is None else host.downtime_ms, lease.reclaim_at)
+        if over is not None:
+            limits.append((over, ExpireLease(lease.id)))
     # One act ends the lease. A lost host must not be paid for its silence, so requeueing goes before expiry.
     past = [limit for limit in limits if now > limit[0]]
     yield from (past or sorted(limits, key=lambda limit: limit[0]))[:1]

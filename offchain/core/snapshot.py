@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from offchain.core.fit import fits, take
-from offchain.core.values import Host, Lease, Periods, PodPlacement, Task, TaskState
+from offchain.core.values import Host, Periods, PodPlacement, Task, TaskState
+from offchain.schema.ids import TASK_PALLETS, tasks_of_event
 
 
 class Event(Protocol):
@@ -36,14 +37,17 @@ class Event(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Hosts, tasks that are not final, and leases that hold resources, at block `number` with chain time `now_ms`."""
+    """Hosts, and tasks that are not final with their leases, at block `number` with chain time `now_ms`.
+
+    `agenda_at`: the chain time of the earliest entry of the chain's own agenda of leases; None where it has none.
+    """
 
     number: int
     now_ms: int
     periods: Periods
+    agenda_at: int | None = None
     hosts: Mapping[str, Host] = field(default_factory=lambda: MappingProxyType({}))
     tasks: Mapping[int, Task] = field(default_factory=lambda: MappingProxyType({}))
-    leases: Mapping[int, Lease] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +56,20 @@ class Touched:
 
     hosts: frozenset[str] = frozenset()
     tasks: frozenset[int] = frozenset()
-    leases: frozenset[int] = frozenset()
     params: bool = False
 
     @property
     def anything(self) -> bool:
         """Whether there is a record to read again."""
-        return bool(self.hosts or self.tasks or self.leases or self.params)
+        return bool(self.hosts or self.tasks or self.params)
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Records read again: None where the record is gone, final, or holds nothing any more."""
+    """Records read again: None where the record is gone or final."""
 
     hosts: Mapping[str, Host | None] = field(default_factory=dict)
     tasks: Mapping[int, Task | None] = field(default_factory=dict)
-    leases: Mapping[int, Lease | None] = field(default_factory=dict)
     periods: Periods | None = None
 
 
@@ -78,10 +80,9 @@ _PARAMS_PALLETS = frozenset({"Hosts", "Tasks"})
 
 
 def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
-    """Which records to read again after these events. An ended lease also changes its host's free capacity."""
+    """Which records to read again after these events. What changes a task may change the hosts of its leases."""
     hosts: set[str] = set()
     tasks: set[int] = set()
-    leases: set[int] = set()
     params = False
     for event in events:
         fields = event.fields
@@ -89,19 +90,15 @@ def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
             params = True
         elif event.pallet == "Hosts" and "host" in fields:
             hosts.add(fields["host"])
-        elif event.pallet == "Tasks" and "task" in fields:
-            tasks.add(fields["task"])
-        elif event.pallet == "Leases" and "lease" in fields:
-            leases.add(fields["lease"])
-            if "host" in fields:
-                hosts.add(fields["host"])
-        elif event.pallet == "Billing" and "lease" in fields:
-            leases.add(fields["lease"])
-    for lease in leases:
-        known = snapshot.leases.get(lease)
+        elif event.pallet in TASK_PALLETS:
+            tasks |= tasks_of_event(fields)
+            if event.name == "Assigned":
+                hosts |= {host for _, host, *_ in fields["leases"]}
+    for number in tasks:
+        known = snapshot.tasks.get(number)
         if known is not None:
-            hosts.add(known.host)
-    return Touched(frozenset(hosts), frozenset(tasks), frozenset(leases), params)
+            hosts |= {lease.host for lease in known.leases}
+    return Touched(frozenset(hosts), frozenset(tasks), params)
 
 
 def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapshot:
@@ -113,7 +110,6 @@ def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapsho
         periods=read.periods or snapshot.periods,
         hosts=_merge(snapshot.hosts, read.hosts),
         tasks=_merge(snapshot.tasks, read.tasks),
-        leases=_merge(snapshot.leases, read.leases),
     )
 
 
@@ -123,7 +119,6 @@ def union(parts: Iterable[Touched]) -> Touched:
     return Touched(
         frozenset().union(*(part.hosts for part in found)),
         frozenset().union(*(part.tasks for part in found)),
-        frozenset().union(*(part.leases for part in found)),
         any(part.params for part in found),
     )
 
@@ -133,7 +128,6 @@ def only(read: Read, keys: Touched) -> Read:
     return Read(
         {key: host for key, host in read.hosts.items() if key in keys.hosts},
         {key: task for key, task in read.tasks.items() if key in keys.tasks},
-        {key: lease for key, lease in read.leases.items() if key in keys.leases},
         read.periods if keys.params else None,
     )
 
@@ -143,7 +137,6 @@ def changed(before: Read, after: Read) -> Touched:
     return Touched(
         _differing(before.hosts, after.hosts),
         _differing(before.tasks, after.tasks),
-        _differing(before.leases, after.leases),
         before.periods != after.periods,
     )
 
@@ -168,9 +161,8 @@ def with_pending(snapshot: Snapshot, pending: Mapping[int, tuple[PodPlacement, .
             host = hosts.get(placement.host) or snapshot.hosts.get(placement.host)
             if host is None:
                 continue
-            allow = task.placement.allow_simulated
-            if fits(host.free, host.devices, task.resources, placement.devices, allow_simulated=allow) is None:
-                hosts[placement.host] = take(host, task.resources, placement.devices, allow_simulated=allow)
+            if fits(host.free, host.devices, task.resources, placement.devices, task.placement) is None:
+                hosts[placement.host] = take(host, task.resources, placement.devices, task.placement)
     return replace(snapshot, hosts=_merge(snapshot.hosts, hosts), tasks=_merge(snapshot.tasks, gone))
 
 

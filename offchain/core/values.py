@@ -12,22 +12,28 @@ from enum import StrEnum
 from offchain.schema._generated_chain import (
     Ask,
     BillingUnit,
+    Capabilities,
     Capacity,
     Device,
     DeviceSpec,
+    Escrow,
     GpuRequest,
     Placement,
     PodPlacement,
     Resources,
+    TaskKind,
+    Tier,
     Vendor,
 )
 
 __all__ = [
     "Ask",
     "BillingUnit",
+    "Capabilities",
     "Capacity",
     "Device",
     "DeviceSpec",
+    "Escrow",
     "GpuRequest",
     "Host",
     "HostStatus",
@@ -38,7 +44,9 @@ __all__ = [
     "PodPlacement",
     "Resources",
     "Task",
+    "TaskKind",
     "TaskState",
+    "Tier",
     "Vendor",
 ]
 
@@ -52,6 +60,7 @@ class HostStatus(StrEnum):
     OFFLINE = "Offline"
     DRAINING = "Draining"
     SUSPENDED = "Suspended"
+    RETIRING = "Retiring"
     RETIRED = "Retired"
 
 
@@ -67,7 +76,7 @@ class TaskState(StrEnum):
 
 
 class LeaseState(StrEnum):
-    """The states of a lease that still holds resources."""
+    """The states of a lease that has not ended."""
 
     PENDING = "Pending"
     ACTIVE = "Active"
@@ -85,39 +94,52 @@ class Host:
     devices: tuple[Device, ...]
     ask: Ask
     region: bytes
+    tier: Tier
+    capabilities: Capabilities
+    network_mbps_down: int
+    network_mbps_up: int
     last_heartbeat: int
+    downtime_ms: int
     live_leases: int
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease that has not ended. The rules of its escrow are in :mod:`offchain.schema.escrow`."""
+
+    id: int
+    host: str
+    state: LeaseState
+    created_at: int
+    escrow: Escrow
+    reclaim_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
-    """A task that is not final."""
+    """A task that is not final, with its leases that have not ended.
+
+    `changed_at`: when it came to its state. `generation`: grows whenever a lease is given up for another. `placeable`:
+    schedulers place it; False where it needs what no agent can do yet, and its tenant picks the hosts.
+    """
 
     id: int
     tenant: str
     state: TaskState
+    kind: TaskKind
     resources: Resources
     placement: Placement
+    unit: BillingUnit
     pods_min: int
     max_rate_per_hour: int
     max_duration_ms: int
     deadline: int | None
     priority: int
-    attempts: int
+    generation: int
     submitted_at: int
-    reported_at: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A lease that holds resources. `depletes_at`: when its escrow is used up; None before it starts."""
-
-    id: int
-    task: int
-    host: str
-    state: LeaseState
-    created_at: int
-    depletes_at: int | None
+    changed_at: int
+    placeable: bool
+    leases: tuple[Lease, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +149,4 @@ class Periods:
     start_timeout_ms: int
     dispute_window_ms: int
     absence_limit_ms: int
+    archive_after_ms: int

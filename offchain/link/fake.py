@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,8 @@ class FakeChain:
         """The events (pallet, name, fields) of a successful call."""
         self.verdicts: Callable[[Call, str], DispatchFailure | None] = lambda _call, _account: None
         """Why an included call fails; None where it succeeds."""
+        self.refused_items: Callable[[Call, str], Mapping[int, DispatchFailure]] = lambda _call, _account: {}
+        """Which items of an included batch call are refused."""
         self.refusals: list[SubmitRefusal] = []
         """The next broadcasts are refused with these, in order."""
         self.unpayable: Callable[[Call, str], bool] = lambda _call, _account: False
@@ -159,6 +161,10 @@ class FakeChain:
         await self._reply()
         return self._best.block.ref
 
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final."""
+        return (await self.block(number)).ref
+
     async def block(self, number: int) -> Block:
         """The finalized block with this number."""
         await self._reply()
@@ -193,6 +199,21 @@ class FakeChain:
                 rest = key[known:]
                 found.append((rest[0] if len(rest) == 1 else rest, value))
         return found
+
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """The values of one item under several keys."""
+        await self._reply()
+        found = self._state(at).get((pallet, item), {})
+        return [found.get(tuple(key)) for key in keys]
+
+    async def query_page(
+        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """Some entries of a map with one key, in the order of the keys."""
+        entries = sorted(await self.query_map(pallet, item, at=at), key=lambda entry: entry[0])
+        return [(key, value) for key, value in entries if after is None or key > after][:limit]
 
     async def constant(self, pallet: str, name: str) -> Any:
         """A constant, as the test has set it."""
@@ -292,7 +313,8 @@ class FakeChain:
             if failure is None:
                 made = self.effects(call, extrinsic.account)
                 events += [ChainEvent(pallet, name, fields, index) for pallet, name, fields in made]
-            inclusions.append(Inclusion(index, extrinsic.hash, failure))
+            refused = self.refused_items(call, extrinsic.account) if failure is None else {}
+            inclusions.append(Inclusion(index, extrinsic.hash, failure, refused))
         ref = BlockRef(number, _digest(parent.block.ref.hash, number, next(self._salt)))
         block = Block(ref, parent.block.ref.hash, number * BLOCK_MS, tuple(events), tuple(inclusions))
         state = {item: dict(values) for item, values in self.storage.items()}

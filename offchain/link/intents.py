@@ -1,11 +1,13 @@
-"""The outbox's table: what is to be done on the chain, and every extrinsic that was ever signed for it."""
+"""The outbox's tables: what is to be done on the chain, and every extrinsic that was ever signed for it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
+from sqlite3 import Row
 from typing import Any
 
 from offchain.link.ports import BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic
@@ -43,7 +45,33 @@ _TABLES = [
     ) STRICT;
     CREATE INDEX extrinsics_by_seq ON extrinsics (seq);
     CREATE TABLE lanes (account TEXT PRIMARY KEY, scanned INTEGER NOT NULL) STRICT
+    """,
+    # An extrinsic may carry several intents, each as an item of a batch call.
     """
+    CREATE TABLE flights (
+        hash BLOB PRIMARY KEY,
+        account TEXT NOT NULL,
+        data BLOB NOT NULL,
+        nonce INTEGER NOT NULL,
+        born INTEGER NOT NULL,
+        valid_until INTEGER NOT NULL,
+        sent_at INTEGER NOT NULL,
+        alive INTEGER NOT NULL,
+        doubted INTEGER NOT NULL DEFAULT 0,
+        confirmed INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE TABLE carried (
+        hash BLOB NOT NULL REFERENCES flights ON DELETE CASCADE,
+        seq INTEGER NOT NULL REFERENCES intents ON DELETE CASCADE,
+        item INTEGER NOT NULL,
+        PRIMARY KEY (hash, seq)
+    ) STRICT;
+    CREATE INDEX carried_by_seq ON carried (seq);
+    INSERT INTO flights SELECT x.hash, i.account, x.data, x.nonce, x.born, x.valid_until, x.sent_at, x.alive, x.doubted,
+        x.confirmed FROM extrinsics x JOIN intents i USING (seq);
+    INSERT INTO carried SELECT hash, seq, 0 FROM extrinsics;
+    DROP TABLE extrinsics
+    """,
 ]
 
 
@@ -99,16 +127,24 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
-    """An extrinsic that may still come into a block.
-
-    `sent_at`: final block when it was last handed to a node. `confirmed`: a node has taken it. `doubted`: a node has
-    refused it since, so it may have to wait for its end before the call can be sent again.
-    """
+class Carried:
+    """An intent in an extrinsic; `attempts` counts that one in."""
 
     seq: int
     key: str
     attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """An extrinsic that may still come into a block.
+
+    `carried`: the intents in it, by item. `sent_at`: final block when it was last handed to a node. `confirmed`: a node
+    has taken it. `doubted`: a node has refused it since, so it may have to wait for its end before the call can be sent
+    again.
+    """
+
+    carried: tuple[Carried, ...]
     extrinsic: SignedExtrinsic
     born: int
     sent_at: int
@@ -145,6 +181,18 @@ def _unpack(value: Any) -> Any:
     if isinstance(value, list):
         return [_unpack(item) for item in value]
     return value
+
+
+def _flight(rows: list[Row]) -> Flight:
+    row = rows[0]
+    return Flight(
+        tuple(Carried(row["seq"], row["key"], row["attempts"]) for row in rows),
+        SignedExtrinsic(row["data"], row["hash"], row["account"], row["nonce"], row["valid_until"]),
+        row["born"],
+        row["sent_at"],
+        bool(row["doubted"]),
+        bool(row["confirmed"]),
+    )
 
 
 def pack_call(call: Call) -> str:
@@ -185,37 +233,27 @@ class Intents:
             return Failed(DispatchFailure(*json.loads(row["failure"])), block, row["block_index"])
         return Included(block, row["block_index"])
 
-    def due(self, block: int) -> Intent | None:
-        """The oldest intent that may be signed and sent at this final block."""
-        row = self._store.one(
-            "SELECT * FROM intents WHERE account = ? AND state = 'queued' AND not_before <= ? ORDER BY seq LIMIT 1",
+    def due(self, block: int, limit: int = 1) -> list[Intent]:
+        """The oldest intents that may be signed and sent at this final block."""
+        rows = self._store.all(
+            "SELECT * FROM intents WHERE account = ? AND state = 'queued' AND not_before <= ? ORDER BY seq LIMIT ?",
             self._account,
             block,
+            limit,
         )
-        if row is None:
-            return None
-        return Intent(row["seq"], row["key"], unpack_call(row["call"]), State(row["state"]), row["attempts"])
+        return [
+            Intent(row["seq"], row["key"], unpack_call(row["call"]), State(row["state"]), row["attempts"])
+            for row in rows
+        ]
 
     def flights(self) -> list[Flight]:
         """Extrinsics that may still come into a block, by nonce."""
         rows = self._store.all(
-            "SELECT x.*, i.key, i.attempts FROM extrinsics x JOIN intents i USING (seq)"
-            " WHERE i.account = ? AND x.alive ORDER BY x.nonce",
+            "SELECT x.*, c.seq, i.key, i.attempts FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
+            " WHERE x.account = ? AND x.alive ORDER BY x.nonce, x.hash, c.item",
             self._account,
         )
-        return [
-            Flight(
-                row["seq"],
-                row["key"],
-                row["attempts"],
-                SignedExtrinsic(row["data"], row["hash"], self._account, row["nonce"], row["valid_until"]),
-                row["born"],
-                row["sent_at"],
-                bool(row["doubted"]),
-                bool(row["confirmed"]),
-            )
-            for row in rows
-        ]
+        return [_flight(list(group)) for _, group in groupby(rows, key=lambda row: bytes(row["hash"]))]
 
     def dead(self) -> list[DeadLetter]:
         """All that was given up."""
@@ -262,80 +300,109 @@ class Intents:
 
     def forget(self, key: str) -> None:
         """Remove an intent that is not on its way."""
-        self._store.run("DELETE FROM intents WHERE account = ? AND key = ? AND state != 'sent'", self._account, key)
+        with self._store.transaction():
+            self._store.run("DELETE FROM intents WHERE account = ? AND key = ? AND state != 'sent'", self._account, key)
+            self._sweep()
 
     def forget_ended_before(self, block: int) -> None:
         """Remove what had its outcome before this block; dead letters stay."""
+        with self._store.transaction():
+            self._store.run(
+                "DELETE FROM intents WHERE account = ? AND state IN ('done', 'failed') AND block < ?",
+                self._account,
+                block,
+            )
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove extrinsics of which no intent is left."""
         self._store.run(
-            "DELETE FROM intents WHERE account = ? AND state IN ('done', 'failed') AND block < ?", self._account, block
+            "DELETE FROM flights WHERE account = ? AND hash NOT IN (SELECT hash FROM carried)", self._account
         )
 
-    def signed(self, intent: Intent, extrinsic: SignedExtrinsic, era_blocks: int) -> None:
-        """Remember an extrinsic, before anybody else has seen it."""
+    def signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic, era_blocks: int) -> None:
+        """Remember an extrinsic, before anybody else has seen it. It carries the intents in this order."""
         born = extrinsic.valid_until - era_blocks + 1
         with self._store.transaction():
             if not self.flights():
                 self.set_scanned(max(self.scanned or 0, born))
-            self._store.run("UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?", intent.seq)
             self._store.run(
-                "INSERT OR REPLACE INTO extrinsics (hash, seq, data, nonce, born, valid_until, sent_at, alive)"
+                "INSERT OR REPLACE INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
                 extrinsic.hash,
-                intent.seq,
+                self._account,
                 extrinsic.data,
                 extrinsic.nonce,
                 born,
                 extrinsic.valid_until,
                 born,
             )
+            for item, intent in enumerate(intents):
+                self._store.run("UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?", intent.seq)
+                self._store.run("INSERT INTO carried VALUES (?, ?, ?)", extrinsic.hash, intent.seq, item)
+
+    def tried(self, intents: Sequence[Intent]) -> None:
+        """Count a try that came to nothing before anything was signed."""
+        with self._store.transaction():
+            for intent in intents:
+                self._store.run("UPDATE intents SET attempts = attempts + 1 WHERE seq = ?", intent.seq)
 
     def handed_over(self, extrinsic: SignedExtrinsic, block: int) -> None:
         """A node has it."""
         self._store.run(
-            "UPDATE extrinsics SET sent_at = ?, confirmed = 1, doubted = 0 WHERE hash = ?", block, extrinsic.hash
+            "UPDATE flights SET sent_at = ?, confirmed = 1, doubted = 0 WHERE hash = ?", block, extrinsic.hash
         )
 
     def doubt(self, extrinsic: SignedExtrinsic, block: int) -> None:
         """A node refuses it, which may have taken it before."""
-        self._store.run("UPDATE extrinsics SET sent_at = ?, doubted = 1 WHERE hash = ?", block, extrinsic.hash)
+        self._store.run("UPDATE flights SET sent_at = ?, doubted = 1 WHERE hash = ?", block, extrinsic.hash)
 
     def again(self, seq: int, not_before: int) -> None:
         """No extrinsic of the intent can come into a block any more: sign a new one, from this block on."""
         with self._store.transaction():
-            self._store.run("UPDATE extrinsics SET alive = 0 WHERE seq = ?", seq)
+            self._land(seq)
             self._store.run("UPDATE intents SET state = 'queued', not_before = ? WHERE seq = ?", not_before, seq)
             self._succeed(seq)
 
     def give_up(self, seq: int, reason: str) -> None:
         """No extrinsic of the intent can come into a block any more, and there will be no other."""
         with self._store.transaction():
-            self._store.run("UPDATE extrinsics SET alive = 0 WHERE seq = ?", seq)
+            self._land(seq)
             self._store.run("UPDATE intents SET state = 'dead', reason = ? WHERE seq = ?", reason, seq)
             self._succeed(seq)
 
-    def included(self, inclusion: Inclusion, block: BlockRef) -> str | None:
-        """Note the outcome if one of ours is in a block; returns its key."""
-        row = self._store.one(
-            "SELECT i.seq, i.key FROM extrinsics x JOIN intents i USING (seq) WHERE x.hash = ? AND i.account = ?",
+    def included(self, inclusion: Inclusion, block: BlockRef) -> list[str]:
+        """Note the outcomes if an extrinsic of ours is in a block; returns the keys of what it carried."""
+        rows = self._store.all(
+            "SELECT c.item, i.seq, i.key FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
+            " WHERE x.hash = ? AND x.account = ? ORDER BY c.item",
             inclusion.extrinsic_hash,
             self._account,
         )
-        if row is None:
-            return None
-        failure = inclusion.failure
         with self._store.transaction():
-            self._store.run("UPDATE extrinsics SET alive = 0 WHERE seq = ?", row["seq"])
-            self._store.run(
-                "UPDATE intents SET state = ?, block = ?, block_hash = ?, block_index = ?, failure = ? WHERE seq = ?",
-                State.DONE if failure is None else State.FAILED,
-                block.number,
-                block.hash,
-                inclusion.index,
-                None if failure is None else json.dumps([failure.pallet, failure.name, failure.doc]),
-                row["seq"],
-            )
-            self._succeed(row["seq"])
-        return str(row["key"])
+            for row in rows:
+                failure = inclusion.failure
+                if failure is None and len(rows) > 1:
+                    failure = inclusion.refused.get(row["item"])
+                self._land(row["seq"])
+                self._store.run(
+                    "UPDATE intents SET state = ?, block = ?, block_hash = ?, block_index = ?, failure = ?"
+                    " WHERE seq = ?",
+                    State.DONE if failure is None else State.FAILED,
+                    block.number,
+                    block.hash,
+                    inclusion.index,
+                    None if failure is None else json.dumps([failure.pallet, failure.name, failure.doc]),
+                    row["seq"],
+                )
+                self._succeed(row["seq"])
+        return [str(row["key"]) for row in rows]
+
+    def _land(self, seq: int) -> None:
+        """No extrinsic of the intent is on its way any more."""
+        self._store.run(
+            "UPDATE flights SET alive = 0 WHERE hash IN (SELECT hash FROM carried WHERE seq = ?) AND alive", seq
+        )
 
     def set_scanned(self, block: int) -> None:
         """Extrinsics were looked for up to this final block."""

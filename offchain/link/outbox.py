@@ -8,16 +8,20 @@ How it holds:
   used its nonce. Only then is the call signed anew.
 - A node's plain "no" to bytes that no node has had before frees the call and the nonce at once.
 - The same bytes may be handed over any number of times.
+- Calls that wait together and that the chain takes as one batch go as one extrinsic; each keeps its own outcome. What a
+  node has refused once goes alone from then on, so that one call cannot hold up the others again and again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from offchain.link import retry
+from offchain.link.bundle import bundle, bundle_limit, bundle_size
 from offchain.link.errors import BadValue, ChainUnreachable, SubmitRefusal, SubmitRefused
-from offchain.link.intents import Dead, DeadLetter, Failed, Flight, Included, Intent, Intents, Outcome
+from offchain.link.intents import Carried, Dead, DeadLetter, Failed, Flight, Included, Intent, Intents, Outcome
 from offchain.link.ports import Block, Call, ChainPort, Signer
 from offchain.link.store import Store
 
@@ -156,9 +160,7 @@ class Outbox:
         ended: list[str] = []
         with self._store.transaction():
             for inclusion in block.inclusions:
-                key = self._intents.included(inclusion, block.ref)
-                if key is not None:
-                    ended.append(key)
+                ended += self._intents.included(inclusion, block.ref)
             self._intents.set_scanned(block.ref.number)
         for key in ended:
             self._tell(key)
@@ -173,7 +175,7 @@ class Outbox:
         for flight in flights:
             # A block later than it has to be: by then the pools have let go of its nonce as well.
             if flight.extrinsic.valid_until < block.ref.number or flight.extrinsic.nonce < spent:
-                self._judge(flight.seq, flight.key, flight.attempts, SubmitRefusal.EXPIRED, block.ref.number)
+                self._judge(flight.carried, SubmitRefusal.EXPIRED, block.ref.number)
 
     # --- sending --------------------------------------------------------------------------------------------------
 
@@ -187,21 +189,25 @@ class Outbox:
                 await self._hand_over(flight)
 
     async def _send_next(self) -> bool:
-        """Sign and send the next intent that is due; False where there is none."""
-        intent = self._intents.due(self._height)
-        if intent is None:
+        """Sign and send the next intents that are due; False where there is none."""
+        intents = self._next_together()
+        if not intents:
             return False
+        call = bundle([intent.call for intent in intents])
         try:
             extrinsic = await self._chain.sign(
-                intent.call, self._signer, await self._free_nonce(), era_blocks=self._era_blocks
+                call, self._signer, await self._free_nonce(), era_blocks=self._era_blocks
             )
         except BadValue as error:
-            self._intents.give_up(intent.seq, error.message)
-            self._tell(intent.key)
+            if len(intents) > 1:
+                self._intents.tried(intents)  # one of them is wrong: each shows by itself
+            else:
+                self._intents.give_up(intents[0].seq, error.message)
+                self._tell(intents[0].key)
             return True
-        if not self._still_due(intent):
+        if not self._still_due(intents):
             return True
-        self._intents.signed(intent, extrinsic, self._era_blocks)
+        self._intents.signed(intents, extrinsic, self._era_blocks)
         try:
             await self._chain.broadcast(extrinsic)
         except SubmitRefused as refused:
@@ -209,7 +215,8 @@ class Outbox:
             if refused.kind is SubmitRefusal.ALREADY_IN_POOL:
                 self._intents.handed_over(extrinsic, self._height)
             elif refused.certain:
-                self._judge(intent.seq, intent.key, intent.attempts + 1, refused.kind, self._height)
+                tried = [Carried(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
+                self._judge(tried, refused.kind, self._height)
             else:
                 self._intents.doubt(extrinsic, self._height)
         else:
@@ -217,10 +224,19 @@ class Outbox:
             self._nonce = extrinsic.nonce + 1
         return True
 
-    def _still_due(self, intent: Intent) -> bool:
-        """Whether the intent is as it was before the signing: it may have been superseded or forgotten meanwhile."""
-        present = self._intents.due(self._height)
-        return present is not None and (present.seq, present.call) == (intent.seq, intent.call)
+    def _next_together(self) -> list[Intent]:
+        """The oldest intent that is due, with those behind it that can go in one batch with it."""
+        intents = self._intents.due(self._height)
+        if intents and not intents[0].attempts and bundle_limit(intents[0].call) > 1:
+            waiting = self._intents.due(self._height, bundle_limit(intents[0].call))
+            fresh = list(takewhile(lambda intent: not intent.attempts, waiting))
+            intents = fresh[: bundle_size([intent.call for intent in fresh])]
+        return intents
+
+    def _still_due(self, intents: Sequence[Intent]) -> bool:
+        """Whether they are as they were before the signing: one may have been superseded or forgotten meanwhile."""
+        present = self._intents.due(self._height, len(intents))
+        return [(now.seq, now.call) for now in present] == [(then.seq, then.call) for then in intents]
 
     async def _hand_over(self, flight: Flight) -> None:
         """Hand the same bytes to the node again. A refusal proves nothing, for they may be in a block already."""
@@ -248,13 +264,19 @@ class Outbox:
             self._nonce += 1
         return self._nonce
 
-    def _judge(self, seq: int, key: str, attempts: int, refusal: SubmitRefusal, block: int) -> None:
-        verdict = retry.decide(refusal, attempts)
-        if isinstance(verdict, retry.Dead):
-            self._intents.give_up(seq, verdict.reason)
+    def _judge(self, carried: Sequence[Carried], refusal: SubmitRefusal, block: int) -> None:
+        """What becomes of the calls of an extrinsic that comes into no block."""
+        given_up: list[str] = []
+        with self._store.transaction():
+            for one in carried:
+                verdict = retry.decide(refusal, one.attempts)
+                if isinstance(verdict, retry.Dead):
+                    self._intents.give_up(one.seq, verdict.reason)
+                    given_up.append(one.key)
+                elif isinstance(verdict, retry.Retry):
+                    self._intents.again(one.seq, block + verdict.after_blocks)
+        for key in given_up:
             self._tell(key)
-        elif isinstance(verdict, retry.Retry):
-            self._intents.again(seq, block + verdict.after_blocks)
 
     def _tell(self, key: str) -> None:
         ended = self._ended.pop(key, None)

@@ -8,7 +8,7 @@ The generated types in :mod:`offchain.schema` decode these into frozen classes.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from offchain.schema.chain import Call
@@ -55,11 +55,15 @@ class DispatchFailure:
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """An extrinsic in a block. `failure` is None where it succeeded."""
+    """An extrinsic in a block. `failure` is None where it succeeded.
+
+    `refused`: the items of a batch call that were refused by themselves, by their place in it.
+    """
 
     index: int
     extrinsic_hash: bytes
     failure: DispatchFailure | None
+    refused: Mapping[int, DispatchFailure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,10 @@ class ChainPort(Protocol):
         """The newest block."""
         ...
 
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final. LookupError where it is not finalized yet."""
+        ...
+
     async def block(self, number: int) -> Block:
         """The finalized block with this number. LookupError where it is not finalized yet."""
         ...
@@ -153,6 +161,21 @@ class ChainPort(Protocol):
         self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
     ) -> list[tuple[Any, Any]]:
         """All entries below a key prefix: (remaining key part or tuple of parts, value)."""
+        ...
+
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """The values of one item under several keys, in their order, of one moment; as :meth:`query` gives each."""
+        ...
+
+    async def query_page(
+        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """At most `limit` (1 to 1000) entries of a map with one key, in the order of the keys' hashes.
+
+        `after`: the key of the entry before the first; None: from the start.
+        """
         ...
 
     async def constant(self, pallet: str, name: str) -> Any:

@@ -9,7 +9,7 @@ from offchain.link.ports import Signer
 from offchain.schema._generated_chain import Ask, HardwareSpec
 from offchain.schema.chain import compact
 
-_CONTEXT = b"gantry/register/v1"
+_CONTEXT = b"gantry/register/v2"
 
 
 def registration_payload(

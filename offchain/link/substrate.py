@@ -9,6 +9,7 @@ from typing import Any
 
 from offchain.link import extrinsic as xt
 from offchain.link.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
+from offchain.link.metadata import StorageEntry
 from offchain.link.ports import Block, BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic, Signer
 from offchain.link.rpc import ConnectionLost, Rpc, RpcRefused
 from offchain.link.runtime import Runtime, blake2_256
@@ -170,11 +171,15 @@ class SubstrateChain:
         """The newest block."""
         return header_ref(await self._call("chain_getHeader"))
 
-    async def block(self, number: int) -> Block:
-        """The finalized block with this number. LookupError where it is not finalized yet."""
+    async def block_ref(self, number: int) -> BlockRef:
+        """Number and hash of a block that is final. LookupError where it is not finalized yet."""
         if number > self._final.number and number > (await self.finalized_head()).number:
             raise LookupError(f"block {number} is not finalized yet")
-        at = await self._call("chain_getBlockHash", number)
+        return BlockRef(number, _unhex(await self._call("chain_getBlockHash", number)))
+
+    async def block(self, number: int) -> Block:
+        """The finalized block with this number. LookupError where it is not finalized yet."""
+        at = _hex((await self.block_ref(number)).hash)
         runtime = await self._ready()
         events_entry, now_entry = runtime.entry("System", "Events"), runtime.entry("Timestamp", "Now")
         events_key, now_key = (_hex(runtime.storage_key(entry)) for entry in (events_entry, now_entry))
@@ -197,12 +202,19 @@ class SubstrateChain:
             for event in events
             if event.extrinsic is not None and (event.pallet, event.name) == ("System", "ExtrinsicFailed")
         }
+        refused: dict[int, dict[int, DispatchFailure]] = {}
+        for event in events:
+            if event.extrinsic is not None and event.name == "ItemRefused":
+                refused.setdefault(event.extrinsic, {})[event.fields["index"]] = runtime.failure(event.fields["error"])
         return Block(
             ref=BlockRef(number, _unhex(at)),
             parent_hash=_unhex(header["parentHash"]),
             timestamp_ms=int(runtime.read_value(now_entry, _unhex(now)) or 0) if now else 0,
             events=events,
-            inclusions=tuple(_inclusion(index, raw, failures.get(index)) for index, raw in enumerate(extrinsics)),
+            inclusions=tuple(
+                Inclusion(index, blake2_256(_unhex(raw)), failures.get(index), refused.get(index, {}))
+                for index, raw in enumerate(extrinsics)
+            ),
         )
 
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
@@ -254,16 +266,51 @@ class SubstrateChain:
         found: list[tuple[Any, Any]] = []
         while True:
             keys = await self._call("state_getKeysPaged", below, _PAGE, start, block_hash)
-            if not keys:
-                return found
-            for changes in await self._call("state_queryStorageAt", keys, block_hash):
-                for key, value in changes["changes"]:
-                    if value is not None:
-                        part = runtime.read_key(entry, _unhex(key), len(prefix))
-                        found.append((part, runtime.read_value(entry, _unhex(value))))
+            found += await self._entries(runtime, entry, keys, len(prefix), block_hash)
             if len(keys) < _PAGE:
                 return found
             start = keys[-1]
+
+    async def query_many(
+        self, pallet: str, item: str, keys: Sequence[Sequence[Any]], at: bytes | None = None
+    ) -> list[Any | None]:
+        """Several values of one item, of one moment."""
+        if not keys:
+            return []
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        block_hash = _hex(at or (await self.best_head()).hash)
+        wanted = [_hex(runtime.storage_key(entry, key)) for key in keys]
+        parts = [wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE)]
+        found: dict[str, str | None] = {}
+        for sets in await asyncio.gather(*(self._call("state_queryStorageAt", part, block_hash) for part in parts)):
+            found |= {key: value for changes in sets for key, value in changes["changes"]}
+        raws = [found.get(key) for key in wanted]
+        return [runtime.read_value(entry, None if raw is None else _unhex(raw)) for raw in raws]
+
+    async def query_page(
+        self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
+    ) -> list[tuple[Any, Any]]:
+        """The entries after one of them, of a map with one key."""
+        runtime = await self._ready()
+        entry = runtime.entry(pallet, item)
+        block_hash = _hex(at or (await self.best_head()).hash)
+        start, below = (_hex(runtime.storage_key(entry, key)) for key in ([] if after is None else [after], []))
+        keys = await self._call("state_getKeysPaged", below, limit, start, block_hash)
+        return await self._entries(runtime, entry, keys, 0, block_hash)
+
+    async def _entries(
+        self, runtime: Runtime, entry: StorageEntry, keys: list[str], known: int, block_hash: str
+    ) -> list[tuple[Any, Any]]:
+        """The entries behind these keys, in plain form."""
+        if not keys:
+            return []
+        return [
+            (runtime.read_key(entry, _unhex(key), known), runtime.read_value(entry, _unhex(value)))
+            for changes in await self._call("state_queryStorageAt", keys, block_hash)
+            for key, value in changes["changes"]
+            if value is not None
+        ]
 
     async def constant(self, pallet: str, name: str) -> Any:
         """A constant of the runtime."""
@@ -316,10 +363,6 @@ def raw_differs(runtime: Runtime, raw: bytes) -> bool:
 
 def _at(block_hash: bytes | None) -> list[str]:
     return [] if block_hash is None else [_hex(block_hash)]
-
-
-def _inclusion(index: int, raw: str, failure: DispatchFailure | None) -> Inclusion:
-    return Inclusion(index, blake2_256(_unhex(raw)), failure)
 
 
 def _bad_reply(method: str, refused: RpcRefused) -> BadReply:

@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "69ca99f0789e76736a97a4af24ebc1834b6d1c529c1f2942084eab6519bccadf"
+METADATA_SHA256: Final = "96f9390c40a904609d77e822f7b3cbea29ffa383a988c7d4363da66200ef8f43"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 1
 TRANSACTION_VERSION: Final = 1
@@ -35,37 +35,79 @@ def _variant(plain: Any) -> tuple[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class ArchivePage:
+    """pallet_gantry_tasks::types::ArchivePage."""
+
+    digest: bytes
+    count: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> ArchivePage:
+        return cls(digest=plain["digest"], count=plain["count"])
+
+    def encode(self) -> Any:
+        return {"digest": self.digest, "count": self.count}
+
+    def scale(self) -> bytes:
+        return self.digest + self.count.to_bytes(4, "little")
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """gantry_primitives::types::hosts::Ask."""
 
+    gpu: tuple[GpuPrice, ...]
     gpu_per_hour: int
     cpu_core_per_hour: int
     memory_gib_per_hour: int
     disk_gib_per_hour: int
+    network_gib: int
+    storage_gib_per_hour: int
+    second_ppm: int
+    hour_ppm: int
+    day_ppm: int
 
     @classmethod
     def decode(cls, plain: Any) -> Ask:
         return cls(
+            gpu=tuple(GpuPrice.decode(i0) for i0 in plain["gpu"]),
             gpu_per_hour=plain["gpu_per_hour"],
             cpu_core_per_hour=plain["cpu_core_per_hour"],
             memory_gib_per_hour=plain["memory_gib_per_hour"],
             disk_gib_per_hour=plain["disk_gib_per_hour"],
+            network_gib=plain["network_gib"],
+            storage_gib_per_hour=plain["storage_gib_per_hour"],
+            second_ppm=plain["second_ppm"],
+            hour_ppm=plain["hour_ppm"],
+            day_ppm=plain["day_ppm"],
         )
 
     def encode(self) -> Any:
         return {
+            "gpu": [i0.encode() for i0 in self.gpu],
             "gpu_per_hour": self.gpu_per_hour,
             "cpu_core_per_hour": self.cpu_core_per_hour,
             "memory_gib_per_hour": self.memory_gib_per_hour,
             "disk_gib_per_hour": self.disk_gib_per_hour,
+            "network_gib": self.network_gib,
+            "storage_gib_per_hour": self.storage_gib_per_hour,
+            "second_ppm": self.second_ppm,
+            "hour_ppm": self.hour_ppm,
+            "day_ppm": self.day_ppm,
         }
 
     def scale(self) -> bytes:
         return (
-            self.gpu_per_hour.to_bytes(16, "little")
+            compact(len(self.gpu)) + b"".join(i0.scale() for i0 in self.gpu)
+            + self.gpu_per_hour.to_bytes(16, "little")
             + self.cpu_core_per_hour.to_bytes(16, "little")
             + self.memory_gib_per_hour.to_bytes(16, "little")
             + self.disk_gib_per_hour.to_bytes(16, "little")
+            + self.network_gib.to_bytes(16, "little")
+            + self.storage_gib_per_hour.to_bytes(16, "little")
+            + self.second_ppm.to_bytes(4, "little")
+            + self.hour_ppm.to_bytes(4, "little")
+            + self.day_ppm.to_bytes(4, "little")
         )
 
 
@@ -105,16 +147,26 @@ class BillingParams:
     """pallet_gantry_billing::types::Params."""
 
     fee_ppm: int
+    held_back_ms: int
+    depletion_bounty: int
 
     @classmethod
     def decode(cls, plain: Any) -> BillingParams:
-        return cls(fee_ppm=plain["fee_ppm"])
+        return cls(
+            fee_ppm=plain["fee_ppm"],
+            held_back_ms=plain["held_back_ms"],
+            depletion_bounty=plain["depletion_bounty"],
+        )
 
     def encode(self) -> Any:
-        return {"fee_ppm": self.fee_ppm}
+        return {"fee_ppm": self.fee_ppm, "held_back_ms": self.held_back_ms, "depletion_bounty": self.depletion_bounty}
 
     def scale(self) -> bytes:
-        return self.fee_ppm.to_bytes(4, "little")
+        return (
+            self.fee_ppm.to_bytes(4, "little")
+            + self.held_back_ms.to_bytes(8, "little")
+            + self.depletion_bounty.to_bytes(16, "little")
+        )
 
 
 class BillingUnit(StrEnum):
@@ -130,6 +182,39 @@ class BillingUnit(StrEnum):
 
     def scale(self) -> bytes:
         return bytes([{"Second": 0, "Hour": 1, "Day": 2}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """gantry_primitives::types::hosts::Capabilities."""
+
+    docker: bool
+    kvm: bool
+    kubernetes: bool
+    cdi: bool
+    mig: bool
+
+    @classmethod
+    def decode(cls, plain: Any) -> Capabilities:
+        return cls(
+            docker=plain["docker"],
+            kvm=plain["kvm"],
+            kubernetes=plain["kubernetes"],
+            cdi=plain["cdi"],
+            mig=plain["mig"],
+        )
+
+    def encode(self) -> Any:
+        return {"docker": self.docker, "kvm": self.kvm, "kubernetes": self.kubernetes, "cdi": self.cdi, "mig": self.mig}
+
+    def scale(self) -> bytes:
+        return (
+            bytes([self.docker])
+            + bytes([self.kvm])
+            + bytes([self.kubernetes])
+            + bytes([self.cdi])
+            + bytes([self.mig])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +247,32 @@ class Device:
     spec: DeviceSpec
     milli_free: int
     attested: bool
+    healthy: bool
 
     @classmethod
     def decode(cls, plain: Any) -> Device:
-        return cls(spec=DeviceSpec.decode(plain["spec"]), milli_free=plain["milli_free"], attested=plain["attested"])
+        return cls(
+            spec=DeviceSpec.decode(plain["spec"]),
+            milli_free=plain["milli_free"],
+            attested=plain["attested"],
+            healthy=plain["healthy"],
+        )
 
     def encode(self) -> Any:
-        return {"spec": self.spec.encode(), "milli_free": self.milli_free, "attested": self.attested}
+        return {
+            "spec": self.spec.encode(),
+            "milli_free": self.milli_free,
+            "attested": self.attested,
+            "healthy": self.healthy,
+        }
 
     def scale(self) -> bytes:
-        return self.spec.scale() + self.milli_free.to_bytes(2, "little") + bytes([self.attested])
+        return (
+            self.spec.scale()
+            + self.milli_free.to_bytes(2, "little")
+            + bytes([self.attested])
+            + bytes([self.healthy])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +308,7 @@ class DeviceSpec:
 class EndReason:
     """gantry_primitives::types::leases::EndReason.
 
-    One of `EndReasonCompleted`, `EndReasonCancelled`, `EndReasonHostRefused`, `EndReasonStartTimeout`, `EndReasonHostLost`, `EndReasonDurationExceeded`, `EndReasonGangAborted`.
+    One of `EndReasonCompleted`, `EndReasonCancelled`, `EndReasonHostRefused`, `EndReasonStartTimeout`, `EndReasonHostLost`, `EndReasonDurationExceeded`, `EndReasonGangAborted`, `EndReasonTenantEnded`, `EndReasonExpired`, `EndReasonReclaimed`, `EndReasonScaledDown`, `EndReasonDepleted`, `EndReasonDisputeLost`, `EndReasonDataMoved`.
     """
 
     __slots__ = ()
@@ -300,6 +401,76 @@ class EndReasonGangAborted(EndReason):
         return bytes([6])
 
 
+@dataclass(frozen=True, slots=True)
+class EndReasonTenantEnded(EndReason):
+    """EndReason: TenantEnded."""
+
+    tag: ClassVar[str] = "TenantEnded"
+
+    def scale(self) -> bytes:
+        return bytes([7])
+
+
+@dataclass(frozen=True, slots=True)
+class EndReasonExpired(EndReason):
+    """EndReason: Expired."""
+
+    tag: ClassVar[str] = "Expired"
+
+    def scale(self) -> bytes:
+        return bytes([8])
+
+
+@dataclass(frozen=True, slots=True)
+class EndReasonReclaimed(EndReason):
+    """EndReason: Reclaimed."""
+
+    tag: ClassVar[str] = "Reclaimed"
+
+    def scale(self) -> bytes:
+        return bytes([9])
+
+
+@dataclass(frozen=True, slots=True)
+class EndReasonScaledDown(EndReason):
+    """EndReason: ScaledDown."""
+
+    tag: ClassVar[str] = "ScaledDown"
+
+    def scale(self) -> bytes:
+        return bytes([10])
+
+
+@dataclass(frozen=True, slots=True)
+class EndReasonDepleted(EndReason):
+    """EndReason: Depleted."""
+
+    tag: ClassVar[str] = "Depleted"
+
+    def scale(self) -> bytes:
+        return bytes([11])
+
+
+@dataclass(frozen=True, slots=True)
+class EndReasonDisputeLost(EndReason):
+    """EndReason: DisputeLost."""
+
+    tag: ClassVar[str] = "DisputeLost"
+
+    def scale(self) -> bytes:
+        return bytes([12])
+
+
+@dataclass(frozen=True, slots=True)
+class EndReasonDataMoved(EndReason):
+    """EndReason: DataMoved."""
+
+    tag: ClassVar[str] = "DataMoved"
+
+    def scale(self) -> bytes:
+        return bytes([13])
+
+
 _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
     "Completed": lambda _: EndReasonCompleted(),
     "Cancelled": lambda _: EndReasonCancelled(),
@@ -308,6 +479,13 @@ _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
     "HostLost": lambda _: EndReasonHostLost(),
     "DurationExceeded": lambda _: EndReasonDurationExceeded(),
     "GangAborted": lambda _: EndReasonGangAborted(),
+    "TenantEnded": lambda _: EndReasonTenantEnded(),
+    "Expired": lambda _: EndReasonExpired(),
+    "Reclaimed": lambda _: EndReasonReclaimed(),
+    "ScaledDown": lambda _: EndReasonScaledDown(),
+    "Depleted": lambda _: EndReasonDepleted(),
+    "DisputeLost": lambda _: EndReasonDisputeLost(),
+    "DataMoved": lambda _: EndReasonDataMoved(),
 }
 
 
@@ -315,59 +493,59 @@ _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
 class Escrow:
     """gantry_primitives::types::billing::Escrow."""
 
-    tenant: AccountId
-    provider: AccountId
     deposit: int
     rate_per_hour: int
     unit: BillingUnit
-    started_at: int | None
-    depletes_at: int | None
+    accrued: int
+    since: int | None
+    downtime_mark: int
+    until: int | None
     paid: int
     fee: int
-    state: EscrowState
+    open: bool
 
     @classmethod
     def decode(cls, plain: Any) -> Escrow:
         return cls(
-            tenant=plain["tenant"],
-            provider=plain["provider"],
             deposit=plain["deposit"],
             rate_per_hour=plain["rate_per_hour"],
             unit=BillingUnit.decode(plain["unit"]),
-            started_at=plain["started_at"],
-            depletes_at=plain["depletes_at"],
+            accrued=plain["accrued"],
+            since=plain["since"],
+            downtime_mark=plain["downtime_mark"],
+            until=plain["until"],
             paid=plain["paid"],
             fee=plain["fee"],
-            state=EscrowState.decode(plain["state"]),
+            open=plain["open"],
         )
 
     def encode(self) -> Any:
         return {
-            "tenant": self.tenant,
-            "provider": self.provider,
             "deposit": self.deposit,
             "rate_per_hour": self.rate_per_hour,
             "unit": self.unit.value,
-            "started_at": self.started_at,
-            "depletes_at": self.depletes_at,
+            "accrued": self.accrued,
+            "since": self.since,
+            "downtime_mark": self.downtime_mark,
+            "until": self.until,
             "paid": self.paid,
             "fee": self.fee,
-            "state": self.state.value,
+            "open": self.open,
         }
 
-
-class EscrowState(StrEnum):
-    """gantry_primitives::types::billing::EscrowState."""
-
-    OPEN = "Open"
-    CLOSED = "Closed"
-
-    @classmethod
-    def decode(cls, plain: Any) -> EscrowState:
-        return cls(plain)
-
     def scale(self) -> bytes:
-        return bytes([{"Open": 0, "Closed": 1}[self.value]])
+        return (
+            self.deposit.to_bytes(16, "little")
+            + self.rate_per_hour.to_bytes(16, "little")
+            + self.unit.scale()
+            + self.accrued.to_bytes(16, "little")
+            + (b"\0" if self.since is None else b"\1" + self.since.to_bytes(8, "little"))
+            + self.downtime_mark.to_bytes(8, "little")
+            + (b"\0" if self.until is None else b"\1" + self.until.to_bytes(8, "little"))
+            + self.paid.to_bytes(16, "little")
+            + self.fee.to_bytes(16, "little")
+            + bytes([self.open])
+        )
 
 
 class FailReason(StrEnum):
@@ -375,13 +553,70 @@ class FailReason(StrEnum):
 
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
     DURATION_EXCEEDED = "DurationExceeded"
+    DISPUTE_LOST = "DisputeLost"
 
     @classmethod
     def decode(cls, plain: Any) -> FailReason:
         return cls(plain)
 
     def scale(self) -> bytes:
-        return bytes([{"AttemptsExhausted": 0, "DurationExceeded": 1}[self.value]])
+        return bytes([{"AttemptsExhausted": 0, "DurationExceeded": 1, "DisputeLost": 2}[self.value]])
+
+
+class Fault(StrEnum):
+    """gantry_primitives::faults::Fault."""
+
+    ABSENT = "Absent"
+    START_TIMEOUT = "StartTimeout"
+    LOST_POD = "LostPod"
+    FAILED_CHALLENGE = "FailedChallenge"
+    WRONG_RESULT = "WrongResult"
+    DATA_LOST = "DataLost"
+    VERIFIER_ABSENT = "VerifierAbsent"
+    BAD_BATCH_ITEM = "BadBatchItem"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Fault:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Absent": 0, "StartTimeout": 1, "LostPod": 2, "FailedChallenge": 3, "WrongResult": 4, "DataLost": 5, "VerifierAbsent": 6, "BadBatchItem": 7}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRecord:
+    """gantry_primitives::types::reputation::FaultRecord."""
+
+    weight: int
+    updated_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> FaultRecord:
+        return cls(weight=plain["weight"], updated_at=plain["updated_at"])
+
+    def encode(self) -> Any:
+        return {"weight": self.weight, "updated_at": self.updated_at}
+
+    def scale(self) -> bytes:
+        return self.weight.to_bytes(8, "little") + self.updated_at.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPrice:
+    """gantry_primitives::types::hosts::GpuPrice."""
+
+    model: bytes
+    per_hour: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> GpuPrice:
+        return cls(model=plain["model"], per_hour=plain["per_hour"])
+
+    def encode(self) -> Any:
+        return {"model": self.model, "per_hour": self.per_hour}
+
+    def scale(self) -> bytes:
+        return _bytes(self.model) + self.per_hour.to_bytes(16, "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,33 +658,49 @@ class GpuRequest:
 class HardwareSpec:
     """gantry_primitives::types::hosts::HardwareSpec."""
 
+    tier: Tier
+    capabilities: Capabilities
     cpu_milli: int
     memory_mib: int
     disk_gib: int
+    network_mbps_down: int
+    network_mbps_up: int
     devices: tuple[DeviceSpec, ...]
 
     @classmethod
     def decode(cls, plain: Any) -> HardwareSpec:
         return cls(
+            tier=Tier.decode(plain["tier"]),
+            capabilities=Capabilities.decode(plain["capabilities"]),
             cpu_milli=plain["cpu_milli"],
             memory_mib=plain["memory_mib"],
             disk_gib=plain["disk_gib"],
+            network_mbps_down=plain["network_mbps_down"],
+            network_mbps_up=plain["network_mbps_up"],
             devices=tuple(DeviceSpec.decode(i0) for i0 in plain["devices"]),
         )
 
     def encode(self) -> Any:
         return {
+            "tier": self.tier.value,
+            "capabilities": self.capabilities.encode(),
             "cpu_milli": self.cpu_milli,
             "memory_mib": self.memory_mib,
             "disk_gib": self.disk_gib,
+            "network_mbps_down": self.network_mbps_down,
+            "network_mbps_up": self.network_mbps_up,
             "devices": [i0.encode() for i0 in self.devices],
         }
 
     def scale(self) -> bytes:
         return (
-            self.cpu_milli.to_bytes(4, "little")
+            self.tier.scale()
+            + self.capabilities.scale()
+            + self.cpu_milli.to_bytes(4, "little")
             + self.memory_mib.to_bytes(4, "little")
             + self.disk_gib.to_bytes(4, "little")
+            + self.network_mbps_down.to_bytes(4, "little")
+            + self.network_mbps_up.to_bytes(4, "little")
             + compact(len(self.devices)) + b"".join(i0.scale() for i0 in self.devices)
         )
 
@@ -477,6 +728,10 @@ class HostRecord:
 
     provider: AccountId
     status: HostStatus
+    tier: Tier
+    capabilities: Capabilities
+    network_mbps_down: int
+    network_mbps_up: int
     total: Capacity
     free: Capacity
     devices: tuple[Device, ...]
@@ -484,8 +739,11 @@ class HostRecord:
     endpoint: bytes
     region: bytes
     bond: int
+    bond_required: int
+    generation: int
     registered_at: int
     last_heartbeat: int
+    downtime_ms: int
     live_leases: int
 
     @classmethod
@@ -493,6 +751,10 @@ class HostRecord:
         return cls(
             provider=plain["provider"],
             status=HostStatus.decode(plain["status"]),
+            tier=Tier.decode(plain["tier"]),
+            capabilities=Capabilities.decode(plain["capabilities"]),
+            network_mbps_down=plain["network_mbps_down"],
+            network_mbps_up=plain["network_mbps_up"],
             total=Capacity.decode(plain["total"]),
             free=Capacity.decode(plain["free"]),
             devices=tuple(Device.decode(i0) for i0 in plain["devices"]),
@@ -500,8 +762,11 @@ class HostRecord:
             endpoint=plain["endpoint"],
             region=plain["region"],
             bond=plain["bond"],
+            bond_required=plain["bond_required"],
+            generation=plain["generation"],
             registered_at=plain["registered_at"],
             last_heartbeat=plain["last_heartbeat"],
+            downtime_ms=plain["downtime_ms"],
             live_leases=plain["live_leases"],
         )
 
@@ -509,6 +774,10 @@ class HostRecord:
         return {
             "provider": self.provider,
             "status": self.status.encode(),
+            "tier": self.tier.value,
+            "capabilities": self.capabilities.encode(),
+            "network_mbps_down": self.network_mbps_down,
+            "network_mbps_up": self.network_mbps_up,
             "total": self.total.encode(),
             "free": self.free.encode(),
             "devices": [i0.encode() for i0 in self.devices],
@@ -516,8 +785,11 @@ class HostRecord:
             "endpoint": self.endpoint,
             "region": self.region,
             "bond": self.bond,
+            "bond_required": self.bond_required,
+            "generation": self.generation,
             "registered_at": self.registered_at,
             "last_heartbeat": self.last_heartbeat,
+            "downtime_ms": self.downtime_ms,
             "live_leases": self.live_leases,
         }
 
@@ -527,8 +799,11 @@ class HostScore:
     """gantry_primitives::types::reputation::HostScore."""
 
     completed: Beta
-    started: Beta
+    verified: Beta
     uptime: Beta
+    start_latency: Beta
+    rating: Beta
+    sla: Sla
     settled_leases: int
     updated_at: int
 
@@ -536,8 +811,11 @@ class HostScore:
     def decode(cls, plain: Any) -> HostScore:
         return cls(
             completed=Beta.decode(plain["completed"]),
-            started=Beta.decode(plain["started"]),
+            verified=Beta.decode(plain["verified"]),
             uptime=Beta.decode(plain["uptime"]),
+            start_latency=Beta.decode(plain["start_latency"]),
+            rating=Beta.decode(plain["rating"]),
+            sla=Sla.decode(plain["sla"]),
             settled_leases=plain["settled_leases"],
             updated_at=plain["updated_at"],
         )
@@ -545,8 +823,11 @@ class HostScore:
     def encode(self) -> Any:
         return {
             "completed": self.completed.encode(),
-            "started": self.started.encode(),
+            "verified": self.verified.encode(),
             "uptime": self.uptime.encode(),
+            "start_latency": self.start_latency.encode(),
+            "rating": self.rating.encode(),
+            "sla": self.sla.encode(),
             "settled_leases": self.settled_leases,
             "updated_at": self.updated_at,
         }
@@ -554,8 +835,11 @@ class HostScore:
     def scale(self) -> bytes:
         return (
             self.completed.scale()
-            + self.started.scale()
+            + self.verified.scale()
             + self.uptime.scale()
+            + self.start_latency.scale()
+            + self.rating.scale()
+            + self.sla.scale()
             + self.settled_leases.to_bytes(4, "little")
             + self.updated_at.to_bytes(8, "little")
         )
@@ -564,7 +848,7 @@ class HostScore:
 class HostStatus:
     """gantry_primitives::types::hosts::HostStatus.
 
-    One of `HostStatusUnverified`, `HostStatusVerified`, `HostStatusOnline`, `HostStatusOffline`, `HostStatusDraining`, `HostStatusSuspended`, `HostStatusRetired`.
+    One of `HostStatusUnverified`, `HostStatusVerified`, `HostStatusOnline`, `HostStatusOffline`, `HostStatusDraining`, `HostStatusSuspended`, `HostStatusRetired`, `HostStatusRetiring`.
     """
 
     __slots__ = ()
@@ -657,6 +941,20 @@ class HostStatusRetired(HostStatus):
         return bytes([6])
 
 
+@dataclass(frozen=True, slots=True)
+class HostStatusRetiring(HostStatus):
+    """HostStatus: Retiring."""
+
+    tag: ClassVar[str] = "Retiring"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Retiring": self.value}
+
+    def scale(self) -> bytes:
+        return bytes([7]) + self.value.to_bytes(8, "little")
+
+
 _HOST_STATUS: Final[dict[str, Callable[[Any], HostStatus]]] = {
     "Unverified": lambda _: HostStatusUnverified(),
     "Verified": lambda _: HostStatusVerified(),
@@ -665,6 +963,7 @@ _HOST_STATUS: Final[dict[str, Callable[[Any], HostStatus]]] = {
     "Draining": lambda _: HostStatusDraining(),
     "Suspended": lambda p: HostStatusSuspended(value=SuspendReason.decode(p)),
     "Retired": lambda _: HostStatusRetired(),
+    "Retiring": lambda p: HostStatusRetiring(value=p),
 }
 
 
@@ -685,100 +984,156 @@ class HostsHoldReason(StrEnum):
 class HostsParams:
     """pallet_gantry_hosts::types::Params."""
 
-    bond_per_device: int
+    bond_consumer: int
+    bond_professional: int
+    bond_datacenter: int
     heartbeat_period_ms: int
     absence_limit_ms: int
     absence_bounty: int
+    unbonding_ms: int
     allow_simulated: bool
     verification_required: bool
 
     @classmethod
     def decode(cls, plain: Any) -> HostsParams:
         return cls(
-            bond_per_device=plain["bond_per_device"],
+            bond_consumer=plain["bond_consumer"],
+            bond_professional=plain["bond_professional"],
+            bond_datacenter=plain["bond_datacenter"],
             heartbeat_period_ms=plain["heartbeat_period_ms"],
             absence_limit_ms=plain["absence_limit_ms"],
             absence_bounty=plain["absence_bounty"],
+            unbonding_ms=plain["unbonding_ms"],
             allow_simulated=plain["allow_simulated"],
             verification_required=plain["verification_required"],
         )
 
     def encode(self) -> Any:
         return {
-            "bond_per_device": self.bond_per_device,
+            "bond_consumer": self.bond_consumer,
+            "bond_professional": self.bond_professional,
+            "bond_datacenter": self.bond_datacenter,
             "heartbeat_period_ms": self.heartbeat_period_ms,
             "absence_limit_ms": self.absence_limit_ms,
             "absence_bounty": self.absence_bounty,
+            "unbonding_ms": self.unbonding_ms,
             "allow_simulated": self.allow_simulated,
             "verification_required": self.verification_required,
         }
 
     def scale(self) -> bytes:
         return (
-            self.bond_per_device.to_bytes(16, "little")
+            self.bond_consumer.to_bytes(16, "little")
+            + self.bond_professional.to_bytes(16, "little")
+            + self.bond_datacenter.to_bytes(16, "little")
             + self.heartbeat_period_ms.to_bytes(8, "little")
             + self.absence_limit_ms.to_bytes(8, "little")
             + self.absence_bounty.to_bytes(16, "little")
+            + self.unbonding_ms.to_bytes(8, "little")
             + bytes([self.allow_simulated])
             + bytes([self.verification_required])
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseRecord:
-    """gantry_primitives::types::leases::LeaseRecord."""
+class IndexTag(StrEnum):
+    """gantry_primitives::types::tasks::IndexTag."""
 
-    task: int
+    QUEUED = "Queued"
+    ASSIGNED = "Assigned"
+    RUNNING = "Running"
+    REPORTED = "Reported"
+    VERIFIED = "Verified"
+    DISPUTED = "Disputed"
+    SHORT = "Short"
+
+    @classmethod
+    def decode(cls, plain: Any) -> IndexTag:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Queued": 0, "Assigned": 1, "Running": 2, "Reported": 3, "Verified": 4, "Disputed": 5, "Short": 6}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """gantry_primitives::types::leases::Lease."""
+
     pod: int
-    attempt: int
+    generation: int
     host: AccountId
-    provider: AccountId
-    tenant: AccountId
     devices: bytes
-    resources: Resources
-    rate_per_hour: int
     state: LeaseState
     created_at: int
     started_at: int | None
     ended_at: int | None
+    escrow: Escrow
+    resume_rate: int | None
+    reclaim_at: int | None
+    due_at: int | None
     result: PodResult | None
+    rated: bool
 
     @classmethod
-    def decode(cls, plain: Any) -> LeaseRecord:
+    def decode(cls, plain: Any) -> Lease:
         return cls(
-            task=plain["task"],
             pod=plain["pod"],
-            attempt=plain["attempt"],
+            generation=plain["generation"],
             host=plain["host"],
-            provider=plain["provider"],
-            tenant=plain["tenant"],
             devices=plain["devices"],
-            resources=Resources.decode(plain["resources"]),
-            rate_per_hour=plain["rate_per_hour"],
             state=LeaseState.decode(plain["state"]),
             created_at=plain["created_at"],
             started_at=plain["started_at"],
             ended_at=plain["ended_at"],
+            escrow=Escrow.decode(plain["escrow"]),
+            resume_rate=plain["resume_rate"],
+            reclaim_at=plain["reclaim_at"],
+            due_at=plain["due_at"],
             result=None if plain["result"] is None else PodResult.decode(plain["result"]),
+            rated=plain["rated"],
         )
 
     def encode(self) -> Any:
         return {
-            "task": self.task,
             "pod": self.pod,
-            "attempt": self.attempt,
+            "generation": self.generation,
             "host": self.host,
-            "provider": self.provider,
-            "tenant": self.tenant,
             "devices": self.devices,
-            "resources": self.resources.encode(),
-            "rate_per_hour": self.rate_per_hour,
             "state": self.state.encode(),
             "created_at": self.created_at,
             "started_at": self.started_at,
             "ended_at": self.ended_at,
+            "escrow": self.escrow.encode(),
+            "resume_rate": self.resume_rate,
+            "reclaim_at": self.reclaim_at,
+            "due_at": self.due_at,
             "result": None if self.result is None else self.result.encode(),
+            "rated": self.rated,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseBill:
+    """gantry_primitives::types::tasks::LeaseBill."""
+
+    lease: int
+    paid: int
+    fee: int
+    refunded: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> LeaseBill:
+        return cls(lease=plain["lease"], paid=plain["paid"], fee=plain["fee"], refunded=plain["refunded"])
+
+    def encode(self) -> Any:
+        return {"lease": self.lease, "paid": self.paid, "fee": self.fee, "refunded": self.refunded}
+
+    def scale(self) -> bytes:
+        return (
+            self.lease.to_bytes(8, "little")
+            + self.paid.to_bytes(16, "little")
+            + self.fee.to_bytes(16, "little")
+            + self.refunded.to_bytes(16, "little")
+        )
 
 
 class LeaseState:
@@ -882,23 +1237,80 @@ _LEASE_STATE: Final[dict[str, Callable[[Any], LeaseState]]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class LeasesParams:
+    """pallet_gantry_leases::types::Params."""
+
+    reclaim_notice_ms: int
+    retention_ms: int
+    purge_grace_ms: int
+    max_kept_ms: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> LeasesParams:
+        return cls(
+            reclaim_notice_ms=plain["reclaim_notice_ms"],
+            retention_ms=plain["retention_ms"],
+            purge_grace_ms=plain["purge_grace_ms"],
+            max_kept_ms=plain["max_kept_ms"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "reclaim_notice_ms": self.reclaim_notice_ms,
+            "retention_ms": self.retention_ms,
+            "purge_grace_ms": self.purge_grace_ms,
+            "max_kept_ms": self.max_kept_ms,
+        }
+
+    def scale(self) -> bytes:
+        return (
+            self.reclaim_notice_ms.to_bytes(8, "little")
+            + self.retention_ms.to_bytes(8, "little")
+            + self.purge_grace_ms.to_bytes(8, "little")
+            + self.max_kept_ms.to_bytes(8, "little")
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Placement:
-    """gantry_primitives::types::tasks::Placement."""
+    """gantry_primitives::types::hosts::Placement."""
 
     regions: tuple[bytes, ...]
     hosts: tuple[AccountId, ...]
+    providers_allowed: tuple[AccountId, ...]
+    providers_denied: tuple[AccountId, ...]
+    tiers: tuple[Tier, ...]
+    verified_only: bool
     allow_simulated: bool
+    min_network_mbps: int
+    capabilities: Capabilities
 
     @classmethod
     def decode(cls, plain: Any) -> Placement:
         return cls(
             regions=tuple(plain["regions"]),
             hosts=tuple(plain["hosts"]),
+            providers_allowed=tuple(plain["providers_allowed"]),
+            providers_denied=tuple(plain["providers_denied"]),
+            tiers=tuple(Tier.decode(i0) for i0 in plain["tiers"]),
+            verified_only=plain["verified_only"],
             allow_simulated=plain["allow_simulated"],
+            min_network_mbps=plain["min_network_mbps"],
+            capabilities=Capabilities.decode(plain["capabilities"]),
         )
 
     def encode(self) -> Any:
-        return {"regions": list(self.regions), "hosts": list(self.hosts), "allow_simulated": self.allow_simulated}
+        return {
+            "regions": list(self.regions),
+            "hosts": list(self.hosts),
+            "providers_allowed": list(self.providers_allowed),
+            "providers_denied": list(self.providers_denied),
+            "tiers": [i0.value for i0 in self.tiers],
+            "verified_only": self.verified_only,
+            "allow_simulated": self.allow_simulated,
+            "min_network_mbps": self.min_network_mbps,
+            "capabilities": self.capabilities.encode(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -936,10 +1348,103 @@ class PodResult:
         return self.digest + self.exit_code.to_bytes(4, "little", signed=True) + self.usage.scale()
 
 
+class Report:
+    """gantry_primitives::types::tasks::Report.
+
+    One of `ReportStarted`, `ReportResult`, `ReportFailed`, `ReportPurged`, `ReportDataLost`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> Report:
+        tag, payload = _variant(plain)
+        return _REPORT[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+    def scale(self) -> bytes:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStarted(Report):
+    """Report: Started."""
+
+    tag: ClassVar[str] = "Started"
+
+    def scale(self) -> bytes:
+        return bytes([0])
+
+
+@dataclass(frozen=True, slots=True)
+class ReportResult(Report):
+    """Report: Result."""
+
+    tag: ClassVar[str] = "Result"
+    value: PodResult
+
+    def encode(self) -> Any:
+        return {"Result": self.value.encode()}
+
+    def scale(self) -> bytes:
+        return bytes([1]) + self.value.scale()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFailed(Report):
+    """Report: Failed."""
+
+    tag: ClassVar[str] = "Failed"
+    value: HostFailure
+
+    def encode(self) -> Any:
+        return {"Failed": self.value.value}
+
+    def scale(self) -> bytes:
+        return bytes([2]) + self.value.scale()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPurged(Report):
+    """Report: Purged."""
+
+    tag: ClassVar[str] = "Purged"
+    receipt: bytes
+
+    def encode(self) -> Any:
+        return {"Purged": {"receipt": self.receipt}}
+
+    def scale(self) -> bytes:
+        return bytes([3]) + self.receipt
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDataLost(Report):
+    """Report: DataLost."""
+
+    tag: ClassVar[str] = "DataLost"
+
+    def scale(self) -> bytes:
+        return bytes([4])
+
+
+_REPORT: Final[dict[str, Callable[[Any], Report]]] = {
+    "Started": lambda _: ReportStarted(),
+    "Result": lambda p: ReportResult(value=PodResult.decode(p)),
+    "Failed": lambda p: ReportFailed(value=HostFailure.decode(p)),
+    "Purged": lambda p: ReportPurged(receipt=p["receipt"]),
+    "DataLost": lambda _: ReportDataLost(),
+}
+
+
 class RequeueReason:
     """gantry_primitives::types::tasks::RequeueReason.
 
-    One of `RequeueReasonHostRefused`, `RequeueReasonStartTimeout`, `RequeueReasonHostLost`.
+    One of `RequeueReasonHostRefused`, `RequeueReasonStartTimeout`, `RequeueReasonHostLost`, `RequeueReasonReclaimed`.
     """
 
     __slots__ = ()
@@ -992,10 +1497,21 @@ class RequeueReasonHostLost(RequeueReason):
         return bytes([2])
 
 
+@dataclass(frozen=True, slots=True)
+class RequeueReasonReclaimed(RequeueReason):
+    """RequeueReason: Reclaimed."""
+
+    tag: ClassVar[str] = "Reclaimed"
+
+    def scale(self) -> bytes:
+        return bytes([3])
+
+
 _REQUEUE_REASON: Final[dict[str, Callable[[Any], RequeueReason]]] = {
     "HostRefused": lambda p: RequeueReasonHostRefused(value=HostFailure.decode(p)),
     "StartTimeout": lambda _: RequeueReasonStartTimeout(),
     "HostLost": lambda _: RequeueReasonHostLost(),
+    "Reclaimed": lambda _: RequeueReasonReclaimed(),
 }
 
 
@@ -1034,17 +1550,74 @@ class Resources:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Sla:
+    """gantry_primitives::types::reputation::Sla."""
+
+    promised_ms: int
+    met_ms: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> Sla:
+        return cls(promised_ms=plain["promised_ms"], met_ms=plain["met_ms"])
+
+    def encode(self) -> Any:
+        return {"promised_ms": self.promised_ms, "met_ms": self.met_ms}
+
+    def scale(self) -> bytes:
+        return self.promised_ms.to_bytes(8, "little") + self.met_ms.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class SpecRecord:
+    """gantry_primitives::types::tasks::SpecRecord."""
+
+    tenant: AccountId
+    spec: TaskSpec
+    count: int
+    open: int
+    kept: int
+    manifest_deposit: int
+    task_deposit: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> SpecRecord:
+        return cls(
+            tenant=plain["tenant"],
+            spec=TaskSpec.decode(plain["spec"]),
+            count=plain["count"],
+            open=plain["open"],
+            kept=plain["kept"],
+            manifest_deposit=plain["manifest_deposit"],
+            task_deposit=plain["task_deposit"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "tenant": self.tenant,
+            "spec": self.spec.encode(),
+            "count": self.count,
+            "open": self.open,
+            "kept": self.kept,
+            "manifest_deposit": self.manifest_deposit,
+            "task_deposit": self.task_deposit,
+        }
+
+
 class SuspendReason(StrEnum):
     """gantry_primitives::types::hosts::SuspendReason."""
 
     BY_ROOT = "ByRoot"
+    FAILED_CHALLENGE = "FailedChallenge"
+    SLASHED = "Slashed"
+    HARDWARE_CHANGED = "HardwareChanged"
 
     @classmethod
     def decode(cls, plain: Any) -> SuspendReason:
         return cls(plain)
 
     def scale(self) -> bytes:
-        return bytes([{"ByRoot": 0}[self.value]])
+        return bytes([{"ByRoot": 0, "FailedChallenge": 1, "Slashed": 2, "HardwareChanged": 3}[self.value]])
 
 
 class TaskKind(StrEnum):
@@ -1066,44 +1639,41 @@ class TaskKind(StrEnum):
 class TaskRecord:
     """gantry_primitives::types::tasks::TaskRecord."""
 
+    first: int
     tenant: AccountId
-    spec: TaskSpec
     state: TaskState
-    attempts: int
+    generation: int
+    failures: int
+    pods_wanted: int
     submitted_at: int
-    leases: tuple[int, ...]
-    pods_started: int
-    pods_reported: int
-    reported_at: int | None
-    deposit: int
+    changed_at: int
+    leases: tuple[Lease, ...]
 
     @classmethod
     def decode(cls, plain: Any) -> TaskRecord:
         return cls(
+            first=plain["first"],
             tenant=plain["tenant"],
-            spec=TaskSpec.decode(plain["spec"]),
             state=TaskState.decode(plain["state"]),
-            attempts=plain["attempts"],
+            generation=plain["generation"],
+            failures=plain["failures"],
+            pods_wanted=plain["pods_wanted"],
             submitted_at=plain["submitted_at"],
-            leases=tuple(plain["leases"]),
-            pods_started=plain["pods_started"],
-            pods_reported=plain["pods_reported"],
-            reported_at=plain["reported_at"],
-            deposit=plain["deposit"],
+            changed_at=plain["changed_at"],
+            leases=tuple(Lease.decode(i0) for i0 in plain["leases"]),
         )
 
     def encode(self) -> Any:
         return {
+            "first": self.first,
             "tenant": self.tenant,
-            "spec": self.spec.encode(),
             "state": self.state.encode(),
-            "attempts": self.attempts,
+            "generation": self.generation,
+            "failures": self.failures,
+            "pods_wanted": self.pods_wanted,
             "submitted_at": self.submitted_at,
-            "leases": list(self.leases),
-            "pods_started": self.pods_started,
-            "pods_reported": self.pods_reported,
-            "reported_at": self.reported_at,
-            "deposit": self.deposit,
+            "changed_at": self.changed_at,
+            "leases": [i0.encode() for i0 in self.leases],
         }
 
 
@@ -1124,6 +1694,7 @@ class TaskSpec:
     queue: bytes
     verification: VerificationPolicy
     placement: Placement
+    data_from: int | None
 
     @classmethod
     def decode(cls, plain: Any) -> TaskSpec:
@@ -1141,6 +1712,7 @@ class TaskSpec:
             queue=plain["queue"],
             verification=VerificationPolicy.decode(plain["verification"]),
             placement=Placement.decode(plain["placement"]),
+            data_from=plain["data_from"],
         )
 
     def encode(self) -> Any:
@@ -1156,8 +1728,9 @@ class TaskSpec:
             "deadline": self.deadline,
             "priority": self.priority,
             "queue": self.queue,
-            "verification": self.verification.value,
+            "verification": self.verification.encode(),
             "placement": self.placement.encode(),
+            "data_from": self.data_from,
         }
 
 
@@ -1301,28 +1874,6 @@ _TASK_STATE: Final[dict[str, Callable[[Any], TaskState]]] = {
 }
 
 
-class TaskStateTag(StrEnum):
-    """gantry_primitives::types::tasks::TaskStateTag."""
-
-    QUEUED = "Queued"
-    ASSIGNED = "Assigned"
-    RUNNING = "Running"
-    REPORTED = "Reported"
-    VERIFIED = "Verified"
-    SETTLED = "Settled"
-    DISPUTED = "Disputed"
-    EXPIRED = "Expired"
-    CANCELLED = "Cancelled"
-    FAILED = "Failed"
-
-    @classmethod
-    def decode(cls, plain: Any) -> TaskStateTag:
-        return cls(plain)
-
-    def scale(self) -> bytes:
-        return bytes([{"Queued": 0, "Assigned": 1, "Running": 2, "Reported": 3, "Verified": 4, "Settled": 5, "Disputed": 6, "Expired": 7, "Cancelled": 8, "Failed": 9}[self.value]])
-
-
 class TasksHoldReason(StrEnum):
     """pallet_gantry_tasks::pallet::HoldReason."""
 
@@ -1347,7 +1898,10 @@ class TasksParams:
     scheduler_bond: int
     deposit_base: int
     deposit_per_byte: int
+    deposit_per_task: int
     max_duration_ms: int
+    archive_after_ms: int
+    refused_item_fine: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -1358,7 +1912,10 @@ class TasksParams:
             scheduler_bond=plain["scheduler_bond"],
             deposit_base=plain["deposit_base"],
             deposit_per_byte=plain["deposit_per_byte"],
+            deposit_per_task=plain["deposit_per_task"],
             max_duration_ms=plain["max_duration_ms"],
+            archive_after_ms=plain["archive_after_ms"],
+            refused_item_fine=plain["refused_item_fine"],
         )
 
     def encode(self) -> Any:
@@ -1369,7 +1926,10 @@ class TasksParams:
             "scheduler_bond": self.scheduler_bond,
             "deposit_base": self.deposit_base,
             "deposit_per_byte": self.deposit_per_byte,
+            "deposit_per_task": self.deposit_per_task,
             "max_duration_ms": self.max_duration_ms,
+            "archive_after_ms": self.archive_after_ms,
+            "refused_item_fine": self.refused_item_fine,
         }
 
     def scale(self) -> bytes:
@@ -1380,8 +1940,49 @@ class TasksParams:
             + self.scheduler_bond.to_bytes(16, "little")
             + self.deposit_base.to_bytes(16, "little")
             + self.deposit_per_byte.to_bytes(16, "little")
+            + self.deposit_per_task.to_bytes(16, "little")
             + self.max_duration_ms.to_bytes(8, "little")
+            + self.archive_after_ms.to_bytes(8, "little")
+            + self.refused_item_fine.to_bytes(16, "little")
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TenantScore:
+    """gantry_primitives::types::reputation::TenantScore."""
+
+    settled: Beta
+    disputes: Beta
+    updated_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> TenantScore:
+        return cls(
+            settled=Beta.decode(plain["settled"]),
+            disputes=Beta.decode(plain["disputes"]),
+            updated_at=plain["updated_at"],
+        )
+
+    def encode(self) -> Any:
+        return {"settled": self.settled.encode(), "disputes": self.disputes.encode(), "updated_at": self.updated_at}
+
+    def scale(self) -> bytes:
+        return self.settled.scale() + self.disputes.scale() + self.updated_at.to_bytes(8, "little")
+
+
+class Tier(StrEnum):
+    """gantry_primitives::types::hosts::Tier."""
+
+    CONSUMER = "Consumer"
+    PROFESSIONAL = "Professional"
+    DATACENTER = "Datacenter"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Tier:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Consumer": 0, "Professional": 1, "Datacenter": 2}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -1422,17 +2023,56 @@ class Vendor(StrEnum):
         return bytes([{"Nvidia": 0, "Amd": 1, "Other": 2}[self.value]])
 
 
-class VerificationPolicy(StrEnum):
-    """gantry_primitives::types::tasks::VerificationPolicy."""
+class VerificationPolicy:
+    """gantry_primitives::types::tasks::VerificationPolicy.
 
-    ACCEPTANCE = "Acceptance"
+    One of `VerificationPolicyAcceptance`, `VerificationPolicyRedundant`.
+    """
 
-    @classmethod
-    def decode(cls, plain: Any) -> VerificationPolicy:
-        return cls(plain)
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> VerificationPolicy:
+        tag, payload = _variant(plain)
+        return _VERIFICATION_POLICY[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
 
     def scale(self) -> bytes:
-        return bytes([{"Acceptance": 0}[self.value]])
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPolicyAcceptance(VerificationPolicy):
+    """VerificationPolicy: Acceptance."""
+
+    tag: ClassVar[str] = "Acceptance"
+
+    def scale(self) -> bytes:
+        return bytes([0])
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPolicyRedundant(VerificationPolicy):
+    """VerificationPolicy: Redundant."""
+
+    tag: ClassVar[str] = "Redundant"
+    replicas: int
+
+    def encode(self) -> Any:
+        return {"Redundant": {"replicas": self.replicas}}
+
+    def scale(self) -> bytes:
+        return bytes([1]) + self.replicas.to_bytes(1, "little")
+
+
+_VERIFICATION_POLICY: Final[dict[str, Callable[[Any], VerificationPolicy]]] = {
+    "Acceptance": lambda _: VerificationPolicyAcceptance(),
+    "Redundant": lambda p: VerificationPolicyRedundant(replicas=p["replicas"]),
+}
 
 
 class GantryEvent:
@@ -1500,33 +2140,143 @@ class HostsParamsChanged(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class HostsHardwareChanged(GantryEvent):
+    """A host has other hardware, and none of it is attested."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "HardwareChanged"
+    host: AccountId
+    """The host."""
+    generation: int
+    """How often its hardware was changed."""
+    bond_required: int
+    """What its bond must be now."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDeviceHealthChanged(GantryEvent):
+    """A host said which of its devices are out of order; all others are in order."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "DeviceHealthChanged"
+    host: AccountId
+    """The host."""
+    unhealthy: bytes
+    """The devices that take no new lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDeviceAttested(GantryEvent):
+    """A challenge proved that a device is real, or did not."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "DeviceAttested"
+    host: AccountId
+    """The host."""
+    device: int
+    """The device."""
+    attested: bool
+    """Whether it was proved."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsAbsenceReported(GantryEvent):
+    """A host was reported absent."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "AbsenceReported"
+    host: AccountId
+    """The host."""
+    reporter: AccountId
+    """Who reported it."""
+    bounty: int
+    """What the reporter got for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsSlashed(GantryEvent):
+    """A host paid for a fault out of its bond."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "Slashed"
+    host: AccountId
+    """The host."""
+    fault: Fault
+    """What it did."""
+    amount: int
+    """What was taken of its bond."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsBondToppedUp(GantryEvent):
+    """A provider added to the bond of a host."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "BondToppedUp"
+    host: AccountId
+    """The host."""
+    amount: int
+    """What was added."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostsBondWithdrawn(GantryEvent):
+    """A provider has the bond of a retired host back."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "BondWithdrawn"
+    host: AccountId
+    """The host."""
+    amount: int
+    """What was left of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class TasksSubmitted(GantryEvent):
-    """A tenant submitted a task."""
+    """A tenant submitted tasks."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Submitted"
-    task: int
-    """The task."""
+    first: int
+    """The first of them; the others have the numbers that follow."""
+    count: int
+    """How many."""
     tenant: AccountId
     """Who pays."""
     kind: TaskKind
     """The sort of work."""
     manifest_digest: bytes
-    """SHA-256 of its manifest."""
+    """SHA-256 of their manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksAssigned(GantryEvent):
-    """A task has a lease for each pod."""
+    """Pods of a task were placed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Assigned"
     task: int
     """The task."""
-    attempt: int
-    """Which attempt this is, counted from 0."""
-    leases: tuple[tuple[int, AccountId], ...]
-    """The leases in the order of the pods, each with its host."""
+    generation: int
+    """The generation of the leases."""
+    leases: tuple[tuple[int, AccountId, int, int], ...]
+    """The leases that were opened, in the order of the pods: each with its host, its rate an hour and its
+    deposit.
+    """
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDataMoved(GantryEvent):
+    """A rental took over the retained data of a lease, which has ended for good."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DataMoved"
+    from_: int
+    """The lease that had the data."""
+    to: int
+    """The lease that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1539,6 +2289,10 @@ class TasksPodStarted(GantryEvent):
     """The task."""
     lease: int
     """The lease of the pod."""
+    depletes_at: int
+    """When the lease is over by itself."""
+    state: TaskState
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1553,34 +2307,168 @@ class TasksPodReported(GantryEvent):
     """The lease of the pod."""
     result: PodResult
     """What it ended with."""
-
-
-@dataclass(frozen=True, slots=True)
-class TasksStateChanged(GantryEvent):
-    """A task changed its state."""
-
-    pallet: ClassVar[str] = "Tasks"
-    name: ClassVar[str] = "StateChanged"
-    task: int
-    """The task."""
-    from_: TaskState
-    """What it was."""
-    to: TaskState
-    """What it is."""
+    state: TaskState
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksRequeued(GantryEvent):
-    """An attempt came to nothing and the task waits again."""
+    """An attempt came to nothing: the task waits again, or has failed."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Requeued"
     task: int
     """The task."""
-    attempts: int
-    """How many attempts have come to nothing."""
+    lease: int
+    """The lease because of which."""
     reason: RequeueReason
     """Why."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases of the attempt were paid."""
+    failures: int
+    """How many attempts have come to nothing."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPodLost(GantryEvent):
+    """A pod of a service, a rental or a task with replicas came to nothing."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PodLost"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    reason: RequeueReason
+    """Why."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases that ended were paid."""
+    failures: int
+    """How many attempts have come to nothing; of services and rentals, how many in a row."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksLeaseEnded(GantryEvent):
+    """A lease ended because its time is over, or its provider or the tenant's coins ended it."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "LeaseEnded"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+    reason: EndReason
+    """Why."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases that were paid at once were paid. Those of services and rentals are paid when the task
+    is settled.
+    """
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksCancelled(GantryEvent):
+    """A tenant called a task off."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Cancelled"
+    task: int
+    """The task."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksExpired(GantryEvent):
+    """A task was not assigned before its deadline."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Expired"
+    task: int
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksStopped(GantryEvent):
+    """A tenant ended a service or rental."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Stopped"
+    task: int
+    """The task."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksScaled(GantryEvent):
+    """A task is to have another number of pods."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Scaled"
+    task: int
+    """The task."""
+    pods: int
+    """How many."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases of pods that are no longer wanted were paid."""
+    state: TaskState
+    """Where the task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksResultAccepted(GantryEvent):
+    """The tenant accepted the result of a task."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "ResultAccepted"
+    task: int
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksVerified(GantryEvent):
+    """The results of a task's replicas were compared, and most agree."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Verified"
+    task: int
+    """The task."""
+    wrong: tuple[int, ...]
+    """The leases whose results are wrong; they are not paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDisputeOpened(GantryEvent):
+    """The result of a task is disputed."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DisputeOpened"
+    task: int
+    """The task."""
+    by: AccountId
+    """Who disputes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDisputeResolved(GantryEvent):
+    """A dispute is decided."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DisputeResolved"
+    task: int
+    """The task."""
+    upheld: bool
+    """Whether the dispute was upheld: then the result does not count and is not paid."""
+    bills: tuple[LeaseBill, ...]
+    """How the leases were closed where it was upheld."""
+    state: TaskState
+    """Where the task stands now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1591,8 +2479,86 @@ class TasksSettled(GantryEvent):
     name: ClassVar[str] = "Settled"
     task: int
     """The task."""
-    paid: int
-    """What its leases cost the tenant, fees included."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksRated(GantryEvent):
+    """A tenant rated a lease of a settled task."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Rated"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+    stars: int
+    """How well, 1 to 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPurged(GantryEvent):
+    """The data of an ended rental was deleted."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Purged"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+    receipt: bytes
+    """SHA-256 of the receipt of its host."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDataLost(GantryEvent):
+    """A host lost the data of an ended rental that it was to keep."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "DataLost"
+    task: int
+    """The task."""
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPruned(GantryEvent):
+    """A final task was put away."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Pruned"
+    task: int
+    """The task."""
+    digest: bytes
+    """The digest of its page of the archive, this task folded in."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksItemRefused(GantryEvent):
+    """An item of a batch was refused. It changed nothing; the others were not touched by it."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "ItemRefused"
+    index: int
+    """Which item, counted from 0."""
+    task: int
+    """The task it is about."""
+    error: Any
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksBatchDone(GantryEvent):
+    """A batch is done."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "BatchDone"
+    accepted: int
+    """How many of its items took effect."""
+    refused: int
+    """How many were refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1624,88 +2590,178 @@ class TasksParamsChanged(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class LeasesOpened(GantryEvent):
-    """A lease was opened."""
+class LeasesExtended(GantryEvent):
+    """A tenant bought more time."""
 
     pallet: ClassVar[str] = "Leases"
-    name: ClassVar[str] = "Opened"
+    name: ClassVar[str] = "Extended"
     lease: int
     """The lease."""
-    task: int
-    """The task it is for."""
-    host: AccountId
-    """The host it is on."""
+    amount: int
+    """How many coins were deposited."""
+    ends_at: int
+    """When the lease is over by itself now."""
 
 
 @dataclass(frozen=True, slots=True)
-class LeasesStarted(GantryEvent):
-    """The pod of a lease started."""
+class LeasesToppedUp(GantryEvent):
+    """A tenant deposited more coins."""
 
     pallet: ClassVar[str] = "Leases"
-    name: ClassVar[str] = "Started"
+    name: ClassVar[str] = "ToppedUp"
     lease: int
     """The lease."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeasesEnded(GantryEvent):
-    """A lease ended."""
-
-    pallet: ClassVar[str] = "Leases"
-    name: ClassVar[str] = "Ended"
-    lease: int
-    """The lease."""
-    reason: EndReason
-    """Why."""
-
-
-@dataclass(frozen=True, slots=True)
-class BillingEscrowOpened(GantryEvent):
-    """Coins of a tenant are held for a lease."""
-
-    pallet: ClassVar[str] = "Billing"
-    name: ClassVar[str] = "EscrowOpened"
-    lease: int
-    """The lease."""
-    tenant: AccountId
-    """Whose coins they are."""
-    deposit: int
+    amount: int
     """How many."""
-    rate_per_hour: int
-    """What the lease costs, in base units an hour."""
-
-
-@dataclass(frozen=True, slots=True)
-class BillingEscrowStarted(GantryEvent):
-    """Billing of a lease began."""
-
-    pallet: ClassVar[str] = "Billing"
-    name: ClassVar[str] = "EscrowStarted"
-    lease: int
-    """The lease."""
     depletes_at: int
-    """When it has used what was deposited."""
+    """When the deposit is used up now."""
 
 
 @dataclass(frozen=True, slots=True)
-class BillingEscrowClosed(GantryEvent):
-    """A lease is paid and its coins are no longer held."""
+class LeasesSuspended(GantryEvent):
+    """A tenant stopped the machine of its rental; the disk is kept."""
 
-    pallet: ClassVar[str] = "Billing"
-    name: ClassVar[str] = "EscrowClosed"
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Suspended"
     lease: int
     """The lease."""
-    paid: int
-    """What left the tenant, the fee included."""
+    rate_per_hour: int
+    """What it costs from now on, in base units an hour."""
+    owed: int
+    """What is owed for the time before."""
+    ends_at: int
+    """When the lease is over by itself now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesResumed(GantryEvent):
+    """A tenant started the machine of its rental again."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Resumed"
+    lease: int
+    """The lease."""
+    rate_per_hour: int
+    """What it costs from now on, in base units an hour."""
+    owed: int
+    """What is owed for the time before."""
+    ends_at: int
+    """When the lease is over by itself now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesReclaimNoticed(GantryEvent):
+    """A provider wants its resources back."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "ReclaimNoticed"
+    lease: int
+    """The lease."""
+    reclaim_at: int
+    """When it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesPaid(GantryEvent):
+    """A running lease was paid for."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Paid"
+    lease: int
+    """The lease."""
+    until: int
+    """The time up to which it was paid for."""
+    share: int
+    """What the provider got."""
     fee: int
-    """The part of it that went to the treasury."""
-    refunded: int
-    """What went back to the tenant."""
+    """What the treasury got."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesBountyPaid(GantryEvent):
+    """A lease whose deposit is used up was closed by someone who is none of its parties."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "BountyPaid"
+    lease: int
+    """The lease."""
+    who: AccountId
+    """Who closed it."""
+    bounty: int
+    """What it got of the provider's share."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDataKept(GantryEvent):
+    """A tenant paid for keeping the data of a rental."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DataKept"
+    lease: int
+    """The lease."""
+    until: int
+    """The time until which it is kept now."""
+    share: int
+    """What the provider got."""
+    fee: int
+    """What the treasury got."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDataReleased(GantryEvent):
+    """A tenant no longer needs the data of a rental."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DataReleased"
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesPurgedWithoutReceipt(GantryEvent):
+    """The time for a receipt of the purge is over, and the lease no longer holds anything."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "PurgedWithoutReceipt"
+    lease: int
+    """The lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesDueFailed(GantryEvent):
+    """What was to be done for a lease at this time was refused; it is tried again."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "DueFailed"
+    lease: int
+    """The lease."""
+    error: Any
+    """Why."""
+    again_at: int
+    """When it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesCranked(GantryEvent):
+    """Someone had entries of the agenda looked at."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "Cranked"
+    entries: int
+    """How many."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesParamsChanged(GantryEvent):
+    """The periods of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Leases"
+    name: ClassVar[str] = "ParamsChanged"
 
 
 @dataclass(frozen=True, slots=True)
 class BillingParamsChanged(GantryEvent):
-    """The amounts of this pallet were changed."""
+    """The amounts and periods of this pallet were changed."""
 
     pallet: ClassVar[str] = "Billing"
     name: ClassVar[str] = "ParamsChanged"
@@ -1723,6 +2779,18 @@ class ReputationScored(GantryEvent):
     """Its score now, in parts per million."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReputationTenantScored(GantryEvent):
+    """A tenant has new evidence for or against it."""
+
+    pallet: ClassVar[str] = "Reputation"
+    name: ClassVar[str] = "TenantScored"
+    tenant: AccountId
+    """The tenant."""
+    score_ppm: int
+    """Its score now, in parts per million."""
+
+
 _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Hosts", "Registered"): lambda f: HostsRegistered(host=f["host"], provider=f["provider"]),
     ("Hosts", "StatusChanged"): lambda f: HostsStatusChanged(
@@ -1733,51 +2801,143 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Hosts", "AskChanged"): lambda f: HostsAskChanged(host=f["host"], ask=Ask.decode(f["ask"])),
     ("Hosts", "EndpointChanged"): lambda f: HostsEndpointChanged(host=f["host"]),
     ("Hosts", "ParamsChanged"): lambda _: HostsParamsChanged(),
+    ("Hosts", "HardwareChanged"): lambda f: HostsHardwareChanged(
+        host=f["host"],
+        generation=f["generation"],
+        bond_required=f["bond_required"],
+    ),
+    ("Hosts", "DeviceHealthChanged"): lambda f: HostsDeviceHealthChanged(host=f["host"], unhealthy=f["unhealthy"]),
+    ("Hosts", "DeviceAttested"): lambda f: HostsDeviceAttested(
+        host=f["host"],
+        device=f["device"],
+        attested=f["attested"],
+    ),
+    ("Hosts", "AbsenceReported"): lambda f: HostsAbsenceReported(
+        host=f["host"],
+        reporter=f["reporter"],
+        bounty=f["bounty"],
+    ),
+    ("Hosts", "Slashed"): lambda f: HostsSlashed(host=f["host"], fault=Fault.decode(f["fault"]), amount=f["amount"]),
+    ("Hosts", "BondToppedUp"): lambda f: HostsBondToppedUp(host=f["host"], amount=f["amount"]),
+    ("Hosts", "BondWithdrawn"): lambda f: HostsBondWithdrawn(host=f["host"], amount=f["amount"]),
     ("Tasks", "Submitted"): lambda f: TasksSubmitted(
-        task=f["task"],
+        first=f["first"],
+        count=f["count"],
         tenant=f["tenant"],
         kind=TaskKind.decode(f["kind"]),
         manifest_digest=f["manifest_digest"],
     ),
-    ("Tasks", "Assigned"): lambda f: TasksAssigned(task=f["task"], attempt=f["attempt"], leases=tuple(f["leases"])),
-    ("Tasks", "PodStarted"): lambda f: TasksPodStarted(task=f["task"], lease=f["lease"]),
+    ("Tasks", "Assigned"): lambda f: TasksAssigned(
+        task=f["task"],
+        generation=f["generation"],
+        leases=tuple(f["leases"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "DataMoved"): lambda f: TasksDataMoved(from_=f["from"], to=f["to"]),
+    ("Tasks", "PodStarted"): lambda f: TasksPodStarted(
+        task=f["task"],
+        lease=f["lease"],
+        depletes_at=f["depletes_at"],
+        state=TaskState.decode(f["state"]),
+    ),
     ("Tasks", "PodReported"): lambda f: TasksPodReported(
         task=f["task"],
         lease=f["lease"],
         result=PodResult.decode(f["result"]),
-    ),
-    ("Tasks", "StateChanged"): lambda f: TasksStateChanged(
-        task=f["task"],
-        from_=TaskState.decode(f["from"]),
-        to=TaskState.decode(f["to"]),
+        state=TaskState.decode(f["state"]),
     ),
     ("Tasks", "Requeued"): lambda f: TasksRequeued(
         task=f["task"],
-        attempts=f["attempts"],
+        lease=f["lease"],
         reason=RequeueReason.decode(f["reason"]),
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        failures=f["failures"],
+        state=TaskState.decode(f["state"]),
     ),
-    ("Tasks", "Settled"): lambda f: TasksSettled(task=f["task"], paid=f["paid"]),
+    ("Tasks", "PodLost"): lambda f: TasksPodLost(
+        task=f["task"],
+        lease=f["lease"],
+        reason=RequeueReason.decode(f["reason"]),
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        failures=f["failures"],
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "LeaseEnded"): lambda f: TasksLeaseEnded(
+        task=f["task"],
+        lease=f["lease"],
+        reason=EndReason.decode(f["reason"]),
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "Cancelled"): lambda f: TasksCancelled(
+        task=f["task"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+    ),
+    ("Tasks", "Expired"): lambda f: TasksExpired(task=f["task"]),
+    ("Tasks", "Stopped"): lambda f: TasksStopped(task=f["task"], state=TaskState.decode(f["state"])),
+    ("Tasks", "Scaled"): lambda f: TasksScaled(
+        task=f["task"],
+        pods=f["pods"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "ResultAccepted"): lambda f: TasksResultAccepted(task=f["task"]),
+    ("Tasks", "Verified"): lambda f: TasksVerified(task=f["task"], wrong=tuple(f["wrong"])),
+    ("Tasks", "DisputeOpened"): lambda f: TasksDisputeOpened(task=f["task"], by=f["by"]),
+    ("Tasks", "DisputeResolved"): lambda f: TasksDisputeResolved(
+        task=f["task"],
+        upheld=f["upheld"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "Settled"): lambda f: TasksSettled(
+        task=f["task"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+    ),
+    ("Tasks", "Rated"): lambda f: TasksRated(task=f["task"], lease=f["lease"], stars=f["stars"]),
+    ("Tasks", "Purged"): lambda f: TasksPurged(task=f["task"], lease=f["lease"], receipt=f["receipt"]),
+    ("Tasks", "DataLost"): lambda f: TasksDataLost(task=f["task"], lease=f["lease"]),
+    ("Tasks", "Pruned"): lambda f: TasksPruned(task=f["task"], digest=f["digest"]),
+    ("Tasks", "ItemRefused"): lambda f: TasksItemRefused(index=f["index"], task=f["task"], error=f["error"]),
+    ("Tasks", "BatchDone"): lambda f: TasksBatchDone(accepted=f["accepted"], refused=f["refused"]),
     ("Tasks", "SchedulerBonded"): lambda f: TasksSchedulerBonded(who=f["who"]),
     ("Tasks", "SchedulerUnbonded"): lambda f: TasksSchedulerUnbonded(who=f["who"]),
     ("Tasks", "ParamsChanged"): lambda _: TasksParamsChanged(),
-    ("Leases", "Opened"): lambda f: LeasesOpened(lease=f["lease"], task=f["task"], host=f["host"]),
-    ("Leases", "Started"): lambda f: LeasesStarted(lease=f["lease"]),
-    ("Leases", "Ended"): lambda f: LeasesEnded(lease=f["lease"], reason=EndReason.decode(f["reason"])),
-    ("Billing", "EscrowOpened"): lambda f: BillingEscrowOpened(
+    ("Leases", "Extended"): lambda f: LeasesExtended(lease=f["lease"], amount=f["amount"], ends_at=f["ends_at"]),
+    ("Leases", "ToppedUp"): lambda f: LeasesToppedUp(
         lease=f["lease"],
-        tenant=f["tenant"],
-        deposit=f["deposit"],
+        amount=f["amount"],
+        depletes_at=f["depletes_at"],
+    ),
+    ("Leases", "Suspended"): lambda f: LeasesSuspended(
+        lease=f["lease"],
         rate_per_hour=f["rate_per_hour"],
+        owed=f["owed"],
+        ends_at=f["ends_at"],
     ),
-    ("Billing", "EscrowStarted"): lambda f: BillingEscrowStarted(lease=f["lease"], depletes_at=f["depletes_at"]),
-    ("Billing", "EscrowClosed"): lambda f: BillingEscrowClosed(
+    ("Leases", "Resumed"): lambda f: LeasesResumed(
         lease=f["lease"],
-        paid=f["paid"],
-        fee=f["fee"],
-        refunded=f["refunded"],
+        rate_per_hour=f["rate_per_hour"],
+        owed=f["owed"],
+        ends_at=f["ends_at"],
     ),
+    ("Leases", "ReclaimNoticed"): lambda f: LeasesReclaimNoticed(lease=f["lease"], reclaim_at=f["reclaim_at"]),
+    ("Leases", "Paid"): lambda f: LeasesPaid(lease=f["lease"], until=f["until"], share=f["share"], fee=f["fee"]),
+    ("Leases", "BountyPaid"): lambda f: LeasesBountyPaid(lease=f["lease"], who=f["who"], bounty=f["bounty"]),
+    ("Leases", "DataKept"): lambda f: LeasesDataKept(
+        lease=f["lease"],
+        until=f["until"],
+        share=f["share"],
+        fee=f["fee"],
+    ),
+    ("Leases", "DataReleased"): lambda f: LeasesDataReleased(lease=f["lease"]),
+    ("Leases", "PurgedWithoutReceipt"): lambda f: LeasesPurgedWithoutReceipt(lease=f["lease"]),
+    ("Leases", "DueFailed"): lambda f: LeasesDueFailed(lease=f["lease"], error=f["error"], again_at=f["again_at"]),
+    ("Leases", "Cranked"): lambda f: LeasesCranked(entries=f["entries"]),
+    ("Leases", "ParamsChanged"): lambda _: LeasesParamsChanged(),
     ("Billing", "ParamsChanged"): lambda _: BillingParamsChanged(),
     ("Reputation", "Scored"): lambda f: ReputationScored(host=f["host"], score_ppm=f["score_ppm"]),
+    ("Reputation", "TenantScored"): lambda f: ReputationTenantScored(tenant=f["tenant"], score_ppm=f["score_ppm"]),
 }
 
 
@@ -1843,42 +3003,82 @@ class calls:
 
     @staticmethod
     def hosts_retire(*, host: AccountId) -> Call:
-        """Take a host of the caller off the network for ever and get its bond back. It must have no live leases."""
+        """Take a host of the caller off the network for ever. It must have no live leases, and its bond is held for
+        the unbonding period: see `withdraw_bond`.
+        """
         return Call("Hosts", "retire", {"host": host})
 
     @staticmethod
     def hosts_report_absent(*, host: AccountId) -> Call:
-        """Report a host that was silent for longer than the absence limit. The caller gets a bounty from its bond."""
+        """Report a host that was silent for longer than the absence limit. The caller gets a bounty from its bond,
+        unless it is its provider; as much again goes to the treasury.
+        """
         return Call("Hosts", "report_absent", {"host": host})
 
     @staticmethod
     def hosts_verify(*, host: AccountId) -> Call:
-        """Let an unverified host come online. By root."""
+        """Let an unverified host come online. By the admin origin."""
         return Call("Hosts", "verify", {"host": host})
 
     @staticmethod
     def hosts_suspend(*, host: AccountId) -> Call:
-        """Keep a host from taking leases. Those it has go on. By root."""
+        """Keep a host from taking leases. Those it has go on. By the admin origin."""
         return Call("Hosts", "suspend", {"host": host})
 
     @staticmethod
     def hosts_unsuspend(*, host: AccountId) -> Call:
-        """Let a suspended host come online again with its next heartbeat. By root."""
+        """Let a suspended host come online again with its next heartbeat. By the admin origin."""
         return Call("Hosts", "unsuspend", {"host": host})
 
     @staticmethod
     def hosts_set_params(*, params: HostsParams) -> Call:
-        """Change the periods and amounts of this pallet. By root."""
+        """Change the periods and amounts of this pallet. By the admin origin."""
         return Call("Hosts", "set_params", {"params": params.encode()})
 
     @staticmethod
+    def hosts_withdraw_bond(*, host: AccountId) -> Call:
+        """The provider of a retiring host gets its bond back when the unbonding period is over. The host is retired
+        then, and its key is not used again.
+        """
+        return Call("Hosts", "withdraw_bond", {"host": host})
+
+    @staticmethod
+    def hosts_top_up_bond(*, host: AccountId, amount: int) -> Call:
+        """Add to the bond of a host of the caller. A host that was suspended because slashes left too little may come
+        online again once its bond is whole.
+        """
+        return Call("Hosts", "top_up_bond", {"host": host, "amount": amount})
+
+    @staticmethod
+    def hosts_set_device_health(*, unhealthy: bytes) -> Call:
+        """The calling host says which of its devices are out of order and take no new lease; all others are in order.
+        Free of charge when that changes something and a heartbeat period has passed since the last change.
+        """
+        return Call("Hosts", "set_device_health", {"unhealthy": unhealthy})
+
+    @staticmethod
+    def hosts_change_hardware(*, host: AccountId, hardware: HardwareSpec, host_signature: bytes) -> Call:
+        """Register a host of the caller as it is now. It must have no live leases; what its bond lacks is held, and it
+        must be verified again. `host_signature` is by the host's key over the content (see docs/protocol.md).
+        """
+        return Call("Hosts", "change_hardware", {
+            "host": host,
+            "hardware": hardware.encode(),
+            "host_signature": host_signature,
+        })
+
+    @staticmethod
     def tasks_submit(*, spec: TaskSpec, manifest: bytes) -> Call:
-        """Submit a task. A deposit is held until it is final; what its pods may cost must be there, too."""
+        """Submit a task. Deposits are held for its manifest until it is final and for itself until it is pruned; what
+        its pods may cost must be there, too.
+        """
         return Call("Tasks", "submit", {"spec": spec.encode(), "manifest": manifest})
 
     @staticmethod
     def tasks_assign(*, task: int, pods: Sequence[PodPlacement]) -> Call:
-        """Place every pod of a waiting task on a host: all or nothing. By a bonded scheduler, or by the tenant."""
+        """Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
+        none. By a bonded scheduler, or by the tenant.
+        """
         return Call("Tasks", "assign", {"task": task, "pods": [i0.encode() for i0 in pods]})
 
     @staticmethod
@@ -1893,19 +3093,17 @@ class calls:
 
     @staticmethod
     def tasks_report_failed(*, lease: int, reason: HostFailure) -> Call:
-        """The calling host cannot run the pod of a lease. The attempt ends. Free of charge when valid."""
+        """The calling host cannot run the pod of a lease. Free of charge when valid."""
         return Call("Tasks", "report_failed", {"lease": lease, "reason": reason.value})
 
     @staticmethod
     def tasks_requeue(*, lease: int) -> Call:
-        """End the attempt that a lease belongs to, because its pod did not start in time or its host is lost. By
-        anyone.
-        """
+        """Give a lease up because its pod did not start in time or its host is lost. By anyone."""
         return Call("Tasks", "requeue", {"lease": lease})
 
     @staticmethod
     def tasks_expire_lease(*, lease: int) -> Call:
-        """End the task of a lease whose pod ran for longer than the task allows. By anyone."""
+        """End a lease that has used its duration or its deposit: a job fails by it. By anyone."""
         return Call("Tasks", "expire_lease", {"lease": lease})
 
     @staticmethod
@@ -1940,12 +3138,134 @@ class calls:
 
     @staticmethod
     def tasks_set_params(*, params: TasksParams) -> Call:
-        """Change the periods and amounts of this pallet. By root."""
+        """Change the periods and amounts of this pallet. By whoever governs the chain."""
         return Call("Tasks", "set_params", {"params": params.encode()})
 
     @staticmethod
+    def tasks_submit_array(*, spec: TaskSpec, manifest: bytes, count: int) -> Call:
+        """Submit `count` jobs of one spec and manifest, 1 to 4,096. They get numbers that follow one another; each is
+        a task of its own.
+        """
+        return Call("Tasks", "submit_array", {"spec": spec.encode(), "manifest": manifest, "count": count})
+
+    @staticmethod
+    def tasks_assign_batch(*, assignments: Sequence[tuple[int, Sequence[PodPlacement]]]) -> Call:
+        """Place the pods of many tasks. Each task succeeds or is refused by itself. By a bonded scheduler."""
+        return Call("Tasks", "assign_batch", {"assignments": [(i0[0], [i1.encode() for i1 in i0[1]]) for i0 in assignments]})
+
+    @staticmethod
+    def tasks_report_batch(*, reports: Sequence[tuple[int, Report]]) -> Call:
+        """What the calling host says about many of its leases. Each report succeeds or is refused by itself; a refused
+        one costs the host's bond a fine. Free of charge where the batch is not longer than the list of the host's
+        leases and its bond covers the fines for all.
+        """
+        return Call("Tasks", "report_batch", {"reports": [(i0[0], i0[1].encode()) for i0 in reports]})
+
+    @staticmethod
+    def tasks_settle_batch(*, tasks: Sequence[int]) -> Call:
+        """Pay everyone of many tasks. Each task succeeds or is refused by itself. By anyone."""
+        return Call("Tasks", "settle_batch", {"tasks": list(tasks)})
+
+    @staticmethod
+    def tasks_prune(*, tasks: Sequence[int]) -> Call:
+        """Put final tasks away: what is left of them is a digest, and their deposits go back. Each task succeeds or is
+        refused by itself. By anyone.
+        """
+        return Call("Tasks", "prune", {"tasks": list(tasks)})
+
+    @staticmethod
+    def tasks_scale(*, task: int, pods: int) -> Call:
+        """Give a service of the caller another number of pods, within what its spec says."""
+        return Call("Tasks", "scale", {"task": task, "pods": pods})
+
+    @staticmethod
+    def tasks_end(*, task: int) -> Call:
+        """End a running service or rental of the caller. It is paid for after the dispute window; the data of a rental
+        is retained for a while.
+        """
+        return Call("Tasks", "end", {"task": task})
+
+    @staticmethod
+    def tasks_rate(*, lease: int, stars: int) -> Call:
+        """Rate a lease of a settled task of the caller with 1 to 5 stars, once."""
+        return Call("Tasks", "rate", {"lease": lease, "stars": stars})
+
+    @staticmethod
+    def tasks_report(*, lease: int, report: Report) -> Call:
+        """What the calling host says about a lease of its own. Free of charge when valid."""
+        return Call("Tasks", "report", {"lease": lease, "report": report.encode()})
+
+    @staticmethod
+    def leases_extend(*, lease: int, ms: int) -> Call:
+        """Buy `ms` milliseconds more for a service or rental of the caller, at its present rate."""
+        return Call("Leases", "extend", {"lease": lease, "ms": ms})
+
+    @staticmethod
+    def leases_top_up(*, lease: int, amount: int) -> Call:
+        """Deposit more coins for a service or rental of the caller. It goes on for as long as they last."""
+        return Call("Leases", "top_up", {"lease": lease, "amount": amount})
+
+    @staticmethod
+    def leases_suspend(*, lease: int) -> Call:
+        """Stop the machine of a rental of the caller. Its disk is kept at the host's storage price; the rest is given
+        back to the host.
+        """
+        return Call("Leases", "suspend", {"lease": lease})
+
+    @staticmethod
+    def leases_resume(*, lease: int) -> Call:
+        """Start the machine of a suspended rental of the caller again, at the rate it had. Refused where the host no
+        longer has the resources free.
+        """
+        return Call("Leases", "resume", {"lease": lease})
+
+    @staticmethod
+    def leases_reclaim(*, lease: int) -> Call:
+        """Give notice that the resources of a service or rental are wanted back. By the provider of its host."""
+        return Call("Leases", "reclaim", {"lease": lease})
+
+    @staticmethod
+    def leases_finish_reclaim(*, lease: int) -> Call:
+        """End a lease whose provider's notice is over. By anyone. The agenda does it, too."""
+        return Call("Leases", "finish_reclaim", {"lease": lease})
+
+    @staticmethod
+    def leases_settle(*, lease: int) -> Call:
+        """Pay what a running service or rental owes, but for the last period that is held back. By anyone."""
+        return Call("Leases", "settle", {"lease": lease})
+
+    @staticmethod
+    def leases_close_depleted(*, lease: int) -> Call:
+        """End a service or rental that has used up what was paid for. By anyone; there is a bounty for it where the
+        agenda had a minute to do it and the caller is none of the parties.
+        """
+        return Call("Leases", "close_depleted", {"lease": lease})
+
+    @staticmethod
+    def leases_keep(*, lease: int, ms: int) -> Call:
+        """Have the data of an ended rental of the caller kept for `ms` milliseconds longer, paid at once at the
+        host's storage price.
+        """
+        return Call("Leases", "keep", {"lease": lease, "ms": ms})
+
+    @staticmethod
+    def leases_release_data(*, lease: int) -> Call:
+        """The data of an ended rental of the caller is no longer needed: the host may purge it."""
+        return Call("Leases", "release_data", {"lease": lease})
+
+    @staticmethod
+    def leases_crank(*, limit: int) -> Call:
+        """Look at up to `limit` due entries of the agenda, at most 256. By anyone."""
+        return Call("Leases", "crank", {"limit": limit})
+
+    @staticmethod
+    def leases_set_params(*, params: LeasesParams) -> Call:
+        """Change the periods of this pallet. By root or whoever governs the chain."""
+        return Call("Leases", "set_params", {"params": params.encode()})
+
+    @staticmethod
     def billing_set_params(*, params: BillingParams) -> Call:
-        """Change the amounts of this pallet. By root."""
+        """Change the amounts and periods of this pallet. By root or whoever governs the chain."""
         return Call("Billing", "set_params", {"params": params.encode()})
 
 
@@ -1961,6 +3281,9 @@ class storage:
     hosts_endpoint_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "EndpointChangedAt", _same)
     """When a host last changed its endpoint, where it ever did."""
 
+    hosts_health_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "HealthChangedAt", _same)
+    """When a host last said which of its devices are out of order, where it ever did."""
+
     hosts_params: Final[StorageItem[HostsParams]] = StorageItem("Hosts", "Params", HostsParams.decode)
     """The periods and amounts in force."""
 
@@ -1968,16 +3291,26 @@ class storage:
     """The number of the next task."""
 
     tasks_tasks: Final[StorageItem[TaskRecord]] = StorageItem("Tasks", "Tasks", TaskRecord.decode)
-    """Every task that was ever submitted."""
+    """Every task that was submitted and not pruned, with its leases."""
+
+    tasks_specs: Final[StorageItem[SpecRecord]] = StorageItem("Tasks", "Specs", SpecRecord.decode)
+    """What tasks submitted together share, under the number of the first, until the last is pruned."""
 
     tasks_manifests: Final[StorageItem[bytes]] = StorageItem("Tasks", "Manifests", _same)
-    """The manifest of every task that is not final."""
+    """The manifest of tasks submitted together, under the number of the first, until all are final."""
 
-    tasks_by_state: Final[StorageItem[tuple[()]]] = StorageItem("Tasks", "ByState", _same)
-    """The tasks in each state."""
+    tasks_by_state: Final[StorageItem[bytes]] = StorageItem("Tasks", "ByState", _same)
+    """The lists of tasks by what they wait for, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set where
+    a task is on the list.
+    """
 
-    tasks_by_tenant: Final[StorageItem[tuple[()]]] = StorageItem("Tasks", "ByTenant", _same)
-    """The tasks of each tenant."""
+    tasks_by_tenant: Final[StorageItem[int]] = StorageItem("Tasks", "ByTenant", _same)
+    """What each tenant has submitted: the first of the tasks submitted together, and how many they were. Until the
+    last is pruned.
+    """
+
+    tasks_archive: Final[StorageItem[ArchivePage]] = StorageItem("Tasks", "Archive", ArchivePage.decode)
+    """What is left of pruned tasks, by their number divided by 4,096."""
 
     tasks_schedulers: Final[StorageItem[int]] = StorageItem("Tasks", "Schedulers", _same)
     """Who may assign tasks of others, each with the bond that is held for it."""
@@ -1985,26 +3318,40 @@ class storage:
     tasks_params: Final[StorageItem[TasksParams]] = StorageItem("Tasks", "Params", TasksParams.decode)
     """The periods and amounts in force."""
 
-    leases_next_lease_id: Final[StorageItem[int]] = StorageItem("Leases", "NextLeaseId", _same)
-    """The number of the next lease."""
+    leases_by_host: Final[StorageItem[tuple[int, ...]]] = StorageItem("Leases", "ByHost", lambda x: tuple(x))
+    """The leases that hold something of each host: those pending, active or suspended, and those whose data is kept."""
 
-    leases_leases: Final[StorageItem[LeaseRecord]] = StorageItem("Leases", "Leases", LeaseRecord.decode)
-    """Every lease that was ever opened."""
+    leases_agenda: Final[StorageItem[tuple[int, ...]]] = StorageItem("Leases", "Agenda", lambda x: tuple(x))
+    """The leases to be looked at, by bucket of time and page."""
 
-    leases_by_host: Final[StorageItem[tuple[()]]] = StorageItem("Leases", "ByHost", _same)
-    """The live leases of a host: those pending, active or suspended."""
+    leases_agenda_pages: Final[StorageItem[int]] = StorageItem("Leases", "AgendaPages", _same)
+    """How many pages each bucket of the agenda has."""
 
-    billing_escrows: Final[StorageItem[Escrow]] = StorageItem("Billing", "Escrows", Escrow.decode)
-    """The escrow of every lease that was ever opened."""
+    leases_params: Final[StorageItem[LeasesParams]] = StorageItem("Leases", "Params", LeasesParams.decode)
+    """The periods in force."""
 
     billing_total_escrowed: Final[StorageItem[int]] = StorageItem("Billing", "TotalEscrowed", _same)
     """What is held for all open escrows together."""
 
     billing_params: Final[StorageItem[BillingParams]] = StorageItem("Billing", "Params", BillingParams.decode)
-    """The amounts in force."""
+    """The amounts and periods in force."""
 
     reputation_host_scores: Final[StorageItem[HostScore]] = StorageItem("Reputation", "HostScores", HostScore.decode)
     """The evidence about each host that ever had a lease."""
+
+    reputation_tenant_scores: Final[StorageItem[TenantScore]] = StorageItem(
+        "Reputation",
+        "TenantScores",
+        TenantScore.decode,
+    )
+    """The evidence about each tenant that ever had a lease."""
+
+    reputation_provider_faults: Final[StorageItem[FaultRecord]] = StorageItem(
+        "Reputation",
+        "ProviderFaults",
+        FaultRecord.decode,
+    )
+    """What is held against each provider that was ever slashed."""
 
 
 ERRORS: Final[dict[str, dict[str, str]]] = {
@@ -2016,7 +3363,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "HardwareEmpty": "The hardware has no processor or no memory.",
         "SimulatedDevicesRefused": "The hardware has a simulated device, and this chain takes real ones only.",
         "ProviderCannotPay": "The provider cannot pay the bond.",
-        "HostRetired": "The host is retired.",
+        "HostRetired": "The host is retired or on its way out.",
         "TransitionNotAllowed": "A host in this status cannot go to the wanted one.",
         "HasLiveLeases": "The host has live leases.",
         "NotAbsent": "The host was heard of within the absence limit.",
@@ -2033,16 +3380,42 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "DeviceBusy": "Less of a named device is free than the pod needs.",
         "MoreFreeThanTotal": "More would be free on the host than it has. A bug: please report it.",
         "Overflow": "A sum or product does not fit its type.",
+        "HostNotWanted": "The task names other hosts.",
+        "RegionNotWanted": "The task wants other regions.",
+        "ProviderNotWanted": "The task does not allow the host's provider, or denies it.",
+        "TierNotWanted": "The task wants another class of machine.",
+        "NotEnoughNetwork": "The host can send or receive less than the task wants.",
+        "CapabilityMissing": "The host cannot run something that the task wants.",
+        "NotAttested": "A named device is not attested, and the task allows attested ones only.",
+        "DeviceUnhealthy": "A named device is out of order.",
+        "AskModelRepeated": "The price list prices a model twice.",
+        "AskFactorTooGreat": "The price list has a factor of more than ten times the list price.",
+        "SuspendedByRoot": "Governance suspended the host, and only governance ends that.",
+        "StillUnbonding": "The bond of the host is held for a while yet.",
+        "BondTooLow": "The host has less than half of the bond that it must have.",
+        "AmountZero": "An amount of zero changes nothing.",
+        "HeartbeatPeriodZero": "The heartbeat period is zero.",
+        "AbsenceLimitTooShort": "The absence limit is less than two heartbeat periods.",
+        "PeriodTooLong": "A period is longer than a year.",
+        "BondTooGreat": "A bond for a device is too great to be added up.",
+        "AbsenceBountyTooGreat": "The bounty for an absence is more than half of a bond for a device.",
     },
     "Tasks": {
-        "NoSuchTask": "No such task was submitted.",
+        "NoSuchTask": "There is no such task: it was not submitted, or it is pruned.",
+        "NoSuchLease": "The task has no such lease now.",
         "TransitionNotAllowed": "A task in this state cannot go to the wanted one.",
-        "KindNotSupported": "Only jobs are supported for now.",
+        "LeaseTransitionNotAllowed": "A lease in this state cannot go to the wanted one.",
+        "CountInvalid": "One call submits 1 to 4,096 tasks.",
+        "OnlyJobsInArrays": "Only jobs can be submitted many at a time.",
+        "NoTaskIdsLeft": "The chain has run out of numbers for tasks.",
         "ManifestDigestMismatch": "The SHA-256 of the manifest is not the digest in the spec.",
         "ManifestEmpty": "The manifest is empty.",
         "ResourcesEmpty": "A pod needs some processor and some memory.",
         "GpuRequestInvalid": "A pod may need at most 16 devices, and 1 to 1000 thousandths of each.",
-        "PodRangeInvalid": "A task has 1 to 16 pods, at most as many as at least.",
+        "PodRangeInvalid": "A task has 1 to 16 pods, at most as many as at least; a service scales within what its spec says.",
+        "RentalHasOnePod": "A rental has exactly one pod.",
+        "OnlyRentalsTakeData": "Only rentals take over the data of another lease.",
+        "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",
         "DurationInvalid": "The duration is zero or longer than the chain allows.",
         "DeadlinePassed": "The deadline has passed.",
         "DeadlineNotPassed": "The deadline has not passed, or there is none.",
@@ -2051,39 +3424,84 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "NotSchedulerOrTenant": "The caller is neither a bonded scheduler nor the tenant of the task.",
         "NotTenant": "The caller is not the tenant of the task.",
         "NotHostOfLease": "The caller is not the host of the lease.",
-        "NotQueued": "The task does not wait for hosts: another scheduler may have been faster.",
+        "NotQueued": "The task waits for no hosts: another scheduler may have been faster.",
+        "NotRunning": "The task does not run.",
         "NotReported": "The task has no result that waits to be accepted.",
         "NotSettleable": "The task cannot be settled in its state.",
+        "NotSettled": "The task is not settled.",
+        "NotFinal": "The task is not final.",
+        "TooEarlyToPrune": "The task became final too short a time ago to be pruned.",
+        "DataRetained": "The chain still keeps account of data that a host retains for the task.",
+        "NotDisputed": "The result of the task is not disputed.",
         "DisputeWindowOpen": "The dispute window has not passed.",
+        "DisputeWindowClosed": "The dispute window has passed.",
+        "NotService": "The task is no service.",
+        "JobsAreCancelled": "A job is not ended but cancelled.",
+        "ResultsAreCompared": "The results of this task are compared: they are committed and revealed, not reported.",
+        "NotRedundant": "The results of this task are not compared.",
+        "NothingRight": "None of the results is right.",
         "WrongPodCount": "There are fewer or more pods than the task wants.",
         "PodOutOfRange": "Pods must be numbered from 0 without a gap.",
-        "PodRepeated": "A pod is placed twice.",
-        "HostNotWanted": "The task does not want this host.",
-        "RegionNotWanted": "The task does not want the region of this host.",
+        "PodRepeated": "A pod is placed twice, or has a lease already.",
+        "ProviderRepeated": "Replicas must be on hosts of different providers.",
+        "ModelDiffers": "A further replica must have devices of the same models as the others.",
         "RateTooHigh": "The host asks for more than the task's highest rate.",
+        "UnitNotOffered": "The host does not offer leases in this billing unit.",
+        "DataNotRetained": "The lease has no retained data.",
+        "DataElsewhere": "The data that the rental is to take over is on another host.",
+        "DataStillKept": "The data is to be kept until its time is over, or the tenant gives it up.",
         "LeaseNotPending": "The pod of this lease has started already, or the lease has ended.",
         "LeaseNotActive": "The pod of this lease has not started, or the lease has ended.",
         "LeaseEnded": "The lease has ended.",
         "LeaseNotStuck": "The pod of this lease is not late, and its host is not lost.",
         "LeaseNotDepleted": "The lease has not used its duration yet.",
         "HostIsLost": "The host of the lease is lost: requeue it.",
+        "StarsInvalid": "A lease is rated with 1 to 5 stars.",
+        "NeverStarted": "The pod of this lease never started.",
+        "AlreadyRated": "The lease is rated already.",
+        "OwnHost": "The caller owns the host of the lease.",
+        "BatchTooHeavy": "The batch touches more leases than were paid for: send tasks of several pods one by one.",
         "AlreadyScheduler": "The account is bonded as a scheduler already.",
         "NotScheduler": "The account is not bonded as a scheduler.",
         "SchedulerCannotPay": "The account cannot pay the bond of a scheduler.",
-        "ParamsInvalid": "A task must be allowed at least one attempt.",
+        "StartTimeoutZero": "A pod must have some time to start.",
+        "DisputeWindowZero": "There must be some time for disputes.",
+        "MaxAttemptsZero": "A task must be allowed at least one attempt.",
+        "MaxDurationZero": "A task must be allowed some duration.",
+        "ArchiveAfterZero": "Final tasks must be kept for some time.",
+        "RefusedItemFineZero": "A refused report of a batch must cost something.",
         "Overflow": "A sum or product does not fit its type.",
     },
     "Leases": {
-        "NoSuchLease": "No such lease was opened.",
-        "TransitionNotAllowed": "A lease in this state cannot go to the wanted one.",
-        "Overflow": "There are no more numbers for leases.",
+        "NotTenant": "The caller is not the tenant of the lease.",
+        "NotProvider": "The caller is not the provider of the lease's host.",
+        "LeaseOfJob": "The lease is that of a job: it ends with its result, and its deposit covers its longest duration.",
+        "NotRental": "The lease is not that of a rental.",
+        "LeaseNotRunning": "The lease has not started, or has ended.",
+        "LeaseNotActive": "The lease is not active.",
+        "LeaseNotSuspended": "The lease is not suspended.",
+        "LeaseNotRetained": "No data is kept for this lease.",
+        "ReclaimNoticed": "The provider has given notice already: the lease gets no more time.",
+        "ReclaimNotNoticed": "The provider has given no notice.",
+        "NoticeNotOver": "The provider's notice is not over.",
+        "LeaseNotDepleted": "The lease has not used up what was paid for.",
+        "DepositUsedUp": "What is deposited does not cover any time at the full rate: top it up first.",
+        "DurationIsZero": "The duration is zero.",
+        "AmountIsZero": "The amount is zero.",
+        "AmountTooSmall": "The provider cannot be credited with so little: its account lacks the existential deposit.",
+        "KeptTooLong": "The data would be kept for longer than the chain allows.",
+        "StorageNotOffered": "The host does not offer storage in the billing unit of this lease.",
+        "NothingDue": "Nothing is due that could be paid now.",
+        "NothingOnAgenda": "No entry of the agenda is due.",
+        "TooManyLeasesOnHost": "The host has as many leases as the chain keeps for one.",
+        "CostTooHigh": "The cost is greater than any number of coins.",
+        "ReclaimNoticeIsZero": "The period of notice must not be zero.",
+        "RetentionIsZero": "The period for which data is kept must not be zero.",
+        "PurgeGraceIsZero": "The period for a receipt of a purge must not be zero.",
+        "RetentionTooLong": "Data is kept at no further cost for longer than it may be kept at all.",
     },
     "Billing": {
-        "NoSuchEscrow": "The lease has no escrow.",
-        "EscrowExists": "The lease has an escrow already.",
-        "EscrowIsClosed": "The escrow is closed.",
-        "EscrowHasStarted": "The escrow has started already.",
-        "TenantCannotPay": "The tenant cannot pay the deposit of a lease.",
+        "TenantCannotPay": "The tenant cannot pay the deposits of its leases.",
         "FeeTooHigh": "The fee would be more than all that is paid.",
         "Overflow": "A sum or product does not fit its type.",
     },

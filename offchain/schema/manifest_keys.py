@@ -149,4 +149,5 @@ GANTRY = (
     "disk",
 )
 PRICE = ("max_per_hour",)
-PLACEMENT = ("regions", "hosts", "allow_simulated", "models", "min_vram")
+PLACEMENT = ("regions", "hosts", "providers", "tiers", "verified_only", "allow_simulated", "models", "min_vram")
+PROVIDERS = ("allow", "deny")

@@ -6,16 +6,19 @@ import hashlib
 
 from offchain.schema._generated_chain import (
     BillingUnit,
+    Capabilities,
     GpuRequest,
     Placement,
     Resources,
     TaskKind,
     TaskSpec,
-    VerificationPolicy,
+    Tier,
+    VerificationPolicyAcceptance,
 )
 from offchain.schema.manifest_types import Manifest
 
 _UNITS = {"second": BillingUnit.SECOND, "hour": BillingUnit.HOUR, "day": BillingUnit.DAY}
+_TIERS = {"consumer": Tier.CONSUMER, "professional": Tier.PROFESSIONAL, "datacenter": Tier.DATACENTER}
 
 
 def manifest_digest(text: bytes) -> bytes:
@@ -43,6 +46,17 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
         deadline=manifest.deadline_ms,
         priority=manifest.priority,
         queue=manifest.queue.encode(),
-        verification=VerificationPolicy.ACCEPTANCE,
-        placement=Placement(tuple(name.encode() for name in place.regions), place.hosts, place.allow_simulated),
+        verification=VerificationPolicyAcceptance(),
+        placement=Placement(
+            regions=tuple(name.encode() for name in place.regions),
+            hosts=place.hosts,
+            providers_allowed=place.providers_allowed,
+            providers_denied=place.providers_denied,
+            tiers=tuple(_TIERS[tier] for tier in place.tiers),
+            verified_only=place.verified_only,
+            allow_simulated=place.allow_simulated,
+            min_network_mbps=0,
+            capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
+        ),
+        data_from=None,
     )

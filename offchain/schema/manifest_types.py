@@ -8,6 +8,7 @@ from typing import Literal
 Kind = Literal["job"]
 Billing = Literal["second", "hour", "day"]
 Verification = Literal["acceptance"]
+Tier = Literal["consumer", "professional", "datacenter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,15 @@ class ResultSpec:
 
 @dataclass(frozen=True, slots=True)
 class PlacementSpec:
-    """Where pods may run. Empty tuples: anywhere. `hosts` are SS58 addresses of host keys."""
+    """Where pods may run. Empty tuples: anywhere; `providers_denied`: none. Hosts and providers are SS58 addresses."""
 
     regions: tuple[str, ...]
     hosts: tuple[str, ...]
+    providers_allowed: tuple[str, ...]
+    providers_denied: tuple[str, ...]
+    tiers: tuple[Tier, ...]
+    verified_only: bool
+    """Only GPUs that a challenge proved to be real."""
     allow_simulated: bool
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from offchain.core.audit import Balance, Books, Claim, Hold, Reason, Report, audit
 from offchain.link.ports import BlockRef, ChainPort
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import EscrowState, storage
+from offchain.schema._generated_chain import storage
+from offchain.schema.ids import key_task
 
 _REASONS = {
     ("Billing", "Escrow"): Reason.ESCROW,
@@ -38,16 +39,19 @@ async def read_books(chain: ChainPort, at: BlockRef) -> Books:
 
 async def _claims(chain: GantryChain, at: bytes) -> list[Claim]:
     claims: list[Claim] = []
-    for lease, escrow in (await chain.read_map(storage.billing_escrows, at=at)).items():
-        if escrow.state is EscrowState.OPEN:
-            claims.append(Claim(escrow.tenant, Reason.ESCROW, escrow.deposit - escrow.paid, f"lease {lease}"))
+    for number, task in (await chain.all_tasks(at)).items():
+        for lease in task.leases:
+            if lease.escrow.open:
+                held = lease.escrow.deposit - lease.escrow.paid
+                claims.append(Claim(task.tenant, Reason.ESCROW, held, f"pod {lease.pod} of task {number}"))
+    for key, shared in (await chain.read_map(storage.tasks_specs, at=at)).items():
+        # The manifest's deposit is 0 in the record once it is given back; each kept task has one of its own.
+        held = shared.manifest_deposit + shared.task_deposit * shared.kept
+        claims.append(Claim(shared.tenant, Reason.TASK_DEPOSIT, held, f"tasks from {key_task(key)} on"))
     for host, record in (await chain.hosts(at)).items():
         claims.append(Claim(record.provider, Reason.HOST_BOND, record.bond, f"host {host}"))
     for account, bond in (await chain.schedulers(at)).items():
         claims.append(Claim(account, Reason.SCHEDULER_BOND, bond, f"scheduler {account}"))
-    for number, task in (await chain.tasks(at)).items():
-        # A final task has given its deposit back, and its record says so.
-        claims.append(Claim(task.tenant, Reason.TASK_DEPOSIT, task.deposit, f"task {number}"))
     return [claim for claim in claims if claim.amount]
 
 

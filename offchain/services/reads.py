@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from offchain.core.snapshot import Read, Snapshot, Touched
-from offchain.core.values import Host, Lease, Periods, Task
+from offchain.core.values import Host, Periods, Task
 from offchain.link.ports import BlockRef, ChainEvent, ChainPort
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import storage
-from offchain.services.records import LIVE_TASK_STATES, host_of, lease_of, periods_of, task_of
-
-_K = TypeVar("_K", str, int)
-_V = TypeVar("_V")
-
-AT_ONCE = 32
-"""Reads in flight at the same time."""
+from offchain.schema._generated_chain import TaskRecord
+from offchain.services.records import LIVE_TASK_STATES, host_of, periods_of, task_of
 
 
 class Reads:
@@ -25,31 +18,26 @@ class Reads:
 
     def __init__(self, chain: ChainPort) -> None:
         self._chain = GantryChain(chain)
-        self._room = asyncio.Semaphore(AT_ONCE)
 
     async def snapshot(self, at: BlockRef) -> Snapshot:
         """Everything that is live at block `at`."""
         hosts = await self._chain.hosts(at.hash)
-        tasks: dict[int, Task | None] = {}
-        for state in LIVE_TASK_STATES:
-            tasks |= await self.tasks(await self._chain.tasks_by_state(state, at.hash), at.hash)
-        held = [lease for host in hosts for lease in await self._chain.leases_of_host(host, at.hash)]
-        leases = await self._each(held, at.hash, self.lease)
+        live = {task for tag in LIVE_TASK_STATES for task in await self._chain.tasks_by_state(tag, at.hash)}
+        tasks = await self.tasks(live, at.hash)
         return Snapshot(
             number=at.number,
             now_ms=await self.now(at.hash),
             periods=await self.periods(at.hash),
+            agenda_at=await self.agenda_at(at.hash),
             hosts={host_id: host_of(host_id, record) for host_id, record in hosts.items()},
             tasks={key: task for key, task in tasks.items() if task is not None},
-            leases={key: lease for key, lease in leases.items() if lease is not None},
         )
 
     async def read(self, touched: Touched, at: bytes) -> Read:
         """The touched records at block `at`."""
         return Read(
-            hosts=await self._each(touched.hosts, at, self.host),
-            tasks=await self._each(touched.tasks, at, self.task),
-            leases=await self._each(touched.leases, at, self.lease),
+            hosts=await self.hosts(touched.hosts, at),
+            tasks=await self.tasks(touched.tasks, at),
             periods=await self.periods(at) if touched.params else None,
         )
 
@@ -62,39 +50,33 @@ class Reads:
         """Chain time at block `at`, ms."""
         return await self._chain.now_ms(at)
 
+    async def agenda_at(self, at: bytes) -> int | None:
+        """The chain time of the earliest entry of the agenda of leases, ms; None where it has none."""
+        return await self._chain.agenda_at(at)
+
     async def next_task_id(self, at: bytes) -> int:
         """The number that the next submitted task will get."""
-        return await self._chain.read(storage.tasks_next_task_id, at=at) or 0
+        return await self._chain.next_task(at)
 
-    async def host(self, host_id: str, at: bytes) -> Host | None:
-        """A host; None where it is not registered."""
-        record = await self._chain.host(host_id, at)
-        return None if record is None else host_of(host_id, record)
-
-    async def task(self, task_id: int, at: bytes) -> Task | None:
-        """A task; None where it is final or unknown."""
-        record = await self._chain.task(task_id, at)
-        return None if record is None else task_of(task_id, record)
+    async def hosts(self, host_ids: Iterable[str], at: bytes) -> dict[str, Host | None]:
+        """Several hosts; None where one is not registered."""
+        wanted = sorted(host_ids)
+        found = await self._chain.hosts_named(wanted, at)
+        return {host: host_of(host, found[host]) if host in found else None for host in wanted}
 
     async def tasks(self, task_ids: Iterable[int], at: bytes) -> dict[int, Task | None]:
-        """Several tasks."""
-        return await self._each(task_ids, at, self.task)
+        """Several tasks; None where one is final or unknown."""
+        wanted = sorted(task_ids)
+        found = await self._chain.tasks(wanted, at)
+        return {number: task_of(found[number]) if number in found else None for number in wanted}
 
-    async def lease(self, lease_id: int, at: bytes) -> Lease | None:
-        """A lease; None where it holds nothing any more."""
-        record = await self._chain.lease(lease_id, at)
-        return None if record is None else lease_of(lease_id, record, await self._chain.escrow(lease_id, at))
+    async def tasks_after(self, after: int | None, limit: int, at: bytes) -> list[tuple[int, TaskRecord]]:
+        """The next kept tasks, final ones too, after one of them (None: from the oldest on)."""
+        return await self._chain.tasks_after(after, limit, at)
 
     async def periods(self, at: bytes) -> Periods:
         """The parameters that decide when something is due."""
         return periods_of(await self._chain.params("Tasks", at), await self._chain.params("Hosts", at))
-
-    async def _each(self, keys: Iterable[_K], at: bytes, read: Callable[[_K, bytes], Awaitable[_V]]) -> dict[_K, _V]:
-        async def one(key: _K) -> tuple[_K, _V]:
-            async with self._room:
-                return key, await read(key, at)
-
-        return dict(await asyncio.gather(*(one(key) for key in sorted(keys))))
 
 
 def _event_of(plain: Any) -> tuple[str, str, Mapping[str, Any]]:

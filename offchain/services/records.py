@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, Task, TaskState
+from offchain.link.typed import TaskAndSpec
 from offchain.schema import _generated_chain as chain
 
-LIVE_TASK_STATES = tuple(chain.TaskStateTag(state.value) for state in TaskState)
+LIVE_TASK_STATES = tuple(chain.IndexTag(state.value) for state in TaskState)
 _TASK_STATES = frozenset(TaskState)
 _LEASE_STATES = frozenset(LeaseState)
 
@@ -20,45 +21,60 @@ def host_of(host_id: str, record: chain.HostRecord) -> Host:
         devices=record.devices,
         ask=record.ask,
         region=record.region,
+        tier=record.tier,
+        capabilities=record.capabilities,
+        network_mbps_down=record.network_mbps_down,
+        network_mbps_up=record.network_mbps_up,
         last_heartbeat=record.last_heartbeat,
+        downtime_ms=record.downtime_ms,
         live_leases=record.live_leases,
     )
 
 
-def task_of(task_id: int, record: chain.TaskRecord) -> Task | None:
+def task_of(task: TaskAndSpec) -> Task | None:
     """A task as its record has it; None where it is final."""
+    record, spec = task.record, task.spec
     if record.state.tag not in _TASK_STATES:
         return None
-    spec = record.spec
     return Task(
-        id=task_id,
+        id=task.id,
         tenant=record.tenant,
         state=TaskState(record.state.tag),
+        kind=spec.kind,
         resources=spec.resources,
         placement=spec.placement,
+        unit=spec.unit,
         pods_min=spec.pods_min,
         max_rate_per_hour=spec.max_rate_per_hour,
         max_duration_ms=spec.max_duration_ms,
         deadline=spec.deadline,
         priority=spec.priority,
-        attempts=record.attempts,
+        generation=record.generation,
         submitted_at=record.submitted_at,
-        reported_at=record.reported_at,
+        changed_at=record.changed_at,
+        placeable=is_plain_job(spec),
+        leases=tuple(_leases(task)),
     )
 
 
-def lease_of(lease_id: int, record: chain.LeaseRecord, escrow: chain.Escrow | None) -> Lease | None:
-    """A lease as its record and its escrow have it; None where it holds nothing any more."""
-    if record.state.tag not in _LEASE_STATES:
-        return None
-    return Lease(
-        id=lease_id,
-        task=record.task,
-        host=record.host,
-        state=LeaseState(record.state.tag),
-        created_at=record.created_at,
-        depletes_at=None if escrow is None else escrow.depletes_at,
-    )
+def is_plain_job(spec: chain.TaskSpec) -> bool:
+    """Whether agents can run it: a job whose result its tenant judges."""
+    return spec.kind is chain.TaskKind.JOB and isinstance(spec.verification, chain.VerificationPolicyAcceptance)
+
+
+def _leases(task: TaskAndSpec) -> list[Lease]:
+    return [
+        Lease(
+            id=lease.id,
+            host=lease.record.host,
+            state=LeaseState(lease.record.state.tag),
+            created_at=lease.record.created_at,
+            escrow=lease.record.escrow,
+            reclaim_at=lease.record.reclaim_at,
+        )
+        for lease in task.leases
+        if lease.record.state.tag in _LEASE_STATES
+    ]
 
 
 def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
@@ -67,4 +83,5 @@ def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
         start_timeout_ms=tasks.start_timeout_ms,
         dispute_window_ms=tasks.dispute_window_ms,
         absence_limit_ms=hosts.absence_limit_ms,
+        archive_after_ms=tasks.archive_after_ms,
     )

@@ -21,7 +21,7 @@ from offchain.services.view import View
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    attempt: int
+    generation: int
     placements: tuple[PodPlacement, ...]
 
 
@@ -59,27 +59,27 @@ class Scheduler:
                 self._assign(task, placements)
 
     def _assign(self, task: Task, placements: tuple[PodPlacement, ...]) -> None:
-        self._pending[task.id] = _Pending(task.attempts, placements)
+        self._pending[task.id] = _Pending(task.generation, placements)
         hosts = ",".join(placement.host for placement in placements)
-        self._log.info("assign", task=task.id, attempt=task.attempts, hosts=hosts)
+        self._log.info("assign", task=task.id, generation=task.generation, hosts=hosts)
         self.running.spawn(self._carry_out(task, placements))
 
     async def _carry_out(self, task: Task, placements: tuple[PodPlacement, ...]) -> None:
         assign = calls.tasks_assign(task=task.id, pods=placements)
-        verdict = await self._perform(f"assign:{task.id}:{task.attempts}", assign)
+        verdict = await self._perform(f"assign:{task.id}:{task.generation}", assign)
         if verdict.done:
-            self._log.info("assigned", task=task.id, attempt=task.attempts)
+            self._log.info("assigned", task=task.id, generation=task.generation)
             return
         self._pending.pop(task.id, None)
         self._backoff.refused(task.id, self._view.snapshot.now_ms)
-        self._log.info("refused", task=task.id, attempt=task.attempts, reason=verdict.refusal)
+        self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)
 
     def _forget(self) -> None:
         """Drop what the picture has overtaken."""
         for number, pending in list(self._pending.items()):
             task = self._view.snapshot.tasks.get(number)
             if self._view.is_final(number) and (
-                task is None or task.state is not TaskState.QUEUED or task.attempts != pending.attempt
+                task is None or task.state is not TaskState.QUEUED or task.generation != pending.generation
             ):
                 del self._pending[number]
         queued = {task.id for task in self._view.snapshot.tasks.values() if task.state is TaskState.QUEUED}

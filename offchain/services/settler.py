@@ -8,17 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from offchain.core.backoff import Backoff
-from offchain.core.settle import Command, Expire, ExpireLease, ReportAbsent, Requeue, Settle, due
+from offchain.core.settle import Command, Crank, Expire, ExpireLease, ReportAbsent, Requeue, Settle, due
 from offchain.core.snapshot import Touched
 from offchain.schema._generated_chain import calls
 from offchain.schema.chain import Call
+from offchain.schema.ids import lease_parts
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
+from offchain.services.pruner import Pruner
 from offchain.services.view import View
+
+CRANK_ENTRIES = 256
+"""So many entries of the agenda one call looks at."""
 
 
 class Settler:
-    """Settles, expires, requeues, reports absent. `wake` asks for another step."""
+    """Settles, expires, requeues, reports absent, cranks, prunes. `wake` asks for another step."""
 
     def __init__(self, view: View, perform: Perform, wake: Callable[[], None]) -> None:
         self._view = view
@@ -26,6 +31,8 @@ class Settler:
         self._under_way: set[Command] = set()
         self._backoff: Backoff[Command] = Backoff()
         self._wake_at: int | None = 0
+        self._pruner = Pruner(view.reads)
+        self._pruning = False
         self._log = EventLog("settler")
         self.running = Running(wake)
 
@@ -33,6 +40,7 @@ class Settler:
         """Do what is due now. `touched`: what the last block changed; None: look at everything."""
         self.running.check()
         now = self._view.snapshot.now_ms
+        await self._prune(now)
         if touched is not None and not touched.anything and (self._wake_at is None or now < self._wake_at):
             return
         found = due(self._view.snapshot, now)
@@ -53,6 +61,21 @@ class Settler:
         # What is due and was not done, for whatever reason, is looked at again with the next block.
         self._wake_at = now if wanted else min(times, default=None)
 
+    async def _prune(self, now: int) -> None:
+        """One page of the walk over old tasks, by final records, one call after the other."""
+        if self._pruning:
+            return
+        found = await self._pruner.due(self._view.final_hash, now, self._view.snapshot.periods.archive_after_ms)
+        if found:
+            self._pruning = True
+            self.running.spawn(self._carry_out_pruning(found))
+
+    async def _carry_out_pruning(self, tasks: list[int]) -> None:
+        name = f"prune:{tasks[0]}-{tasks[-1]}:{len(tasks)}"
+        verdict = await self._perform(name, calls.tasks_prune(tasks=tasks))
+        self._pruning = False
+        self._log.info("done" if verdict.done else "refused", act=name, reason=verdict.refusal)
+
     async def _carry_out(self, command: Command) -> None:
         call, name = _call_of(command)
         verdict = await self._perform(name, call)
@@ -65,16 +88,18 @@ class Settler:
 
 
 def _touched_by(commands: Iterable[Command]) -> Touched:
-    hosts, tasks, leases = set(), set(), set()
+    hosts, tasks = set(), set()
     for command in commands:
         match command:
             case Settle(task) | Expire(task):
                 tasks.add(task)
             case ExpireLease(lease) | Requeue(lease):
-                leases.add(lease)
+                tasks.add(lease_parts(lease)[0])
             case ReportAbsent(host, _):
                 hosts.add(host)
-    return Touched(frozenset(hosts), frozenset(tasks), frozenset(leases))
+            case Crank():
+                pass
+    return Touched(frozenset(hosts), frozenset(tasks))
 
 
 def _call_of(command: Command) -> tuple[Call, str]:
@@ -90,3 +115,5 @@ def _call_of(command: Command) -> tuple[Call, str]:
             return calls.tasks_requeue(lease=lease), f"requeue:{lease}"
         case ReportAbsent(host, last_heartbeat):
             return calls.hosts_report_absent(host=host), f"report-absent:{host}:{last_heartbeat}"
+        case Crank(agenda_at):
+            return calls.leases_crank(limit=CRANK_ENTRIES), f"crank:{agenda_at}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
 from offchain.link.ports import Block, BlockRef, ChainPort
 from offchain.services.reads import Reads
@@ -37,7 +39,10 @@ class View:
         """Take in the next finalized block; gives what it touched."""
         found = touched(self.final, block.events)
         read = await self.reads.read(found, block.ref.hash) if found.anything else Read()
-        self._final = advance(self.final, block.ref.number, block.timestamp_ms, read)
+        self._final = replace(
+            advance(self.final, block.ref.number, block.timestamp_ms, read),
+            agenda_at=await self.reads.agenda_at(block.ref.hash),
+        )
         self._final_hash = block.ref.hash
         self._next_task = max([self._next_task, *(task + 1 for task in found.tasks)])
         self._touched_ahead = {n: keys for n, keys in self._touched_ahead.items() if n > block.ref.number}
@@ -74,6 +79,11 @@ class View:
         """The present snapshot with these records as they are in the best block."""
         at = self.best_block.hash
         return advance(self.snapshot, self.final.number, self._now, await self.reads.read(keys, at))
+
+    @property
+    def final_hash(self) -> bytes:
+        """The last finalized block that was taken in."""
+        return self._final_hash
 
     @property
     def final(self) -> Snapshot:

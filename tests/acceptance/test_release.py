@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from offchain.link.ss58 import encode
 from offchain.local.ports import free
-from offchain.local.release import binaries
+from offchain.local.release import Binaries, binaries
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PARTS = ("release", "metadata", "node", "runtime", "primitives", "pallets", "Cargo.toml", "Cargo.lock")
+PARTS = ("release", "metadata", "node", "runtime", "primitives", "pallets", "migrations", "Cargo.toml", "Cargo.lock")
 NODE_SECONDS = 60
 
 
@@ -104,15 +106,16 @@ def test_changed_tests_do_not_make_a_release_stale(project: Path) -> None:
     assert check(project)[0] == 0
 
 
-@pytest.mark.parametrize(("kind", "starts"), [("live", False), ("development", True)])
-def test_a_validator_of_a_live_chain_must_not_use_a_well_known_key(tmp_path: Path, kind: str, *, starts: bool) -> None:
-    found = binaries(from_source=False)
-    spec = tmp_path / "chain.json"
-    make = [str(found.node), "chain-spec", f"--runtime={found.runtime}", "--preset=development", f"--output={spec}"]
-    subprocess.run([*make, f"--chain-type={kind}"], check=True, capture_output=True)
-    command = [str(found.node), f"--chain={spec}", "--alice", "--validator", f"--base-path={tmp_path / 'data'}"]
+def make_spec(found: Binaries, spec: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    make = [str(found.node), "chain-spec", f"--runtime={found.runtime}", f"--output={spec}", *options]
+    return subprocess.run(make, check=False, capture_output=True, text=True)
+
+
+def run_until_block(found: Binaries, spec: Path, data: Path, *options: str) -> tuple[int | None, str]:
+    """Runs a node until it has a block or ends; its exit status and what it said."""
+    command = [str(found.node), f"--chain={spec}", f"--base-path={data}", "--no-mdns", f"--node-key={'01' * 32}"]
     command += [f"--rpc-port={free()}", f"--listen-addr=/ip4/127.0.0.1/tcp/{free()}", "--no-prometheus"]
-    command += ["--no-telemetry", "--no-mdns", f"--node-key={'01' * 32}", "--force-authoring", "--database=paritydb"]
+    command += ["--no-telemetry", "--force-authoring", "--database=paritydb", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as node:
         assert node.stderr is not None
         watchdog = signal.signal(signal.SIGALRM, lambda *_: node.kill())
@@ -126,7 +129,74 @@ def test_a_validator_of_a_live_chain_must_not_use_a_well_known_key(tmp_path: Pat
         finally:
             signal.alarm(0)
             signal.signal(signal.SIGALRM, watchdog)
-    said = "".join(lines)
-    assert ("Imported #1 " in said) is starts, said
-    assert ("must not use a well-known key" in said) is not starts, said
-    assert starts or node.returncode == 1
+    return node.returncode, "".join(lines)
+
+
+def account(number: int) -> str:
+    """An account that nobody is known to have, with keys that no keystore holds."""
+    return encode(bytes([number]) * 32)
+
+
+def production(tmp_path: Path, **changes: object) -> str:
+    """The option for a patch with which the production preset is complete."""
+    keys = {"babe": account(101), "grandpa": account(102)}
+    people = {"session": {"keys": [[account(100), account(100), keys]]}, "council": {"members": [account(103)]}}
+    patch = tmp_path / "patch.json"
+    patch.write_text(json.dumps({**people, **changes}), encoding="utf-8")
+    return f"--patch={patch}"
+
+
+def test_a_validator_of_a_developers_chain_may_use_a_well_known_key(tmp_path: Path) -> None:
+    found, spec = binaries(from_source=False), tmp_path / "chain.json"
+    assert make_spec(found, spec, "--preset=development").returncode == 0
+    _, said = run_until_block(found, spec, tmp_path / "data", "--alice", "--validator")
+    assert "Imported #1 " in said
+
+
+def test_the_production_preset_starts_with_people_of_its_own_and_without_them_it_says_who_is_missing(
+    tmp_path: Path,
+) -> None:
+    found, spec = binaries(from_source=False), tmp_path / "chain.json"
+    live = ("--preset=production", "--chain-type=live")
+    alone = make_spec(found, spec, *live)
+    assert (alone.returncode, "session.keys" in alone.stderr) == (1, True), alone.stderr
+    ungoverned = make_spec(found, spec, *live, production(tmp_path, council={}))
+    assert (ungoverned.returncode, "council.members" in ungoverned.stderr) == (1, True), ungoverned.stderr
+    whole = make_spec(found, spec, *live, production(tmp_path))
+    assert whole.returncode == 0, whole.stderr
+
+
+ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"session": {"keys": [[ALICE, ALICE, {"babe": ALICE, "grandpa": account(102)}]]}},
+        {"council": {"members": [ALICE]}},
+        {"sudo": {"key": ALICE}},
+        {"balances": {"balances": [[ALICE, 10**12]]}},
+    ],
+    ids=["validator", "council", "sudo", "coins"],
+)
+def test_a_live_chain_with_a_well_known_key_in_its_genesis_is_neither_made_nor_started(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    found, spec = binaries(from_source=False), tmp_path / "chain.json"
+    patch = production(tmp_path, **change)
+    live = make_spec(found, spec, "--preset=production", "--chain-type=live", patch)
+    assert (live.returncode, "Alice (sr25519)" in live.stderr) == (1, True), live.stderr
+    # Made as another type, and changed by hand.
+    assert make_spec(found, spec, "--preset=production", "--chain-type=local", patch).returncode == 0
+    text = spec.read_text(encoding="utf-8")
+    spec.write_text(text.replace('"chainType": "Local"', '"chainType": "Live"'), encoding="utf-8")
+    code, said = run_until_block(found, spec, tmp_path / "data")
+    assert (code, "Alice (sr25519)" in said, "Imported #1 " in said) == (1, True, False), said
+
+
+def test_a_validator_of_a_live_chain_must_not_sign_with_a_well_known_key(tmp_path: Path) -> None:
+    found, spec = binaries(from_source=False), tmp_path / "chain.json"
+    live = make_spec(found, spec, "--preset=production", "--chain-type=live", production(tmp_path))
+    assert live.returncode == 0, live.stderr
+    code, said = run_until_block(found, spec, tmp_path / "data", "--alice", "--validator")
+    assert (code, "must not use a well-known key" in said) == (1, True), said

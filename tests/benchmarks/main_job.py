@@ -21,7 +21,7 @@ from offchain.link import keys
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
 from offchain.local.process import read_record
-from offchain.schema._generated_chain import TaskStateTag, calls
+from offchain.schema._generated_chain import IndexTag, calls
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.schema.manifest_variables import resolve
@@ -126,11 +126,11 @@ async def starts(state: Path, count: int) -> tuple[float, ...]:
 async def _until_idle(chain: GantryChain) -> None:
     """Wait until every task is settled, so that the next one meets an idle host."""
     live = (
-        TaskStateTag.QUEUED,
-        TaskStateTag.ASSIGNED,
-        TaskStateTag.RUNNING,
-        TaskStateTag.REPORTED,
-        TaskStateTag.VERIFIED,
+        IndexTag.QUEUED,
+        IndexTag.ASSIGNED,
+        IndexTag.RUNNING,
+        IndexTag.REPORTED,
+        IndexTag.VERIFIED,
     )
     async with asyncio.timeout(SETTLE_SECONDS):
         async for _ in chain.port.finalized():

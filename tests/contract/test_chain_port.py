@@ -9,6 +9,7 @@ from chain_worlds import NO_SUCH_TASK, POOR, RICH, remark, world
 
 from offchain.link.errors import SubmitRefusal, SubmitRefused
 from offchain.link.ports import BlockRef
+from offchain.schema.ids import task_key
 
 __all__ = ["world"]
 
@@ -130,5 +131,24 @@ async def test_state_is_read_as_it_was(world):
         return (await world.chain.query("System", "Account", (RICH.address,), block.ref.hash))["nonce"]
 
     assert await account(after) - await account(before) >= 1
-    assert await world.chain.query("Tasks", "Tasks", (2**40,)) is None
-    assert await world.chain.query_map("Leases", "ByHost", (POOR.address,)) == []
+    assert await world.chain.block_ref(number) == after.ref
+    assert await world.chain.query("Tasks", "Tasks", (task_key(2**40),)) is None
+    assert await world.chain.query_map("Hosts", "HostsByProvider", (POOR.address,)) == []
+
+
+async def test_several_values_are_read_at_once(world):
+    keys = [(RICH.address,), (POOR.address,), (RICH.address,)]
+    head = await world.chain.finalized_head()
+    found = await world.chain.query_many("System", "Account", keys, head.hash)
+    assert found == [await world.chain.query("System", "Account", key, head.hash) for key in keys]
+    assert await world.chain.query_many("Tasks", "Tasks", [(task_key(2**40),)]) == [None]
+    assert await world.chain.query_many("Tasks", "Tasks", []) == []
+
+
+async def test_a_map_is_read_page_by_page(world):
+    whole = await world.chain.query_map("Tasks", "Schedulers")
+    paged: list = []
+    while page := await world.chain.query_page("Tasks", "Schedulers", paged[-1][0] if paged else None, 1):
+        assert len(page) == 1
+        paged += page
+    assert sorted(paged) == sorted(whole)

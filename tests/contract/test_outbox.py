@@ -278,3 +278,88 @@ async def test_blocks_that_passed_while_nobody_looked_are_searched():
         await r.produce(2)
         assert isinstance(r.outbox.outcome("a"), Included)
         assert r.done() == [b"0"]
+
+
+# --- calls that go together -------------------------------------------------------------------------------------------
+
+
+def settle(task):
+    return Call("Tasks", "settle", {"task": task})
+
+
+async def test_calls_of_one_kind_that_wait_together_go_as_one():
+    async with rig() as r:
+        for task in range(3):
+            await r.outbox.submit(f"settle:{task}", settle(task))
+        await r.outbox.submit("other", call())
+        await r.outbox.submit("settle:9", settle(9))
+        await r.settle()
+        await r.produce()
+        together = Call("Tasks", "settle_batch", {"tasks": [0, 1, 2]})
+        assert [done for done, _, _ in r.chain.executed] == [together, call(), settle(9)]
+        outcomes = [r.outbox.outcome(f"settle:{task}") for task in (0, 1, 2, 9)]
+        block = (await r.chain.block(1)).ref
+        assert outcomes == [Included(block, 0)] * 3 + [Included(block, 2)]
+
+
+async def test_a_refused_item_fails_alone():
+    no = DispatchFailure("Tasks", "NotSettleable", "The task cannot be settled in its state.")
+    async with rig() as r:
+        r.chain.refused_items = lambda _call, _account: {1: no}
+        for task in range(3):
+            await r.outbox.submit(f"settle:{task}", settle(task))
+        await r.settle()
+        await r.produce(3)
+        block = (await r.chain.block(1)).ref
+        assert r.outbox.outcome("settle:0") == r.outbox.outcome("settle:2") == Included(block, 0)
+        assert r.outbox.outcome("settle:1") == Failed(no, block, 0)
+
+
+async def test_a_batch_that_fails_as_a_whole_fails_for_each():
+    no = DispatchFailure("Tasks", "NotScheduler", "The account is not bonded as a scheduler.")
+    async with rig() as r:
+        r.chain.verdicts = lambda _call, _account: no
+        for task in range(2):
+            await r.outbox.submit(f"settle:{task}", settle(task))
+        await r.settle()
+        await r.produce()
+        assert all(r.outbox.outcome(f"settle:{task}").failure == no for task in range(2))
+
+
+async def test_what_a_node_refused_together_is_sent_again_one_by_one():
+    async with rig() as r:
+        r.chain.refusals = [SubmitRefusal.CANNOT_PAY]
+        for task in range(3):
+            await r.outbox.submit(f"settle:{task}", settle(task))
+        await r.settle()
+        await r.produce(6)
+        assert [done for done, _, _ in r.chain.executed] == [settle(0), settle(1), settle(2)]
+
+
+async def test_a_batch_on_its_way_is_taken_up_after_a_restart():
+    chain, store = FakeChain(), Store(":memory:")
+    async with rig(chain=chain, store=store) as r:
+        for task in range(2):
+            await r.outbox.submit(f"settle:{task}", settle(task))
+        await r.settle()
+    chain.forget_pool()
+    async with rig(chain=chain, store=store) as r:
+        await r.produce(2)
+        assert [done.function for done, _, _ in chain.executed] == ["settle_batch"]
+        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), Included) for task in range(2))
+
+
+async def test_a_call_that_the_types_cannot_hold_does_not_drag_others_along():
+    class Picky(FakeChain):
+        async def sign(self, wanted, *rest, **how):
+            if -1 in wanted.args.get("tasks", ()) or wanted.args.get("task") == -1:
+                raise BadValue("Tasks.settle.task: -1 does not fit into u64.")
+            return await super().sign(wanted, *rest, **how)
+
+    async with rig(chain=Picky()) as r:
+        for task in (1, -1, 2):
+            await r.outbox.submit(f"settle:{task}", settle(task))
+        await r.settle()
+        await r.produce(2)
+        assert isinstance(r.outbox.outcome("settle:-1"), Dead)
+        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), Included) for task in (1, 2))

@@ -15,10 +15,14 @@ from typing import Any
 
 from docker import DockerClient
 
+from offchain.cli.inspect import Story, task_story
 from offchain.core.rate import billed_ms, fee, owed, rate_per_hour
-from offchain.core.values import Ask, BillingUnit, GpuRequest, Resources
 from offchain.link.ports import ChainPort
+from offchain.link.typed import GantryChain, TaskAndSpec
 from offchain.local.process import read_record
+from offchain.schema._generated_chain import Lease
+from offchain.schema.ids import lease_id
+from offchain.schema.manifest_variables import resolve
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MANIFESTS = Path(__file__).parent / "manifests"
@@ -27,11 +31,6 @@ TENANT = "//Charlie"
 STRANGER = "//Ferdie"
 PATIENCE = 120.0
 """Seconds. A limit for a broken network, not a measure of a good one."""
-
-
-def variant(value: Any) -> str:
-    """The name of an enum's variant, with or without payload."""
-    return value if isinstance(value, str) else next(iter(value))
 
 
 @dataclass(frozen=True)
@@ -98,6 +97,12 @@ class Net:
         assert done.code == 0, done.said
         return int(done.json["task"])
 
+    def manifest(self, steps: int) -> bytes:
+        """The text of steps.yaml as it goes on the chain."""
+        lines = (self.state / "env").read_text(encoding="utf-8").splitlines()
+        variables = dict(line.split("=", 1) for line in lines if "=" in line)
+        return resolve(STEPS.read_text(encoding="utf-8"), {**variables, "STEPS": str(steps)}).encode()
+
     def pid(self, name: str) -> int:
         """The process of the network with this name, as its supervisor has written it down."""
         pid = read_record(self.state / "run" / f"{name}.json")
@@ -130,61 +135,58 @@ class Net:
         """Wait until a task is in one of these states."""
 
         async def look() -> str | None:
-            state = variant((await self.task(task))["state"])
+            state = (await self.task(task)).record.state.tag
             if state in {"Failed", "Cancelled", "Expired", "Settled"} - set(states):
                 raise AssertionError(f"task {task} is {state}, which leads to none of {sorted(states)}")
             return state if state in states else None
 
         return str(await self.each_block(look, f"task {task} to be {' or '.join(states)}"))
 
-    async def task(self, task: int) -> dict[str, Any]:
-        record = await self.chain.query("Tasks", "Tasks", [task])
-        assert record is not None, f"there is no task {task}"
-        found: dict[str, Any] = record
+    @property
+    def typed(self) -> GantryChain:
+        return GantryChain(self.chain)
+
+    async def task(self, task: int) -> TaskAndSpec:
+        found = await self.typed.task(task)
+        assert found is not None, f"there is no task {task}"
         return found
 
-    async def leases(self, task: int) -> dict[int, tuple[dict[str, Any], dict[str, Any]]]:
-        """All leases a task ever had, each with its escrow."""
-        found = {}
-        for number, record in await self.chain.query_map("Leases", "Leases"):
-            if record["task"] == task:
-                found[number] = (record, await self.chain.query("Billing", "Escrows", [number]))
-        return found
+    async def leases(self, task: int) -> list[Lease]:
+        """The leases that the task's record has: those that were not given up for others."""
+        return [lease.record for lease in (await self.task(task)).leases]
+
+    async def story(self, task: int) -> Story:
+        """What the chain's events say of the task."""
+        return await task_story(self.chain, task, None, lambda _: None)
 
     async def assert_paid_once(self, task: int) -> int:
         """Exactly one lease of a one-pod task is paid for, exactly by the rule; gives what was paid."""
-        leases = await self.leases(task)
-        assert all(escrow["state"] == "Closed" for _, escrow in leases.values())
-        paid = {number: escrow["paid"] for number, (_, escrow) in leases.items() if escrow["paid"]}
-        completed = [number for number, (lease, _) in leases.items() if lease["result"] is not None]
-        assert list(paid) == completed, f"paid {paid}, completed {completed}"
-        assert len(paid) == 1, f"paid {paid}"
-        (number,) = paid
-        await self.assert_bill(*leases[number])
-        return paid[number]
+        (lease,) = await self.leases(task)
+        assert lease.result is not None
+        assert not lease.escrow.open
+        await self.assert_bill(task, lease)
+        # The events tell the same, of the leases that were given up, too.
+        bills = (await self.story(task)).bill.leases
+        paid = {number: bill.paid for number, bill in bills.items() if bill.paid}
+        assert paid == {lease_id(task, lease.pod, lease.generation): lease.escrow.paid}
+        for bill in bills.values():
+            assert bill.paid + bill.refunded == bill.deposited
+        return lease.escrow.paid
 
-    async def assert_bill(self, lease: dict[str, Any], escrow: dict[str, Any]) -> None:
+    async def assert_bill(self, task: int, lease: Lease) -> None:
         """The escrow was paid what the protocol says."""
-        host = await self.chain.query("Hosts", "Hosts", [lease["host"]])
-        params = await self.chain.query("Billing", "Params")
+        host = await self.typed.host(lease.host)
+        params = await self.typed.params("Billing")
+        spec = (await self.task(task)).spec
         assert host is not None
-        assert params is not None
-        rate = rate_per_hour(resources_of(lease["resources"]), Ask(**host["ask"]))
-        assert lease["rate_per_hour"] == escrow["rate_per_hour"] == rate
-        ran = lease["ended_at"] - lease["started_at"]
-        time = ran if lease["result"] is None else billed_ms(0, ran, lease["result"]["usage"]["wall_ms"])
-        assert escrow["paid"] == owed(BillingUnit(escrow["unit"]), escrow["deposit"], rate, time)
-        assert escrow["fee"] == fee(escrow["paid"], params["fee_ppm"])
-
-
-def resources_of(record: Mapping[str, Any]) -> Resources:
-    gpus = record["gpus"]
-    return Resources(
-        record["cpu_milli"],
-        record["memory_mib"],
-        record["disk_gib"],
-        GpuRequest(gpus["count"], gpus["milli"], gpus["min_vram_mib"], tuple(gpus["models"])),
-    )
+        assert lease.started_at is not None
+        assert lease.ended_at is not None
+        rate = rate_per_hour(spec.resources, host.devices, lease.devices, host.ask, spec.unit)
+        assert lease.escrow.rate_per_hour == rate
+        ran = lease.ended_at - lease.started_at
+        time = ran if lease.result is None else billed_ms(0, ran, lease.result.usage.wall_ms)
+        assert lease.escrow.paid == owed(spec.unit, lease.escrow.deposit, rate, time)
+        assert lease.escrow.fee == fee(lease.escrow.paid, params.fee_ppm)
 
 
 @dataclass

@@ -11,10 +11,10 @@ STEPS = 8
 async def settled_and_paid_once(net: Net, task: int) -> None:
     await net.until(task, {"Settled"})
     await net.assert_paid_once(task)
-    completed = [lease for lease, _ in (await net.leases(task)).values() if lease["result"] is not None]
-    (lease,) = completed
-    assert lease["result"]["exit_code"] == 0
-    assert lease["result"]["digest"].hex() == sha256(steps_output(STEPS))
+    (lease,) = await net.leases(task)
+    assert lease.result is not None
+    assert lease.result.exit_code == 0
+    assert lease.result.digest.hex() == sha256(steps_output(STEPS))
 
 
 async def test_the_container_is_killed(net: Net, pods: Pods):

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output, variant
+from local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output
+
+from offchain.link.keys import from_uri
+from offchain.link.once import submit_once
+from offchain.schema._generated_chain import EndReasonCancelled, LeaseStateEnded, calls
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_task import manifest_digest, to_task_spec
 
 
 async def test_the_demo_is_settled_and_billed_by_the_rule(net: Net, root):
@@ -12,8 +18,9 @@ async def test_the_demo_is_settled_and_billed_by_the_rule(net: Net, root):
     outcome = done.json
     assert outcome["state"] == "Settled"
     assert await net.assert_paid_once(outcome["task"]) == outcome["paid"]
-    (lease, _), *_ = (await net.leases(outcome["task"])).values()
-    assert outcome["result_digest"].removeprefix("0x").removeprefix("sha256:") == lease["result"]["digest"].hex()
+    (lease,) = await net.leases(outcome["task"])
+    assert lease.result is not None
+    assert outcome["result_digest"] == lease.result.digest.hex()
     assert outcome["result"].strip() == "primes below 3000000: 216816, the largest is 2999999"
     assert 0 < outcome["host_score"] < 1_000_000
 
@@ -25,11 +32,10 @@ async def test_a_task_cancelled_while_it_runs_is_paid_pro_rata_and_its_container
     done = await net.gantry("task", "cancel", str(task), "--account", TENANT, "--json")
     assert done.code == 0, done.said
     assert await net.until(task, {"Cancelled"})
-    ((lease, escrow),) = (await net.leases(task)).values()
-    assert variant(lease["state"]) == "Ended"
-    assert lease["state"]["Ended"] == "Cancelled"
-    assert 0 < escrow["paid"] < escrow["deposit"]
-    await net.assert_bill(lease, escrow)
+    (lease,) = await net.leases(task)
+    assert lease.state == LeaseStateEnded(EndReasonCancelled())
+    assert 0 < lease.escrow.paid < lease.escrow.deposit
+    await net.assert_bill(task, lease)
 
     async def container_gone() -> bool:
         return pods.gone(task)
@@ -46,8 +52,9 @@ async def test_logs_and_result_come_from_the_host_to_the_tenant_only(net: Net):
     result = await net.gantry("task", "result", str(task), "--account", TENANT)
     assert result.code == 0, result.said
     assert result.out.encode() == steps_output(3)
-    ((lease, _),) = (await net.leases(task)).values()
-    assert lease["result"]["digest"].hex() == sha256(steps_output(3))
+    (lease,) = await net.leases(task)
+    assert lease.result is not None
+    assert lease.result.digest.hex() == sha256(steps_output(3))
 
 
 @pytest.mark.parametrize("what", ["logs", "result"])
@@ -78,3 +85,27 @@ async def test_a_task_that_no_host_may_take_waits_and_can_be_cancelled(net: Net)
     cancelled = await net.gantry("task", "cancel", str(task), "--account", TENANT)
     assert cancelled.code == 0, cancelled.said
     await net.until(task, {"Cancelled"})
+
+
+async def test_a_task_s_story_is_told_from_events_alone(net: Net):
+    task = await net.submit(steps=1)
+    await net.until(task, {"Settled"})
+    done = await net.gantry("chain", "inspect", "task", str(task), "--json")
+    assert done.code == 0, done.said
+    names = [event["event"].removeprefix("Tasks.") for event in done.json["events"]]
+    assert names == ["Submitted", "Assigned", "PodStarted", "PodReported", "Settled"]
+    assert done.json["bill"]["paid"] == await net.assert_paid_once(task)
+    assert done.json["complete"]
+    for_people = await net.gantry("chain", "inspect", "task", str(task))
+    assert "Settled." in for_people.out, for_people.said
+
+
+async def test_tasks_submitted_together_are_assigned_and_settled_in_batches(net: Net):
+    text = net.manifest(steps=1)
+    spec = to_task_spec(parse_manifest(text), manifest_digest(text))
+    submit = calls.tasks_submit_array(spec=spec, manifest=text, count=4)
+    _, block = await submit_once(net.chain, from_uri(TENANT), submit)
+    first = next(event.fields["first"] for event in block.events if event.name == "Submitted")
+    for task in range(first, first + 4):
+        await net.until(task, {"Settled"})
+        await net.assert_paid_once(task)

@@ -46,7 +46,9 @@ pub fn make(cmd: &ChainSpecCmd) -> Result<(), String> {
         let patch = serde_json::from_str(&text).map_err(|e| format!("patch {} is not JSON: {e}", path.display()))?;
         builder = builder.with_genesis_config_patch(patch);
     }
-    let json = builder.build().as_json(!cmd.plain)?;
+    let spec = builder.build();
+    crate::well_known::refuse_in_genesis(&spec)?;
+    let json = spec.as_json(!cmd.plain)?;
     match &cmd.output {
         Some(path) => fs::write(path, json).map_err(|e| format!("cannot write {}: {e}", path.display())),
         None => {

@@ -6,10 +6,12 @@
 mod chain_spec;
 mod cli;
 mod command;
+mod proposer;
 mod rpc;
 mod runtime_api;
 mod runtime_file;
 mod service;
+mod well_known;
 
 fn main() -> sc_cli::Result<()> {
     command::run()

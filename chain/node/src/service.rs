@@ -1,11 +1,12 @@
 //! Wires the SDK's parts into a node: database, executor, pool, BABE, GRANDPA, network, RPC.
 
 use crate::{
+    proposer::{TimedFactory, SLOT_SHARE},
     rpc::{FullDeps, GrandpaDeps},
     runtime_api::{Block, RuntimeApi},
+    well_known,
 };
 use futures::FutureExt;
-use sc_chain_spec::ChainType;
 use sc_client_api::{Backend, BlockBackend};
 use sc_consensus_babe::{BabeLink, BabeWorkerHandle, SlotProportion};
 use sc_consensus_grandpa::{GrandpaBlockImport, LinkHalf, SharedVoterState};
@@ -14,8 +15,6 @@ use sc_network::{config::FullNetworkConfiguration, Litep2pNetworkBackend, Networ
 use sc_service::{error::Error, Configuration, TaskManager, WarpSyncConfig};
 use sc_telemetry::{Telemetry, TelemetryWorker};
 use sc_transaction_pool_api::OffchainTransactionPoolFactory;
-use sp_keyring::{Ed25519Keyring, Sr25519Keyring};
-use sp_keystore::Keystore;
 use sp_runtime::traits::Block as BlockT;
 use std::{sync::Arc, time::Duration};
 
@@ -62,27 +61,9 @@ fn inherents(slot_duration: sp_consensus_babe::SlotDuration) -> InherentProvider
     (slot, timestamp)
 }
 
-/// Keys that everybody knows may make blocks on a developer's machine, never on a live chain.
-fn refuse_well_known_keys(config: &Configuration, keystore: &sp_keystore::KeystorePtr) -> Result<(), Error> {
-    if !config.role.is_authority() || config.chain_spec.chain_type() != ChainType::Live {
-        return Ok(());
-    }
-    let babe = sp_consensus_babe::KEY_TYPE;
-    let grandpa = sp_consensus_grandpa::KEY_TYPE;
-    let known_babe = Sr25519Keyring::iter().any(|key| keystore.sr25519_public_keys(babe).contains(&key.public()));
-    let known_grandpa = Ed25519Keyring::iter().any(|key| keystore.ed25519_public_keys(grandpa).contains(&key.public()));
-    if config.dev_key_seed.is_some() || known_babe || known_grandpa {
-        return Err(Error::Other(format!(
-            "a validator of the live chain '{}' must not use a well-known key. Leave out --alice and the like, remove \
-             such keys from the keystore, and make your own with: gantry-node key generate",
-            config.chain_spec.id()
-        )));
-    }
-    Ok(())
-}
-
 /// Opens the database and builds everything that does not need a network.
 pub fn new_partial(config: &Configuration) -> Result<Partial, Error> {
+    well_known::refuse_in_genesis(&*config.chain_spec).map_err(Error::Other)?;
     let telemetry = config
         .telemetry_endpoints
         .clone()
@@ -240,7 +221,10 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
         );
     }
 
-    refuse_well_known_keys(&config, &keystore.keystore())?;
+    if config.role.is_authority() {
+        let dev_key = config.dev_key_seed.is_some();
+        well_known::refuse_in_keystore(&*config.chain_spec, dev_key, &keystore.keystore()).map_err(Error::Other)?;
+    }
 
     let role = config.role;
     let force_authoring = config.force_authoring;
@@ -297,13 +281,14 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
     })?;
 
     if role.is_authority() {
-        let proposer = sc_basic_authorship::ProposerFactory::new(
+        let factory = sc_basic_authorship::ProposerFactory::new(
             task_manager.spawn_handle(),
             client.clone(),
             pool.clone(),
             prometheus_registry.as_ref(),
             telemetry.as_ref().map(|t| t.handle()),
         );
+        let proposer = TimedFactory::new(factory, client.clone());
         let slot_duration = babe_link.config().slot_duration();
         let babe = sc_consensus_babe::start_babe(sc_consensus_babe::BabeParams {
             keystore: keystore.keystore(),
@@ -317,9 +302,9 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
             force_authoring,
             backoff_authoring_blocks: Some(sc_consensus_slots::BackoffAuthoringOnFinalizedHeadLagging::default()),
             babe_link,
-            // A third of the slot is left for sealing, announcing and importing the block.
-            block_proposal_slot_portion: SlotProportion::new(2f32 / 3f32),
-            max_block_proposal_slot_portion: None,
+            block_proposal_slot_portion: SlotProportion::new(SLOT_SHARE),
+            // After missed slots an author would else take longer than a slot, and miss more.
+            max_block_proposal_slot_portion: Some(SlotProportion::new(SLOT_SHARE)),
             telemetry: telemetry.as_ref().map(|t| t.handle()),
         })?;
         task_manager.spawn_essential_handle().spawn_blocking("babe-proposer", Some("block-authoring"), babe);

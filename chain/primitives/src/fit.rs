@@ -4,11 +4,23 @@
 
 use alloc::vec::Vec;
 
-use crate::{Capacity, Device, GpuRequest, Resources};
+use crate::{Capabilities, Capacity, Device, GpuRequest, HostId, HostRecord, Placement, Resources};
 
 /// The first thing, in the order of this list, for which a pod does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
+    /// The task names other hosts.
+    HostNotWanted,
+    /// The task wants other regions.
+    RegionNotWanted,
+    /// The task does not allow the host's provider, or denies it.
+    ProviderNotWanted,
+    /// The task wants another class of machine.
+    TierNotWanted,
+    /// The host can send or receive less than the task wants.
+    NotEnoughNetwork,
+    /// The host cannot run something that the task wants.
+    CapabilityMissing,
     /// Less processor is free than the pod needs.
     NotEnoughCpu,
     /// Less memory is free than the pod needs.
@@ -23,24 +35,67 @@ pub enum Misfit {
     DeviceRepeated,
     /// A named device is simulated, and the task allows real ones only.
     SimulatedNotAllowed,
+    /// A named device is not attested, and the task allows attested ones only.
+    NotAttested,
     /// A named device is of another model.
     WrongModel,
     /// A named device has less memory than the pod needs.
     NotEnoughVram,
+    /// A named device is out of order.
+    DeviceUnhealthy,
     /// Less of a named device is free than the pod needs.
     DeviceBusy,
 }
 
+/// Whether a task that wants `placement` may run on a host at all, whatever is free there.
+pub fn placement_fits(host: &HostId, record: &HostRecord, placement: &Placement) -> Result<(), Misfit> {
+    if !placement.hosts.is_empty() && !placement.hosts.contains(host) {
+        return Err(Misfit::HostNotWanted);
+    }
+    if !placement.regions.is_empty() && !placement.regions.contains(&record.region) {
+        return Err(Misfit::RegionNotWanted);
+    }
+    let allowed = placement.providers_allowed.is_empty() || placement.providers_allowed.contains(&record.provider);
+    if !allowed || placement.providers_denied.contains(&record.provider) {
+        return Err(Misfit::ProviderNotWanted);
+    }
+    if !placement.tiers.is_empty() && !placement.tiers.contains(&record.tier) {
+        return Err(Misfit::TierNotWanted);
+    }
+    if record.network_mbps_down.min(record.network_mbps_up) < placement.min_network_mbps {
+        return Err(Misfit::NotEnoughNetwork);
+    }
+    if !has_all(&record.capabilities, &placement.capabilities) {
+        return Err(Misfit::CapabilityMissing);
+    }
+    Ok(())
+}
+
+/// Whether a host with the capabilities `has` can run everything that is true in `wanted`.
+fn has_all(has: &Capabilities, wanted: &Capabilities) -> bool {
+    (has.docker || !wanted.docker)
+        && (has.kvm || !wanted.kvm)
+        && (has.kubernetes || !wanted.kubernetes)
+        && (has.cdi || !wanted.cdi)
+        && (has.mig || !wanted.mig)
+}
+
 /// Whether one device can serve a request; does not look at whether it was named already.
-pub fn device_fits(device: &Device, request: &GpuRequest, allow_simulated: bool) -> Result<(), Misfit> {
-    if device.spec.simulated && !allow_simulated {
+pub fn device_fits(device: &Device, request: &GpuRequest, placement: &Placement) -> Result<(), Misfit> {
+    if device.spec.simulated && !placement.allow_simulated {
         return Err(Misfit::SimulatedNotAllowed);
+    }
+    if !device.attested && placement.verified_only {
+        return Err(Misfit::NotAttested);
     }
     if !request.models.is_empty() && !request.models.contains(&device.spec.model) {
         return Err(Misfit::WrongModel);
     }
     if device.spec.vram_mib < request.min_vram_mib {
         return Err(Misfit::NotEnoughVram);
+    }
+    if !device.healthy {
+        return Err(Misfit::DeviceUnhealthy);
     }
     if device.milli_free < request.milli {
         return Err(Misfit::DeviceBusy);
@@ -54,7 +109,7 @@ pub fn fits(
     devices: &[Device],
     resources: &Resources,
     chosen: &[u8],
-    allow_simulated: bool,
+    placement: &Placement,
 ) -> Result<(), Misfit> {
     if free.cpu_milli < resources.cpu_milli {
         return Err(Misfit::NotEnoughCpu);
@@ -73,16 +128,16 @@ pub fn fits(
         if chosen[..place].contains(index) {
             return Err(Misfit::DeviceRepeated);
         }
-        device_fits(device, &resources.gpus, allow_simulated)?;
+        device_fits(device, &resources.gpus, placement)?;
     }
     Ok(())
 }
 
 /// The first devices, in their order, that can serve a request. None where there are too few.
-pub fn first_devices(devices: &[Device], request: &GpuRequest, allow_simulated: bool) -> Option<Vec<u8>> {
+pub fn first_devices(devices: &[Device], request: &GpuRequest, placement: &Placement) -> Option<Vec<u8>> {
     let chosen: Vec<u8> = (0u8..=u8::MAX)
         .zip(devices)
-        .filter(|(_, device)| device_fits(device, request, allow_simulated).is_ok())
+        .filter(|(_, device)| device_fits(device, request, placement).is_ok())
         .map(|(index, _)| index)
         .take(usize::from(request.count))
         .collect();
@@ -95,9 +150,9 @@ pub fn take(
     devices: &mut [Device],
     resources: &Resources,
     chosen: &[u8],
-    allow_simulated: bool,
+    placement: &Placement,
 ) -> Result<(), Misfit> {
-    fits(free, devices, resources, chosen, allow_simulated)?;
+    fits(free, devices, resources, chosen, placement)?;
     free.cpu_milli -= resources.cpu_milli;
     free.memory_mib -= resources.memory_mib;
     free.disk_gib -= resources.disk_gib;

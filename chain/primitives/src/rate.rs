@@ -2,7 +2,7 @@
 //!
 //! Each division rounds down except that of the deposit, so a deposit always covers what can be owed.
 
-use crate::{Ask, Balance, BillingUnit, Moment, Resources};
+use crate::{Ask, Balance, BillingUnit, Device, ModelName, Resources, MAX_UNIT_PPM};
 
 /// Milliseconds in an hour, the time a price is for.
 pub const MS_PER_HOUR: u64 = 3_600_000;
@@ -15,14 +15,92 @@ const MIB_PER_GIB: u128 = 1_024;
 /// Parts in a million.
 pub const PPM: u128 = 1_000_000;
 
-/// What a pod that needs `resources` costs an hour at the price list `ask`. None where it overflows.
-pub fn rate_per_hour(resources: &Resources, ask: &Ask) -> Option<Balance> {
-    let gpu_milli = u128::from(resources.gpus.count) * u128::from(resources.gpus.milli);
-    let gpu = if gpu_milli == 0 { 0 } else { gpu_milli.checked_mul(ask.gpu_per_hour)? / MILLI };
+/// Why there is no rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateError {
+    /// The host offers no leases that are billed by the unit.
+    NotOffered,
+    /// The rate does not fit its type.
+    Overflow,
+}
+
+/// What a pod costs an hour at the price list `ask`: it needs `resources`, on the devices of the host whose indices are
+/// `chosen`, and is billed by `unit`.
+///
+/// Each device costs what its model costs, by the thousandths taken of it; each part is rounded down, their sum is
+/// multiplied by the unit's factor, and that is rounded down. An index without a device costs nothing: `fit::fits`
+/// refuses it first. Fails with [`RateError::NotOffered`] or [`RateError::Overflow`].
+pub fn rate_per_hour(
+    resources: &Resources,
+    devices: &[Device],
+    chosen: &[u8],
+    ask: &Ask,
+    unit: BillingUnit,
+) -> Result<Balance, RateError> {
+    at_unit(list_rate(resources, devices, chosen, ask), ask, unit)
+}
+
+/// What the disk of a stopped rental costs an hour at the price list `ask`, billed by `unit`.
+///
+/// Fails with [`RateError::NotOffered`] or [`RateError::Overflow`].
+pub fn storage_rate_per_hour(resources: &Resources, ask: &Ask, unit: BillingUnit) -> Result<Balance, RateError> {
+    at_unit(u128::from(resources.disk_gib).checked_mul(ask.storage_gib_per_hour), ask, unit)
+}
+
+/// The price of one whole device of `model` an hour.
+fn gpu_price(ask: &Ask, model: &ModelName) -> Balance {
+    ask.gpu.iter().find(|price| price.model == *model).map_or(ask.gpu_per_hour, |price| price.per_hour)
+}
+
+/// The list price of a pod an hour. None where it overflows.
+fn list_rate(resources: &Resources, devices: &[Device], chosen: &[u8], ask: &Ask) -> Option<Balance> {
+    let mut gpu: Balance = 0;
+    for device in chosen.iter().filter_map(|index| devices.get(usize::from(*index))) {
+        let price = gpu_price(ask, &device.spec.model);
+        gpu = gpu.checked_add(u128::from(resources.gpus.milli).checked_mul(price)? / MILLI)?;
+    }
     let cpu = u128::from(resources.cpu_milli).checked_mul(ask.cpu_core_per_hour)? / MILLI;
     let memory = u128::from(resources.memory_mib).checked_mul(ask.memory_gib_per_hour)? / MIB_PER_GIB;
     let disk = u128::from(resources.disk_gib).checked_mul(ask.disk_gib_per_hour)?;
     gpu.checked_add(cpu)?.checked_add(memory)?.checked_add(disk)
+}
+
+/// A list price times the unit's factor, rounded down.
+fn at_unit(list: Option<Balance>, ask: &Ask, unit: BillingUnit) -> Result<Balance, RateError> {
+    let factor = match unit {
+        BillingUnit::Second => ask.second_ppm,
+        BillingUnit::Hour => ask.hour_ppm,
+        BillingUnit::Day => ask.day_ppm,
+    };
+    if factor == 0 {
+        return Err(RateError::NotOffered);
+    }
+    let (list, factor) = (list.ok_or(RateError::Overflow)?, u128::from(factor));
+    // Split so that only a result that is too great overflows: list = whole * PPM + rest.
+    let whole = (list / PPM).checked_mul(factor).ok_or(RateError::Overflow)?;
+    whole.checked_add((list % PPM) * factor / PPM).ok_or(RateError::Overflow)
+}
+
+/// Why a price list is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskError {
+    /// It prices a model twice.
+    ModelRepeated,
+    /// The factor of a unit is greater than [`MAX_UNIT_PPM`].
+    FactorTooGreat,
+}
+
+/// Whether a price list may be offered. Fails with the first [`AskError`].
+pub fn check_ask(ask: &Ask) -> Result<(), AskError> {
+    for (place, price) in ask.gpu.iter().enumerate() {
+        if ask.gpu[..place].iter().any(|before| before.model == price.model) {
+            return Err(AskError::ModelRepeated);
+        }
+    }
+    if [ask.second_ppm, ask.hour_ppm, ask.day_ppm].iter().any(|factor| *factor > MAX_UNIT_PPM) {
+        return Err(AskError::FactorTooGreat);
+    }
+    Ok(())
 }
 
 /// The deposit of a lease: its rate for its longest duration, rounded up. None where it overflows.
@@ -61,16 +139,10 @@ pub fn fee(paid: Balance, fee_ppm: u32) -> Balance {
     (paid / PPM) * ppm + (paid % PPM) * ppm / PPM
 }
 
-/// When a lease that starts at `started_at` has run for as long as it may.
-///
-/// The deposit covers at least `max_duration_ms` (see [`deposit`]), so the duration is what ends first.
-pub fn depletes_at(started_at: Moment, max_duration_ms: u64) -> Moment {
-    started_at.saturating_add(max_duration_ms)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::GpuPrice;
 
     #[test]
     fn a_deposit_covers_what_can_be_owed_within_the_duration() {
@@ -105,6 +177,28 @@ mod tests {
         assert_eq!(owed(BillingUnit::Hour, held, 10, MS_PER_HOUR + 1), 20);
         assert_eq!(owed(BillingUnit::Day, held, 10, 1), 240);
         assert_eq!(owed(BillingUnit::Day, 100, 10, 1), 100);
+    }
+
+    #[test]
+    fn a_price_list_prices_a_model_once_and_within_ten_times_itself() {
+        let price = |model: &[u8]| GpuPrice { model: model.to_vec().try_into().unwrap(), per_hour: 1 };
+        let mut ask = Ask {
+            gpu: vec![price(b"L4"), price(b"l4")].try_into().unwrap(),
+            gpu_per_hour: 0,
+            cpu_core_per_hour: 0,
+            memory_gib_per_hour: 0,
+            disk_gib_per_hour: 0,
+            network_gib: u128::MAX,
+            storage_gib_per_hour: u128::MAX,
+            second_ppm: 0,
+            hour_ppm: MAX_UNIT_PPM,
+            day_ppm: MAX_UNIT_PPM,
+        };
+        assert_eq!(check_ask(&ask), Ok(()));
+        ask.day_ppm += 1;
+        assert_eq!(check_ask(&ask), Err(AskError::FactorTooGreat));
+        ask.gpu.force_push(price(b"L4"));
+        assert_eq!(check_ask(&ask), Err(AskError::ModelRepeated));
     }
 
     #[test]

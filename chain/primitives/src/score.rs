@@ -1,11 +1,37 @@
-//! What evidence about a host is worth: a Beta score with a half-life.
+//! What evidence about hosts, tenants and providers is worth: Beta scores with a half-life.
+//!
+//! An observation of something worth `v` whole GTY weighs `1 + floor(log2(1 + v))`, at most [`MAX_WEIGHT`]: a great
+//! lease says more than a small one, but not in proportion to its price. It adds that much to the one side of a
+//! [`Beta`], or a part to each where conduct is neither good nor bad as a whole.
 
-use crate::{Beta, Conduct, HostScore, Moment};
+use crate::{
+    faults::{gravity_ppm, Fault},
+    Balance, Beta, Conduct, FaultRecord, HostScore, Moment, Sla, TenantConduct, TenantScore,
+};
 
 /// One observation, in the parts of [`Beta`].
 pub const OBSERVATION: u64 = 1_000_000;
 /// After so many milliseconds evidence weighs half: 30 days.
 pub const HALF_LIFE_MS: u64 = 30 * 24 * 3_600_000;
+/// The most that one observation weighs, in observations of something worth nothing.
+pub const MAX_WEIGHT: u64 = 8;
+/// Base units in 1 GTY.
+const GTY: Balance = 1_000_000_000_000;
+/// Parts in a million.
+const PPM: u64 = 1_000_000;
+/// A pod that started as soon as this is wholly to its host's credit.
+const SOON_MS: u64 = 10_000;
+/// A pod that started as late as this is wholly to its host's discredit.
+const LATE_MS: u64 = 600_000;
+/// What a late cancellation weighs, in parts per million of an observation: a tenant may change its mind and pays for
+/// what it used, so it counts, but for little.
+const CANCELLATION_PPM: u64 = 250_000;
+/// A grave fault of a provider's only host raises its bonds by so much of them, in parts per million.
+const BOND_RISE_PPM: u64 = 250_000;
+/// The least factor on bonds, in parts per million.
+const MIN_BOND_FACTOR_PPM: u64 = 1_000_000;
+/// The greatest.
+const MAX_BOND_FACTOR_PPM: u64 = 3_000_000;
 
 /// The score of one Beta in parts per million: (positive + 1) / (positive + negative + 2) in observations.
 pub fn beta_ppm(beta: &Beta) -> u32 {
@@ -15,9 +41,22 @@ pub fn beta_ppm(beta: &Beta) -> u32 {
     (positive * 1_000_000 / all) as u32
 }
 
-/// The score of a host in parts per million: the mean of `completed` and `started`, rounded down.
+/// The score of a host in parts per million, rounded down: `completed` for 30 of 100, `verified` and `uptime` for 20
+/// each, `start_latency` and `rating` for 15 each.
 pub fn host_ppm(score: &HostScore) -> u32 {
-    (beta_ppm(&score.completed) + beta_ppm(&score.started)) / 2
+    let parts = [
+        (30, &score.completed),
+        (20, &score.verified),
+        (20, &score.uptime),
+        (15, &score.start_latency),
+        (15, &score.rating),
+    ];
+    parts.into_iter().map(|(hundredths, beta)| hundredths * beta_ppm(beta)).sum::<u32>() / 100
+}
+
+/// The score of a tenant in parts per million: the mean of `settled` and `disputes`, rounded down.
+pub fn tenant_ppm(score: &TenantScore) -> u32 {
+    (beta_ppm(&score.settled) + beta_ppm(&score.disputes)) / 2
 }
 
 /// What `amount` weighs after `elapsed_ms`: halved once for each half-life, and linearly in between.
@@ -31,72 +70,124 @@ pub fn decayed(amount: u64, elapsed_ms: u64) -> u64 {
     ((u128::from(amount) >> halvings) * (full - rest) / full) as u64
 }
 
-/// The evidence `score` after the host did `conduct` at `now`.
-pub fn observed(score: &HostScore, conduct: Conduct, now: Moment) -> HostScore {
+/// What one observation of something worth `value` base units weighs, in observations of something worth nothing.
+pub fn weight(value: Balance) -> u64 {
+    let doublings = (value / GTY + 1).ilog2();
+    (1 + u64::from(doublings)).min(MAX_WEIGHT)
+}
+
+/// What `count` observations weigh, in the parts of a [`Beta`], where together they are worth `value` base units.
+fn amount(count: u32, value: Balance) -> u64 {
+    let each = value / Balance::from(count.max(1));
+    OBSERVATION.saturating_mul(weight(each)).saturating_mul(u64::from(count))
+}
+
+/// How much of a start after `ms` is to the host's credit, in parts per million: all of it up to [`SOON_MS`], nothing
+/// from [`LATE_MS`] on, and linearly in between.
+fn promptness_ppm(ms: u64) -> u64 {
+    LATE_MS.saturating_sub(ms.max(SOON_MS)) * PPM / (LATE_MS - SOON_MS)
+}
+
+/// How much of some stars is to the host's credit, in parts per million: nothing of one, all of five.
+fn stars_ppm(stars: u8) -> u64 {
+    u64::from(stars.clamp(1, 5) - 1) * PPM / 4
+}
+
+/// The part of `up_ms` in both, in parts per million; all where both are nothing.
+fn uptime_ppm(up_ms: u64, down_ms: u64) -> u64 {
+    let all = u128::from(up_ms) + u128::from(down_ms);
+    // Not more than PPM, as up_ms <= all.
+    (u128::from(up_ms) * u128::from(PPM)).checked_div(all).map_or(PPM, |part| part as u64)
+}
+
+fn faded(beta: &Beta, elapsed_ms: u64) -> Beta {
+    Beta { positive: decayed(beta.positive, elapsed_ms), negative: decayed(beta.negative, elapsed_ms) }
+}
+
+/// Adds `amount` to a Beta: `credit_ppm` of it for, the rest against.
+fn add(beta: &mut Beta, amount: u64, credit_ppm: u64) {
+    // Not more than `amount`, as credit_ppm <= PPM.
+    let credit = (u128::from(amount) * u128::from(credit_ppm) / u128::from(PPM)) as u64;
+    beta.positive = beta.positive.saturating_add(credit);
+    beta.negative = beta.negative.saturating_add(amount - credit);
+}
+
+/// The evidence `score` after the host did `conduct` at `now`, `count` times, in leases that were worth `value` base
+/// units together.
+pub fn host_observed(score: &HostScore, conduct: Conduct, count: u32, value: Balance, now: Moment) -> HostScore {
     let elapsed = now.saturating_sub(score.updated_at);
-    let fade =
-        |beta: &Beta| Beta { positive: decayed(beta.positive, elapsed), negative: decayed(beta.negative, elapsed) };
     let mut next = HostScore {
-        completed: fade(&score.completed),
-        started: fade(&score.started),
-        uptime: fade(&score.uptime),
+        completed: faded(&score.completed, elapsed),
+        verified: faded(&score.verified, elapsed),
+        uptime: faded(&score.uptime, elapsed),
+        start_latency: faded(&score.start_latency, elapsed),
+        rating: faded(&score.rating, elapsed),
+        sla: score.sla,
         settled_leases: score.settled_leases,
         updated_at: now.max(score.updated_at),
     };
-    let counter = match conduct {
-        Conduct::Started => &mut next.started.positive,
-        Conduct::NotStarted => &mut next.started.negative,
-        Conduct::Completed => &mut next.completed.positive,
-        Conduct::NotCompleted => &mut next.completed.negative,
+    let (beta, credit_ppm) = match conduct {
+        Conduct::Started => (&mut next.start_latency, PPM),
+        Conduct::NotStarted => (&mut next.start_latency, 0),
+        Conduct::StartedAfter(ms) => (&mut next.start_latency, promptness_ppm(ms)),
+        Conduct::Completed => (&mut next.completed, PPM),
+        Conduct::NotCompleted => (&mut next.completed, 0),
+        Conduct::Verified => (&mut next.verified, PPM),
+        Conduct::NotVerified => (&mut next.verified, 0),
+        Conduct::Rated(stars) => (&mut next.rating, stars_ppm(stars)),
+        Conduct::Uptime { up_ms, down_ms } => (&mut next.uptime, uptime_ppm(up_ms, down_ms)),
     };
-    *counter = counter.saturating_add(OBSERVATION);
-    if conduct == Conduct::Completed {
-        next.settled_leases = next.settled_leases.saturating_add(1);
+    add(beta, amount(count, value), credit_ppm);
+    match conduct {
+        Conduct::Completed => next.settled_leases = next.settled_leases.saturating_add(count),
+        Conduct::Uptime { up_ms, down_ms } => next.sla = kept(&next.sla, up_ms, down_ms),
+        _ => {}
     }
     next
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_without_evidence_scores_one_half() {
-        assert_eq!(host_ppm(&HostScore::default()), 500_000);
-    }
-
-    #[test]
-    fn evidence_weighs_half_after_a_half_life() {
-        assert_eq!(decayed(1_000_000, 0), 1_000_000);
-        assert_eq!(decayed(1_000_000, HALF_LIFE_MS / 2), 750_000);
-        assert_eq!(decayed(1_000_000, HALF_LIFE_MS), 500_000);
-        assert_eq!(decayed(1_000_000, 3 * HALF_LIFE_MS), 125_000);
-        assert_eq!(decayed(u64::MAX, u64::MAX), 0);
-    }
-
-    #[test]
-    fn good_conduct_raises_and_bad_conduct_lowers_the_score() {
-        let good = observed(&HostScore::default(), Conduct::Completed, 10);
-        assert_eq!(host_ppm(&good), (666_666 + 500_000) / 2);
-        assert_eq!(good.settled_leases, 1);
-        let bad = observed(&HostScore::default(), Conduct::NotStarted, 10);
-        assert_eq!(host_ppm(&bad), (333_333 + 500_000) / 2);
-        assert_eq!(bad.settled_leases, 0);
-    }
-
-    #[test]
-    fn a_clock_that_stands_still_changes_only_the_counted_side() {
-        let first = observed(&HostScore::default(), Conduct::Started, 5);
-        let second = observed(&first, Conduct::NotCompleted, 5);
-        assert_eq!(second.started, Beta { positive: OBSERVATION, negative: 0 });
-        assert_eq!(second.completed, Beta { positive: 0, negative: OBSERVATION });
-    }
-
-    #[test]
-    fn no_evidence_overflows_the_score() {
-        let full = Beta { positive: u64::MAX, negative: 0 };
-        assert!(beta_ppm(&full) < 1_000_000);
-        let score = HostScore { completed: full, started: full, ..Default::default() };
-        assert_eq!(observed(&score, Conduct::Completed, 0).completed.positive, u64::MAX);
-    }
+/// The counters after `up_ms` there and `down_ms` away. They stop together before one of them would overflow.
+fn kept(sla: &Sla, up_ms: u64, down_ms: u64) -> Sla {
+    let promised = up_ms.checked_add(down_ms).and_then(|lasted| sla.promised_ms.checked_add(lasted));
+    // met <= promised, so its sum does not overflow where that of promised does not.
+    promised.map_or(*sla, |promised_ms| Sla { promised_ms, met_ms: sla.met_ms.saturating_add(up_ms) })
 }
+
+/// The evidence `score` after the tenant did `conduct` at `now`, in something worth `value` base units.
+pub fn tenant_observed(score: &TenantScore, conduct: TenantConduct, value: Balance, now: Moment) -> TenantScore {
+    let elapsed = now.saturating_sub(score.updated_at);
+    let mut next = TenantScore {
+        settled: faded(&score.settled, elapsed),
+        disputes: faded(&score.disputes, elapsed),
+        updated_at: now.max(score.updated_at),
+    };
+    let one = amount(1, value);
+    match conduct {
+        TenantConduct::Settled => add(&mut next.settled, one, PPM),
+        // At most MAX_WEIGHT observations: no overflow.
+        TenantConduct::Cancelled => add(&mut next.settled, one * CANCELLATION_PPM / PPM, 0),
+        TenantConduct::DisputeLost => add(&mut next.disputes, one, 0),
+        TenantConduct::DisputeWon => add(&mut next.disputes, one, PPM),
+    }
+    next
+}
+
+/// What is held against a provider after a `fault` of a host at `now`, where that host has `share_ppm` of the
+/// provider's bonds: a provider is not judged by how many hosts it has.
+pub fn faulted(record: &FaultRecord, fault: Fault, share_ppm: u32, now: Moment) -> FaultRecord {
+    let before = decayed(record.weight, now.saturating_sub(record.updated_at));
+    let more = u64::from(gravity_ppm(fault)) * u64::from(share_ppm).min(PPM) / PPM;
+    FaultRecord { weight: before.saturating_add(more), updated_at: now.max(record.updated_at) }
+}
+
+/// The factor on the bonds that a provider posts at `now`, in parts per million: 1,000,000 to 3,000,000.
+pub fn bond_factor_ppm(record: &FaultRecord, now: Moment) -> u32 {
+    let weight = decayed(record.weight, now.saturating_sub(record.updated_at));
+    let rise = u128::from(weight) * u128::from(BOND_RISE_PPM) / u128::from(PPM);
+    let factor = u128::from(MIN_BOND_FACTOR_PPM) + rise;
+    // At most MAX_BOND_FACTOR_PPM, which fits.
+    factor.min(u128::from(MAX_BOND_FACTOR_PPM)) as u32
+}
+
+#[cfg(test)]
+mod tests;

@@ -20,15 +20,22 @@ pub const HOST_TRANSITIONS: &[(HostStatusTag, HostStatusTag)] = {
         (Offline, Suspended),
         (Draining, Suspended),
         (Suspended, Verified),
-        (Unverified, Retired),
-        (Verified, Retired),
-        (Online, Retired),
-        (Offline, Retired),
-        (Draining, Retired),
+        (Verified, Unverified),
+        (Online, Unverified),
+        (Offline, Unverified),
+        (Draining, Unverified),
+        (Suspended, Unverified),
+        (Unverified, Retiring),
+        (Verified, Retiring),
+        (Online, Retiring),
+        (Offline, Retiring),
+        (Draining, Retiring),
+        (Suspended, Retiring),
+        (Retiring, Retired),
     ]
 };
 
-/// (from, to) for tasks. Nothing leads to `Disputed` yet.
+/// (from, to) for tasks.
 pub const TASK_TRANSITIONS: &[(TaskStateTag, TaskStateTag)] = {
     use TaskStateTag::*;
     &[
@@ -51,7 +58,7 @@ pub const TASK_TRANSITIONS: &[(TaskStateTag, TaskStateTag)] = {
     ]
 };
 
-/// (from, to) for leases. Nothing leads to `Suspended`, `Retained` or `Purged` yet.
+/// (from, to) for leases.
 pub const LEASE_TRANSITIONS: &[(LeaseStateTag, LeaseStateTag)] = {
     use LeaseStateTag::*;
     &[
@@ -63,6 +70,7 @@ pub const LEASE_TRANSITIONS: &[(LeaseStateTag, LeaseStateTag)] = {
         (Suspended, Ended),
         (Ended, Retained),
         (Retained, Purged),
+        (Retained, Ended),
     ]
 };
 
@@ -96,6 +104,14 @@ mod tests {
         }
         assert!(HOST_TRANSITIONS.iter().all(|(from, _)| *from != HostStatusTag::Retired));
         assert!(LEASE_TRANSITIONS.iter().all(|(from, _)| *from != LeaseStateTag::Purged));
+    }
+
+    #[test]
+    fn a_host_is_retired_only_after_its_bond_was_held_for_a_while() {
+        let before: Vec<_> = HOST_TRANSITIONS.iter().filter(|(_, to)| *to == HostStatusTag::Retired).collect();
+        assert_eq!(before, [&(HostStatusTag::Retiring, HostStatusTag::Retired)]);
+        let after: Vec<_> = HOST_TRANSITIONS.iter().filter(|(from, _)| *from == HostStatusTag::Retiring).collect();
+        assert_eq!(after, before, "and it does not come back");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The runtime APIs: what a node may ask this runtime.
 
 use crate::{
-    configs::consensus::BABE_EPOCH, genesis, AccountId, Balance, Block, Bytes, Executive, Header, InherentDataExt,
-    Nonce, Runtime, RuntimeGenesisConfig, SessionKeys, System, TransactionPayment, VERSION,
+    configs::consensus::BABE_EPOCH, genesis, AccountId, Balance, Block, Bytes, Executive, Header, Historical,
+    InherentDataExt, Nonce, Runtime, RuntimeGenesisConfig, SessionKeys, System, TransactionPayment, VERSION,
 };
 use alloc::vec::Vec;
-use frame_support::genesis_builder_helper::{build_state, get_preset};
+use codec::Encode;
+use frame_support::{genesis_builder_helper::get_preset, traits::KeyOwnerProofSystem};
 use sp_api::impl_runtime_apis;
 use sp_consensus_grandpa::AuthorityList;
 use sp_core::{crypto::KeyTypeId, OpaqueMetadata};
@@ -15,6 +16,14 @@ use sp_runtime::{
     transaction_validity::{TransactionSource, TransactionValidity},
     ApplyExtrinsicResult, ExtrinsicInclusionMode,
 };
+
+/// Reads metadata as it is on every chain of this runtime, so that clients can be made for a runtime: the length of an
+/// epoch, which BABE puts into it as a constant, is a chain's own and stands in `Validators.EpochSlots`.
+fn without_the_chains_own<R>(read: impl FnOnce() -> R) -> R {
+    // A runtime API call works on an overlay that is thrown away.
+    pallet_gantry_validators::EpochSlots::<Runtime>::kill();
+    read()
+}
 
 impl_runtime_apis! {
     impl sp_api::Core<Block> for Runtime {
@@ -33,11 +42,11 @@ impl_runtime_apis! {
 
     impl sp_api::Metadata<Block> for Runtime {
         fn metadata() -> OpaqueMetadata {
-            OpaqueMetadata::new(Runtime::metadata().into())
+            OpaqueMetadata::new(without_the_chains_own(Runtime::metadata).into())
         }
 
         fn metadata_at_version(version: u32) -> Option<OpaqueMetadata> {
-            Runtime::metadata_at_version(version)
+            without_the_chains_own(|| Runtime::metadata_at_version(version))
         }
 
         fn metadata_versions() -> Vec<u32> {
@@ -103,7 +112,7 @@ impl_runtime_apis! {
             let epoch = crate::Babe::epoch_config().unwrap_or(BABE_EPOCH);
             sp_consensus_babe::BabeConfiguration {
                 slot_duration: crate::Babe::slot_duration(),
-                epoch_length: crate::EPOCH_SLOTS,
+                epoch_length: pallet_gantry_validators::EpochSlots::<Runtime>::get(),
                 c: epoch.c,
                 authorities: crate::Babe::authorities().to_vec(),
                 randomness: crate::Babe::randomness(),
@@ -125,16 +134,17 @@ impl_runtime_apis! {
 
         fn generate_key_ownership_proof(
             _slot: sp_consensus_babe::Slot,
-            _authority: sp_consensus_babe::AuthorityId,
+            authority: sp_consensus_babe::AuthorityId,
         ) -> Option<sp_consensus_babe::OpaqueKeyOwnershipProof> {
-            None
+            let proof = Historical::prove((sp_consensus_babe::KEY_TYPE, authority))?;
+            Some(sp_consensus_babe::OpaqueKeyOwnershipProof::new(proof.encode()))
         }
 
         fn submit_report_equivocation_unsigned_extrinsic(
-            _proof: sp_consensus_babe::EquivocationProof<Header>,
-            _owner: sp_consensus_babe::OpaqueKeyOwnershipProof,
+            proof: sp_consensus_babe::EquivocationProof<Header>,
+            owner: sp_consensus_babe::OpaqueKeyOwnershipProof,
         ) -> Option<()> {
-            None
+            crate::Babe::submit_unsigned_equivocation_report(proof, owner.decode()?)
         }
     }
 
@@ -148,17 +158,18 @@ impl_runtime_apis! {
         }
 
         fn submit_report_equivocation_unsigned_extrinsic(
-            _proof: sp_consensus_grandpa::EquivocationProof<<Block as BlockT>::Hash, NumberFor<Block>>,
-            _owner: sp_consensus_grandpa::OpaqueKeyOwnershipProof,
+            proof: sp_consensus_grandpa::EquivocationProof<<Block as BlockT>::Hash, NumberFor<Block>>,
+            owner: sp_consensus_grandpa::OpaqueKeyOwnershipProof,
         ) -> Option<()> {
-            None
+            crate::Grandpa::submit_unsigned_equivocation_report(proof, owner.decode()?)
         }
 
         fn generate_key_ownership_proof(
             _set_id: sp_consensus_grandpa::SetId,
-            _authority: sp_consensus_grandpa::AuthorityId,
+            authority: sp_consensus_grandpa::AuthorityId,
         ) -> Option<sp_consensus_grandpa::OpaqueKeyOwnershipProof> {
-            None
+            let proof = Historical::prove((sp_consensus_grandpa::KEY_TYPE, authority))?;
+            Some(sp_consensus_grandpa::OpaqueKeyOwnershipProof::new(proof.encode()))
         }
     }
 
@@ -194,7 +205,7 @@ impl_runtime_apis! {
 
     impl sp_genesis_builder::GenesisBuilder<Block> for Runtime {
         fn build_state(config: Bytes) -> sp_genesis_builder::Result {
-            build_state::<RuntimeGenesisConfig>(config)
+            genesis::build(config)
         }
 
         fn get_preset(id: &Option<sp_genesis_builder::PresetId>) -> Option<Bytes> {
@@ -203,6 +214,55 @@ impl_runtime_apis! {
 
         fn preset_names() -> Vec<sp_genesis_builder::PresetId> {
             genesis::names()
+        }
+    }
+
+    #[cfg(feature = "runtime-benchmarks")]
+    impl frame_benchmarking::Benchmark<Block> for Runtime {
+        fn benchmark_metadata(
+            extra: bool,
+        ) -> (Vec<frame_benchmarking::BenchmarkList>, Vec<frame_support::traits::StorageInfo>) {
+            use crate::{benches::*, *};
+            use frame_benchmarking::BenchmarkList;
+            use frame_support::traits::StorageInfoTrait;
+
+            let mut list = Vec::<BenchmarkList>::new();
+            list_benchmarks!(list, extra);
+            (list, AllPalletsWithSystem::storage_info())
+        }
+
+        fn dispatch_benchmark(
+            config: frame_benchmarking::BenchmarkConfig,
+        ) -> Result<Vec<frame_benchmarking::BenchmarkBatch>, alloc::string::String> {
+            use crate::{benches::*, *};
+            use frame_benchmarking::BenchmarkBatch;
+            use frame_support::traits::WhitelistedStorageKeys;
+
+            let whitelist = AllPalletsWithSystem::whitelisted_storage_keys();
+            let mut batches = Vec::<BenchmarkBatch>::new();
+            let params = (&config, &whitelist);
+            add_benchmarks!(params, batches);
+            Ok(batches)
+        }
+    }
+
+    #[cfg(feature = "try-runtime")]
+    impl frame_try_runtime::TryRuntime<Block> for Runtime {
+        fn on_runtime_upgrade(
+            checks: frame_try_runtime::UpgradeCheckSelect,
+        ) -> (frame_support::weights::Weight, frame_support::weights::Weight) {
+            let weight = Executive::try_runtime_upgrade(checks).expect("the upgrade's checks hold");
+            (weight, <Runtime as frame_system::Config>::BlockWeights::get().max_block)
+        }
+
+        fn execute_block(
+            block: <Block as BlockT>::LazyBlock,
+            state_root_check: bool,
+            signature_check: bool,
+            select: frame_try_runtime::TryStateSelect,
+        ) -> frame_support::weights::Weight {
+            Executive::try_execute_block(block, state_root_check, signature_check, select)
+                .expect("the block and every pallet's invariants hold")
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Genesis presets: the chains that this runtime can start.
 
 use crate::{
-    configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, Billing, BillingConfig, HostsConfig,
-    RuntimeGenesisConfig, SessionConfig, SessionKeys, SudoConfig, TasksConfig, EXISTENTIAL_DEPOSIT, GTY,
+    configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, Billing, BillingConfig, CouncilConfig,
+    GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys, SudoConfig,
+    TasksConfig, ValidatorsConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
 };
 use alloc::{vec, vec::Vec};
-use frame_support::build_struct_json_patch;
+use frame_support::{build_struct_json_patch, genesis_builder_helper::build_state};
+use pallet_gantry_validators::DEFAULT_EPOCH_SLOTS;
 use serde_json::Value;
 use sp_genesis_builder::PresetId;
 use sp_keyring::{Ed25519Keyring, Sr25519Keyring};
@@ -14,71 +16,191 @@ use sp_keyring::{Ed25519Keyring, Sr25519Keyring};
 pub const DEVELOPMENT: &str = sp_genesis_builder::DEV_RUNTIME_PRESET;
 /// Two validators, well-known accounts: a test network on one machine.
 pub const LOCAL: &str = sp_genesis_builder::LOCAL_TESTNET_RUNTIME_PRESET;
+/// Four validators and a council, well-known accounts, no sudo, periods of some minutes: what production will be, for
+/// trying it out.
+pub const STAGING: &str = "staging";
+/// Periods and amounts of a network that coins depend on. It has nobody in it: validators, council and coins come from
+/// a patch, and without them it does not start.
+pub const PRODUCTION: &str = "production";
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
 
 /// Coins of each well-known account.
 const ENDOWMENT: Balance = 1_000_000 * GTY;
 
+/// How much time things get, and what is allowed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// Somebody waits for it at a terminal.
+    Test,
+    /// Somebody watches it for an hour.
+    Staging,
+    /// Coins depend on it.
+    Production,
+}
+
+/// Who is in a chain from its start.
+struct People {
+    validators: Vec<(Sr25519Keyring, Ed25519Keyring)>,
+    council: Vec<Sr25519Keyring>,
+    sudo: Option<Sr25519Keyring>,
+    endowed: Vec<Sr25519Keyring>,
+}
+
 /// All presets.
 pub fn names() -> Vec<PresetId> {
-    vec![PresetId::from(DEVELOPMENT), PresetId::from(LOCAL)]
+    [DEVELOPMENT, LOCAL, STAGING, PRODUCTION].map(PresetId::from).to_vec()
 }
 
 /// A preset's genesis as JSON.
 pub fn preset(id: &PresetId) -> Option<Vec<u8>> {
+    use {Ed25519Keyring as Ed, Sr25519Keyring as Sr};
+    let validators = [(Sr::Alice, Ed::Alice), (Sr::Bob, Ed::Bob), (Sr::Charlie, Ed::Charlie), (Sr::Dave, Ed::Dave)];
+    let well_known = |count: usize, sudo| People {
+        validators: validators[..count].to_vec(),
+        council: vec![Sr::Alice, Sr::Bob, Sr::Charlie],
+        sudo,
+        endowed: Sr::well_known().collect(),
+    };
+    let nobody = People { validators: vec![], council: vec![], sudo: None, endowed: vec![] };
     let genesis = match id.as_ref() {
-        DEVELOPMENT => well_known(&[(Sr25519Keyring::Alice, Ed25519Keyring::Alice)]),
-        LOCAL => {
-            well_known(&[(Sr25519Keyring::Alice, Ed25519Keyring::Alice), (Sr25519Keyring::Bob, Ed25519Keyring::Bob)])
-        }
+        DEVELOPMENT => chain(Pace::Test, well_known(1, Some(Sr::Alice))),
+        LOCAL => chain(Pace::Test, well_known(2, Some(Sr::Alice))),
+        STAGING => chain(Pace::Staging, well_known(4, None)),
+        PRODUCTION => chain(Pace::Production, nobody),
         _ => return None,
     };
     Some(serde_json::to_vec(&genesis).expect("a JSON value always serialises"))
 }
 
-fn well_known(validators: &[(Sr25519Keyring, Ed25519Keyring)]) -> Value {
+/// Builds the genesis state from complete JSON. Refuses a chain that could make no block, or that nobody could govern.
+pub fn build(json: Vec<u8>) -> sp_genesis_builder::Result {
+    build_state::<RuntimeGenesisConfig>(json)?;
+    if Session::validators().is_empty() {
+        return Err(
+            "the genesis has no validators: give session.keys, as [[account, account, {babe, grandpa}], …], in \
+                    a patch (gantry-node chain-spec --patch)"
+                .into(),
+        );
+    }
+    let council = pallet_collective::Members::<Runtime, crate::configs::governance::CouncilInstance>::get();
+    if council.is_empty() && pallet_sudo::Key::<Runtime>::get().is_none() {
+        return Err(
+            "nobody could govern this chain: give council.members in a patch (gantry-node chain-spec --patch)".into()
+        );
+    }
+    Ok(())
+}
+
+fn chain(pace: Pace, people: People) -> Value {
     let mut balances: Vec<(AccountId, Balance)> =
-        Sr25519Keyring::well_known().map(|key| (key.to_account_id(), ENDOWMENT)).collect();
+        people.endowed.iter().map(|key| (key.to_account_id(), ENDOWMENT)).collect();
     // The treasury exists from the start, so that no fee is too small for it.
     balances.push((Billing::treasury(), EXISTENTIAL_DEPOSIT));
     balances.sort();
+    let keys: Vec<_> = people
+        .validators
+        .iter()
+        .map(|(babe, grandpa)| {
+            let account: AccountId = babe.to_account_id();
+            let keys = SessionKeys { babe: babe.public().into(), grandpa: grandpa.public().into() };
+            (account.clone(), account, keys)
+        })
+        .collect();
+    let members: Vec<AccountId> = people.council.iter().map(|key| key.to_account_id()).collect();
+    let epoch_slots = match pace {
+        Pace::Test => 15,
+        Pace::Staging => 90,
+        Pace::Production => DEFAULT_EPOCH_SLOTS,
+    };
     build_struct_json_patch!(RuntimeGenesisConfig {
         balances: BalancesConfig { balances },
         babe: pallet_babe::GenesisConfig { epoch_config: BABE_EPOCH },
-        session: SessionConfig {
-            keys: validators
-                .iter()
-                .map(|(babe, grandpa)| {
-                    let account: AccountId = babe.to_account_id();
-                    let keys = SessionKeys { babe: babe.public().into(), grandpa: grandpa.public().into() };
-                    (account.clone(), account, keys)
-                })
-                .collect::<Vec<_>>(),
-        },
-        sudo: SudoConfig { key: Some(Sr25519Keyring::Alice.to_account_id()) },
-        hosts: HostsConfig {
-            params: pallet_gantry_hosts::Params {
-                bond_per_device: 10 * GTY,
-                heartbeat_period_ms: 6 * SECOND,
-                absence_limit_ms: 30 * SECOND,
-                absence_bounty: GTY / 10,
-                allow_simulated: true,
-                verification_required: false,
-            },
-        },
-        tasks: TasksConfig {
-            params: pallet_gantry_tasks::Params {
-                start_timeout_ms: MINUTE,
-                dispute_window_ms: 6 * SECOND,
-                max_attempts: 3,
-                scheduler_bond: 100 * GTY,
-                deposit_base: GTY / 10,
-                deposit_per_byte: GTY / 10_000,
-                max_duration_ms: 30 * 24 * 60 * MINUTE,
-            },
-        },
-        billing: BillingConfig { params: pallet_gantry_billing::Params { fee_ppm: 20_000 } },
+        session: SessionConfig { keys },
+        validators: ValidatorsConfig { epoch_slots },
+        sudo: SudoConfig { key: people.sudo.map(|key| key.to_account_id()) },
+        council: CouncilConfig { members },
+        governance: GovernanceConfig { params: governance(pace) },
+        hosts: HostsConfig { params: hosts(pace) },
+        tasks: TasksConfig { params: tasks(pace) },
+        leases: LeasesConfig { params: leases(pace) },
+        billing: BillingConfig { params: billing(pace) },
     })
+}
+
+fn governance(pace: Pace) -> pallet_gantry_governance::Params {
+    let delay = match pace {
+        Pace::Test => SLOT_DURATION_MS,
+        Pace::Staging => MINUTE,
+        Pace::Production => DAY,
+    };
+    pallet_gantry_governance::Params { delay_blocks: (delay / SLOT_DURATION_MS) as u32 }
+}
+
+fn hosts(pace: Pace) -> pallet_gantry_hosts::Params {
+    let (heartbeat_period_ms, absence_limit_ms) = match pace {
+        Pace::Test => (6 * SECOND, 30 * SECOND),
+        Pace::Staging => (30 * SECOND, 2 * MINUTE),
+        Pace::Production => (2 * MINUTE, 10 * MINUTE),
+    };
+    pallet_gantry_hosts::Params {
+        bond_consumer: if pace == Pace::Production { 100 * GTY } else { 10 * GTY },
+        bond_professional: if pace == Pace::Production { 250 * GTY } else { 25 * GTY },
+        bond_datacenter: if pace == Pace::Production { 1_000 * GTY } else { 100 * GTY },
+        heartbeat_period_ms,
+        absence_limit_ms,
+        absence_bounty: GTY / 10,
+        unbonding_ms: match pace {
+            Pace::Test => MINUTE,
+            Pace::Staging => HOUR,
+            Pace::Production => 14 * DAY,
+        },
+        allow_simulated: pace != Pace::Production,
+        verification_required: pace == Pace::Production,
+    }
+}
+
+fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
+    let (start_timeout_ms, dispute_window_ms) = match pace {
+        Pace::Test => (MINUTE, 6 * SECOND),
+        Pace::Staging => (5 * MINUTE, 2 * MINUTE),
+        Pace::Production => (15 * MINUTE, HOUR),
+    };
+    pallet_gantry_tasks::Params {
+        start_timeout_ms,
+        dispute_window_ms,
+        max_attempts: 3,
+        scheduler_bond: if pace == Pace::Production { 1_000 * GTY } else { 100 * GTY },
+        deposit_base: GTY / 10,
+        deposit_per_byte: GTY / 10_000,
+        deposit_per_task: GTY / 1_000,
+        max_duration_ms: 30 * DAY,
+        archive_after_ms: match pace {
+            Pace::Test => 10 * MINUTE,
+            Pace::Staging => HOUR,
+            Pace::Production => 7 * DAY,
+        },
+        refused_item_fine: GTY / 1_000,
+    }
+}
+
+fn leases(pace: Pace) -> pallet_gantry_leases::Params {
+    let (reclaim_notice_ms, retention_ms, purge_grace_ms) = match pace {
+        Pace::Test => (30 * SECOND, 2 * MINUTE, MINUTE),
+        Pace::Staging => (5 * MINUTE, HOUR, 10 * MINUTE),
+        Pace::Production => (DAY, 10 * DAY, DAY),
+    };
+    pallet_gantry_leases::Params { reclaim_notice_ms, retention_ms, purge_grace_ms, max_kept_ms: 90 * DAY }
+}
+
+fn billing(pace: Pace) -> pallet_gantry_billing::Params {
+    let held_back_ms = match pace {
+        Pace::Test => MINUTE,
+        Pace::Staging => 10 * MINUTE,
+        Pace::Production => DAY,
+    };
+    pallet_gantry_billing::Params { fee_ppm: 20_000, held_back_ms, depletion_bounty: GTY / 100 }
 }

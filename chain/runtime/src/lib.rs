@@ -3,10 +3,14 @@
 //! Configurations are in [`configs`], runtime APIs in [`apis`], genesis presets in [`genesis`].
 
 #![cfg_attr(not(feature = "std"), no_std)]
+// The runtime macros nest once for each pallet.
+#![recursion_limit = "256"]
 
 extern crate alloc;
 
 mod apis;
+#[cfg(feature = "runtime-benchmarks")]
+mod benches;
 mod configs;
 pub mod genesis;
 
@@ -57,7 +61,7 @@ pub type TxExtension = (
 );
 
 /// Migrations that the next upgrade runs, oldest first.
-pub type Migrations = ();
+pub type Migrations = (pallet_gantry_validators::migration::TakeOverSession<Runtime>,);
 
 /// Runs blocks.
 pub type Executive =
@@ -69,8 +73,6 @@ pub const GTY: Balance = 1_000_000_000_000;
 pub const EXISTENTIAL_DEPOSIT: Balance = GTY / 1_000;
 /// Length of a slot, and so of a block, in milliseconds.
 pub const SLOT_DURATION_MS: u64 = 2_000;
-/// Slots in a BABE epoch, which is a session: ten minutes.
-pub const EPOCH_SLOTS: u64 = 300;
 
 /// Tells which runtime this is. Any change of behaviour raises `spec_version`; a change of how
 /// transactions are encoded raises `transaction_version` too.
@@ -79,10 +81,10 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
     spec_name: Cow::Borrowed("gantry"),
     impl_name: Cow::Borrowed("gantry"),
     authoring_version: 1,
-    spec_version: 1,
+    spec_version: 2,
     impl_version: 1,
     apis: apis::RUNTIME_API_VERSIONS,
-    transaction_version: 1,
+    transaction_version: 2,
     system_version: 1,
 };
 
@@ -134,6 +136,20 @@ mod runtime {
     pub type Scheduler = pallet_scheduler;
     #[runtime::pallet_index(14)]
     pub type Sudo = pallet_sudo;
+
+    // After the session pallet, whose first validators it takes over at genesis.
+    #[runtime::pallet_index(15)]
+    pub type Validators = pallet_gantry_validators;
+    #[runtime::pallet_index(16)]
+    pub type Council = pallet_collective<Instance1>;
+    #[runtime::pallet_index(17)]
+    pub type Governance = pallet_gantry_governance;
+    #[runtime::pallet_index(18)]
+    pub type Historical = pallet_session::historical;
+    #[runtime::pallet_index(19)]
+    pub type Offences = pallet_offences;
+    #[runtime::pallet_index(20)]
+    pub type MultiBlockMigrations = pallet_migrations;
 
     // The network. Numbers from 40, so that SDK pallets may be added before.
     #[runtime::pallet_index(40)]

@@ -34,6 +34,18 @@ STEPS = (
 )
 
 
+def call_of(n):
+    """Every second call is one that goes in a batch with others of its kind."""
+    return Call("Tasks", "settle", {"task": n}) if n % 2 else Call("Test", "do", {"n": n})
+
+
+def numbers_of(call):
+    """The numbers of the calls that this one stands for."""
+    return {"settle": lambda args: [args["task"]], "settle_batch": lambda args: list(args["tasks"])}.get(
+        call.function, lambda args: [args["n"]]
+    )(call.args)
+
+
 class Killed(BaseException):
     """Ends the worker at once, as kill -9 does; the store keeps only what was committed."""
 
@@ -55,7 +67,7 @@ class World:
     def __init__(self):
         self.chain, self.store = FakeChain(), FragileStore(":memory:")
         self.unpayable = set()
-        self.chain.unpayable = lambda call, _account: call.args["n"] in self.unpayable
+        self.chain.unpayable = lambda call, _account: not self.unpayable.isdisjoint(numbers_of(call))
         self.submitted = set()
         self.tasks = []
 
@@ -84,7 +96,7 @@ class World:
         match name:
             case "submit":
                 with suppress(Killed):
-                    await self.outbox.submit(f"k{value}", Call("Test", "do", {"n": value}))
+                    await self.outbox.submit(f"k{value}", call_of(value))
                     self.submitted.add(value)
             case "produce":
                 await chain.produce(take=value)
@@ -123,7 +135,7 @@ class World:
             await self.chain.broadcast(await self.chain.sign(Call("Test", "rival", {"n": -1}), ALICE, nonce))
 
     def check(self):
-        done = Counter(call.args["n"] for call, _, _ in self.chain.executed)
+        done = Counter(n for call, _, _ in self.chain.executed for n in numbers_of(call))
         twice = {n: times for n, times in done.items() if n >= 0 and times > 1}
         assert not twice
 
@@ -139,7 +151,7 @@ class World:
             await chain.produce()
         await self.kill()
         self.check()
-        done = {call.args["n"] for call, _, _ in chain.executed}
+        done = {n for call, _, _ in chain.executed for n in numbers_of(call)}
         for n in self.submitted:
             outcome = self.outbox.outcome(f"k{n}")
             assert isinstance(outcome, Included | Dead), n
@@ -172,7 +184,7 @@ def test_killed_at_any_write(fuse, seed):
         world.store.fuse = fuse
         for n in range(6):
             with suppress(Killed):
-                await world.outbox.submit(f"k{n}", Call("Test", "do", {"n": n}))
+                await world.outbox.submit(f"k{n}", call_of(n))
                 world.submitted.add(n)
             await world.turn(chooser.randrange(40))
             await world.chain.produce(take=chooser.randrange(4), finalize=chooser.random() < 0.7)

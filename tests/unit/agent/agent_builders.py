@@ -29,6 +29,7 @@ def a_lease(number=1, *, manifest=MANIFEST, **changes) -> Lease:
         task=number + 100,
         pod=0,
         attempt=0,
+        plain_job=True,
         devices=(),
         cpu_milli=500,
         memory_mib=64,

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import hashlib
-import itertools
 
 from agent_builders import MANIFEST
 
@@ -16,16 +15,35 @@ from offchain.link.fake import BLOCK_MS, FakeChain
 from offchain.link.keys import from_uri
 from offchain.link.p2p_memory import MemoryNetwork
 from offchain.link.ports import DispatchFailure
+from offchain.schema._generated_chain import (
+    EndReasonCompleted,
+    GpuRequest,
+    HostStatusVerified,
+    LeaseStateActive,
+    LeaseStateEnded,
+    PodResult,
+    Resources,
+    TaskStateAssigned,
+)
+from offchain.schema.ids import lease_id, lease_parts
+from tests.chain_records import Tasks, device, host_record, hosts_params, lease, task_spec
 
 TENANT = from_uri("//Alice")
 HARDWARE = Hardware(4000, 8192, 100, (Device("Nvidia", "Simulated", 1024, None),))
-DEVICE = {"spec": {"vendor": "Nvidia", "model": b"Simulated", "vram_mib": 1024, "simulated": True}}
-RESOURCES = {
-    "cpu_milli": 500,
-    "memory_mib": 64,
-    "disk_gib": 0,
-    "gpus": {"count": 0, "milli": 1000, "min_vram_mib": 0, "models": []},
-}
+RESOURCES = Resources(500, 64, 0, GpuRequest(0, 1000, 0, ()))
+
+
+REPORTS = {"Started": "report_started", "Result": "report_result", "Failed": "report_failed"}
+
+
+def reports_of(call):
+    """The reports in a call, alone or in a batch: function, lease and content of each."""
+    if call.function == "report_batch":
+        for number, report in call.args["reports"]:
+            ((kind, content),) = report.items() if isinstance(report, dict) else ((report, None),)
+            yield REPORTS[kind], number, content
+    elif call.function in REPORTS.values():
+        yield call.function, call.args["lease"], call.args.get("result") or call.args.get("reason")
 
 
 class World:
@@ -36,10 +54,12 @@ class World:
         self.chain = FakeChain()
         self.chain.effects = self._effects
         self.chain.verdicts = self._verdict
+        self.chain.refused_items = self._refused_items
+        self.tasks = Tasks(self.chain)
         self.engine = FakeEngine(programs)
         self.network = MemoryNetwork()
         self.reports = []
-        self._numbers = itertools.count()
+        self.calls = []
         with contextlib.closing(StateDir(folder)) as state:
             self.key = state.host_key()
         self.host = self.key.address
@@ -53,115 +73,57 @@ class World:
         return self.chain.storage[pallet, item]
 
     def _register(self):
-        capacity = {"cpu_milli": 4000, "memory_mib": 8192, "disk_gib": 100}
-        prices = dict.fromkeys(("gpu_per_hour", "cpu_core_per_hour", "memory_gib_per_hour", "disk_gib_per_hour"), 1)
-        self.table("Hosts", "Hosts")[(self.host,)] = {
-            "provider": self.host,
-            "status": "Verified",
-            "total": capacity,
-            "free": capacity,
-            "devices": [{**DEVICE, "milli_free": 1000, "attested": False}],
-            "ask": prices,
-            "endpoint": b"",
-            "region": b"",
-            "bond": 0,
-            "registered_at": 0,
-            "last_heartbeat": 0,
-            "live_leases": 0,
-        }
-        self.table("Hosts", "Params")[()] = {
-            "bond_per_device": 0,
-            "heartbeat_period_ms": 60_000,
-            "absence_limit_ms": 180_000,
-            "absence_bounty": 0,
-            "allow_simulated": True,
-            "verification_required": False,
-        }
+        devices = (device(model=b"Simulated", vram_mib=1024, simulated=True),)
+        record = host_record(self.host, status=HostStatusVerified(), devices=devices)
+        self.table("Hosts", "Hosts")[(self.host,)] = record.encode()
+        self.table("Hosts", "Params")[()] = hosts_params()
         self.table("Timestamp", "Now")[()] = 1
 
-    def open_lease(self, manifest=MANIFEST):
-        number = next(self._numbers)
-        task = 100 + number
-        self.table("Tasks", "Manifests")[(task,)] = manifest
-        self.table("Tasks", "Tasks")[(task,)] = {
-            "tenant": TENANT.address,
-            "spec": {
-                "kind": "Job",
-                "manifest_digest": hashlib.sha256(manifest).digest(),
-                "resources": RESOURCES,
-                "pods_min": 1,
-                "pods_max": 1,
-                "max_rate_per_hour": 1,
-                "unit": "Second",
-                "max_duration_ms": 600_000,
-                "deadline": None,
-                "priority": 0,
-                "queue": b"default",
-                "verification": "Acceptance",
-                "placement": {"regions": [], "hosts": [], "allow_simulated": True},
-            },
-            "state": "Assigned",
-            "attempts": 0,
-            "submitted_at": 0,
-            "leases": [number],
-            "pods_started": 0,
-            "pods_reported": 0,
-            "reported_at": None,
-            "deposit": 0,
-        }
-        self.table("Leases", "ByHost")[(self.host, number)] = ()
-        self.table("Leases", "Leases")[(number,)] = {
-            "task": task,
-            "pod": 0,
-            "attempt": 0,
-            "host": self.host,
-            "provider": self.host,
-            "tenant": TENANT.address,
-            "devices": b"",
-            "resources": RESOURCES,
-            "rate_per_hour": 1,
-            "state": "Pending",
-            "created_at": self.now_ms + number,
-            "started_at": None,
-            "ended_at": None,
-            "result": None,
-        }
-        return number
+    def open_lease(self, manifest=MANIFEST, **changes):
+        """A task with a lease on this host; gives the lease's number."""
+        digest = hashlib.sha256(manifest).digest()
+        spec = task_spec(manifest_digest=digest, resources=RESOURCES, **changes)
+        task = self.tasks.submit(TENANT.address, spec, manifest=manifest)
+        opened = lease(self.host, created_at=self.now_ms + task)
+        self.tasks.change(task, state=TaskStateAssigned(), leases=(opened,))
+        return lease_id(task, 0, 0)
 
-    def lease(self, number):
-        return self.table("Leases", "Leases")[(number,)]
+    def end_lease(self, number, reason=None):
+        self.tasks.change_lease(number, state=LeaseStateEnded(reason or EndReasonCompleted()))
+        return ("Tasks", "LeaseEnded", {"task": lease_parts(number)[0], "lease": number})
 
-    def end_lease(self, number, reason="Completed"):
-        self.table("Leases", "ByHost").pop((self.host, number), None)
-        self.lease(number)["state"] = {"Ended": reason}
-        return ("Leases", "Ended", {"lease": number, "reason": reason})
-
-    def _verdict(self, call, _account):
-        lease = self.table("Leases", "Leases").get((call.args.get("lease"),))
+    def _refusal(self, function, number):
+        """What the chain says to a report that does not fit the lease's state."""
         wanted = {"report_started": ("Pending",), "report_result": ("Active",), "report_failed": ("Pending", "Active")}
-        if call.function in wanted and (lease is None or lease["state"] not in wanted[call.function]):
+        if function in wanted and self.tasks.lease(number).state.tag not in wanted[function]:
             return DispatchFailure("Tasks", "WrongState", "")
         return None
 
+    def _verdict(self, call, _account):
+        return self._refusal(call.function, call.args.get("lease"))
+
+    def _refused_items(self, call, _account):
+        refused = {place: self._refusal(*item[:2]) for place, item in enumerate(reports_of(call))}
+        return {place: why for place, why in refused.items() if why and call.function == "report_batch"}
+
     def _effects(self, call, account):
-        number = call.args.get("lease")
-        match call.function:
-            case "heartbeat":
-                record = self.table("Hosts", "Hosts")[(account,)]
-                record |= {"status": "Online", "last_heartbeat": self.now_ms + BLOCK_MS}
-            case "set_endpoint":
-                self.table("Hosts", "Hosts")[(account,)]["endpoint"] = call.args["endpoint"]
-            case "report_started":
-                self.lease(number).update(state="Active", started_at=self.now_ms)
-                return [("Leases", "Started", {"lease": number})]
-            case "report_result":
-                self.reports.append((number, call.args["result"]))
-                self.lease(number)["result"] = call.args["result"]
-                return [self.end_lease(number)]
-            case "report_failed":
-                self.reports.append((number, HostFailure(call.args["reason"])))
-                return [self.end_lease(number, {"HostRefused": call.args["reason"]})]
-        return []
+        self.calls.append(call.function)
+        hosts = self.table("Hosts", "Hosts")
+        if call.function == "heartbeat":
+            beat = {"status": "Online", "last_heartbeat": self.now_ms + BLOCK_MS}
+            hosts[(account,)] = {**hosts[(account,)], **beat}
+        elif call.function == "set_endpoint":
+            hosts[(account,)] = {**hosts[(account,)], "endpoint": call.args["endpoint"]}
+        return [event for item in reports_of(call) if not self._refusal(*item[:2]) for event in self._report(*item)]
+
+    def _report(self, function, number, content):
+        if function == "report_started":
+            self.tasks.change_lease(number, state=LeaseStateActive(), started_at=self.now_ms)
+            return [("Tasks", "PodStarted", {"task": lease_parts(number)[0], "lease": number})]
+        self.reports.append((number, HostFailure(content) if function == "report_failed" else content))
+        if function == "report_result":
+            self.tasks.change_lease(number, result=PodResult.decode(content))
+        return [self.end_lease(number)]
 
     @contextlib.asynccontextmanager
     async def agent(self):

@@ -90,6 +90,13 @@ def test_other_hardware_than_the_folder_was_set_up_with(agent, nowhere):
         (("--provider", "//Bob", "--region", "r" * 33), "longer than 32 bytes"),
         (("--provider", "//Bob", "--gpu-price", "much"), "write it like 0.5"),
         (("--provider", "//Bob", "--gpu-price", "-1"), "write it like 0.5"),
+        (("--provider", "//Bob", "--gpu-model-price", "A100"), "is not MODEL=GTY"),
+        (("--provider", "//Bob", "--gpu-model-price", "A100=much"), "write it like 0.5"),
+        (("--provider", "//Bob", "--gpu-model-price", "A=1", "--gpu-model-price", "A=2"), "once for each"),
+        (("--provider", "//Bob", "--unit-factor", "week=1"), "is not UNIT=FACTOR"),
+        (("--provider", "//Bob", "--unit-factor", "day=11"), "is not UNIT=FACTOR"),
+        (("--provider", "//Bob", "--unit-factor", "day=much"), "is not UNIT=FACTOR"),
+        (("--provider", "//Bob", "--tier", "best"), "consumer"),
     ],
 )
 def test_who_owns_the_host_and_at_which_price(agent, arguments, says):

@@ -8,32 +8,20 @@ from node_agent.presence import Due, due
 from node_agent.register import hardware_spec
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, probe
+from node_agent.telemetry.tier import capabilities_of, tier_of
 from offchain.link.errors import OurError
 from offchain.schema._generated_chain import (
-    Ask,
-    Capacity,
-    HostRecord,
+    Capabilities,
     HostStatusOnline,
     HostStatusRetired,
     HostStatusVerified,
+    Tier,
 )
+from tests.chain_records import host_record
 
 
 def record(status=None, *, last_heartbeat=1_000_000, endpoint=b"here"):
-    return HostRecord(
-        provider="5P",
-        status=status or HostStatusOnline(),
-        total=Capacity(1, 1, 1),
-        free=Capacity(1, 1, 1),
-        devices=(),
-        ask=Ask(1, 1, 1, 1),
-        endpoint=endpoint,
-        region=b"",
-        bond=0,
-        registered_at=0,
-        last_heartbeat=last_heartbeat,
-        live_leases=0,
-    )
+    return host_record("5P", status=status or HostStatusOnline(), last_heartbeat=last_heartbeat, endpoint=endpoint)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +82,48 @@ def test_the_probe_takes_off_what_the_owner_keeps(tmp_path):
 
 
 def test_hardware_survives_the_file_and_reaches_the_chain(tmp_path):
-    hardware = hw.Hardware(1, 2, 3, (*hw.load_profile("rtx4090"), hw.Device("Nvidia", "Real", 5, "GPU-5")))
+    devices = (*hw.load_profile("rtx4090"), hw.Device("Nvidia", "Real", 5, "GPU-5"))
+    runs = Capabilities(docker=True, kvm=True, kubernetes=False, cdi=True, mig=False)
+    hardware = hw.Hardware(1, 2, 3, devices, Tier.PROFESSIONAL, runs)
     hw.save(tmp_path / "hardware.json", hardware)
     assert hw.load(tmp_path / "hardware.json") == hardware
     assert hw.load(tmp_path / "none.json") is None
-    assert [device.simulated for device in hardware_spec(hardware).devices] == [True, False]
+    spec = hardware_spec(hardware)
+    assert [device.simulated for device in spec.devices] == [True, False]
+    assert (spec.tier, spec.capabilities, spec.network_mbps_down, spec.network_mbps_up) == (
+        Tier.PROFESSIONAL,
+        runs,
+        0,
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("models", "tier"),
+    [
+        ((), Tier.CONSUMER),
+        (("NVIDIA GeForce RTX 4090",), Tier.CONSUMER),
+        (("NVIDIA RTX A6000",), Tier.PROFESSIONAL),
+        (("NVIDIA RTX 6000 Ada Generation",), Tier.PROFESSIONAL),
+        (("NVIDIA A100-SXM4-80GB",), Tier.DATACENTER),
+        (("NVIDIA GeForce RTX 3090", "Tesla T4"), Tier.DATACENTER),
+    ],
+)
+def test_the_tier_goes_by_the_best_of_the_models(models, tier):
+    assert tier_of([hw.Device("Nvidia", model, 1, "GPU-1") for model in models]) is tier
+
+
+def test_what_is_there_can_be_run(tmp_path):
+    bare = capabilities_of((), cdi_folders=(tmp_path / "none",), kvm=tmp_path / "none")
+    assert bare == hw.DOCKER_ONLY
+    (tmp_path / "nvidia.yaml").write_text("")
+    (tmp_path / "kvm").write_text("")
+    sliced = hw.Device("Nvidia", "A100", 1, "GPU-1", mig=True)
+    rich = capabilities_of((sliced,), cdi_folders=(tmp_path,), kvm=tmp_path / "kvm")
+    assert (rich.docker, rich.kvm, rich.kubernetes, rich.cdi, rich.mig) == (True, True, False, True, True)
+
+
+def test_a_folder_of_the_first_release_is_read(tmp_path):
+    path = tmp_path / "hardware.json"
+    path.write_text('{"cpu_milli": 1, "memory_mib": 2, "disk_gib": 3, "devices": []}')
+    assert hw.load(path) == hw.Hardware(1, 2, 3, ())

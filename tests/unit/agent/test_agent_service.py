@@ -18,7 +18,7 @@ from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer, from_uri
 from offchain.link.p2p import HostRefused
 from offchain.link.p2p_client import HostClient
-from offchain.schema._generated_chain import HostRecord
+from offchain.schema._generated_chain import EndReasonCancelled, EndReasonHostLost, HostRecord, TaskKind
 from offchain.schema.wire import Code
 
 HELLO = FakeProgram(output=b"hello\n", errors=b"warned\n")
@@ -67,7 +67,7 @@ async def test_a_reverted_lease_leaves_no_container(world):
         number = world.open_lease()
         await world.chain.produce(finalize=False)
         await settle(lambda: agent.state.phase(number) is Phase.RUNNING)
-        world.table("Leases", "ByHost").clear()
+        world.tasks.clear()
         await world.chain.fork()
         await world.until(lambda: not agent.state.pods)
         assert not world.engine.containers
@@ -117,7 +117,7 @@ async def test_an_orphan_is_swept_at_start(world):
     async with world.agent() as agent:
         number = world.open_lease()
         await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
-    world.end_lease(number, "HostLost")
+    world.end_lease(number, EndReasonHostLost())
     for file in world.folder.glob("agent.db*"):
         file.unlink()
     await world.chain.produce()
@@ -144,7 +144,7 @@ async def test_a_cancelled_job_is_stopped_and_not_reported(world):
     async with world.agent() as agent:
         number = world.open_lease()
         await world.until(lambda: agent.state.pods and agent.state.pods[number].started_known)
-        world.end_lease(number, "Cancelled")
+        world.end_lease(number, EndReasonCancelled())
         await world.until(lambda: not agent.state.pods)
         assert not world.engine.containers
     assert world.reports == []
@@ -170,6 +170,28 @@ async def test_a_chain_that_is_away_for_a_while_costs_nothing(world):
         await world.chain.drop_subscriptions()
         await world.until(lambda: world.reports)
     assert len(world.reports) == 1
+
+
+async def test_reports_that_are_due_at_once_go_as_one(world):
+    world.program = RUNS
+    async with world.agent() as agent:
+        numbers = [world.open_lease() for _ in range(3)]
+        await world.until(
+            lambda: len(agent.state.pods) == 3 and all(p.started_known for p in agent.state.pods.values())
+        )
+        assert "report_batch" in world.calls
+        for number in numbers:
+            world.engine.finish(world.host, number)
+        await world.until(lambda: len(world.reports) == 3 and not agent.state.pods)
+    assert sorted(number for number, _ in world.reports) == numbers
+    assert world.engine.starts == 3
+
+
+async def test_what_no_agent_can_run_yet_is_given_back_with_the_reason(world):
+    async with world.agent() as agent:
+        world.open_lease(kind=TaskKind.SERVICE)
+        await world.until(lambda: world.reports and not agent.state.pods)
+    assert [report for _, report in world.reports] == [HostFailure.MANIFEST_INVALID]
 
 
 # --- what tenants get -------------------------------------------------------------------------------------------------

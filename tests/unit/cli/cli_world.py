@@ -19,8 +19,10 @@ from offchain.cli import session
 from offchain.link import keys
 from offchain.link.fake import FakeChain
 from offchain.link.ports import Call
+from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_id
+from tests.chain_records import GTY, Tasks, ask, device, escrow, host_record, lease, tasks_params
 
-GTY = 10**12
 CHARLIE = keys.from_uri("//Charlie").address
 BOB = keys.from_uri("//Bob").address
 HOST = keys.from_uri("//Host", "ed25519").address
@@ -42,31 +44,25 @@ x-gantry:
 """
 
 
-def host_record() -> dict[str, Any]:
-    capacity = {"cpu_milli": 4000, "memory_mib": 8192, "disk_gib": 100}
-    spec = {"vendor": "Nvidia", "model": b"SIM-1", "vram_mib": 8192, "simulated": True}
-    return {
-        "provider": BOB,
-        "status": "Online",
-        "total": dict(capacity),
-        "free": dict(capacity),
-        "devices": [{"spec": spec, "milli_free": 1000, "attested": False}],
-        "ask": {
-            "gpu_per_hour": GTY,
-            "cpu_core_per_hour": GTY // 10,
-            "memory_gib_per_hour": GTY // 100,
-            "disk_gib_per_hour": 0,
-        },
-        "endpoint": b"127.0.0.1:4001",
-        "region": b"here",
-        "bond": 10 * GTY,
-        "registered_at": 0,
-        "last_heartbeat": 0,
-        "live_leases": 0,
-    }
+def the_host(**changes: Any) -> dict[str, Any]:
+    capacity = gen.Capacity(4000, 8192, 100)
+    plain: dict[str, Any] = host_record(
+        BOB,
+        total=capacity,
+        free=capacity,
+        devices=(device(model=b"SIM-1", vram_mib=8192, simulated=True),),
+        ask=ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY // 10, memory_gib_per_hour=GTY // 100),
+        endpoint=b"127.0.0.1:4001",
+        region=b"here",
+        bond=10 * GTY,
+    ).encode()
+    return {**plain, **changes}
 
 
 RATE = GTY + GTY // 10 + GTY // 100
+PAID = RATE * 5000 // 3_600_000
+LEASE = lease_id(0, 0, 0)
+Happened = tuple[str, str, dict[str, Any]]
 
 
 @dataclass
@@ -101,8 +97,8 @@ def make_chain() -> FakeChain:
     chain = FakeChain()
     chain.constants["Balances", "ExistentialDeposit"] = 10**9
     chain.storage["System", "Account"][CHARLIE,] = {"data": {"free": 1000 * GTY, "reserved": 0}}
-    chain.storage["Hosts", "Hosts"][HOST,] = host_record()
-    chain.storage["Tasks", "Params"][()] = {"deposit_base": GTY // 100, "deposit_per_byte": 10**7}
+    chain.storage["Hosts", "Hosts"][HOST,] = the_host()
+    chain.storage["Tasks", "Params"][()] = tasks_params(deposit_base=GTY // 100, deposit_per_byte=10**7)
     return chain
 
 
@@ -123,40 +119,16 @@ async def producing(chain: FakeChain) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def task_record(state: Any, leases: list[int], call: Call) -> dict[str, Any]:
-    return {
-        "tenant": CHARLIE,
-        "spec": dict(call.args["spec"]),
-        "state": state,
-        "attempts": 0,
-        "submitted_at": 1_700_000_000_000,
-        "leases": leases,
-        "pods_started": 1,
-        "pods_reported": 1,
-        "reported_at": None,
-        "deposit": 0,
-    }
-
-
-def lease_record(exit_code: int = 0, data: bytes = RESULT) -> dict[str, Any]:
-    usage = {"wall_ms": 5000, "cpu_ms": 4000, "memory_peak_mib": 9}
-    return {
-        "task": 0,
-        "pod": 0,
-        "attempt": 0,
-        "host": HOST,
-        "provider": BOB,
-        "tenant": CHARLIE,
-        "rate_per_hour": RATE,
-        "state": {"Ended": "Completed"},
-        "started_at": 1_700_000_001_000,
-        "ended_at": 1_700_000_006_000,
-        "result": {"digest": hashlib.sha256(data).digest(), "exit_code": exit_code, "usage": usage},
-    }
-
-
-def escrow(paid: int) -> dict[str, Any]:
-    return {"tenant": CHARLIE, "provider": BOB, "deposit": RATE, "paid": paid, "fee": paid // 50, "state": "Closed"}
+def the_lease(paid: int, exit_code: int = 0, data: bytes = RESULT) -> gen.Lease:
+    usage = gen.Usage(wall_ms=5000, cpu_ms=4000, memory_peak_mib=9)
+    return lease(
+        HOST,
+        state=gen.LeaseStateEnded(gen.EndReasonCompleted()),
+        started_at=1_700_000_001_000,
+        ended_at=1_700_000_006_000,
+        result=gen.PodResult(hashlib.sha256(data).digest(), exit_code, usage),
+        escrow=escrow(deposit=RATE, rate_per_hour=RATE, accrued=paid, paid=paid, fee=paid // 50, open=False),
+    )
 
 
 @dataclass
@@ -171,51 +143,62 @@ class Pallets:
     """The task waits for its tenant; otherwise it is settled in the block of its report."""
     calls: list[Call] = field(default_factory=list)
 
-    def effects(self, call: Call, account: str) -> list[tuple[str, str, dict[str, Any]]]:
+    def effects(self, call: Call, account: str) -> list[Happened]:
         assert account == CHARLIE
         self.calls.append(call)
+        tasks = Tasks(self.chain)
         if call.function == "submit":
             return self._submitted(call)
         if call.function == "accept_result":
-            self.chain.storage["Tasks", "Tasks"][0,]["state"] = self.ends
-            return [
-                ("Tasks", "StateChanged", {"task": 0, "from": before, "to": to})
-                for before, to in (("Reported", "Verified"), ("Verified", self.ends))
-            ]
+            tasks.change(0, state=gen.TaskState.decode(self.ends))
+            return [("Tasks", "ResultAccepted", {"task": 0}), self._ended()]
         if call.function == "cancel":
-            self.chain.storage["Tasks", "Tasks"][0,]["state"] = "Cancelled"
-            return [("Tasks", "StateChanged", {"task": 0, "from": "Queued", "to": "Cancelled"})]
+            tasks.change(0, state=gen.TaskStateCancelled())
+            return [("Tasks", "Cancelled", {"task": 0, "bills": []})]
         return []
 
-    def _submitted(self, call: Call) -> list[tuple[str, str, dict[str, Any]]]:
-        paid = RATE * 5000 // 3_600_000
+    def _ended(self) -> Happened:
+        if self.ends == "Settled":
+            bill = {"lease": LEASE, "paid": PAID, "fee": PAID // 50, "refunded": RATE - PAID}
+            return ("Tasks", "Settled", {"task": 0, "bills": [bill]})
+        why = {"task": 0, "lease": LEASE, "reason": "StartTimeout", "bills": [], "failures": 3, "state": self.ends}
+        return ("Tasks", "Requeued", why)
+
+    def _submitted(self, call: Call) -> list[Happened]:
         state = self.path[-1] if self.path and self.window_is_open else self.ends
-        self.chain.storage["Tasks", "Tasks"][0,] = task_record(state, [7], call)
-        self.chain.storage["Leases", "Leases"][7,] = lease_record(self.exit_code)
-        self.chain.storage["Billing", "Escrows"][7,] = escrow(paid)
+        tasks = Tasks(self.chain)
+        tasks.submit(CHARLIE, gen.TaskSpec.decode(call.args["spec"]), now=1_700_000_000_000)
+        tasks.change(0, state=gen.TaskState.decode(state), leases=(the_lease(PAID, self.exit_code),))
         beta = {"positive": 1_000_000, "negative": 0}
+        none = {"positive": 0, "negative": 0}
         self.chain.storage["Reputation", "HostScores"][HOST,] = {
             "completed": beta,
-            "started": beta,
-            "uptime": beta,
+            "verified": none,
+            "uptime": none,
+            "start_latency": beta,
+            "rating": none,
+            "sla": {"promised_ms": 0, "met_ms": 0},
             "settled_leases": 1,
             "updated_at": 0,
         }
         result = {"digest": hashlib.sha256(RESULT).digest(), "exit_code": self.exit_code, "usage": {}}
         detail: dict[str, tuple[str, dict[str, Any]]] = {
-            "Assigned": ("Assigned", {"task": 0, "attempt": 0, "leases": [(7, HOST)]}),
-            "Running": ("PodStarted", {"task": 0, "lease": 7}),
-            "Reported": ("PodReported", {"task": 0, "lease": 7, "result": result}),
+            "Assigned": ("Assigned", {"task": 0, "generation": 0, "leases": [(LEASE, HOST, RATE, RATE)]}),
+            "Running": ("PodStarted", {"task": 0, "lease": LEASE, "depletes_at": 1_700_003_601_000}),
+            "Reported": ("PodReported", {"task": 0, "lease": LEASE, "result": result}),
         }
-        found: list[tuple[str, str, dict[str, Any]]] = [
-            ("Tasks", "Submitted", {"task": 0, "tenant": CHARLIE, "kind": "Job", "manifest_digest": bytes(32)})
+        found: list[Happened] = [
+            (
+                "Tasks",
+                "Submitted",
+                {"first": 0, "count": 1, "tenant": CHARLIE, "kind": "Job", "manifest_digest": bytes(32)},
+            )
         ]
-        before: Any = "Queued"
         for state in self.path:
-            found += [("Tasks", *detail[state]), ("Tasks", "StateChanged", {"task": 0, "from": before, "to": state})]
-            before = state
+            name, fields = detail[state]
+            found.append(("Tasks", name, {**fields, "state": state}))
         if not self.window_is_open:
-            found.append(("Tasks", "StateChanged", {"task": 0, "from": before, "to": self.ends}))
+            found.append(self._ended())
         return found
 
 
@@ -232,7 +215,7 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
         async with original(url) as found, producing(chain):
             yield found
 
-    for name in ("cmd_submit", "cmd_task", "cmd_host", "cmd_account", "cmd_doctor"):
+    for name in ("cmd_submit", "cmd_task", "cmd_host", "cmd_account", "cmd_doctor", "cmd_chain"):
         monkeypatch.setattr(f"offchain.cli.{name}.connected", connected)
 
 

@@ -49,7 +49,7 @@ def test_waiting_ends_with_result_bill_and_score(world: World, pallets: Pallets,
     assert found["paid"] == RATE * 5000 // 3_600_000
     assert found["fee"] == found["paid"] // 50
     assert found["host"] == HOST
-    assert found["host_score"] == 666_666
+    assert found["host_score"] == 574_999
     assert [call.function for call in pallets.calls] == ["submit", "accept_result"]
 
 

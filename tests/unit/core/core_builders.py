@@ -6,7 +6,7 @@ from typing import Any
 
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
-    Ask,
+    BillingUnit,
     Capacity,
     Device,
     DeviceSpec,
@@ -16,22 +16,27 @@ from offchain.core.values import (
     Lease,
     LeaseState,
     Periods,
-    Placement,
     Resources,
     Task,
+    TaskKind,
     TaskState,
+    Tier,
     Vendor,
 )
+from tests.chain_records import DOCKER, ask, escrow, placement
 
 GTY = 10**12
-PERIODS = Periods(start_timeout_ms=60_000, dispute_window_ms=10_000, absence_limit_ms=30_000)
+PERIODS = Periods(start_timeout_ms=60_000, dispute_window_ms=10_000, absence_limit_ms=30_000, archive_after_ms=100_000)
 NO_GPU = GpuRequest(count=0, milli=0, min_vram_mib=0, models=())
-ANYWHERE = Placement(regions=(), hosts=(), allow_simulated=True)
+ANYWHERE = placement()
 
 
 def gpu(**changes: Any) -> Device:
     values = {"vendor": Vendor.NVIDIA, "model": b"A100", "vram_mib": 40_960, "simulated": False} | changes
-    return Device(milli_free=values.pop("milli_free", 1000), attested=False, spec=DeviceSpec(**values))
+    free, attested, healthy = (
+        values.pop(name, default) for name, default in (("milli_free", 1000), ("attested", False), ("healthy", True))
+    )
+    return Device(milli_free=free, attested=attested, healthy=healthy, spec=DeviceSpec(**values))
 
 
 def wants(count: int = 1, **changes: Any) -> GpuRequest:
@@ -49,44 +54,72 @@ def host(id: str = "h1", **changes: Any) -> Host:  # noqa: A002
         "status": HostStatus.ONLINE,
         "free": Capacity(4000, 8192, 100),
         "devices": (),
-        "ask": Ask(GTY, GTY // 10, GTY // 100, GTY // 1000),
+        "ask": ask(
+            gpu_per_hour=GTY,
+            cpu_core_per_hour=GTY // 10,
+            memory_gib_per_hour=GTY // 100,
+            disk_gib_per_hour=GTY // 1000,
+        ),
         "region": b"eu",
+        "tier": Tier.CONSUMER,
+        "capabilities": DOCKER,
+        "network_mbps_down": 0,
+        "network_mbps_up": 0,
         "last_heartbeat": 0,
+        "downtime_ms": 0,
         "live_leases": 0,
     }
     return Host(**(values | changes))
 
 
-def task(id: int = 1, **changes: Any) -> Task:  # noqa: A002
+def task(id: int = 1, *leases: Lease, **changes: Any) -> Task:  # noqa: A002
     values = {
         "id": id,
         "tenant": "t",
         "state": TaskState.QUEUED,
+        "kind": TaskKind.JOB,
         "resources": pod(),
         "placement": ANYWHERE,
+        "unit": BillingUnit.SECOND,
         "pods_min": 1,
         "max_rate_per_hour": 100 * GTY,
         "max_duration_ms": 3_600_000,
         "deadline": None,
         "priority": 0,
-        "attempts": 0,
+        "generation": 0,
         "submitted_at": id,
-        "reported_at": None,
+        "changed_at": id,
+        "placeable": True,
+        "leases": leases,
     }
     return Task(**(values | changes))
 
 
-def lease(id: int = 1, **changes: Any) -> Lease:  # noqa: A002
-    values = {"id": id, "task": 1, "host": "h1", "state": LeaseState.PENDING, "created_at": 0, "depletes_at": None}
+def lease(id: int = 1, *, until: int | None = None, **changes: Any) -> Lease:  # noqa: A002
+    """`until`: billed since 0, up to then at most."""
+    paid_for = escrow(rate_per_hour=0) if until is None else escrow(rate_per_hour=0, since=0, until=until)
+    values = {
+        "id": id,
+        "host": "h1",
+        "state": LeaseState.PENDING,
+        "created_at": 0,
+        "escrow": paid_for,
+        "reclaim_at": None,
+    }
     return Lease(**(values | changes))
 
 
-def snapshot(*records: Host | Task | Lease, now: int = 0) -> Snapshot:
+def running(held: Lease) -> Task:
+    """A task that does nothing but hold this lease."""
+    return task(9, held, state=TaskState.RUNNING)
+
+
+def snapshot(*records: Host | Task, now: int = 0, **changes: Any) -> Snapshot:
     return Snapshot(
         number=1,
         now_ms=now,
         periods=PERIODS,
         hosts={r.id: r for r in records if isinstance(r, Host)},
         tasks={r.id: r for r in records if isinstance(r, Task)},
-        leases={r.id: r for r in records if isinstance(r, Lease)},
+        **changes,
     )

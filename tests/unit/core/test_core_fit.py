@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from core_builders import ANYWHERE, GTY, gpu, host, pod, wants
 
-from offchain.core.fit import Fit, Misfit, first_devices, fit, take
-from offchain.core.values import Capacity, HostStatus, Placement
+from offchain.core import fit as rule
+from offchain.core.fit import Fit, Misfit, first_devices, take
+from offchain.core.values import BillingUnit, Capacity, HostStatus, Tier
+from tests.chain_records import NOTHING, ask, placement
 
 PRICE = 100 * GTY
+REAL = placement(allow_simulated=False)
+
+
+def fit(host, resources, placement, limit, unit=BillingUnit.SECOND):
+    return rule.fit(host, resources, placement, unit, limit)
 
 
 def test_a_pod_fits_on_a_host_with_just_enough():
@@ -39,10 +48,31 @@ def test_the_price_limit_itself_is_allowed():
     assert fit(host(), pod(), ANYWHERE, offer.rate_per_hour - 1) is Misfit.PRICE
 
 
-def test_lists_of_regions_and_hosts_exclude_the_others():
-    assert fit(host(), pod(), Placement((b"us",), (), allow_simulated=True), PRICE) is Misfit.REGION
-    assert fit(host(), pod(), Placement((), ("h2",), allow_simulated=True), PRICE) is Misfit.HOST_NOT_LISTED
-    assert isinstance(fit(host(), pod(), Placement((b"us", b"eu"), ("h1",), allow_simulated=True), PRICE), Fit)
+def test_a_host_that_does_not_bill_by_the_unit_is_not_offered():
+    by_day = host(ask=ask(cpu_core_per_hour=GTY, second_ppm=0, hour_ppm=0, day_ppm=500_000))
+    assert fit(by_day, pod(), ANYWHERE, PRICE) is Misfit.UNIT_NOT_OFFERED
+    assert fit(by_day, pod(), ANYWHERE, PRICE, BillingUnit.DAY) == Fit((), GTY // 2)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "misfit"),
+    [
+        ({"regions": (b"us",)}, Misfit.REGION_NOT_WANTED),
+        ({"hosts": ("h2",)}, Misfit.HOST_NOT_WANTED),
+        ({"providers_allowed": ("q",)}, Misfit.PROVIDER_NOT_WANTED),
+        ({"providers_denied": ("p",)}, Misfit.PROVIDER_NOT_WANTED),
+        ({"tiers": (Tier.DATACENTER,)}, Misfit.TIER_NOT_WANTED),
+        ({"min_network_mbps": 1}, Misfit.NOT_ENOUGH_NETWORK),
+        ({"capabilities": replace(NOTHING, kvm=True)}, Misfit.CAPABILITY_MISSING),
+    ],
+)
+def test_a_host_that_the_task_does_not_want_is_left_out(wishes, misfit):
+    assert fit(host(), pod(), placement(**wishes), PRICE) is misfit
+
+
+def test_a_host_that_the_task_names_will_do():
+    wishes = placement(regions=(b"us", b"eu"), hosts=("h1",), providers_allowed=("p",), tiers=(Tier.CONSUMER,))
+    assert isinstance(fit(host(), pod(), wishes, PRICE), Fit)
 
 
 @pytest.mark.parametrize(
@@ -52,24 +82,31 @@ def test_lists_of_regions_and_hosts_exclude_the_others():
         ((gpu(), gpu(model=b"T4")), wants(2, models=(b"A100",)), Misfit.WRONG_MODEL),
         ((gpu(vram_mib=100),), wants(min_vram_mib=101), Misfit.NOT_ENOUGH_VRAM),
         ((gpu(simulated=True),), wants(), Misfit.SIMULATED_NOT_ALLOWED),
+        ((gpu(healthy=False),), wants(), Misfit.DEVICE_UNHEALTHY),
         ((gpu(milli_free=499),), wants(milli=500), Misfit.DEVICE_BUSY),
     ],
 )
 def test_the_first_rule_that_leaves_too_few_devices_is_named(devices, request_, misfit):
-    assert first_devices(devices, request_, allow_simulated=False) is misfit
+    assert first_devices(devices, request_, REAL) is misfit
 
 
 def test_the_first_devices_that_match_are_chosen():
     devices = (gpu(model=b"T4"), gpu(milli_free=0), gpu(), gpu(), gpu())
-    assert first_devices(devices, wants(2, models=(b"A100",)), allow_simulated=False) == (2, 3)
+    assert first_devices(devices, wants(2, models=(b"A100",)), REAL) == (2, 3)
+
+
+def test_devices_that_are_not_attested_are_left_out_where_the_task_says_so():
+    devices, attested_only = (gpu(), gpu(attested=True)), placement(verified_only=True)
+    assert first_devices(devices, wants(), attested_only) == (1,)
+    assert first_devices(devices, wants(2), attested_only) is Misfit.NOT_ATTESTED
 
 
 def test_a_pod_without_gpus_takes_none():
-    assert first_devices((gpu(),), wants(0), allow_simulated=False) == ()
+    assert first_devices((gpu(),), wants(0), REAL) == ()
 
 
 def test_taking_leaves_exactly_the_rest():
-    left = take(host(devices=(gpu(), gpu())), pod(gpus=wants(milli=400)), (1,), allow_simulated=False)
+    left = take(host(devices=(gpu(), gpu())), pod(gpus=wants(milli=400)), (1,), REAL)
     assert left.free == Capacity(3000, 7168, 99)
     assert [device.milli_free for device in left.devices] == [1000, 600]
     assert left.live_leases == 1
@@ -77,4 +114,4 @@ def test_taking_leaves_exactly_the_rest():
 
 def test_taking_more_than_there_is_changes_nothing():
     with pytest.raises(ValueError, match="cpu"):
-        take(host(free=Capacity(999, 8192, 100)), pod(), (), allow_simulated=False)
+        take(host(free=Capacity(999, 8192, 100)), pod(), (), REAL)

@@ -89,3 +89,9 @@ def test_an_assignment_that_is_in_takes_nothing_twice():
     snap = snapshot(host(), task(1, state=TaskState.ASSIGNED), task(2, resources=pod(cpu_milli=4000)))
     ahead = with_pending(snap, {1: (PodPlacement(0, "h1", b""),)})
     assert list(plan(ahead, 10, SEED).placements) == [2]
+
+
+def test_a_task_that_no_agent_can_run_is_left_to_its_tenant():
+    made = plan(snapshot(host(), task(1, placeable=False)), 10, SEED)
+    assert not made.placements
+    assert not made.waiting

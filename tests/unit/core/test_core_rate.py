@@ -1,20 +1,46 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import GTY, pod, wants
+from core_builders import GTY, gpu, pod, wants
 
-from offchain.core.rate import HOUR_MS, billed_ms, deposit, fee, owed, rate_per_hour
-from offchain.core.values import Ask, BillingUnit
+from offchain.core.rate import (
+    HOUR_MS,
+    UNPAYABLE,
+    billed_ms,
+    deposit,
+    fee,
+    offers,
+    owed,
+    rate_per_hour,
+    storage_rate_per_hour,
+)
+from offchain.core.values import BillingUnit
+from offchain.schema._generated_chain import GpuPrice
+from tests.chain_records import ask
+
+ONLY_GPUS = pod(cpu_milli=0, memory_mib=0, disk_gib=0, gpus=wants(2))
+TWO_MODELS = (gpu(model=b"A100"), gpu(model=b"T4"))
 
 
 def test_each_part_of_a_rate_rounds_down_before_they_are_added():
-    ask = Ask(gpu_per_hour=3, cpu_core_per_hour=3, memory_gib_per_hour=3, disk_gib_per_hour=3)
+    prices = ask(gpu_per_hour=3, cpu_core_per_hour=3, memory_gib_per_hour=3, disk_gib_per_hour=3)
     parts = pod(cpu_milli=500, memory_mib=512, disk_gib=2, gpus=wants(1, milli=500))
-    assert rate_per_hour(parts, ask) == 1 + 1 + 1 + 6
+    assert rate_per_hour(parts, TWO_MODELS, (0,), prices, BillingUnit.SECOND) == 1 + 1 + 1 + 6
 
 
-def test_a_rate_counts_every_gpu():
-    assert rate_per_hour(pod(cpu_milli=0, memory_mib=0, disk_gib=0, gpus=wants(2)), Ask(GTY, 0, 0, 0)) == 2 * GTY
+def test_a_rate_counts_every_gpu_by_its_model():
+    prices = ask(gpu=(GpuPrice(b"A100", 3 * GTY),), gpu_per_hour=GTY)
+    assert rate_per_hour(ONLY_GPUS, TWO_MODELS, (0, 1), prices, BillingUnit.SECOND) == 4 * GTY
+
+
+def test_a_unit_has_its_factor_and_one_without_is_not_offered():
+    prices = ask(gpu_per_hour=GTY, storage_gib_per_hour=10, hour_ppm=900_000, day_ppm=0)
+    assert rate_per_hour(ONLY_GPUS, TWO_MODELS, (0, 1), prices, BillingUnit.HOUR) == 2 * GTY * 9 // 10
+    assert storage_rate_per_hour(pod(disk_gib=3), prices, BillingUnit.HOUR) == 27
+    assert offers(prices, BillingUnit.SECOND)
+    assert not offers(prices, BillingUnit.DAY)
+    assert rate_per_hour(ONLY_GPUS, TWO_MODELS, (0, 1), prices, BillingUnit.DAY) == UNPAYABLE
+    assert storage_rate_per_hour(pod(), prices, BillingUnit.DAY) == UNPAYABLE
 
 
 def test_a_deposit_rounds_up_and_what_is_owed_rounds_down():

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from core_builders import PERIODS, host, lease, snapshot, task
+from core_builders import PERIODS, host, lease, running, snapshot, task
 
-from offchain.core.settle import Expire, ExpireLease, ReportAbsent, Requeue, Settle, due
-from offchain.core.values import HostStatus, LeaseState, TaskState
+from offchain.core.settle import AGENDA_SLACK_MS, Crank, Expire, ExpireLease, ReportAbsent, Requeue, Settle, due
+from offchain.core.values import HostStatus, LeaseState, TaskKind, TaskState
+from tests.chain_records import escrow
 
 ALIVE = host(last_heartbeat=10**9)
 
@@ -12,10 +13,10 @@ ALIVE = host(last_heartbeat=10**9)
 @pytest.mark.parametrize(
     ("record", "limit", "command"),
     [
-        (task(state=TaskState.REPORTED, reported_at=500), 500 + PERIODS.dispute_window_ms - 1, Settle(1)),
+        (task(state=TaskState.REPORTED, changed_at=500), 500 + PERIODS.dispute_window_ms - 1, Settle(1)),
         (task(deadline=500), 500, Expire(1)),
-        (lease(created_at=500), 500 + PERIODS.start_timeout_ms, Requeue(1)),
-        (lease(state=LeaseState.ACTIVE, depletes_at=500), 500, ExpireLease(1)),
+        (running(lease(created_at=500)), 500 + PERIODS.start_timeout_ms, Requeue(1)),
+        (running(lease(state=LeaseState.ACTIVE, until=500)), 500, ExpireLease(1)),
         (host(last_heartbeat=500), 500 + PERIODS.absence_limit_ms, ReportAbsent("h1", 500)),
         (
             host(last_heartbeat=500, status=HostStatus.DRAINING),
@@ -32,13 +33,13 @@ def test_a_limit_is_due_strictly_after_it(record, limit, command):
 
 
 def test_an_accepted_task_is_settled_at_once():
-    assert due(snapshot(task(state=TaskState.VERIFIED, reported_at=500)), 501).commands == (Settle(1),)
+    assert due(snapshot(task(state=TaskState.VERIFIED, changed_at=500)), 501).commands == (Settle(1),)
 
 
 @pytest.mark.parametrize("state", [LeaseState.PENDING, LeaseState.ACTIVE])
 def test_a_lease_on_a_lost_host_goes_back_at_once(state):
     lost = host(status=HostStatus.OFFLINE)
-    assert due(snapshot(lost, lease(state=state, depletes_at=10**9)), 1).commands == (Requeue(1),)
+    assert due(snapshot(lost, running(lease(state=state, until=10**9))), 1).commands == (Requeue(1),)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +47,11 @@ def test_a_lease_on_a_lost_host_goes_back_at_once(state):
     [
         task(),
         task(state=TaskState.RUNNING),
-        task(state=TaskState.DISPUTED, reported_at=1),
-        lease(state=LeaseState.ACTIVE),
+        task(state=TaskState.DISPUTED, changed_at=1),
+        running(lease(state=LeaseState.ACTIVE)),
+        running(lease(state=LeaseState.SUSPENDED)),
+        # Services and rentals end by the chain's own agenda.
+        task(9, lease(state=LeaseState.ACTIVE, until=500), state=TaskState.RUNNING, kind=TaskKind.RENTAL),
         host(status=HostStatus.OFFLINE),
         host(status=HostStatus.VERIFIED),
         host(status=HostStatus.RETIRED),
@@ -58,14 +62,27 @@ def test_nothing_is_due_where_nobody_waits(record):
 
 
 def test_the_next_look_is_at_the_earliest_limit():
-    snap = snapshot(ALIVE, task(1, deadline=900), lease(1, state=LeaseState.ACTIVE, depletes_at=700))
+    snap = snapshot(ALIVE, task(1, deadline=900), running(lease(1, state=LeaseState.ACTIVE, until=700)))
     assert due(snap, 100).wake_at == 701
     assert due(snapshot(task()), 100).wake_at is None
 
 
 def test_a_suspended_host_that_is_silent_loses_its_leases_once():
     silent = host(status=HostStatus.SUSPENDED, last_heartbeat=0)
-    held = lease(state=LeaseState.ACTIVE, depletes_at=PERIODS.absence_limit_ms - 5)
+    held = running(lease(state=LeaseState.ACTIVE, until=PERIODS.absence_limit_ms - 5))
     assert due(snapshot(silent, held), PERIODS.absence_limit_ms - 5).commands == ()
     assert due(snapshot(silent, held), PERIODS.absence_limit_ms).commands == (ExpireLease(1),)
     assert due(snapshot(silent, held), PERIODS.absence_limit_ms + 1).commands == (Requeue(1),)
+
+
+def test_an_agenda_that_is_behind_is_cranked():
+    snap = snapshot(agenda_at=500)
+    assert due(snap, 500 + AGENDA_SLACK_MS).commands == ()
+    assert due(snap, 500 + AGENDA_SLACK_MS + 1).commands == (Crank(500),)
+
+
+def test_the_time_a_host_was_away_is_not_billed_and_moves_the_end():
+    away = host(downtime_ms=200, last_heartbeat=10**9)
+    used_up = lease(state=LeaseState.ACTIVE, escrow=escrow(deposit=1_000, rate_per_hour=3_600_000, since=500))
+    assert due(snapshot(away, running(used_up)), 1_700).commands == ()
+    assert due(snapshot(away, running(used_up)), 1_701).commands == (ExpireLease(1),)

@@ -6,6 +6,7 @@ from typing import Any
 from core_builders import host, lease, snapshot, task
 
 from offchain.core.snapshot import Read, Touched, advance, changed, only, touched, union
+from offchain.schema.ids import lease_id
 
 
 @dataclass(frozen=True)
@@ -18,21 +19,22 @@ class Happened:
 def test_events_name_the_records_to_read_again():
     events = [
         Happened("Hosts", "Registered", {"host": "a", "provider": "p"}),
-        Happened("Tasks", "Submitted", {"task": 7, "tenant": "t"}),
-        Happened("Leases", "Opened", {"lease": 3, "task": 7, "host": "b"}),
+        Happened("Tasks", "Submitted", {"first": 7, "count": 3, "tenant": "t"}),
+        Happened("Tasks", "Assigned", {"task": 20, "leases": [(lease_id(20, 0, 0), "b", 1, 2)]}),
         Happened("Balances", "Transfer", {"from": "x"}),
     ]
-    assert touched(snapshot(), events) == Touched(frozenset("ab"), frozenset({7}), frozenset({3}))
+    assert touched(snapshot(), events) == Touched(frozenset("ab"), frozenset({7, 8, 9, 20}))
 
 
-def test_an_ended_lease_touches_its_host():
-    found = touched(snapshot(lease(3, host="b")), [Happened("Leases", "Ended", {"lease": 3, "reason": "Completed"})])
-    assert found.hosts == {"b"}
+def test_what_happens_to_a_task_touches_the_hosts_of_its_leases():
+    held = task(3, lease(lease_id(3, 0, 1), host="b"))
+    found = touched(snapshot(held), [Happened("Tasks", "Cancelled", {"task": 3})])
+    assert found == Touched(frozenset("b"), frozenset({3}))
 
 
-def test_an_escrow_touches_its_lease():
-    started = Happened("Billing", "EscrowStarted", {"lease": 3, "depletes_at": 9})
-    assert touched(snapshot(lease(3)), [started]).leases == {3}
+def test_a_lease_names_its_task():
+    paid = Happened("Leases", "Paid", {"lease": lease_id(3, 1, 4), "until": 9})
+    assert touched(snapshot(), [paid]).tasks == {3}
 
 
 def test_changed_parameters_are_read_again():
@@ -53,17 +55,17 @@ def test_advancing_replaces_and_drops_and_leaves_the_old_alone():
 
 
 def test_a_union_names_what_any_part_names():
-    parts = (Touched(hosts=frozenset("a")), Touched(frozenset("b"), frozenset({1}), frozenset({2}), params=True))
-    assert union(parts) == Touched(frozenset("ab"), frozenset({1}), frozenset({2}), params=True)
+    parts = (Touched(hosts=frozenset("a")), Touched(frozenset("b"), frozenset({1}), params=True))
+    assert union(parts) == Touched(frozenset("ab"), frozenset({1}), params=True)
     assert union(()) == Touched()
 
 
 def test_only_keeps_what_is_named():
-    read = Read(hosts={"a": host("a"), "b": None}, tasks={1: task(1)}, leases={2: None})
-    assert only(read, Touched(hosts=frozenset("b"), leases=frozenset({2}))) == Read(hosts={"b": None}, leases={2: None})
+    read = Read(hosts={"a": host("a"), "b": None}, tasks={1: task(1), 2: None})
+    assert only(read, Touched(hosts=frozenset("b"), tasks=frozenset({2}))) == Read(hosts={"b": None}, tasks={2: None})
 
 
 def test_records_that_came_went_or_differ_are_changed():
     before = Read(hosts={"a": host("a"), "b": host("b")}, tasks={1: task(1)})
-    after = Read(hosts={"a": host("a", live_leases=1), "b": host("b")}, leases={2: lease(2)})
-    assert changed(before, after) == Touched(frozenset("a"), frozenset({1}), frozenset({2}))
+    after = Read(hosts={"a": host("a", live_leases=1), "b": host("b")}, tasks={2: task(2)})
+    assert changed(before, after) == Touched(frozenset("a"), frozenset({1, 2}))

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from core_builders import ANYWHERE, gpu, host
 
-from offchain.core.fit import Misfit, first_devices, fits
-from offchain.core.rate import UNPAYABLE, deposit, fee, owed, rate_per_hour
-from offchain.core.values import Ask, BillingUnit, Capacity, Device, DeviceSpec, GpuRequest, Resources, Vendor
+from offchain.core.fit import Misfit, first_devices, fits, placement_misfit
+from offchain.core.rate import UNPAYABLE, deposit, fee, offers, owed, rate_per_hour, storage_rate_per_hour
+from offchain.core.values import (
+    Ask,
+    BillingUnit,
+    Capabilities,
+    Capacity,
+    Device,
+    DeviceSpec,
+    GpuRequest,
+    Placement,
+    Resources,
+    Tier,
+    Vendor,
+)
+from offchain.schema._generated_chain import GpuPrice
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "fit.json").read_text(encoding="utf-8"))
 
@@ -29,7 +44,37 @@ def resources(plain: dict[str, Any]) -> Resources:
 
 def device(plain: dict[str, Any]) -> Device:
     spec = DeviceSpec(Vendor(plain["vendor"]), plain["model"].encode(), plain["vram_mib"], plain["simulated"])
-    return Device(spec, plain["milli_free"], attested=False)
+    return Device(spec, plain["milli_free"], attested=plain["attested"], healthy=plain["healthy"])
+
+
+def ask(plain: dict[str, Any]) -> Ask:
+    prices = tuple(GpuPrice(price["model"].encode(), int(price["per_hour"])) for price in plain["gpu"])
+    return Ask(gpu=prices, **{name: int(value) for name, value in plain.items() if name != "gpu"})
+
+
+def wanted(plain: dict[str, Any]) -> Placement:
+    lists = {name: tuple(map(str, plain[name])) for name in ("hosts", "providers_allowed", "providers_denied")}
+    rest = {name: plain[name] for name in ("verified_only", "allow_simulated", "min_network_mbps")}
+    return Placement(
+        regions=tuple(region.encode() for region in plain["regions"]),
+        tiers=tuple(Tier(tier) for tier in plain["tiers"]),
+        capabilities=Capabilities(**plain["capabilities"]),
+        **lists,
+        **rest,
+    )
+
+
+def name_of(misfit: Misfit | None) -> str | None:
+    """A misfit as the chain calls it."""
+    return None if misfit is None else "".join(part.capitalize() for part in misfit.name.split("_"))
+
+
+def written(rate: int, ask: Ask, unit: BillingUnit) -> str:
+    """A rate as the cases write it."""
+    if not offers(ask, unit):
+        assert rate == UNPAYABLE
+        return "NotOffered"
+    return "Overflow" if rate == UNPAYABLE else str(rate)
 
 
 def great(text: str | None) -> int:
@@ -40,18 +85,41 @@ def great(text: str | None) -> int:
 @cases("fit")
 def test_fit(case):
     needs, devices = resources(case["resources"]), [device(plain) for plain in case["devices"]]
-    allow = case["allow_simulated"]
-    found = fits(Capacity(**case["free"]), devices, needs, case["chosen"], allow_simulated=allow)
-    refused = None if found is None else "".join(part.capitalize() for part in found.name.split("_"))
-    assert refused == case["refused"]
-    first = first_devices(devices, needs.gpus, allow_simulated=allow)
+    placement = replace(ANYWHERE, allow_simulated=case["allow_simulated"], verified_only=case["verified_only"])
+    assert name_of(fits(Capacity(**case["free"]), devices, needs, case["chosen"], placement)) == case["refused"]
+    first = first_devices(devices, needs.gpus, placement)
     assert (None if isinstance(first, Misfit) else list(first)) == case["first_devices"]
+
+
+@cases("placement")
+def test_placement(case):
+    plain = CASES["placement_defaults"]["host"] | case["host"]
+    of = host(
+        str(plain["id"]),
+        provider=str(plain["provider"]),
+        region=plain["region"].encode(),
+        tier=Tier(plain["tier"]),
+        capabilities=Capabilities(**plain["capabilities"]),
+        network_mbps_down=plain["network_mbps_down"],
+        network_mbps_up=plain["network_mbps_up"],
+    )
+    placement = wanted(CASES["placement_defaults"]["anywhere"] | case["placement"])
+    assert name_of(placement_misfit(of, placement)) == case["refused"]
 
 
 @cases("rate")
 def test_rate(case):
-    ask = Ask(**{name: int(price) for name, price in case["ask"].items()})
-    assert rate_per_hour(resources(case["resources"]), ask) == great(case["rate_per_hour"])
+    prices, unit = ask(case["ask"]), BillingUnit(case["unit"])
+    devices = [gpu(model=model.encode()) for model in case["devices"]]
+    rate = rate_per_hour(resources(case["resources"]), devices, case["chosen"], prices, unit)
+    assert written(rate, prices, unit) == case["rate"]
+
+
+@cases("storage_rate")
+def test_storage_rate(case):
+    prices, unit = ask(case["ask"]), BillingUnit(case["unit"])
+    rate = storage_rate_per_hour(resources(case["resources"]), prices, unit)
+    assert written(rate, prices, unit) == case["rate"]
 
 
 @cases("deposit")

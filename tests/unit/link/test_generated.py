@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 from test_scale import CODEC, RAW, RUNTIME, named
 
 from offchain.link import metadata as md
+from offchain.link.bundle import bundle
 from offchain.link.fake import FakeChain
+from offchain.link.intents import pack_call, unpack_call
 from offchain.link.keys import from_uri, verify
 from offchain.link.ports import Block, BlockRef, ChainEvent
 from offchain.link.registration import registration_payload, sign_registration
 from offchain.link.runtime import blake2_256
 from offchain.link.typed import Balance, GantryChain
 from offchain.schema import _generated_chain as gen
-from offchain.schema._generated_chain import calls, storage
+from offchain.schema._generated_chain import calls
+from offchain.schema.ids import lease_id, task_key
+from tests.chain_records import DOCKER, Tasks, ask, lease, placement, task_spec
 
 ROOT = Path(__file__).parents[3]
 GENERATOR = ROOT / "scripts/gen-chain-types"
@@ -98,20 +102,28 @@ def plain_values(number, depth=0):  # noqa: C901, PLR0911 - one line for each ki
         case md.Enumeration(variants):
             return st.one_of(
                 [
-                    st.fixed_dictionaries({v.name: plain_values(v.fields[0].type, depth + 1)})
-                    if v.fields
-                    else st.just(v.name)
+                    st.fixed_dictionaries({v.name: payload(v.fields, depth + 1)}) if v.fields else st.just(v.name)
                     for v in variants
                 ]
             )
     raise AssertionError(type_)
 
 
+def payload(fields, depth):
+    """Plain values of what a variant carries."""
+    if fields[0].name is None:
+        return plain_values(fields[0].type, depth)
+    return st.fixed_dictionaries({field.name: plain_values(field.type, depth) for field in fields})
+
+
 RECORDS = [
     "HostRecord",
     "TaskRecord",
-    "LeaseRecord",
+    "SpecRecord",
+    "Lease",
     "Escrow",
+    "Report",
+    "VerificationPolicy",
     "HostScore",
     "TaskSpec",
     "PodPlacement",
@@ -145,43 +157,57 @@ def test_states_are_pleasant_to_match():
         case other:
             raise AssertionError(other)
     assert gen.TaskState.decode("Queued") == gen.TaskStateQueued()
-    assert gen.TaskState.decode("Queued").tag == gen.TaskStateTag.QUEUED
+    assert gen.TaskState.decode("Queued").tag == gen.IndexTag.QUEUED
 
 
 def test_every_call_can_be_encoded():
-    resources = gen.Resources(1000, 512, 1, gen.GpuRequest(1, 1000, 0, ()))
-    spec = gen.TaskSpec(
-        kind=gen.TaskKind.JOB,
-        manifest_digest=bytes(32),
-        resources=resources,
-        pods_min=1,
-        pods_max=1,
-        max_rate_per_hour=10**12,
-        unit=gen.BillingUnit.SECOND,
-        max_duration_ms=60_000,
-        deadline=None,
-        priority=0,
-        queue=b"default",
-        verification=gen.VerificationPolicy.ACCEPTANCE,
-        placement=gen.Placement((b"eu",), (ALICE,), allow_simulated=True),
-    )
+    spec = task_spec(placement=placement(regions=(b"eu",), hosts=(ALICE,), tiers=(gen.Tier.CONSUMER,)))
     result = gen.PodResult(bytes(32), -1, gen.Usage(1, 2, 3))
     for call in (
         calls.tasks_submit(spec=spec, manifest=b"name: x"),
         calls.tasks_assign(task=1, pods=[gen.PodPlacement(0, ALICE, b"\0")]),
+        calls.tasks_submit_array(spec=spec, manifest=b"name: x", count=4096),
         calls.tasks_report_result(lease=1, result=result),
+        calls.tasks_report(lease=1, report=gen.ReportPurged(receipt=bytes(32))),
         calls.tasks_report_failed(lease=1, reason=gen.HostFailure.IMAGE_INVALID),
         calls.hosts_heartbeat(),
-        calls.hosts_set_ask(host=ALICE, ask=gen.Ask(1, 2, 3, 4)),
+        calls.hosts_set_ask(host=ALICE, ask=ask(gpu=(gen.GpuPrice(b"A100", 1),))),
+        calls.tasks_prune(tasks=[1, 2]),
     ):
         raw = RUNTIME.encode_call(call)
         assert CODEC.encode(RUNTIME.metadata.call, RUNTIME.plain_call(call)) == raw
 
 
+def test_batches_say_the_same_as_the_calls_they_are_made_of():
+    pods = [gen.PodPlacement(0, ALICE, b"\0")]
+    result = gen.PodResult(bytes(32), -1, gen.Usage(1, 2, 3))
+    reports = [
+        calls.tasks_report_started(lease=1),
+        calls.tasks_report_result(lease=2, result=result),
+        calls.tasks_report_failed(lease=3, reason=gen.HostFailure.DRIVER_ERROR),
+    ]
+    typed = [
+        (1, gen.ReportStarted()),
+        (2, gen.ReportResult(result)),
+        (3, gen.ReportFailed(gen.HostFailure.DRIVER_ERROR)),
+    ]
+    for parts, whole in (
+        (
+            [calls.tasks_assign(task=t, pods=pods) for t in (1, 2)],
+            calls.tasks_assign_batch(assignments=[(1, pods), (2, pods)]),
+        ),
+        ([calls.tasks_settle(task=t) for t in (1, 2)], calls.tasks_settle_batch(tasks=[1, 2])),
+        (reports, calls.tasks_report_batch(reports=typed)),
+    ):
+        # As the outbox keeps them: through text and back.
+        kept = [unpack_call(pack_call(part)) for part in parts]
+        assert RUNTIME.encode_call(bundle(kept)) == RUNTIME.encode_call(whole)
+
+
 def test_events_of_other_pallets_are_none():
     assert gen.decode_event("System", "ExtrinsicSuccess", {}) is None
-    made = gen.decode_event("Tasks", "StateChanged", {"task": 3, "from": "Queued", "to": "Assigned"})
-    assert made == gen.TasksStateChanged(3, gen.TaskStateQueued(), gen.TaskStateAssigned())
+    made = gen.decode_event("Tasks", "Stopped", {"task": 3, "state": "Reported"})
+    assert made == gen.TasksStopped(3, gen.TaskStateReported())
 
 
 def test_errors_are_explained():
@@ -192,14 +218,15 @@ def test_errors_are_explained():
 
 
 def test_the_host_signs_what_the_chain_checks():
-    hardware = gen.HardwareSpec(4000, 8192, 100, (gen.DeviceSpec(gen.Vendor.AMD, b"mi300", 1, simulated=True),))
-    ask, host = gen.Ask(1, 2, 3, 4), from_uri("//Host", "ed25519")
-    content = b"gantry/register/v1" + bytes(32)
+    devices = (gen.DeviceSpec(gen.Vendor.AMD, b"mi300", 1, simulated=True),)
+    hardware = gen.HardwareSpec(gen.Tier.CONSUMER, DOCKER, 4000, 8192, 100, 1, 2, devices)
+    prices, host = ask(gpu=(gen.GpuPrice(b"mi300", 7),), gpu_per_hour=3), from_uri("//Host", "ed25519")
+    content = b"gantry/register/v2" + bytes(32)
     register = next(v for v in RUNTIME.metadata.variants(RUNTIME.pallet("Hosts").calls) if v.name == "register")
-    values = {"hardware": hardware.encode(), "endpoint": b"here", "region": b"eu", "ask": ask.encode()}
+    values = {"hardware": hardware.encode(), "endpoint": b"here", "region": b"eu", "ask": prices.encode()}
     account = CODEC.encode(register.fields[0].type, ALICE)
     content += account + b"".join(CODEC.encode(f.type, values[f.name]) for f in register.fields if f.name in values)
-    args = (bytes(32), ALICE, hardware, b"here", b"eu", ask)
+    args = (bytes(32), ALICE, hardware, b"here", b"eu", prices)
     assert registration_payload(*args) == blake2_256(content)
     assert verify(host.public_key, "ed25519", blake2_256(content), sign_registration(host, *args))
 
@@ -207,27 +234,56 @@ def test_the_host_signs_what_the_chain_checks():
 async def test_typed_reads():
     port = FakeChain()
     chain = GantryChain(port)
-    score = gen.HostScore(gen.Beta(1, 2), gen.Beta(3, 4), gen.Beta(5, 6), 7, 8)
+    beta = gen.Beta(1, 2)
+    score = gen.HostScore(beta, beta, beta, beta, beta, gen.Sla(3, 4), 7, 8)
     port.storage["Reputation", "HostScores"][ALICE,] = score.encode()
-    port.storage["Tasks", "ByState"]["Queued", 9] = ()
-    port.storage["Tasks", "ByState"]["Queued", 4] = ()
-    port.storage["Tasks", "ByState"]["Running", 5] = ()
     port.storage["Tasks", "Schedulers"][ALICE,] = 10
     port.storage["System", "Account"][ALICE,] = {"data": {"free": 10, "reserved": 4, "frozen": 6}}
-    port.storage["Billing", "Params"][()] = {"fee_ppm": 20000}
     await port.produce()
     at = (await port.finalized_head()).hash
     assert await chain.host_score(ALICE) == await chain.host_score(ALICE, at) == score
     assert await chain.host(ALICE) is None
-    assert await chain.tasks_by_state(gen.TaskStateTag.QUEUED) == [4, 9]
+    assert await chain.hosts_named([ALICE]) == {}
     assert await chain.schedulers() == {ALICE: 10}
     assert await chain.balance(ALICE) == Balance(10, 4, 6)
     assert (await chain.balance(ALICE)).spendable == 8
-    assert await chain.params("Billing") == gen.BillingParams(20000)
-    assert await chain.read(storage.tasks_manifests, 1) is None
+
+
+async def test_tasks_are_read_with_their_spec_and_leases():
+    port = FakeChain()
+    tasks, chain = Tasks(port), GantryChain(port)
+    spec = task_spec(priority=7)
+    first = tasks.submit(ALICE, spec, 300, manifest=b"text")
+    other = tasks.submit(ALICE, task_spec())
+    held = lease(ALICE, pod=1, generation=2)
+    tasks.change(258, state=gen.TaskStateRunning(), leases=(held,))
+    tasks.change(4, state=gen.TaskStateSettled())
+    tasks.put(5, None)
+    assert await chain.next_task() == 301
+    assert await chain.tasks_by_state(gen.IndexTag.QUEUED) == [n for n in range(301) if n not in (4, 5, 258)]
+    assert await chain.tasks_by_state(gen.IndexTag.RUNNING) == [258]
+    assert await chain.tasks_of(ALICE) == list(range(301))
+    found = await chain.tasks([258, 5, other])
+    assert list(found) == [258, other]
+    assert (found[258].spec, found[other].spec) == (spec, task_spec())
+    assert await chain.manifest(258) == b"text"
+    assert await chain.manifest(5) is None
+    number = lease_id(258, 1, 2)
+    (read,) = (await chain.leases([number, lease_id(258, 1, 3), lease_id(5, 0, 0)])).values()
+    assert (read.id, read.record, read.task.id) == (number, held, 258)
+    assert await chain.leases_of_host(ALICE) == [number]
+    assert [task for task, _ in await chain.tasks_after(3, 2)] == [4, 6]
+    assert (await chain.tasks_after(None, 1))[0][0] == first == 0
+
+
+async def test_the_agenda_is_as_late_as_its_first_entry():
+    port = FakeChain()
+    assert await GantryChain(port).agenda_at() is None
+    port.storage["Leases", "AgendaPages"] = {(task_key(9),): 1, (task_key(300),): 2}
+    assert await GantryChain(port).agenda_at() == 9 * 6_000
 
 
 def test_events_of_a_block_are_typed():
-    events = (ChainEvent("System", "Remarked", {}, 0), ChainEvent("Leases", "Started", {"lease": 3}, 1))
+    events = (ChainEvent("System", "Remarked", {}, 0), ChainEvent("Tasks", "Expired", {"task": 3}, 1))
     block = Block(BlockRef(1, b""), b"", 0, events, ())
-    assert GantryChain.events(block) == [gen.LeasesStarted(3)]
+    assert GantryChain.events(block) == [gen.TasksExpired(3)]

@@ -93,13 +93,11 @@ def test_a_call_may_contain_calls():
 
 
 def test_cut_and_overlong_bytes_are_refused():
-    ask = named("Ask")
-    raw = CODEC.encode(
-        ask, dict.fromkeys(("gpu_per_hour", "cpu_core_per_hour", "memory_gib_per_hour", "disk_gib_per_hour"), 1)
-    )
+    capacity = named("Capacity")
+    raw = CODEC.encode(capacity, dict.fromkeys(("cpu_milli", "memory_mib", "disk_gib"), 1))
     for wrong in (raw[:-1], raw + b"\0"):
         with pytest.raises(BadReply):
-            CODEC.decode(ask, wrong)
+            CODEC.decode(capacity, wrong)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +119,7 @@ def test_every_type_of_the_runtime_has_both_ways():
 def test_what_is_read_can_be_written_back(data):
     """Any bytes that read as a call are the bytes that the call is written as."""
     raw = data.draw(st.binary(max_size=80))
-    for number in (RUNTIME.metadata.call, named("TaskSpec"), named("LeaseRecord"), named("HostStatus")):
+    for number in (RUNTIME.metadata.call, named("TaskSpec"), named("TaskRecord"), named("HostStatus")):
         try:
             value, end = CODEC.decoder(number)(raw, 0)
         except (IndexError, UnicodeDecodeError, BadReply, RecursionError):

@@ -1,6 +1,8 @@
 import pytest
 
+from offchain.link import intents
 from offchain.link.errors import StoreCorrupt
+from offchain.link.ports import Call
 from offchain.link.store import Store
 
 STEPS = ["CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1)", "ALTER TABLE t ADD COLUMN m INTEGER DEFAULT 5"]
@@ -62,3 +64,17 @@ def test_transactions_nest_and_roll_back():
     with store.transaction():
         assert store.run("UPDATE t SET n = 9") == 1
     assert store.one("SELECT n FROM t")["n"] == 9
+
+
+def test_an_outbox_of_the_last_release_goes_on_with_what_was_on_its_way(tmp_path):
+    store = Store(tmp_path / "s.db")
+    store.migrate("outbox", intents._TABLES[:1])
+    store.run(
+        "INSERT INTO intents (account, key, call, state, attempts, created_ms) VALUES ('a', 'k', ?, 'sent', 1, 0)",
+        intents.pack_call(Call("Tasks", "settle", {"task": 1})),
+    )
+    store.run("INSERT INTO extrinsics VALUES (x'01', 1, x'02', 3, 4, 5, 6, 1, 0, 1)")
+    (flight,) = intents.Intents(store, "a").flights()
+    assert flight.carried == (intents.Carried(1, "k", 1),)
+    assert (flight.extrinsic.nonce, flight.born, flight.extrinsic.valid_until, flight.confirmed) == (3, 4, 5, True)
+    store.close()

@@ -25,6 +25,7 @@ from offchain.schema.manifest_variables import resolve
 ROOT = Path(__file__).resolve().parents[3]
 DIGEST = "sha256:" + "ab" * 32
 ALICE = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY"
+BOB = "5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty"
 
 BASE: dict[str, Any] = {
     "services": {
@@ -124,6 +125,9 @@ def test_everything_a_manifest_can_say() -> None:
             placement={
                 "regions": ["eu-west"],
                 "hosts": [ALICE],
+                "providers": {"allow": [ALICE], "deny": [BOB]},
+                "tiers": ["datacenter", "professional"],
+                "verified_only": True,
                 "allow_simulated": True,
                 "models": ["H200"],
                 "min_vram": "80GiB",
@@ -153,6 +157,9 @@ def test_everything_a_manifest_can_say() -> None:
     assert found.result == ResultSpec("file", "/out/result.bin")
     assert found.placement.regions == ("eu-west",)
     assert found.placement.hosts == (ALICE,)
+    assert (found.placement.providers_allowed, found.placement.providers_denied) == ((ALICE,), (BOB,))
+    assert found.placement.tiers == ("datacenter", "professional")
+    assert found.placement.verified_only
     assert found.placement.allow_simulated
 
 
@@ -276,6 +283,12 @@ def test_each_deploy_key_that_is_not_supported_is_named(key: str) -> None:
         (gantry(placement={"hosts": ["5Grw"]}), "x-gantry.placement.hosts[0]", "is not an address"),
         (gantry(placement={"hosts": [ALICE[:-1] + "Z"]}), "x-gantry.placement.hosts[0]", "wrong checksum"),
         (gantry(placement={"hosts": [ALICE] * 9}), "x-gantry.placement.hosts[8]", "9 entries are too many"),
+        (gantry(placement={"providers": [ALICE]}), "x-gantry.placement.providers", "expected a mapping"),
+        (gantry(placement={"providers": {"alow": [ALICE]}}), "x-gantry.placement.providers.alow", 'unknown key "alow"'),
+        (gantry(placement={"providers": {"deny": ["5G"]}}), "x-gantry.placement.providers.deny[0]", "not an address"),
+        (gantry(placement={"tiers": ["gold"]}), "x-gantry.placement.tiers[0]", 'unknown value "gold"'),
+        (gantry(placement={"tiers": ["consumer"] * 2}), "x-gantry.placement.tiers", "named twice"),
+        (gantry(placement={"verified_only": True}), "x-gantry.placement.verified_only", "without a GPU"),
         (gantry(placement={"min_vram": "8GiB"}), "x-gantry.placement.min_vram", "without a GPU"),
         (gantry(placement={"models": ["H200"]}), "x-gantry.placement.models", "without a GPU"),
         (gantry(prise=1), "x-gantry.prise", 'unknown key "prise"'),

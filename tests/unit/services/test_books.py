@@ -4,31 +4,21 @@ from toy_network import HOST, PROVIDER, TENANT, WORKER, Toy
 
 from offchain.core.audit import Reason
 from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import task_key
 from offchain.services.audit import audit_chain
+from tests.chain_records import escrow, lease, spec_record, task_spec
 
 
 async def books() -> Toy:
     toy = Toy()
+    shared = spec_record(TENANT.address, task_spec(), count=2, manifest_deposit=3, task_deposit=1)
     toy.host(bond=30)
     toy.put("Tasks", "Schedulers", WORKER.address, value=7)
-    await toy.submit()
-    await toy.call("assign", task=0, pods=[{"pod": 0, "host": HOST, "devices": b"\0"}])
-    await toy.block()
-    toy.set_state(0, "Assigned", deposit=5)
-    escrow = gen.Escrow(
-        tenant=TENANT.address,
-        provider=PROVIDER.address,
-        deposit=40,
-        rate_per_hour=1,
-        unit=gen.BillingUnit.SECOND,
-        started_at=None,
-        depletes_at=None,
-        paid=0,
-        fee=0,
-        state=gen.EscrowState.OPEN,
-    ).encode()
-    toy.put("Billing", "Escrows", 0, value=escrow)
-    toy.put("Billing", "Escrows", 1, value={**escrow, "state": "Closed", "paid": 3})
+    toy.tasks.submit(TENANT.address, task_spec(), count=2)
+    toy.put("Tasks", "Specs", task_key(0), value=shared.encode())
+    open_, closed = escrow(deposit=43, paid=3), escrow(deposit=40, paid=3, open=False)
+    toy.tasks.change(0, state=gen.TaskStateAssigned(), leases=(lease(HOST, escrow=open_),))
+    toy.tasks.change(1, state=gen.TaskStateSettled(), leases=(lease(HOST, escrow=closed),))
     toy.put("Billing", "TotalEscrowed", value=40)
     toy.put("Balances", "TotalIssuance", value=1_000)
     for account, free, held in ((TENANT, 455, 45), (PROVIDER, 270, 30), (WORKER, 193, 7)):

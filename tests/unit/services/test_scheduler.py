@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from toy_network import HOST, NOT_QUEUED, OTHER_HOST, Toy
 
+from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_id
+
 
 async def test_a_task_is_assigned_in_the_block_after_its_submission():
     toy = Toy()
@@ -13,7 +16,7 @@ async def test_a_task_is_assigned_in_the_block_after_its_submission():
         await quiet()
         assert toy.waiting("assign") == [{"task": task, "pods": [{"pod": 0, "host": HOST, "devices": b"\0"}]}]
         await toy.block(finalize=False)
-        assert toy.get("Tasks", "Tasks", task)["state"] == "Assigned"
+        assert toy.state(task) == "Assigned"
 
 
 async def test_a_task_is_assigned_once_while_its_assignment_becomes_final():
@@ -42,7 +45,7 @@ async def test_the_last_free_gpu_is_given_away_once_and_again_when_it_is_free():
         await toy.block()
         await quiet()
         assert not toy.waiting("assign")
-        await toy.call("report", task=first, lease=0)
+        await toy.call("report", lease=lease_id(first, 0, 0))
         await toy.block()
         await quiet()
         assert [call["task"] for call in toy.waiting("assign")] == [second]
@@ -102,7 +105,7 @@ async def test_a_task_that_somebody_else_assigned_meanwhile_is_not_tried_again()
         for _ in range(4):
             await toy.block(finalize=False)
             await quiet()
-        assert toy.get("Tasks", "Tasks", task)["state"] == "Assigned"
+        assert toy.state(task) == "Assigned"
         assert not toy.waiting("assign")
         assert len(toy.tried("assign")) == 1
 
@@ -149,9 +152,7 @@ async def test_a_task_of_a_fork_that_was_dropped_is_forgotten():
         await toy.submit()
         await toy.block(finalize=False)
         await quiet()
-        toy.chain.storage["Tasks", "Tasks"].clear()
-        toy.chain.storage["Tasks", "ByState"].clear()
-        toy.put("Tasks", "NextTaskId", value=0)
+        toy.tasks.clear()
         await toy.chain.fork()
         toy.chain.forget_pool()
         toy.host()
@@ -173,7 +174,7 @@ async def test_room_that_the_best_block_gives_back_is_used_at_once():
             await toy.block()
             await quiet()
         assert not toy.waiting("assign")
-        await toy.call("report", task=first, lease=0)
+        await toy.call("report", lease=lease_id(first, 0, 0))
         await toy.block(finalize=False)
         await quiet()
         assert [call["task"] for call in toy.waiting("assign")] == [1]
@@ -194,5 +195,53 @@ async def test_what_a_dropped_fork_changed_is_taken_back():
         toy.chain.forget_pool()
         await toy.submit()
         await toy.block(finalize=False)
+        await quiet()
+        assert not toy.waiting("assign")
+
+
+async def test_tasks_that_are_ready_at_once_are_assigned_in_one_batch():
+    toy = Toy()
+    toy.host(gpus=8)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        first = await toy.submit(count=3)
+        await toy.block()
+        await quiet()
+        assert toy.sent() == ["assign_batch"]
+        assert [call["task"] for call in toy.waiting("assign")] == [first, first + 1, first + 2]
+        for _ in range(3):
+            await toy.block()
+            await quiet()
+        assert [toy.state(first + place) for place in range(3)] == ["Assigned"] * 3
+        assert len(toy.done("assign")) == 3
+
+
+async def test_the_refused_one_of_a_batch_is_tried_again_and_the_others_are_not():
+    toy = Toy()
+    toy.host(gpus=8)
+    toy.verdict = lambda call: NOT_QUEUED if call.function == "assign" and call.args["task"] == 1 else None
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit(count=3)
+        await toy.block()
+        await quiet()
+        await toy.block()
+        await quiet()
+        assert [toy.state(task) for task in range(3)] == ["Assigned", "Queued", "Assigned"]
+        toy.verdict = lambda _: None
+        for _ in range(6):
+            await toy.block()
+            await quiet()
+        assert toy.state(1) == "Assigned"
+        assert len(toy.tried("assign")) == 4
+
+
+async def test_a_service_is_left_to_its_tenant():
+    toy = Toy()
+    toy.host()
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit(kind=gen.TaskKind.SERVICE)
+        await toy.block()
         await quiet()
         assert not toy.waiting("assign")

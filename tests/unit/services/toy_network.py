@@ -15,36 +15,45 @@ from offchain.link.ports import Call, DispatchFailure
 from offchain.link.store import Store
 from offchain.link.watcher import Watcher
 from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_id, lease_parts
 from offchain.services.acts import Performer
 from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
 from offchain.services.view import View
 from offchain.services.worker import Worker
+from tests.chain_records import GTY, Tasks, device, host_record, hosts_params, lease, task_spec, tasks_params
 
 TENANT = keys.from_uri("//Charlie")
 WORKER = keys.from_uri("//Dave")
 PROVIDER = keys.from_uri("//Bob")
 HOST = keys.from_uri("//Host").address
 OTHER_HOST = keys.from_uri("//OtherHost").address
-GTY = 10**12
-TASK = gen.Resources(1000, 512, 1, gen.GpuRequest(1, 1000, 0, ()))
+BATCHES = {"assign_batch", "settle_batch"}
+Events = list[tuple[str, str, dict[str, Any]]]
 NOT_QUEUED = DispatchFailure("Tasks", "NotQueued", "The task does not wait for a host.")
+
+
+def items_of(call: Call) -> list[Call]:
+    """The calls that a batch stands for; the call itself where it is none."""
+    if call.function == "assign_batch":
+        return [Call("Tasks", "assign", {"task": task, "pods": pods}) for task, pods in call.args["assignments"]]
+    if call.function == "settle_batch":
+        return [Call("Tasks", "settle", {"task": task}) for task in call.args["tasks"]]
+    return [call]
 
 
 class Toy:
     def __init__(self) -> None:
         self.chain = FakeChain()
+        self.tasks = Tasks(self.chain)
         self.chain.effects = self._apply
-        self.chain.verdicts = lambda call, _: self.verdict(call)
+        self.chain.verdicts = lambda call, _: None if call.function in BATCHES else self.verdict(call)
+        self.chain.refused_items = self._refused_items
         self.verdict: Callable[[Call], DispatchFailure | None] = lambda _: None
         self.store = Store(":memory:")
         self.events: list[dict[str, Any]] = []
-        self.put("Tasks", "Params", value=gen.TasksParams(60_000, 6_000, 3, GTY, 0, 0, 10**9).encode())
-        self.put(
-            "Hosts",
-            "Params",
-            value=gen.HostsParams(0, 6_000, 30_000, 0, allow_simulated=True, verification_required=False).encode(),
-        )
+        self.put("Tasks", "Params", value=tasks_params())
+        self.put("Hosts", "Params", value=hosts_params(heartbeat_period_ms=6_000, absence_limit_ms=30_000))
         self.put("Tasks", "Schedulers", WORKER.address, value=GTY)
         self.put("Tasks", "NextTaskId", value=0)
         self.put("Timestamp", "Now", value=0)
@@ -58,28 +67,16 @@ class Toy:
         return self.chain.storage[pallet, item].get(key)
 
     def host(self, host: str = HOST, *, gpus: int = 1, last_heartbeat: int = 10**9, **changes: Any) -> None:
-        spec = gen.DeviceSpec(gen.Vendor.NVIDIA, b"A100", 40_960, simulated=False)
-        record = gen.HostRecord(
-            provider=PROVIDER.address,
-            status=gen.HostStatusOnline(),
-            total=gen.Capacity(8000, 8192, 100),
-            free=gen.Capacity(8000, 8192, 100),
-            devices=tuple(gen.Device(spec, 1000, attested=False) for _ in range(gpus)),
-            ask=gen.Ask(GTY, 0, 0, 0),
-            endpoint=b"",
-            region=b"eu",
-            bond=0,
-            registered_at=0,
-            last_heartbeat=last_heartbeat,
-            live_leases=0,
-        ).encode()
+        devices = (device(),) * gpus
+        record = host_record(PROVIDER.address, devices=devices, last_heartbeat=last_heartbeat).encode()
         self.put("Hosts", "Hosts", host, value={**record, **changes})
 
-    def set_state(self, task: int, state: str, **changes: Any) -> None:
-        record = self.get("Tasks", "Tasks", task)
-        self.chain.storage["Tasks", "ByState"].pop((record["state"], task), None)
-        self.put("Tasks", "Tasks", task, value={**record, "state": state, **changes})
-        self.put("Tasks", "ByState", state, task, value=())
+    def state(self, task: int) -> str:
+        return self.tasks.get(task).state.tag
+
+    def go(self, task: int, state: gen.TaskState, **changes: Any) -> None:
+        """A task comes to a state, now."""
+        self.tasks.change(task, state=state, changed_at=self.now, **changes)
 
     @property
     def now(self) -> int:
@@ -92,10 +89,10 @@ class Toy:
         nonce = await self.chain.next_nonce(TENANT.address)
         await self.chain.broadcast(await self.chain.sign(Call(pallet, function, arguments), TENANT, nonce))
 
-    async def submit(self, **changes: Any) -> int:
-        """A task, into the pool; gives the number it will have."""
+    async def submit(self, count: int = 1, **changes: Any) -> int:
+        """Tasks, into the pool; gives the number the first will have."""
         task = int(self.get("Tasks", "NextTaskId"))
-        await self.call("submit", changes=changes)
+        await self.call("submit", count=count, changes=changes)
         return task
 
     async def block(self, *, finalize: bool = True, after_ms: int = BLOCK_MS) -> None:
@@ -104,100 +101,68 @@ class Toy:
         self.put("System", "Events", value=self.events)
         await self.chain.produce(finalize=finalize)
 
-    def _apply(self, call: Call, account: str) -> list[tuple[str, str, dict[str, Any]]]:
-        made = getattr(self, f"_{call.function}", None)
-        events = [] if made is None else made(account, **call.args)
+    def _refused_items(self, call: Call, _account: str) -> dict[int, DispatchFailure]:
+        refused = {place: self.verdict(item) for place, item in enumerate(items_of(call))}
+        return {} if call.function not in BATCHES else {at: why for at, why in refused.items() if why is not None}
+
+    def _apply(self, call: Call, account: str) -> Events:
+        events: Events = []
+        for item in items_of(call):
+            made = getattr(self, f"_{item.function}", None)
+            if made is not None and self.verdict(item) is None:
+                events += made(account, **item.args)
         self.events += [{"event": {pallet: {name: fields}}} for pallet, name, fields in events]
         return events
 
-    def _submit(self, account: str, changes: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-        task = int(self.get("Tasks", "NextTaskId"))
-        spec = gen.TaskSpec(
-            kind=gen.TaskKind.JOB,
-            manifest_digest=bytes(32),
-            resources=TASK,
-            pods_min=1,
-            pods_max=1,
-            max_rate_per_hour=10 * GTY,
-            unit=gen.BillingUnit.SECOND,
-            max_duration_ms=600_000,
-            deadline=None,
-            priority=0,
-            queue=b"default",
-            verification=gen.VerificationPolicy.ACCEPTANCE,
-            placement=gen.Placement((), (), allow_simulated=False),
-        ).encode()
-        record = gen.TaskRecord(
-            tenant=account,
-            spec=gen.TaskSpec.decode({**spec, **changes}),
-            state=gen.TaskStateQueued(),
-            attempts=0,
-            submitted_at=self.now,
-            leases=(),
-            pods_started=0,
-            pods_reported=0,
-            reported_at=None,
-            deposit=0,
-        ).encode()
-        self.put("Tasks", "Tasks", task, value=record)
-        self.put("Tasks", "ByState", "Queued", task, value=())
-        self.put("Tasks", "NextTaskId", value=task + 1)
-        return [("Tasks", "Submitted", {"task": task, "tenant": account, "kind": "Job", "manifest_digest": bytes(32)})]
+    def _submit(self, account: str, count: int, changes: dict[str, Any]) -> Events:
+        first = self.tasks.submit(account, task_spec(**changes), count, now=self.now)
+        return [("Tasks", "Submitted", {"first": first, "count": count, "tenant": account})]
 
-    def _assign(self, _account: str, task: int, pods: list[dict[str, Any]]) -> list[tuple[str, str, dict[str, Any]]]:
-        self.set_state(task, "Assigned")
-        events: list[tuple[str, str, dict[str, Any]]] = []
-        for pod in pods:
-            lease = len(self.chain.storage["Leases", "Leases"])
-            self.put(
-                "Leases",
-                "Leases",
-                lease,
-                value=gen.LeaseRecord(
-                    task=task,
-                    pod=pod["pod"],
-                    attempt=0,
-                    host=pod["host"],
-                    provider=PROVIDER.address,
-                    tenant=TENANT.address,
-                    devices=pod["devices"],
-                    resources=TASK,
-                    rate_per_hour=GTY,
-                    state=gen.LeaseStatePending(),
-                    created_at=self.now,
-                    started_at=None,
-                    ended_at=None,
-                    result=None,
-                ).encode(),
+    def _assign(self, _account: str, task: int, pods: list[dict[str, Any]]) -> Events:
+        record = self.tasks.get(task)
+        leases = tuple(
+            lease(
+                pod["host"],
+                pod=pod["pod"],
+                generation=record.generation,
+                devices=pod["devices"],
+                created_at=self.now,
             )
-            self.put("Leases", "ByHost", pod["host"], lease, value=())
-            self._take(pod["host"], pod["devices"], -1000)
-            events.append(("Leases", "Opened", {"lease": lease, "task": task, "host": pod["host"]}))
-        return [*events, ("Tasks", "Assigned", {"task": task, "attempt": 0, "leases": []})]
+            for pod in pods
+        )
+        self.go(task, gen.TaskStateAssigned(), leases=leases)
+        for opened in leases:
+            self._take(opened.host, opened.devices, -1000)
+        opened = [(lease_id(task, one.pod, one.generation), one.host, GTY, GTY) for one in leases]
+        return [("Tasks", "Assigned", {"task": task, "generation": 0, "leases": opened, "state": "Assigned"})]
 
-    def _report(self, _account: str, task: int, lease: int) -> list[tuple[str, str, dict[str, Any]]]:
-        record = self.get("Leases", "Leases", lease)
-        self.put("Leases", "Leases", lease, value={**record, "state": {"Ended": "Completed"}})
-        del self.chain.storage["Leases", "ByHost"][record["host"], lease]
-        self._take(record["host"], record["devices"], 1000)
-        self.set_state(task, "Reported", reported_at=self.now)
-        moved = {"task": task, "from": "Running", "to": "Reported"}
-        return [("Leases", "Ended", {"lease": lease, "reason": "Completed"}), ("Tasks", "StateChanged", moved)]
+    def _report(self, _account: str, lease: int) -> Events:
+        self._end(lease, gen.EndReasonCompleted())
+        task = lease_parts(lease)[0]
+        self.go(task, gen.TaskStateReported())
+        return [("Tasks", "PodReported", {"task": task, "lease": lease, "state": "Reported"})]
 
-    def _settle(self, _account: str, task: int) -> list[tuple[str, str, dict[str, Any]]]:
-        self.set_state(task, "Settled")
-        return [("Tasks", "StateChanged", {"task": task, "from": "Verified", "to": "Settled"})]
+    def _settle(self, _account: str, task: int) -> Events:
+        self.go(task, gen.TaskStateSettled())
+        return [("Tasks", "Settled", {"task": task})]
 
-    def _requeue(self, _account: str, lease: int) -> list[tuple[str, str, dict[str, Any]]]:
-        record = self.get("Leases", "Leases", lease)
-        self.put("Leases", "Leases", lease, value={**record, "state": {"Ended": "StartTimeout"}})
-        del self.chain.storage["Leases", "ByHost"][record["host"], lease]
-        self._take(record["host"], record["devices"], 1000)
-        self.set_state(record["task"], "Queued", attempts=1)
-        moved = {"task": record["task"], "from": "Assigned", "to": "Queued"}
-        return [("Leases", "Ended", {"lease": lease, "reason": "StartTimeout"}), ("Tasks", "StateChanged", moved)]
+    def _prune(self, _account: str, tasks: list[int]) -> Events:
+        for task in tasks:
+            self.tasks.put(task, None)
+        return [("Tasks", "Pruned", {"task": task}) for task in tasks]
 
-    def _report_absent(self, _account: str, host: str) -> list[tuple[str, str, dict[str, Any]]]:
+    def _requeue(self, _account: str, lease: int) -> Events:
+        task = lease_parts(lease)[0]
+        self._end(lease, gen.EndReasonStartTimeout())
+        self.go(task, gen.TaskStateQueued(), generation=1, failures=1, leases=())
+        return [("Tasks", "Requeued", {"task": task, "lease": lease, "state": "Queued"})]
+
+    def _end(self, number: int, reason: gen.EndReason) -> None:
+        ended = self.tasks.lease(number)
+        self._take(ended.host, ended.devices, 1000)
+        self.tasks.change_lease(number, state=gen.LeaseStateEnded(reason))
+
+    def _report_absent(self, _account: str, host: str) -> Events:
         self.put("Hosts", "Hosts", host, value={**self.get("Hosts", "Hosts", host), "status": "Offline"})
         return [("Hosts", "StatusChanged", {"host": host, "from": "Online", "to": "Offline"})]
 
@@ -240,11 +205,12 @@ class Toy:
             await asyncio.sleep(0)
 
     def done(self, function: str) -> list[dict[str, Any]]:
-        """The arguments of the worker's calls of this name in final blocks."""
+        """The arguments of the worker's calls of this name in final blocks, alone or in a batch."""
         return [
-            dict(call.args)
+            dict(item.args)
             for call, account, _ in self.chain.executed
-            if call.function == function and account == WORKER.address
+            for item in items_of(call)
+            if item.function == function and account == WORKER.address and self.verdict(item) is None
         ]
 
     def tried(self, function: str) -> list[Call]:
@@ -254,6 +220,10 @@ class Toy:
         return [call for call in calls if call.function == function]
 
     def waiting(self, function: str) -> list[dict[str, Any]]:
-        """The arguments of the worker's calls of this name in the pool."""
+        """The arguments of the worker's calls of this name in the pool, alone or in a batch."""
         calls = [self.chain.call_of(extrinsic) for extrinsic in self.chain.pool if extrinsic.account == WORKER.address]
-        return [dict(call.args) for call in calls if call.function == function]
+        return [dict(item.args) for call in calls for item in items_of(call) if item.function == function]
+
+    def sent(self) -> list[str]:
+        """The functions of the worker's extrinsics in the pool."""
+        return [self.chain.call_of(extrinsic).function for extrinsic in self.chain.pool]

@@ -11,7 +11,7 @@ mod benchmarks {
 
     #[benchmark]
     fn set_params() {
-        let params = Params { fee_ppm: 1 };
+        let params = Params { fee_ppm: 1, ..Params::default() };
         #[extrinsic_call]
         _(RawOrigin::Root, params.clone());
         assert_eq!(CurrentParams::<T>::get(), params);

@@ -1,7 +1,8 @@
 //! # Billing
 //!
-//! One escrow per lease: coins of the tenant held on its own account when the lease opens, paid or given back when it
-//! closes. Escrows are opened, started and closed by the tasks pallet. Nothing is touched in between.
+//! The coins of leases: held on the tenant's own account when a lease opens, paid or given back later. What is owed is
+//! reckoned by `gantry_primitives::escrow`, and each escrow is kept inside its lease; this pallet moves the coins, those
+//! of a whole extrinsic at once, through [`Ledger`].
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -9,7 +10,8 @@ extern crate alloc;
 
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
-mod escrows;
+mod impls;
+mod ledger;
 mod try_state;
 mod types;
 pub mod weights;
@@ -19,6 +21,7 @@ mod mock;
 #[cfg(test)]
 mod tests;
 
+pub use ledger::Ledger;
 pub use pallet::*;
 pub use types::Params;
 pub use weights::WeightInfo;
@@ -33,7 +36,7 @@ pub mod pallet {
     use super::*;
     use frame_support::{pallet_prelude::*, traits::fungible::MutateHold};
     use frame_system::pallet_prelude::*;
-    use gantry_primitives::{rate::PPM, AccountId, Balance, Escrow, LeaseId, Moment};
+    use gantry_primitives::{rate::PPM, AccountId, Balance};
 
     /// What the pallet needs of its runtime.
     #[pallet::config]
@@ -42,23 +45,21 @@ pub mod pallet {
         type Currency: MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason>;
         /// The runtime's reasons to hold coins.
         type RuntimeHoldReason: From<HoldReason>;
+        /// Who may change the amounts and periods.
+        type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
         /// The weight of each call.
         type WeightInfo: WeightInfo;
     }
 
-    /// One escrow per lease.
+    /// The coins of leases.
     #[pallet::pallet]
     pub struct Pallet<T>(_);
-
-    /// The escrow of every lease that was ever opened.
-    #[pallet::storage]
-    pub type Escrows<T: Config> = StorageMap<_, Twox64Concat, LeaseId, Escrow>;
 
     /// What is held for all open escrows together.
     #[pallet::storage]
     pub type TotalEscrowed<T: Config> = StorageValue<_, Balance, ValueQuery>;
 
-    /// The amounts in force.
+    /// The amounts and periods in force.
     #[pallet::storage]
     #[pallet::storage_prefix = "Params"]
     pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
@@ -83,7 +84,7 @@ pub mod pallet {
     #[pallet::genesis_config]
     #[derive(frame_support::DefaultNoBound)]
     pub struct GenesisConfig<T: Config> {
-        /// The amounts.
+        /// The amounts and periods.
         pub params: Params,
         /// Nothing.
         #[serde(skip)]
@@ -102,51 +103,14 @@ pub mod pallet {
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
-        /// Coins of a tenant are held for a lease.
-        EscrowOpened {
-            /// The lease.
-            lease: LeaseId,
-            /// Whose coins they are.
-            tenant: AccountId,
-            /// How many.
-            deposit: Balance,
-            /// What the lease costs, in base units an hour.
-            rate_per_hour: Balance,
-        },
-        /// Billing of a lease began.
-        EscrowStarted {
-            /// The lease.
-            lease: LeaseId,
-            /// When it has used what was deposited.
-            depletes_at: Moment,
-        },
-        /// A lease is paid and its coins are no longer held.
-        EscrowClosed {
-            /// The lease.
-            lease: LeaseId,
-            /// What left the tenant, the fee included.
-            paid: Balance,
-            /// The part of it that went to the treasury.
-            fee: Balance,
-            /// What went back to the tenant.
-            refunded: Balance,
-        },
-        /// The amounts of this pallet were changed.
+        /// The amounts and periods of this pallet were changed.
         ParamsChanged,
     }
 
     /// Why a call was refused.
     #[pallet::error]
     pub enum Error<T> {
-        /// The lease has no escrow.
-        NoSuchEscrow,
-        /// The lease has an escrow already.
-        EscrowExists,
-        /// The escrow is closed.
-        EscrowIsClosed,
-        /// The escrow has started already.
-        EscrowHasStarted,
-        /// The tenant cannot pay the deposit of a lease.
+        /// The tenant cannot pay the deposits of its leases.
         TenantCannotPay,
         /// The fee would be more than all that is paid.
         FeeTooHigh,
@@ -164,11 +128,11 @@ pub mod pallet {
 
     #[pallet::call]
     impl<T: Config> Pallet<T> {
-        /// Change the amounts of this pallet. By root.
+        /// Change the amounts and periods of this pallet. By root or whoever governs the chain.
         #[pallet::call_index(0)]
         #[pallet::weight(T::WeightInfo::set_params())]
         pub fn set_params(origin: OriginFor<T>, params: Params) -> DispatchResult {
-            ensure_root(origin)?;
+            T::AdminOrigin::ensure_origin(origin)?;
             ensure!(u128::from(params.fee_ppm) <= PPM, Error::<T>::FeeTooHigh);
             CurrentParams::<T>::put(params);
             Self::deposit_event(Event::ParamsChanged);

@@ -4,7 +4,7 @@ use frame_support::{
     assert_ok, derive_impl,
     traits::{ConstU128, VariantCountOf},
 };
-use gantry_primitives::{AccountId, Balance, BillingUnit, Escrow, LeaseId, Moment};
+use gantry_primitives::{AccountId, Balance};
 use sp_runtime::{traits::IdentityLookup, BuildStorage};
 
 use crate as pallet_gantry_billing;
@@ -44,21 +44,19 @@ impl pallet_balances::Config for Test {
 impl pallet_gantry_billing::Config for Test {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
+    type AdminOrigin = frame_system::EnsureRoot<AccountId>;
     type WeightInfo = ();
 }
 
 /// One coin.
 pub const GTY: Balance = 1_000_000_000_000;
-pub const HOUR: u64 = 3_600_000;
-/// A time.
-pub const NOW: Moment = 1_000_000;
 pub const FEE_PPM: u32 = 100_000;
-pub const LEASE: LeaseId = 7;
 
 pub const TENANT: u8 = 1;
 pub const PROVIDER: u8 = 2;
 /// Someone who has no coins.
 pub const NOBODY: u8 = 3;
+pub const OTHER_TENANT: u8 = 4;
 
 pub fn account(who: u8) -> AccountId {
     AccountId::new([who; 32])
@@ -70,24 +68,18 @@ pub fn worth(who: &AccountId) -> Balance {
     data.free + data.reserved
 }
 
-/// Opens an escrow of two coins for [`LEASE`] at one coin an hour.
-pub fn open(provider: u8, unit: BillingUnit) {
-    assert_ok!(Billing::open(LEASE, account(TENANT), account(provider), 2 * GTY, GTY, unit));
-}
-
-pub fn escrow() -> Escrow {
-    Billing::escrow(LEASE).expect("the escrow exists")
-}
-
 /// A chain whose treasury has `treasury` coins.
 pub fn new_chain(treasury: Balance) -> sp_io::TestExternalities {
-    let mut balances = vec![(account(TENANT), 10 * GTY), (account(PROVIDER), GTY)];
+    let mut balances = vec![(account(TENANT), 10 * GTY), (account(OTHER_TENANT), 10 * GTY), (account(PROVIDER), GTY)];
     if treasury > 0 {
         balances.push((Billing::treasury(), treasury));
     }
     let genesis = RuntimeGenesisConfig {
         balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
-        billing: crate::GenesisConfig { params: crate::Params { fee_ppm: FEE_PPM }, ..Default::default() },
+        billing: crate::GenesisConfig {
+            params: crate::Params { fee_ppm: FEE_PPM, ..Default::default() },
+            ..Default::default()
+        },
         ..Default::default()
     };
     let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();

@@ -1,18 +1,22 @@
 //! Measures what each call costs: on a host with as many devices and as long texts as there may be.
 
-use alloc::vec;
+use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
-use frame_support::traits::{fungible::Unbalanced, tokens::Precision};
+use frame_support::traits::{fungible::Unbalanced, tokens::Precision, EnsureOrigin, Get};
 use frame_system::RawOrigin;
 use gantry_primitives::{
-    registration::registration_message, AccountId, Ask, Balance, Bytes, DeviceSpec, HardwareSpec, HostId, HostStatus,
-    Moment, SuspendReason, Vendor, MAX_DEVICES,
+    registration::{hardware_message, registration_message},
+    AccountId, Ask, Balance, Bytes, Capabilities, DeviceIndices, DeviceSpec, Fault, GpuPrice, HardwareSpec, HostId,
+    HostStatus, Moment, SuspendReason, Tier, Vendor, MAX_DEVICES, MAX_GPU_PRICES,
 };
+use pallet_gantry_reputation as reputation;
 use sp_runtime::KeyTypeId;
 
-use crate::{Call, Config, CurrentParams, Hosts, Pallet, Params};
+use crate::{Call, Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, Pallet, Params};
 
 const KEY: KeyTypeId = KeyTypeId(*b"gtyh");
+/// Longer than any absence limit, and shorter than what costs the greatest part of a bond.
+const LONG_MS: Moment = 30 * 24 * 3_600_000;
 /// More than any bond.
 const COINS: Balance = 1 << 100;
 
@@ -23,6 +27,10 @@ fn text<const N: u32>(letter: u8) -> Bytes<N> {
 fn hardware() -> HardwareSpec {
     let device = DeviceSpec { vendor: Vendor::Nvidia, model: text(b'm'), vram_mib: 24_000, simulated: false };
     HardwareSpec {
+        tier: Tier::Datacenter,
+        capabilities: Capabilities { docker: true, kvm: true, kubernetes: true, cdi: true, mig: true },
+        network_mbps_down: 10_000,
+        network_mbps_up: 10_000,
         cpu_milli: 64_000,
         memory_mib: 65_536,
         disk_gib: 1_000,
@@ -30,8 +38,30 @@ fn hardware() -> HardwareSpec {
     }
 }
 
+/// As many prices as there may be, of models whose names differ in their last letter.
 fn ask() -> Ask {
-    Ask { gpu_per_hour: 1, cpu_core_per_hour: 1, memory_gib_per_hour: 1, disk_gib_per_hour: 1 }
+    let price = |number| {
+        let mut model = vec![b'm'; 63];
+        model.push(number);
+        GpuPrice { model: model.try_into().expect("it is as long as it may be"), per_hour: 1 }
+    };
+    let prices: Vec<GpuPrice> = (0u8..).take(MAX_GPU_PRICES as usize).map(price).collect();
+    Ask {
+        gpu: prices.try_into().expect("there are as many as may be"),
+        gpu_per_hour: 1,
+        cpu_core_per_hour: 1,
+        memory_gib_per_hour: 1,
+        disk_gib_per_hour: 1,
+        network_gib: 1,
+        storage_gib_per_hour: 1,
+        second_ppm: 1_000_000,
+        hour_ppm: 1_000_000,
+        day_ppm: 1_000_000,
+    }
+}
+
+fn all_devices() -> DeviceIndices {
+    (0u8..).take(MAX_DEVICES as usize).collect::<Vec<u8>>().try_into().expect("there are as many as may be")
 }
 
 fn provider<T: Config>() -> AccountId {
@@ -40,14 +70,35 @@ fn provider<T: Config>() -> AccountId {
     provider
 }
 
+fn signed_by(host: &HostId, message: &[u8; 32]) -> [u8; 64] {
+    let key: [u8; 32] = host.clone().into();
+    sp_io::crypto::ed25519_sign(KEY, &key.into(), message).expect("the key is here").0
+}
+
 /// A host's key, and its signature for [`provider`].
 fn countersigned<T: Config>(provider: &AccountId) -> (HostId, [u8; 64]) {
-    let key = sp_io::crypto::ed25519_generate(KEY, None);
-    let hash = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
-    let genesis: [u8; 32] = hash.as_ref().try_into().expect("a hash has 32 bytes");
+    let host = HostId::new(sp_io::crypto::ed25519_generate(KEY, None).0);
+    let genesis = Pallet::<T>::genesis_hash();
     let message = registration_message(genesis, provider, &hardware(), &text(b'e'), &text(b'r'), &ask());
-    let signature = sp_io::crypto::ed25519_sign(KEY, &key, &message).expect("the key is here");
-    (HostId::new(key.0), signature.0)
+    let signature = signed_by(&host, &message);
+    (host, signature)
+}
+
+/// There is an account that slashes go to, and one host of the provider was at fault before.
+fn treasury<T: Config>(provider: &AccountId) {
+    T::Currency::increase_balance(&T::Treasury::get(), COINS, Precision::Exact).expect("the coins fit");
+    reputation::Pallet::<T>::observe_fault(provider, Fault::Absent, 1, 0);
+}
+
+/// A host that was reported absent, long ago.
+fn long_offline<T: Config>() -> (AccountId, HostId)
+where
+    T: pallet_timestamp::Config<Moment = Moment>,
+{
+    let (provider, host) = in_status::<T>(HostStatus::Offline);
+    treasury::<T>(&provider);
+    pallet_timestamp::Now::<T>::put(LONG_MS);
+    (provider, host)
 }
 
 fn registered<T: Config>() -> (AccountId, HostId) {
@@ -64,6 +115,10 @@ fn in_status<T: Config>(status: HostStatus) -> (AccountId, HostId) {
         record.as_mut().expect("it is registered").status = status;
     });
     (provider, host)
+}
+
+fn admin<T: Config>() -> T::RuntimeOrigin {
+    T::AdminOrigin::try_successful_origin().expect("somebody administers hosts")
 }
 
 fn status<T: Config>(host: &HostId) -> HostStatus {
@@ -92,6 +147,14 @@ mod benchmarks {
     }
 
     #[benchmark]
+    fn heartbeat_after_absence() {
+        let (_, host) = long_offline::<T>();
+        #[extrinsic_call]
+        heartbeat(RawOrigin::Signed(host.clone()));
+        assert_eq!(status::<T>(&host), HostStatus::Online);
+    }
+
+    #[benchmark]
     fn set_endpoint() {
         let (_, host) = in_status::<T>(HostStatus::Online);
         #[extrinsic_call]
@@ -104,7 +167,7 @@ mod benchmarks {
         let (provider, host) = in_status::<T>(HostStatus::Online);
         let new = Ask { gpu_per_hour: 2, ..ask() };
         #[extrinsic_call]
-        _(RawOrigin::Signed(provider), host.clone(), new);
+        _(RawOrigin::Signed(provider), host.clone(), new.clone());
         assert_eq!(Pallet::<T>::host(&host).expect("it exists").ask, new);
     }
 
@@ -126,17 +189,19 @@ mod benchmarks {
 
     #[benchmark]
     fn retire() {
-        let (provider, host) = in_status::<T>(HostStatus::Online);
+        let (provider, host) = long_offline::<T>();
+        EndpointChangedAt::<T>::insert(&host, 0);
+        HealthChangedAt::<T>::insert(&host, 0);
         #[extrinsic_call]
         _(RawOrigin::Signed(provider), host.clone());
-        assert_eq!(status::<T>(&host), HostStatus::Retired);
+        assert!(matches!(status::<T>(&host), HostStatus::Retiring(_)));
     }
 
     #[benchmark]
     fn report_absent() {
-        let (_, host) = in_status::<T>(HostStatus::Online);
-        let limit = CurrentParams::<T>::get().absence_limit_ms;
-        pallet_timestamp::Now::<T>::put(limit + 1);
+        let (provider, host) = in_status::<T>(HostStatus::Online);
+        treasury::<T>(&provider);
+        pallet_timestamp::Now::<T>::put(LONG_MS);
         let reporter: AccountId = account("reporter", 0, 0);
         T::Currency::increase_balance(&reporter, COINS, Precision::Exact).expect("the coins fit");
         #[extrinsic_call]
@@ -149,7 +214,7 @@ mod benchmarks {
         // The macro has a name of its own for `verify`.
         let (_, host) = in_status::<T>(HostStatus::Unverified);
         #[extrinsic_call]
-        verify(RawOrigin::Root, host.clone());
+        verify(admin::<T>() as T::RuntimeOrigin, host.clone());
         assert_eq!(status::<T>(&host), HostStatus::Verified);
     }
 
@@ -157,7 +222,7 @@ mod benchmarks {
     fn suspend() {
         let (_, host) = in_status::<T>(HostStatus::Online);
         #[extrinsic_call]
-        _(RawOrigin::Root, host.clone());
+        _(admin::<T>() as T::RuntimeOrigin, host.clone());
         assert_eq!(status::<T>(&host), HostStatus::Suspended(SuspendReason::ByRoot));
     }
 
@@ -165,7 +230,7 @@ mod benchmarks {
     fn unsuspend() {
         let (_, host) = in_status::<T>(HostStatus::Suspended(SuspendReason::ByRoot));
         #[extrinsic_call]
-        _(RawOrigin::Root, host.clone());
+        _(admin::<T>() as T::RuntimeOrigin, host.clone());
         assert_eq!(status::<T>(&host), HostStatus::Verified);
     }
 
@@ -173,8 +238,44 @@ mod benchmarks {
     fn set_params() {
         let params = Params { heartbeat_period_ms: 1, ..Params::default() };
         #[extrinsic_call]
-        _(RawOrigin::Root, params.clone());
+        _(admin::<T>() as T::RuntimeOrigin, params.clone());
         assert_eq!(CurrentParams::<T>::get(), params);
+    }
+
+    #[benchmark]
+    fn withdraw_bond() {
+        let (provider, host) = in_status::<T>(HostStatus::Retiring(0));
+        #[extrinsic_call]
+        _(RawOrigin::Signed(provider), host.clone());
+        assert_eq!(status::<T>(&host), HostStatus::Retired);
+    }
+
+    #[benchmark]
+    fn top_up_bond() {
+        let (provider, host) = in_status::<T>(HostStatus::Suspended(SuspendReason::Slashed));
+        #[extrinsic_call]
+        _(RawOrigin::Signed(provider), host.clone(), 1);
+        assert_eq!(status::<T>(&host), HostStatus::Verified);
+    }
+
+    #[benchmark]
+    fn set_device_health() {
+        let (_, host) = in_status::<T>(HostStatus::Online);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(host.clone()), all_devices());
+        let record = Pallet::<T>::host(&host).expect("it exists");
+        assert!(record.devices.iter().all(|device| !device.healthy));
+    }
+
+    #[benchmark]
+    fn change_hardware() {
+        let (provider, host) = long_offline::<T>();
+        let hardware = hardware();
+        let message = hardware_message(Pallet::<T>::genesis_hash(), &provider, 1, &hardware);
+        let signature = signed_by(&host, &message);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(provider), host.clone(), hardware, signature);
+        assert_eq!(Pallet::<T>::host(&host).expect("it exists").generation, 1);
     }
 
     impl_benchmark_test_suite!(Pallet, crate::mock::new_chain_with_keystore(), crate::mock::Test);

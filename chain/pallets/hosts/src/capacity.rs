@@ -1,9 +1,12 @@
 //! What leases take from hosts and give back to them.
+//!
+//! These work on a record that the caller has read, so that a caller with many pods for one host reads and stores it
+//! once.
 
 use frame_support::{pallet_prelude::*, traits::Time};
 use gantry_primitives::{
-    fit::{give_back, take, Misfit},
-    HostId, HostRecord, HostStatus, Moment, Resources,
+    fit::{give_back, placement_fits, take, Misfit},
+    AccountId, HostId, HostRecord, HostStatus, Moment, Placement, Resources,
 };
 
 use crate::{Config, CurrentParams, Error, Hosts, Pallet};
@@ -11,6 +14,12 @@ use crate::{Config, CurrentParams, Error, Hosts, Pallet};
 impl<T: Config> From<Misfit> for Error<T> {
     fn from(misfit: Misfit) -> Self {
         match misfit {
+            Misfit::HostNotWanted => Self::HostNotWanted,
+            Misfit::RegionNotWanted => Self::RegionNotWanted,
+            Misfit::ProviderNotWanted => Self::ProviderNotWanted,
+            Misfit::TierNotWanted => Self::TierNotWanted,
+            Misfit::NotEnoughNetwork => Self::NotEnoughNetwork,
+            Misfit::CapabilityMissing => Self::CapabilityMissing,
             Misfit::NotEnoughCpu => Self::NotEnoughCpu,
             Misfit::NotEnoughMemory => Self::NotEnoughMemory,
             Misfit::NotEnoughDisk => Self::NotEnoughDisk,
@@ -18,8 +27,10 @@ impl<T: Config> From<Misfit> for Error<T> {
             Misfit::NoSuchDevice => Self::NoSuchDevice,
             Misfit::DeviceRepeated => Self::DeviceRepeated,
             Misfit::SimulatedNotAllowed => Self::SimulatedNotAllowed,
+            Misfit::NotAttested => Self::NotAttested,
             Misfit::WrongModel => Self::WrongModel,
             Misfit::NotEnoughVram => Self::NotEnoughVram,
+            Misfit::DeviceUnhealthy => Self::DeviceUnhealthy,
             Misfit::DeviceBusy => Self::DeviceBusy,
         }
     }
@@ -31,29 +42,44 @@ impl<T: Config> Pallet<T> {
         Hosts::<T>::get(host).ok_or_else(|| Error::<T>::NoSuchHost.into())
     }
 
-    /// Takes a pod's resources from an online host for one new lease. Returns what the host's record then is.
-    pub fn reserve(
+    /// Stores the record of a host.
+    pub fn store(host: &HostId, record: &HostRecord) {
+        Hosts::<T>::insert(host, record);
+    }
+
+    /// Who owns a host, or `NoSuchHost`.
+    pub fn provider_of(host: &HostId) -> Result<AccountId, DispatchError> {
+        Ok(Self::host(host)?.provider)
+    }
+
+    /// Takes a pod's resources from an online host for one new lease, on exactly the `devices` with these indices.
+    ///
+    /// Changes the record alone, and nothing where it fails: with `HostNotOnline`, with the error named like the
+    /// `Misfit`, or with `Overflow`.
+    pub fn reserve_in(
+        record: &mut HostRecord,
         host: &HostId,
         resources: &Resources,
         devices: &[u8],
-        allow_simulated: bool,
-    ) -> Result<HostRecord, DispatchError> {
-        let mut record = Self::host(host)?;
-        ensure!(record.status == HostStatus::Online, Error::<T>::HostNotOnline);
-        let HostRecord { free, devices: all, .. } = &mut record;
-        take(free, all.as_mut(), resources, devices, allow_simulated).map_err(Error::<T>::from)?;
-        record.live_leases = record.live_leases.checked_add(1).ok_or(Error::<T>::Overflow)?;
-        Hosts::<T>::insert(host, &record);
-        Ok(record)
+        placement: &Placement,
+    ) -> Result<(), Error<T>> {
+        ensure!(record.status == HostStatus::Online, Error::HostNotOnline);
+        placement_fits(host, record, placement)?;
+        let live_leases = record.live_leases.checked_add(1).ok_or(Error::Overflow)?;
+        let HostRecord { free, devices: all, .. } = record;
+        take(free, all.as_mut(), resources, devices, placement)?;
+        record.live_leases = live_leases;
+        Ok(())
     }
 
-    /// Gives back to a host, whatever its status, what [`Self::reserve`] took for one lease.
-    pub fn release(host: &HostId, resources: &Resources, devices: &[u8]) -> DispatchResult {
-        let mut record = Self::host(host)?;
-        let HostRecord { free, total, devices: all, .. } = &mut record;
+    /// Gives back to a host, whatever its status, what [`Self::reserve_in`] took for one lease.
+    ///
+    /// Changes the record alone, and nothing where it fails: with `MoreFreeThanTotal`.
+    pub fn release_in(record: &mut HostRecord, resources: &Resources, devices: &[u8]) -> DispatchResult {
+        let live_leases = record.live_leases.checked_sub(1).ok_or(Error::<T>::MoreFreeThanTotal)?;
+        let HostRecord { free, total, devices: all, .. } = record;
         give_back(free, total, all.as_mut(), resources, devices).ok_or(Error::<T>::MoreFreeThanTotal)?;
-        record.live_leases = record.live_leases.checked_sub(1).ok_or(Error::<T>::MoreFreeThanTotal)?;
-        Hosts::<T>::insert(host, record);
+        record.live_leases = live_leases;
         Ok(())
     }
 
@@ -68,12 +94,20 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Whether a host was silent for longer than the absence limit.
-    pub(crate) fn is_silent(record: &HostRecord) -> bool {
+    pub fn is_silent(record: &HostRecord) -> bool {
         let limit = CurrentParams::<T>::get().absence_limit_ms;
         Self::now() > record.last_heartbeat.saturating_add(limit)
     }
 
-    /// The time of this block.
+    /// How long a host was away so far, in milliseconds: what `downtime_ms` of its record would be if it came back
+    /// now. An absence counts where it was reported or is longer than the absence limit, from the last heartbeat on.
+    pub fn downtime_ms(record: &HostRecord) -> u64 {
+        let away = record.last_heartbeat > 0 && (record.status == HostStatus::Offline || Self::is_silent(record));
+        let away_ms = if away { Self::now().saturating_sub(record.last_heartbeat) } else { 0 };
+        record.downtime_ms.saturating_add(away_ms)
+    }
+
+    /// The time of this block, in milliseconds since the Unix epoch.
     pub fn now() -> Moment {
         T::Time::now()
     }

@@ -1,21 +1,18 @@
 //! What the calls do: read, ensure, write, emit.
 
-use frame_support::{
-    pallet_prelude::*,
-    traits::{
-        fungible::{Inspect, InspectHold, MutateHold},
-        tokens::{DepositConsequence, Fortitude, Precision, Provenance, Restriction},
-    },
-};
+use frame_support::pallet_prelude::*;
+use frame_system::pallet_prelude::BlockNumberFor;
 use gantry_primitives::{
-    registration::registration_message,
+    faults::Fault,
+    rate::check_ask,
+    registration::{hardware_message, registration_message},
     transitions::{allows, HOST_TRANSITIONS},
-    AccountId, Ask, Balance, Capacity, Device, Endpoint, HardwareSpec, HostId, HostRecord, HostStatus, RegionName,
-    SuspendReason, MILLI_PER_DEVICE,
+    AccountId, Ask, Balance, Capacity, Device, DeviceIndices, Endpoint, HardwareSpec, HostId, HostRecord, HostStatus,
+    RegionName, SuspendReason, UpTo, MAX_DEVICES, MILLI_PER_DEVICE,
 };
 use sp_runtime::traits::Zero;
 
-use crate::{Config, CurrentParams, EndpointChangedAt, Error, Event, HoldReason, Hosts, HostsByProvider, Pallet};
+use crate::{Config, CurrentParams, EndpointChangedAt, Error, Event, HealthChangedAt, Hosts, HostsByProvider, Pallet};
 
 impl<T: Config> Pallet<T> {
     pub(crate) fn do_register(
@@ -27,95 +24,155 @@ impl<T: Config> Pallet<T> {
         ask: Ask,
         host_signature: [u8; 64],
     ) -> DispatchResult {
-        let params = CurrentParams::<T>::get();
         ensure!(!Hosts::<T>::contains_key(&host), Error::<T>::AlreadyRegistered);
-        ensure!(hardware.cpu_milli > 0 && hardware.memory_mib > 0, Error::<T>::HardwareEmpty);
-        ensure!(
-            params.allow_simulated || hardware.devices.iter().all(|device| !device.simulated),
-            Error::<T>::SimulatedDevicesRefused
-        );
-        Self::ensure_signed_by_host(&provider, &host, &hardware, &endpoint, &region, &ask, host_signature)?;
+        Self::ensure_sound(&hardware)?;
+        check_ask(&ask).map_err(Error::<T>::from)?;
+        let message = registration_message(Self::genesis_hash(), &provider, &hardware, &endpoint, &region, &ask);
+        Self::ensure_signed_by_host(&host, &message, host_signature)?;
 
-        let counted = hardware.devices.len().max(1) as Balance;
-        let bond = params.bond_per_device.checked_mul(counted).ok_or(Error::<T>::Overflow)?;
-        if !bond.is_zero() {
-            T::Currency::hold(&HoldReason::Bond.into(), &provider, bond).map_err(|_| Error::<T>::ProviderCannotPay)?;
-        }
-        // The host's account may hold no coins; this lets it sign calls that cost nothing.
-        frame_system::Pallet::<T>::inc_providers(&host);
-
-        let capacity =
-            Capacity { cpu_milli: hardware.cpu_milli, memory_mib: hardware.memory_mib, disk_gib: hardware.disk_gib };
-        let mut devices = BoundedVec::new();
-        for spec in hardware.devices {
-            let device = Device { spec, milli_free: MILLI_PER_DEVICE, attested: false };
-            devices.try_push(device).map_err(|_| Error::<T>::Overflow)?;
-        }
+        let capacity = capacity(&hardware);
+        let bond_required = Self::bond_for(&provider, &hardware)?;
         let mut record = HostRecord {
             provider: provider.clone(),
             status: HostStatus::Unverified,
+            tier: hardware.tier,
+            capabilities: hardware.capabilities,
+            network_mbps_down: hardware.network_mbps_down,
+            network_mbps_up: hardware.network_mbps_up,
             total: capacity,
             free: capacity,
-            devices,
+            devices: devices(hardware),
             ask,
             endpoint,
             region,
-            bond,
+            bond: 0,
+            bond_required,
+            generation: 0,
             registered_at: Self::now(),
             last_heartbeat: 0,
+            downtime_ms: 0,
             live_leases: 0,
         };
+        Self::add_to_bond(&mut record, bond_required)?;
+        // The host's account may hold no coins; this lets it sign calls that cost nothing.
+        frame_system::Pallet::<T>::inc_providers(&host);
         Self::deposit_event(Event::Registered { host: host.clone(), provider: provider.clone() });
-        if !params.verification_required {
+        if !CurrentParams::<T>::get().verification_required {
             Self::change_status(&host, &mut record, HostStatus::Verified)?;
         }
         HostsByProvider::<T>::insert(provider, &host, ());
-        Hosts::<T>::insert(host, record);
+        Self::store(&host, &record);
+        Ok(())
+    }
+
+    pub(crate) fn do_change_hardware(
+        provider: AccountId,
+        host: HostId,
+        hardware: HardwareSpec,
+        host_signature: [u8; 64],
+    ) -> DispatchResult {
+        let mut record = Self::host_of(&provider, &host)?;
+        Self::ensure_stays(&record)?;
+        ensure!(record.status != HostStatus::Suspended(SuspendReason::ByRoot), Error::<T>::SuspendedByRoot);
+        ensure!(record.live_leases == 0, Error::<T>::HasLiveLeases);
+        Self::ensure_sound(&hardware)?;
+        let generation = record.generation.checked_add(1).ok_or(Error::<T>::Overflow)?;
+        let message = hardware_message(Self::genesis_hash(), &provider, generation, &hardware);
+        Self::ensure_signed_by_host(&host, &message, host_signature)?;
+
+        let proof_owed = matches!(
+            record.status,
+            HostStatus::Suspended(SuspendReason::FailedChallenge | SuspendReason::HardwareChanged)
+        );
+        Self::pay_for_absence(&host, &mut record);
+        record.bond_required = Self::bond_for(&provider, &hardware)?;
+        let missing = record.bond_required.saturating_sub(record.bond);
+        Self::add_to_bond(&mut record, missing)?;
+        record.generation = generation;
+        record.tier = hardware.tier;
+        record.capabilities = hardware.capabilities;
+        record.network_mbps_down = hardware.network_mbps_down;
+        record.network_mbps_up = hardware.network_mbps_up;
+        record.total = capacity(&hardware);
+        record.free = record.total;
+        record.devices = devices(hardware);
+        if record.status != HostStatus::Unverified {
+            Self::change_status(&host, &mut record, HostStatus::Unverified)?;
+        }
+        // Whose hardware was found wanting proves what it is now, whether others must or not.
+        if !CurrentParams::<T>::get().verification_required && !proof_owed {
+            Self::change_status(&host, &mut record, HostStatus::Verified)?;
+        }
+        Self::store(&host, &record);
+        Self::deposit_event(Event::HardwareChanged { host, generation, bond_required: record.bond_required });
         Ok(())
     }
 
     /// Whether a heartbeat of `host` would be free of charge now.
     pub(crate) fn heartbeat_is_due(host: &HostId) -> bool {
-        let Some(record) = Hosts::<T>::get(host) else { return false };
+        let Ok(record) = Self::staying_host(host) else { return false };
         let half_period = CurrentParams::<T>::get().heartbeat_period_ms / 2;
-        let first = record.last_heartbeat == 0;
-        record.status != HostStatus::Retired
-            && (first || Self::now() >= record.last_heartbeat.saturating_add(half_period))
+        record.last_heartbeat == 0 || Self::now() >= record.last_heartbeat.saturating_add(half_period)
     }
 
-    pub(crate) fn do_heartbeat(host: HostId) -> DispatchResult {
-        let mut record = Self::active_host(&host)?;
+    /// Returns whether the host comes back from an absence that was reported.
+    pub(crate) fn do_heartbeat(host: HostId) -> Result<bool, DispatchError> {
+        let mut record = Self::staying_host(&host)?;
+        let was_offline = record.status == HostStatus::Offline;
+        record.downtime_ms = Self::downtime_ms(&record);
+        Self::pay_for_absence(&host, &mut record);
         record.last_heartbeat = Self::now();
+        // What it paid may have suspended it.
         if matches!(record.status, HostStatus::Verified | HostStatus::Offline) {
             Self::change_status(&host, &mut record, HostStatus::Online)?;
         }
-        Hosts::<T>::insert(host, record);
-        Ok(())
+        Self::store(&host, &record);
+        Ok(was_offline)
     }
 
     /// Whether `host` could change to `endpoint` free of charge now.
     pub(crate) fn endpoint_change_is_free(host: &HostId, endpoint: &Endpoint) -> bool {
-        let Some(record) = Hosts::<T>::get(host) else { return false };
-        let period = CurrentParams::<T>::get().heartbeat_period_ms;
-        let rested =
-            EndpointChangedAt::<T>::get(host).is_none_or(|changed_at| Self::now() >= changed_at.saturating_add(period));
-        record.status != HostStatus::Retired && record.endpoint != *endpoint && rested
+        let Ok(record) = Self::staying_host(host) else { return false };
+        record.endpoint != *endpoint && Self::has_rested(EndpointChangedAt::<T>::get(host))
     }
 
     pub(crate) fn do_set_endpoint(host: HostId, endpoint: Endpoint) -> DispatchResult {
-        let mut record = Self::active_host(&host)?;
+        let mut record = Self::staying_host(&host)?;
         record.endpoint = endpoint;
-        Hosts::<T>::insert(&host, record);
+        Self::store(&host, &record);
         EndpointChangedAt::<T>::insert(&host, Self::now());
         Self::deposit_event(Event::EndpointChanged { host });
         Ok(())
     }
 
+    /// Whether `host` could say free of charge now that exactly these devices are out of order.
+    pub(crate) fn health_change_is_free(host: &HostId, unhealthy: &DeviceIndices) -> bool {
+        let Ok(record) = Self::staying_host(host) else { return false };
+        let there = unhealthy.iter().all(|index| usize::from(*index) < record.devices.len());
+        let mut devices = (0u8..).zip(&record.devices);
+        let differs = devices.any(|(index, device)| device.healthy == unhealthy.contains(&index));
+        there && differs && Self::has_rested(HealthChangedAt::<T>::get(host))
+    }
+
+    pub(crate) fn do_set_device_health(host: HostId, unhealthy: DeviceIndices) -> DispatchResult {
+        let mut record = Self::staying_host(&host)?;
+        let there = unhealthy.iter().all(|index| usize::from(*index) < record.devices.len());
+        ensure!(there, Error::<T>::NoSuchDevice);
+        for (index, device) in (0u8..).zip(record.devices.iter_mut()) {
+            device.healthy = !unhealthy.contains(&index);
+        }
+        Self::store(&host, &record);
+        HealthChangedAt::<T>::insert(&host, Self::now());
+        Self::deposit_event(Event::DeviceHealthChanged { host, unhealthy });
+        Ok(())
+    }
+
     pub(crate) fn do_set_ask(provider: AccountId, host: HostId, ask: Ask) -> DispatchResult {
         let mut record = Self::host_of(&provider, &host)?;
-        ensure!(record.status != HostStatus::Retired, Error::<T>::HostRetired);
-        record.ask = ask;
-        Hosts::<T>::insert(&host, record);
+        Self::ensure_stays(&record)?;
+        check_ask(&ask).map_err(Error::<T>::from)?;
+        record.ask = ask.clone();
+        Self::store(&host, &record);
         Self::deposit_event(Event::AskChanged { host, ask });
         Ok(())
     }
@@ -134,17 +191,43 @@ impl<T: Config> Pallet<T> {
 
     pub(crate) fn do_retire(provider: AccountId, host: HostId) -> DispatchResult {
         let mut record = Self::host_of(&provider, &host)?;
+        ensure!(record.status != HostStatus::Suspended(SuspendReason::ByRoot), Error::<T>::SuspendedByRoot);
         ensure!(record.live_leases == 0, Error::<T>::HasLiveLeases);
-        Self::change_status(&host, &mut record, HostStatus::Retired)?;
-        let bond = core::mem::take(&mut record.bond);
-        if !bond.is_zero() {
-            T::Currency::release(&HoldReason::Bond.into(), &provider, bond, Precision::Exact)?;
-        }
-        HostsByProvider::<T>::remove(&provider, &host);
+        Self::pay_for_absence(&host, &mut record);
+        let until = Self::now().saturating_add(CurrentParams::<T>::get().unbonding_ms);
+        Self::change_status(&host, &mut record, HostStatus::Retiring(until))?;
         EndpointChangedAt::<T>::remove(&host);
-        Hosts::<T>::insert(&host, record);
+        HealthChangedAt::<T>::remove(&host);
+        Self::store(&host, &record);
+        Ok(())
+    }
+
+    pub(crate) fn do_withdraw_bond(provider: AccountId, host: HostId) -> DispatchResult {
+        let mut record = Self::host_of(&provider, &host)?;
+        let HostStatus::Retiring(until) = record.status else { return Err(Error::<T>::TransitionNotAllowed.into()) };
+        ensure!(Self::now() >= until, Error::<T>::StillUnbonding);
+        Self::change_status(&host, &mut record, HostStatus::Retired)?;
+        let bond = record.bond;
+        Self::release_bond(&mut record)?;
+        HostsByProvider::<T>::remove(&provider, &host);
+        Self::store(&host, &record);
         // Refused only while something else still needs the account; then it simply stays.
         let _ = frame_system::Pallet::<T>::dec_providers(&host);
+        Self::deposit_event(Event::BondWithdrawn { host, amount: bond });
+        Ok(())
+    }
+
+    pub(crate) fn do_top_up_bond(provider: AccountId, host: HostId, amount: Balance) -> DispatchResult {
+        let mut record = Self::host_of(&provider, &host)?;
+        Self::ensure_stays(&record)?;
+        ensure!(!amount.is_zero(), Error::<T>::AmountZero);
+        Self::add_to_bond(&mut record, amount)?;
+        let whole = record.bond >= record.bond_required;
+        if whole && record.status == HostStatus::Suspended(SuspendReason::Slashed) {
+            Self::change_status(&host, &mut record, HostStatus::Verified)?;
+        }
+        Self::store(&host, &record);
+        Self::deposit_event(Event::BondToppedUp { host, amount });
         Ok(())
     }
 
@@ -153,22 +236,14 @@ impl<T: Config> Pallet<T> {
         ensure!(matches!(record.status, HostStatus::Online | HostStatus::Draining), Error::<T>::HostNotOnline);
         ensure!(Self::is_silent(&record), Error::<T>::NotAbsent);
         Self::change_status(&host, &mut record, HostStatus::Offline)?;
-        let bounty = CurrentParams::<T>::get().absence_bounty.min(record.bond);
-        let takes = T::Currency::can_deposit(&reporter, bounty, Provenance::Extant);
-        // A reporter who cannot be credited gets nothing, and the bond stays whole.
-        if !bounty.is_zero() && takes == DepositConsequence::Success {
-            T::Currency::transfer_on_hold(
-                &HoldReason::Bond.into(),
-                &record.provider,
-                &reporter,
-                bounty,
-                Precision::Exact,
-                Restriction::Free,
-                Fortitude::Force,
-            )?;
-            record.bond = record.bond.checked_sub(bounty).ok_or(Error::<T>::Overflow)?;
-        }
-        Hosts::<T>::insert(host, record);
+        let amount = CurrentParams::<T>::get().absence_bounty;
+        // As much as a stranger gets is lost to the provider as well, whoever the reporter is: who lets its own hosts
+        // go silent to be reported by a friend pays for it.
+        Self::charge_bond(&host, &mut record, amount, &T::Treasury::get());
+        let bounty =
+            if reporter == record.provider { 0 } else { Self::charge_bond(&host, &mut record, amount, &reporter) };
+        Self::store(&host, &record);
+        Self::deposit_event(Event::AbsenceReported { host, reporter, bounty });
         Ok(())
     }
 
@@ -176,27 +251,56 @@ impl<T: Config> Pallet<T> {
         let record = Self::host(&host)?;
         // A suspended host also may go to Verified, but only by `unsuspend`.
         ensure!(record.status == HostStatus::Unverified, Error::<T>::TransitionNotAllowed);
-        Self::store_status(host, record, HostStatus::Verified)
-    }
-
-    pub(crate) fn do_suspend(host: HostId) -> DispatchResult {
-        let record = Self::host(&host)?;
-        Self::store_status(host, record, HostStatus::Suspended(SuspendReason::ByRoot))
+        Self::store_verified(host, record)
     }
 
     pub(crate) fn do_unsuspend(host: HostId) -> DispatchResult {
         let record = Self::host(&host)?;
         ensure!(matches!(record.status, HostStatus::Suspended(_)), Error::<T>::TransitionNotAllowed);
-        Self::store_status(host, record, HostStatus::Verified)
+        Self::store_verified(host, record)
     }
 
-    /// What the bond of a provider's hosts amounts to on its account.
-    pub(crate) fn bond_held(provider: &AccountId) -> Balance {
-        T::Currency::balance_on_hold(&HoldReason::Bond.into(), provider)
+    /// Writes down whether a challenge proved that the device of `host` with this index is real.
+    ///
+    /// Fails with `NoSuchHost` or `NoSuchDevice`.
+    pub fn set_attested(host: &HostId, device: u8, attested: bool) -> DispatchResult {
+        let mut record = Self::host(host)?;
+        let found = record.devices.get_mut(usize::from(device)).ok_or(Error::<T>::NoSuchDevice)?;
+        found.attested = attested;
+        Self::store(host, &record);
+        Self::deposit_event(Event::DeviceAttested { host: host.clone(), device, attested });
+        Ok(())
+    }
+
+    /// A host proved what it is: one that is unverified, or suspended for a failed challenge, may come online with its
+    /// next heartbeat. Nothing happens where it is verified already.
+    ///
+    /// Fails with `NoSuchHost`, `BondTooLow`, or, where the host leaves or is suspended for another reason, with
+    /// `TransitionNotAllowed`.
+    pub fn mark_verified(host: &HostId) -> DispatchResult {
+        let record = Self::host(host)?;
+        match record.status {
+            HostStatus::Verified | HostStatus::Online | HostStatus::Offline | HostStatus::Draining => Ok(()),
+            HostStatus::Unverified | HostStatus::Suspended(SuspendReason::FailedChallenge) => {
+                Self::store_verified(host.clone(), record)
+            }
+            HostStatus::Suspended(_) | HostStatus::Retiring(_) | HostStatus::Retired => {
+                Err(Error::<T>::TransitionNotAllowed.into())
+            }
+        }
+    }
+
+    /// Keeps a host from taking leases, for `reason`. Those it has go on.
+    ///
+    /// Fails with `NoSuchHost`, or with `TransitionNotAllowed` where the host is unverified, suspended already, or
+    /// leaves.
+    pub fn suspend_for(host: &HostId, reason: SuspendReason) -> DispatchResult {
+        let record = Self::host(host)?;
+        Self::store_status(host.clone(), record, HostStatus::Suspended(reason))
     }
 
     /// The one way in which a host changes its status; the caller stores the record.
-    fn change_status(host: &HostId, record: &mut HostRecord, to: HostStatus) -> DispatchResult {
+    pub(crate) fn change_status(host: &HostId, record: &mut HostRecord, to: HostStatus) -> DispatchResult {
         ensure!(allows(HOST_TRANSITIONS, record.status.tag(), to.tag()), Error::<T>::TransitionNotAllowed);
         let from = core::mem::replace(&mut record.status, to);
         Self::deposit_event(Event::StatusChanged { host: host.clone(), from, to });
@@ -205,13 +309,43 @@ impl<T: Config> Pallet<T> {
 
     fn store_status(host: HostId, mut record: HostRecord, to: HostStatus) -> DispatchResult {
         Self::change_status(&host, &mut record, to)?;
-        Hosts::<T>::insert(host, record);
+        Self::store(&host, &record);
         Ok(())
     }
 
-    fn active_host(host: &HostId) -> Result<HostRecord, DispatchError> {
+    fn store_verified(host: HostId, record: HostRecord) -> DispatchResult {
+        ensure!(Self::is_bonded(&record), Error::<T>::BondTooLow);
+        Self::store_status(host, record, HostStatus::Verified)
+    }
+
+    /// A host that was reported absent pays for the time it was away.
+    fn pay_for_absence(host: &HostId, record: &mut HostRecord) {
+        if record.status == HostStatus::Offline {
+            let now = Self::now();
+            Self::punish(host, record, Fault::Absent, now.saturating_sub(record.last_heartbeat), now);
+        }
+    }
+
+    /// Whether what a host last changed at this time may be changed free of charge again.
+    fn has_rested(changed_at: Option<u64>) -> bool {
+        let period = CurrentParams::<T>::get().heartbeat_period_ms;
+        changed_at.is_none_or(|changed_at| Self::now() >= changed_at.saturating_add(period))
+    }
+
+    /// Whether a host is retired or on its way out.
+    pub(crate) fn leaves(record: &HostRecord) -> bool {
+        matches!(record.status, HostStatus::Retiring(_) | HostStatus::Retired)
+    }
+
+    fn ensure_stays(record: &HostRecord) -> DispatchResult {
+        ensure!(!Self::leaves(record), Error::<T>::HostRetired);
+        Ok(())
+    }
+
+    /// The record of a host that is neither retired nor on its way out.
+    fn staying_host(host: &HostId) -> Result<HostRecord, DispatchError> {
         let record = Self::host(host)?;
-        ensure!(record.status != HostStatus::Retired, Error::<T>::HostRetired);
+        Self::ensure_stays(&record)?;
         Ok(record)
     }
 
@@ -221,24 +355,32 @@ impl<T: Config> Pallet<T> {
         Ok(record)
     }
 
-    fn ensure_signed_by_host(
-        provider: &AccountId,
-        host: &HostId,
-        hardware: &HardwareSpec,
-        endpoint: &Endpoint,
-        region: &RegionName,
-        ask: &Ask,
-        signature: [u8; 64],
-    ) -> DispatchResult {
-        let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::zero());
-        let mut genesis_hash = [0u8; 32];
-        let bytes: &[u8] = genesis.as_ref();
-        ensure!(bytes.len() == genesis_hash.len(), Error::<T>::BadHostSignature);
-        genesis_hash.copy_from_slice(bytes);
-        let message = registration_message(genesis_hash, provider, hardware, endpoint, region, ask);
+    fn ensure_sound(hardware: &HardwareSpec) -> DispatchResult {
+        ensure!(hardware.cpu_milli > 0 && hardware.memory_mib > 0, Error::<T>::HardwareEmpty);
+        let real = hardware.devices.iter().all(|device| !device.simulated);
+        ensure!(real || CurrentParams::<T>::get().allow_simulated, Error::<T>::SimulatedDevicesRefused);
+        Ok(())
+    }
+
+    fn ensure_signed_by_host(host: &HostId, message: &[u8; 32], signature: [u8; 64]) -> DispatchResult {
         let key: [u8; 32] = host.clone().into();
-        let signed = sp_io::crypto::ed25519_verify(&signature.into(), &message, &key.into());
+        let signed = sp_io::crypto::ed25519_verify(&signature.into(), message, &key.into());
         ensure!(signed, Error::<T>::BadHostSignature);
         Ok(())
     }
+
+    pub(crate) fn genesis_hash() -> [u8; 32] {
+        let hash = frame_system::Pallet::<T>::block_hash(BlockNumberFor::<T>::zero());
+        hash.into()
+    }
+}
+
+fn capacity(hardware: &HardwareSpec) -> Capacity {
+    Capacity { cpu_milli: hardware.cpu_milli, memory_mib: hardware.memory_mib, disk_gib: hardware.disk_gib }
+}
+
+/// The devices of new hardware: free, healthy, not attested.
+fn devices(hardware: HardwareSpec) -> UpTo<Device, MAX_DEVICES> {
+    let new = |spec| Device { spec, milli_free: MILLI_PER_DEVICE, attested: false, healthy: true };
+    UpTo::truncate_from(hardware.devices.into_iter().map(new).collect())
 }

@@ -1,7 +1,8 @@
 //! # Hosts
 //!
 //! Who offers which machine, at which price, and whether it is there. This file declares; `dispatchables.rs` does,
-//! `capacity.rs` is what the tasks pallet takes from hosts and gives back to them.
+//! `capacity.rs` is what leases take from hosts and give back to them, `bonds.rs` what is held for hosts and taken of
+//! it, `types.rs` the parameters and what they must be.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -9,6 +10,7 @@ extern crate alloc;
 
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
+mod bonds;
 mod capacity;
 mod dispatchables;
 mod try_state;
@@ -21,7 +23,7 @@ mod mock;
 mod tests;
 
 pub use pallet::*;
-pub use types::Params;
+pub use types::{Params, ParamsError};
 pub use weights::WeightInfo;
 
 #[frame_support::pallet]
@@ -33,24 +35,37 @@ pub mod pallet {
     };
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
-        AccountId, Ask, Balance, Endpoint, HardwareSpec, HostId, HostRecord, HostStatus, Moment, RegionName,
+        faults::Fault, rate::AskError, AccountId, Ask, Balance, DeviceIndices, Endpoint, HardwareSpec, HostId,
+        HostRecord, HostStatus, Moment, RegionName, SuspendReason,
     };
+    use pallet_gantry_reputation as reputation;
+
+    /// The version of what the pallet stores; that of release 1 is 0.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
     /// What the pallet needs of its runtime.
     #[pallet::config]
-    pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
+    pub trait Config:
+        frame_system::Config<AccountId = AccountId, Hash: Into<[u8; 32]>, RuntimeEvent: From<Event<Self>>>
+        + reputation::Config
+    {
+        /// Who verifies and suspends hosts and sets the parameters.
+        type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
         /// The coins in which bonds are held.
         type Currency: MutateHold<AccountId, Balance = Balance, Reason = Self::RuntimeHoldReason>;
         /// The runtime's reasons to hold coins.
         type RuntimeHoldReason: From<HoldReason>;
         /// The chain's clock, in milliseconds.
         type Time: Time<Moment = Moment>;
+        /// Where slashed coins go.
+        type Treasury: Get<AccountId>;
         /// The weight of each call.
         type WeightInfo: WeightInfo;
     }
 
     /// Who offers which machine, at which price, and whether it is there.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// Every host that was ever registered.
@@ -65,6 +80,10 @@ pub mod pallet {
     /// When a host last changed its endpoint, where it ever did.
     #[pallet::storage]
     pub type EndpointChangedAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
+
+    /// When a host last said which of its devices are out of order, where it ever did.
+    #[pallet::storage]
+    pub type HealthChangedAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
 
     /// The periods and amounts in force.
     #[pallet::storage]
@@ -92,6 +111,8 @@ pub mod pallet {
     #[pallet::genesis_build]
     impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
         fn build(&self) {
+            let checked = self.params.check();
+            assert!(checked.is_ok(), "the genesis parameters of the hosts pallet are refused: {checked:?}");
             CurrentParams::<T>::put(&self.params);
         }
     }
@@ -130,6 +151,63 @@ pub mod pallet {
         },
         /// The periods and amounts of this pallet were changed.
         ParamsChanged,
+        /// A host has other hardware, and none of it is attested.
+        HardwareChanged {
+            /// The host.
+            host: HostId,
+            /// How often its hardware was changed.
+            generation: u32,
+            /// What its bond must be now.
+            bond_required: Balance,
+        },
+        /// A host said which of its devices are out of order; all others are in order.
+        DeviceHealthChanged {
+            /// The host.
+            host: HostId,
+            /// The devices that take no new lease.
+            unhealthy: DeviceIndices,
+        },
+        /// A challenge proved that a device is real, or did not.
+        DeviceAttested {
+            /// The host.
+            host: HostId,
+            /// The device.
+            device: u8,
+            /// Whether it was proved.
+            attested: bool,
+        },
+        /// A host was reported absent.
+        AbsenceReported {
+            /// The host.
+            host: HostId,
+            /// Who reported it.
+            reporter: AccountId,
+            /// What the reporter got for it.
+            bounty: Balance,
+        },
+        /// A host paid for a fault out of its bond.
+        Slashed {
+            /// The host.
+            host: HostId,
+            /// What it did.
+            fault: Fault,
+            /// What was taken of its bond.
+            amount: Balance,
+        },
+        /// A provider added to the bond of a host.
+        BondToppedUp {
+            /// The host.
+            host: HostId,
+            /// What was added.
+            amount: Balance,
+        },
+        /// A provider has the bond of a retired host back.
+        BondWithdrawn {
+            /// The host.
+            host: HostId,
+            /// What was left of it.
+            amount: Balance,
+        },
     }
 
     /// Why a call was refused.
@@ -149,7 +227,7 @@ pub mod pallet {
         SimulatedDevicesRefused,
         /// The provider cannot pay the bond.
         ProviderCannotPay,
-        /// The host is retired.
+        /// The host is retired or on its way out.
         HostRetired,
         /// A host in this status cannot go to the wanted one.
         TransitionNotAllowed,
@@ -183,6 +261,65 @@ pub mod pallet {
         MoreFreeThanTotal,
         /// A sum or product does not fit its type.
         Overflow,
+        /// The task names other hosts.
+        HostNotWanted,
+        /// The task wants other regions.
+        RegionNotWanted,
+        /// The task does not allow the host's provider, or denies it.
+        ProviderNotWanted,
+        /// The task wants another class of machine.
+        TierNotWanted,
+        /// The host can send or receive less than the task wants.
+        NotEnoughNetwork,
+        /// The host cannot run something that the task wants.
+        CapabilityMissing,
+        /// A named device is not attested, and the task allows attested ones only.
+        NotAttested,
+        /// A named device is out of order.
+        DeviceUnhealthy,
+        /// The price list prices a model twice.
+        AskModelRepeated,
+        /// The price list has a factor of more than ten times the list price.
+        AskFactorTooGreat,
+        /// Governance suspended the host, and only governance ends that.
+        SuspendedByRoot,
+        /// The bond of the host is held for a while yet.
+        StillUnbonding,
+        /// The host has less than half of the bond that it must have.
+        BondTooLow,
+        /// An amount of zero changes nothing.
+        AmountZero,
+        /// The heartbeat period is zero.
+        HeartbeatPeriodZero,
+        /// The absence limit is less than two heartbeat periods.
+        AbsenceLimitTooShort,
+        /// A period is longer than a year.
+        PeriodTooLong,
+        /// A bond for a device is too great to be added up.
+        BondTooGreat,
+        /// The bounty for an absence is more than half of a bond for a device.
+        AbsenceBountyTooGreat,
+    }
+
+    impl<T> From<ParamsError> for Error<T> {
+        fn from(error: ParamsError) -> Self {
+            match error {
+                ParamsError::HeartbeatPeriodZero => Self::HeartbeatPeriodZero,
+                ParamsError::AbsenceLimitTooShort => Self::AbsenceLimitTooShort,
+                ParamsError::PeriodTooLong => Self::PeriodTooLong,
+                ParamsError::BondTooGreat => Self::BondTooGreat,
+                ParamsError::AbsenceBountyTooGreat => Self::AbsenceBountyTooGreat,
+            }
+        }
+    }
+
+    impl<T> From<AskError> for Error<T> {
+        fn from(error: AskError) -> Self {
+            match error {
+                AskError::ModelRepeated => Self::AskModelRepeated,
+                AskError::FactorTooGreat => Self::AskFactorTooGreat,
+            }
+        }
     }
 
     #[pallet::hooks]
@@ -215,13 +352,14 @@ pub mod pallet {
         /// The calling host says that it is there. Free of charge for the first time and when half a heartbeat
         /// period has passed since the last.
         #[pallet::call_index(1)]
-        #[pallet::weight(T::WeightInfo::heartbeat())]
+        #[pallet::weight(T::WeightInfo::heartbeat_after_absence())]
         #[pallet::feeless_if(|origin: &OriginFor<T>| -> bool {
             ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::heartbeat_is_due(&host))
         })]
-        pub fn heartbeat(origin: OriginFor<T>) -> DispatchResult {
+        pub fn heartbeat(origin: OriginFor<T>) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
-            Self::do_heartbeat(host)
+            let was_offline = Self::do_heartbeat(host)?;
+            Ok((!was_offline).then(T::WeightInfo::heartbeat).into())
         }
 
         /// The calling host says how it is reached. Free of charge when it differs and a heartbeat period has passed
@@ -260,7 +398,8 @@ pub mod pallet {
             Self::do_undrain(provider, host)
         }
 
-        /// Take a host of the caller off the network for ever and get its bond back. It must have no live leases.
+        /// Take a host of the caller off the network for ever. It must have no live leases, and its bond is held for
+        /// the unbonding period: see `withdraw_bond`.
         #[pallet::call_index(6)]
         #[pallet::weight(T::WeightInfo::retire())]
         pub fn retire(origin: OriginFor<T>, host: HostId) -> DispatchResult {
@@ -268,7 +407,8 @@ pub mod pallet {
             Self::do_retire(provider, host)
         }
 
-        /// Report a host that was silent for longer than the absence limit. The caller gets a bounty from its bond.
+        /// Report a host that was silent for longer than the absence limit. The caller gets a bounty from its bond,
+        /// unless it is its provider; as much again goes to the treasury.
         #[pallet::call_index(7)]
         #[pallet::weight(T::WeightInfo::report_absent())]
         pub fn report_absent(origin: OriginFor<T>, host: HostId) -> DispatchResult {
@@ -276,38 +416,91 @@ pub mod pallet {
             Self::do_report_absent(reporter, host)
         }
 
-        /// Let an unverified host come online. By root.
+        /// Let an unverified host come online. By the admin origin.
         #[pallet::call_index(8)]
         #[pallet::weight(T::WeightInfo::verify_host())]
         pub fn verify(origin: OriginFor<T>, host: HostId) -> DispatchResult {
-            ensure_root(origin)?;
+            T::AdminOrigin::ensure_origin(origin)?;
             Self::do_verify(host)
         }
 
-        /// Keep a host from taking leases. Those it has go on. By root.
+        /// Keep a host from taking leases. Those it has go on. By the admin origin.
         #[pallet::call_index(9)]
         #[pallet::weight(T::WeightInfo::suspend())]
         pub fn suspend(origin: OriginFor<T>, host: HostId) -> DispatchResult {
-            ensure_root(origin)?;
-            Self::do_suspend(host)
+            T::AdminOrigin::ensure_origin(origin)?;
+            Self::suspend_for(&host, SuspendReason::ByRoot)
         }
 
-        /// Let a suspended host come online again with its next heartbeat. By root.
+        /// Let a suspended host come online again with its next heartbeat. By the admin origin.
         #[pallet::call_index(10)]
         #[pallet::weight(T::WeightInfo::unsuspend())]
         pub fn unsuspend(origin: OriginFor<T>, host: HostId) -> DispatchResult {
-            ensure_root(origin)?;
+            T::AdminOrigin::ensure_origin(origin)?;
             Self::do_unsuspend(host)
         }
 
-        /// Change the periods and amounts of this pallet. By root.
+        /// Change the periods and amounts of this pallet. By the admin origin.
         #[pallet::call_index(11)]
         #[pallet::weight(T::WeightInfo::set_params())]
         pub fn set_params(origin: OriginFor<T>, params: Params) -> DispatchResult {
-            ensure_root(origin)?;
+            T::AdminOrigin::ensure_origin(origin)?;
+            params.check().map_err(Error::<T>::from)?;
             CurrentParams::<T>::put(params);
             Self::deposit_event(Event::ParamsChanged);
             Ok(())
+        }
+
+        /// The provider of a retiring host gets its bond back when the unbonding period is over. The host is retired
+        /// then, and its key is not used again.
+        #[pallet::call_index(12)]
+        #[pallet::weight(T::WeightInfo::withdraw_bond())]
+        pub fn withdraw_bond(origin: OriginFor<T>, host: HostId) -> DispatchResult {
+            let provider = ensure_signed(origin)?;
+            Self::do_withdraw_bond(provider, host)
+        }
+
+        /// Add to the bond of a host of the caller. A host that was suspended because slashes left too little may come
+        /// online again once its bond is whole.
+        #[pallet::call_index(13)]
+        #[pallet::weight(T::WeightInfo::top_up_bond())]
+        pub fn top_up_bond(origin: OriginFor<T>, host: HostId, amount: Balance) -> DispatchResult {
+            let provider = ensure_signed(origin)?;
+            Self::do_top_up_bond(provider, host, amount)
+        }
+
+        /// The calling host says which of its devices are out of order and take no new lease; all others are in order.
+        /// Free of charge when that changes something and a heartbeat period has passed since the last change.
+        #[pallet::call_index(14)]
+        #[pallet::weight(T::WeightInfo::set_device_health())]
+        #[pallet::feeless_if(|origin: &OriginFor<T>, unhealthy: &DeviceIndices| -> bool {
+            ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::health_change_is_free(&host, unhealthy))
+        })]
+        pub fn set_device_health(origin: OriginFor<T>, unhealthy: DeviceIndices) -> DispatchResult {
+            let host = ensure_signed(origin)?;
+            Self::do_set_device_health(host, unhealthy)
+        }
+
+        /// Register a host of the caller as it is now. It must have no live leases; what its bond lacks is held, and it
+        /// must be verified again. `host_signature` is by the host's key over the content (see docs/protocol.md).
+        #[pallet::call_index(15)]
+        #[pallet::weight(T::WeightInfo::change_hardware())]
+        pub fn change_hardware(
+            origin: OriginFor<T>,
+            host: HostId,
+            hardware: HardwareSpec,
+            host_signature: [u8; 64],
+        ) -> DispatchResult {
+            let provider = ensure_signed(origin)?;
+            Self::do_change_hardware(provider, host, hardware, host_signature)
+        }
+    }
+
+    #[pallet::view_functions]
+    impl<T: Config> Pallet<T> {
+        /// What a provider would have to post now for a host with this hardware. None where that does not fit its type.
+        pub fn bond_needed(provider: AccountId, hardware: HardwareSpec) -> Option<Balance> {
+            Self::bond_for(&provider, &hardware).ok()
         }
     }
 }

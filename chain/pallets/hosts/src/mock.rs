@@ -3,9 +3,16 @@
 use frame_support::{
     assert_ok, derive_impl,
     dispatch::DispatchResult,
-    traits::{ConstU128, ConstU64, VariantCountOf},
+    traits::{
+        fungible::{Inspect, InspectHold},
+        ConstU128, ConstU64, Get, VariantCountOf,
+    },
 };
-use gantry_primitives::{registration::registration_message, *};
+use frame_system::EnsureRoot;
+use gantry_primitives::{
+    registration::{hardware_message, registration_message},
+    *,
+};
 use sp_core::{ed25519, Pair};
 use sp_runtime::{traits::IdentityLookup, BuildStorage};
 
@@ -18,6 +25,7 @@ frame_support::construct_runtime!(
         System: frame_system,
         Timestamp: pallet_timestamp,
         Balances: pallet_balances,
+        Reputation: pallet_gantry_reputation,
         Hosts: pallet_gantry_hosts,
     }
 );
@@ -49,10 +57,23 @@ impl pallet_balances::Config for Test {
     type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
 }
 
+impl pallet_gantry_reputation::Config for Test {}
+
+/// The account of the treasury.
+pub struct Treasury;
+
+impl Get<AccountId> for Treasury {
+    fn get() -> AccountId {
+        account(TREASURY)
+    }
+}
+
 impl pallet_gantry_hosts::Config for Test {
+    type AdminOrigin = EnsureRoot<AccountId>;
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
+    type Treasury = Treasury;
     type WeightInfo = ();
 }
 
@@ -62,11 +83,16 @@ pub const GTY: Balance = 1_000_000_000_000;
 pub const START: Moment = 1_000_000;
 pub const HEARTBEAT_PERIOD: u64 = 60_000;
 pub const ABSENCE_LIMIT: u64 = 180_000;
+pub const UNBONDING: u64 = 86_400_000;
+/// For each device of a professional host, which [`hardware`] is.
 pub const BOND_PER_DEVICE: Balance = 5 * GTY;
-pub const BOUNTY: Balance = 6 * GTY;
+pub const BOUNTY: Balance = GTY / 2;
 
 pub const PROVIDER: u8 = 1;
 pub const ANYONE: u8 = 2;
+/// A provider with little more than the bond of a host.
+pub const SMALL_PROVIDER: u8 = 4;
+pub const TREASURY: u8 = 9;
 /// Someone who has no coins.
 pub const NOBODY: u8 = 3;
 /// The number of the host that most tests are about.
@@ -97,13 +123,28 @@ pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
 }
 
 pub fn ask(gpu_per_hour: Balance) -> Ask {
-    Ask { gpu_per_hour, cpu_core_per_hour: 0, memory_gib_per_hour: 0, disk_gib_per_hour: 0 }
+    Ask {
+        gpu: Default::default(),
+        gpu_per_hour,
+        cpu_core_per_hour: 0,
+        memory_gib_per_hour: 0,
+        disk_gib_per_hour: 0,
+        network_gib: 0,
+        storage_gib_per_hour: 0,
+        second_ppm: 1_000_000,
+        hour_ppm: 1_000_000,
+        day_ppm: 1_000_000,
+    }
 }
 
 /// A machine with this many devices.
 pub fn hardware(devices: usize) -> HardwareSpec {
     let device = DeviceSpec { vendor: Vendor::Nvidia, model: bytes("L4"), vram_mib: 24_000, simulated: false };
     HardwareSpec {
+        tier: Tier::Professional,
+        capabilities: Capabilities { docker: true, ..Default::default() },
+        network_mbps_down: 1_000,
+        network_mbps_up: 1_000,
         cpu_milli: 4_000,
         memory_mib: 4_096,
         disk_gib: 100,
@@ -111,11 +152,14 @@ pub fn hardware(devices: usize) -> HardwareSpec {
     }
 }
 
+fn genesis() -> [u8; 32] {
+    System::block_hash(0).0
+}
+
 /// What the host signs for [`register`].
 pub fn signature(provider: u8, number: u8, hardware: &HardwareSpec) -> [u8; 64] {
-    let genesis: [u8; 32] = System::block_hash(0).0;
     let (endpoint, region) = (bytes("here"), bytes("eu"));
-    let message = registration_message(genesis, &account(provider), hardware, &endpoint, &region, &ask(GTY));
+    let message = registration_message(genesis(), &account(provider), hardware, &endpoint, &region, &ask(GTY));
     host_pair(number).sign(&message).0
 }
 
@@ -126,6 +170,58 @@ pub fn register_with(provider: u8, number: u8, hardware: HardwareSpec, signature
 pub fn register(provider: u8, number: u8, hardware: HardwareSpec) -> DispatchResult {
     let signature = signature(provider, number, &hardware);
     register_with(provider, number, hardware, signature)
+}
+
+/// What the host signs for [`change_hardware`].
+pub fn hardware_signature(provider: u8, number: u8, generation: u32, hardware: &HardwareSpec) -> [u8; 64] {
+    let message = hardware_message(genesis(), &account(provider), generation, hardware);
+    host_pair(number).sign(&message).0
+}
+
+/// [`HOST`] has other hardware from now on.
+pub fn change_hardware(hardware: HardwareSpec) -> DispatchResult {
+    let signature = hardware_signature(PROVIDER, HOST, record().generation + 1, &hardware);
+    Hosts::change_hardware(signed(PROVIDER), host(HOST), hardware, signature)
+}
+
+/// A pod that needs so much; `milli` thousandths of each of `count` devices.
+pub fn pod(cpu_milli: u32, count: u8, milli: u16) -> Resources {
+    let gpus = GpuRequest { count, milli, min_vram_mib: 0, models: Default::default() };
+    Resources { cpu_milli, memory_mib: 1, disk_gib: 1, gpus }
+}
+
+/// Takes resources of a host for a lease, as the tasks pallet does.
+pub fn reserve(number: u8, resources: &Resources, devices: &[u8], placement: &Placement) -> DispatchResult {
+    let mut record = Hosts::host(&host(number))?;
+    Hosts::reserve_in(&mut record, &host(number), resources, devices, placement)?;
+    Hosts::store(&host(number), &record);
+    Ok(())
+}
+
+/// Gives them back.
+pub fn release(number: u8, resources: &Resources, devices: &[u8]) -> DispatchResult {
+    let mut record = Hosts::host(&host(number))?;
+    Hosts::release_in(&mut record, resources, devices)?;
+    Hosts::store(&host(number), &record);
+    Ok(())
+}
+
+/// [`HOST`] pays for a fault. Returns what was taken.
+pub fn punish(fault: Fault, duration_ms: u64) -> Balance {
+    let mut record = record();
+    let taken = Hosts::punish(&host(HOST), &mut record, fault, duration_ms, Hosts::now());
+    Hosts::store(&host(HOST), &record);
+    taken
+}
+
+/// What is held of an account for its hosts.
+pub fn held(who: u8) -> Balance {
+    Balances::balance_on_hold(&crate::HoldReason::Bond.into(), &account(who))
+}
+
+/// All coins of an account.
+pub fn wealth(who: u8) -> Balance {
+    Balances::total_balance(&account(who))
 }
 
 /// Registers [`HOST`] with two devices and brings it online.
@@ -154,10 +250,13 @@ pub struct ExtBuilder {
 impl Default for ExtBuilder {
     fn default() -> Self {
         let params = crate::Params {
-            bond_per_device: BOND_PER_DEVICE,
+            bond_consumer: 2 * GTY,
+            bond_professional: BOND_PER_DEVICE,
+            bond_datacenter: 20 * GTY,
             heartbeat_period_ms: HEARTBEAT_PERIOD,
             absence_limit_ms: ABSENCE_LIMIT,
             absence_bounty: BOUNTY,
+            unbonding_ms: UNBONDING,
             allow_simulated: false,
             verification_required: false,
         };
@@ -167,7 +266,12 @@ impl Default for ExtBuilder {
 
 impl ExtBuilder {
     fn build(self) -> sp_io::TestExternalities {
-        let balances = vec![(account(PROVIDER), 100 * GTY), (account(ANYONE), GTY)];
+        let balances = vec![
+            (account(PROVIDER), 1_000 * GTY),
+            (account(ANYONE), GTY),
+            (account(SMALL_PROVIDER), BOND_PER_DEVICE + ED),
+            (account(TREASURY), ED),
+        ];
         let genesis = RuntimeGenesisConfig {
             balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
             hosts: crate::GenesisConfig { params: self.params, ..Default::default() },
@@ -186,6 +290,7 @@ impl ExtBuilder {
             let issued = pallet_balances::TotalIssuance::<Test>::get();
             test();
             assert_ok!(Hosts::do_try_state());
+            assert_ok!(Reputation::do_try_state());
             let sum: Balance = frame_system::Account::<Test>::iter_values()
                 .map(|account| account.data.free + account.data.reserved)
                 .sum();

@@ -2,16 +2,22 @@
 
 use alloc::collections::BTreeMap;
 use frame_support::ensure;
-use gantry_primitives::{AccountId, Balance, HostRecord, HostStatus, MILLI_PER_DEVICE};
+use gantry_primitives::{rate::check_ask, AccountId, Balance, HostRecord, HostStatus, MILLI_PER_DEVICE};
 use sp_runtime::TryRuntimeError;
 
-use crate::{Config, Hosts, HostsByProvider, Pallet};
+use crate::{Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, Pallet};
 
 impl<T: Config> Pallet<T> {
     /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime.
     pub fn do_try_state() -> Result<(), TryRuntimeError> {
         let mut bonds: BTreeMap<AccountId, Balance> = BTreeMap::new();
         let mut listed = 0usize;
+        let params = CurrentParams::<T>::get();
+        ensure!(params.check().is_ok(), "HOST-9: the parameters in force would be accepted");
+        for host in EndpointChangedAt::<T>::iter_keys().chain(HealthChangedAt::<T>::iter_keys()) {
+            let stays = Hosts::<T>::get(host).is_some_and(|record| !Self::leaves(&record));
+            ensure!(stays, "HOST-10: changes are remembered only of hosts that stay");
+        }
         for (host, record) in Hosts::<T>::iter() {
             Self::check_record(&record)?;
             let retired = record.status == HostStatus::Retired;
@@ -50,12 +56,27 @@ impl<T: Config> Pallet<T> {
                 "HOST-5: a host without live leases is free as a whole"
             );
         }
-        if matches!(record.status, HostStatus::Unverified | HostStatus::Retired) {
-            ensure!(record.live_leases == 0, "HOST-6: an unverified or retired host has no live leases");
+        if record.status == HostStatus::Unverified || Self::leaves(record) {
+            ensure!(record.live_leases == 0, "HOST-6: an unverified, retiring or retired host has no live leases");
         }
         if record.status == HostStatus::Retired {
             ensure!(record.bond == 0, "HOST-7: a retired host has no bond");
         }
+        let may_take_leases = matches!(
+            record.status,
+            HostStatus::Verified | HostStatus::Online | HostStatus::Offline | HostStatus::Draining
+        );
+        if may_take_leases {
+            ensure!(Self::is_bonded(record), "HOST-8: a host that may take leases has half of its bond at least");
+        }
+        ensure!(check_ask(&record.ask).is_ok(), "HOST-11: a price list in force would be accepted");
+        let now = Self::now();
+        ensure!(
+            record.registered_at <= now
+                && record.last_heartbeat <= now
+                && record.downtime_ms <= record.last_heartbeat.saturating_sub(record.registered_at),
+            "HOST-12: a host was away for no longer than it is registered"
+        );
         Ok(())
     }
 }

@@ -1,9 +1,14 @@
 //! What governs the hosts pallet.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
-use gantry_primitives::Balance;
+use gantry_primitives::{Balance, Tier};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
+
+/// A year in milliseconds: no period is longer.
+const YEAR_MS: u64 = 365 * 24 * 3_600_000;
+/// No bond for a device is greater, so that the bond of the greatest host, threefold, times a million fits its type.
+const MAX_BOND: Balance = Balance::MAX / 1_000_000_000;
 
 /// The periods and amounts of the hosts pallet.
 #[derive(
@@ -11,29 +16,115 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
-    /// Coins held for each device of a host; a host without devices counts as one with one.
-    pub bond_per_device: Balance,
-    /// A host says that it is there once in so many milliseconds; free of charge after half of it.
+    /// Coins held for each device of a consumer host; a host without devices counts as one with one.
+    pub bond_consumer: Balance,
+    /// The same for a professional host.
+    pub bond_professional: Balance,
+    /// The same for a data centre host.
+    pub bond_datacenter: Balance,
+    /// A host says that it is there once in so many milliseconds, at least 1; free of charge after half of it.
     pub heartbeat_period_ms: u64,
-    /// A host that was silent for longer may be reported absent.
+    /// A host that was silent for longer, in milliseconds, may be reported absent; at least two heartbeat periods.
     pub absence_limit_ms: u64,
-    /// What the reporter of an absent host gets from its bond.
+    /// What the reporter of an absent host gets from its bond; as much again goes to the treasury. Twice this is at
+    /// most the least bond for a device.
     pub absence_bounty: Balance,
+    /// For so long, in milliseconds, the bond of a host stays held after it has left; at most a year.
+    pub unbonding_ms: u64,
     /// Whether simulated devices may be registered.
     pub allow_simulated: bool,
     /// Whether a new host must be verified before it may come online.
     pub verification_required: bool,
 }
 
+/// Why parameters are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamsError {
+    /// `heartbeat_period_ms` is zero.
+    HeartbeatPeriodZero,
+    /// `absence_limit_ms` is less than two heartbeat periods.
+    AbsenceLimitTooShort,
+    /// A period is longer than a year.
+    PeriodTooLong,
+    /// A bond for a device is too great to be added up.
+    BondTooGreat,
+    /// `absence_bounty` is more than half of a bond for a device.
+    AbsenceBountyTooGreat,
+}
+
+impl Params {
+    /// The bond for one device of a host of this tier.
+    pub const fn bond_of(&self, tier: Tier) -> Balance {
+        match tier {
+            Tier::Consumer => self.bond_consumer,
+            Tier::Professional => self.bond_professional,
+            Tier::Datacenter => self.bond_datacenter,
+        }
+    }
+
+    /// Whether these may be in force. Fails with the first [`ParamsError`].
+    pub fn check(&self) -> Result<(), ParamsError> {
+        let bonds = [self.bond_consumer, self.bond_professional, self.bond_datacenter];
+        if self.heartbeat_period_ms == 0 {
+            return Err(ParamsError::HeartbeatPeriodZero);
+        }
+        if [self.heartbeat_period_ms, self.absence_limit_ms, self.unbonding_ms].iter().any(|period| *period > YEAR_MS) {
+            return Err(ParamsError::PeriodTooLong);
+        }
+        if self.absence_limit_ms < 2 * self.heartbeat_period_ms {
+            return Err(ParamsError::AbsenceLimitTooShort);
+        }
+        if bonds.iter().any(|bond| *bond > MAX_BOND) {
+            return Err(ParamsError::BondTooGreat);
+        }
+        if bonds.iter().any(|bond| self.absence_bounty > bond / 2) {
+            return Err(ParamsError::AbsenceBountyTooGreat);
+        }
+        Ok(())
+    }
+}
+
 impl Default for Params {
     fn default() -> Self {
         Self {
-            bond_per_device: 10_000_000_000_000,
+            bond_consumer: 10_000_000_000_000,
+            bond_professional: 25_000_000_000_000,
+            bond_datacenter: 100_000_000_000_000,
             heartbeat_period_ms: 60_000,
             absence_limit_ms: 180_000,
             absence_bounty: 100_000_000_000,
+            unbonding_ms: 7 * 24 * 3_600_000,
             allow_simulated: false,
             verification_required: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(change: impl FnOnce(&mut Params)) -> Option<ParamsError> {
+        let mut params = Params::default();
+        change(&mut params);
+        params.check().err()
+    }
+
+    #[test]
+    fn each_bad_value_is_refused_by_its_name() {
+        assert_eq!(refusal(|_| ()), None);
+        assert_eq!(refusal(|params| params.heartbeat_period_ms = 0), Some(ParamsError::HeartbeatPeriodZero));
+        assert_eq!(refusal(|params| params.absence_limit_ms = 119_999), Some(ParamsError::AbsenceLimitTooShort));
+        assert_eq!(refusal(|params| params.absence_limit_ms = 120_000), None);
+        assert_eq!(refusal(|params| params.unbonding_ms = YEAR_MS + 1), Some(ParamsError::PeriodTooLong));
+        assert_eq!(refusal(|params| params.heartbeat_period_ms = u64::MAX), Some(ParamsError::PeriodTooLong));
+        assert_eq!(refusal(|params| params.absence_limit_ms = u64::MAX), Some(ParamsError::PeriodTooLong));
+        assert_eq!(refusal(|params| params.bond_datacenter = Balance::MAX), Some(ParamsError::BondTooGreat));
+        assert_eq!(refusal(|params| params.bond_professional = 0), Some(ParamsError::AbsenceBountyTooGreat));
+        assert_eq!(
+            refusal(|params| params.absence_bounty = params.bond_consumer / 2 + 1),
+            Some(ParamsError::AbsenceBountyTooGreat)
+        );
+        assert_eq!(refusal(|params| params.absence_bounty = params.bond_consumer / 2), None);
     }
 }

@@ -42,16 +42,21 @@ macro_rules! weights {
 }
 
 weights! {
-    register() = 250, 20_000, 9, 8;
-    heartbeat() = 40, 6_000, 3, 1;
-    set_endpoint() = 45, 7_000, 4, 2;
-    set_ask() = 40, 6_000, 1, 1;
-    drain() = 40, 6_000, 1, 1;
-    undrain() = 40, 6_000, 1, 1;
-    retire() = 120, 16_000, 5, 7;
-    report_absent() = 120, 16_000, 7, 5;
-    verify_host() = 40, 6_000, 1, 1;
-    suspend() = 40, 6_000, 1, 1;
-    unsuspend() = 40, 6_000, 1, 1;
+    register() = 260, 24_000, 11, 9;
+    heartbeat() = 40, 7_000, 3, 1;
+    heartbeat_after_absence() = 120, 20_000, 9, 7;
+    set_endpoint() = 45, 8_000, 4, 2;
+    set_ask() = 40, 7_000, 1, 1;
+    drain() = 40, 7_000, 1, 1;
+    undrain() = 40, 7_000, 1, 1;
+    retire() = 130, 20_000, 9, 9;
+    report_absent() = 130, 18_000, 8, 6;
+    verify_host() = 40, 7_000, 1, 1;
+    suspend() = 40, 7_000, 1, 1;
+    unsuspend() = 40, 7_000, 1, 1;
     set_params() = 15, 1_000, 0, 1;
+    withdraw_bond() = 90, 14_000, 5, 6;
+    top_up_bond() = 80, 12_000, 4, 4;
+    set_device_health() = 45, 8_000, 4, 2;
+    change_hardware() = 260, 24_000, 11, 9;
 }

@@ -1,92 +1,404 @@
 //! # Leases
 //!
-//! The right of one pod to resources of one host. Leases are opened, started and ended by the tasks pallet, which
-//! also takes their resources from the hosts; this pallet keeps the book and its one table of states.
+//! The right of one pod to resources of one host. A lease is kept inside the record of its task ([`Keeper`]); opened,
+//! started and ended with it. This pallet has what tenants and providers may do with a lease while it runs and after,
+//! the list of each host's leases, and the agenda that ends leases and purges data when their time has come.
+//!
+//! `dispatchables.rs` has the calls, `agenda.rs` the agenda, `due.rs` what is done when a lease's time has come,
+//! `lists.rs` the lists of hosts.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
-mod book;
+mod agenda;
+#[cfg(feature = "runtime-benchmarks")]
+mod benchmarking;
+mod dispatchables;
+mod due;
+mod keeper;
+mod lists;
 mod try_state;
+mod types;
+pub mod weights;
 
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
 mod tests;
 
-pub use book::Draft;
+pub use agenda::{BUCKET_MS, PAGE_ENTRIES};
+pub use keeper::{Keeper, Kept};
 pub use pallet::*;
+pub use types::Params;
+pub use weights::WeightInfo;
+
+use gantry_primitives::{LeaseId, UpTo};
+use pallet_gantry_billing as billing;
+
+/// The most leases that may hold something of one host.
+pub const MAX_LEASES_PER_HOST: u32 = 1_024;
+/// The most entries of the agenda that one call of `crank` looks at.
+pub const MAX_CRANK: u32 = 256;
+/// The leases of one host, in the order of their numbers.
+pub type HostLeases = UpTo<LeaseId, MAX_LEASES_PER_HOST>;
+/// The number of a bucket of the agenda, big-endian: the time in units of [`BUCKET_MS`], rounded up.
+pub type Bucket = [u8; 8];
+/// The number of a page of a bucket, big-endian, counted from 0.
+pub type Page = [u8; 4];
 
 #[frame_support::pallet]
 pub mod pallet {
-    use frame_support::pallet_prelude::*;
+    use super::*;
+    use frame_support::{pallet_prelude::*, traits::Time};
     use frame_system::pallet_prelude::*;
-    use gantry_primitives::{AccountId, EndReason, HostId, LeaseId, LeaseRecord, TaskId};
+    use gantry_primitives::{AccountId, Balance, HostId, Moment};
 
     /// What the pallet needs of its runtime.
     #[pallet::config]
-    pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {}
+    pub trait Config:
+        frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> + billing::Config
+    {
+        /// The clock.
+        type Time: Time<Moment = Moment>;
+        /// What keeps the leases.
+        type Keeper: Keeper<Self>;
+        /// Who may change the periods.
+        type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
+        /// The weight of each call.
+        type WeightInfo: WeightInfo;
+    }
 
     /// The right of one pod to resources of one host.
     #[pallet::pallet]
     pub struct Pallet<T>(_);
 
-    /// The number of the next lease.
+    /// The leases that hold something of each host: those pending, active or suspended, and those whose data is kept.
     #[pallet::storage]
-    pub type NextLeaseId<T: Config> = StorageValue<_, LeaseId, ValueQuery>;
+    pub type ByHost<T: Config> = StorageMap<_, Blake2_128Concat, HostId, HostLeases, ValueQuery>;
 
-    /// Every lease that was ever opened.
+    /// The leases to be looked at, by bucket of time and page.
     #[pallet::storage]
-    pub type Leases<T: Config> = StorageMap<_, Twox64Concat, LeaseId, LeaseRecord>;
+    pub type Agenda<T: Config> =
+        StorageDoubleMap<_, Identity, Bucket, Identity, Page, UpTo<LeaseId, PAGE_ENTRIES>, ValueQuery>;
 
-    /// The live leases of a host: those pending, active or suspended.
+    /// How many pages each bucket of the agenda has.
     #[pallet::storage]
-    pub type ByHost<T: Config> = StorageDoubleMap<_, Blake2_128Concat, HostId, Twox64Concat, LeaseId, ()>;
+    pub type AgendaPages<T: Config> = StorageMap<_, Identity, Bucket, u32, ValueQuery>;
 
-    /// What happened.
+    /// The periods in force.
+    #[pallet::storage]
+    #[pallet::storage_prefix = "Params"]
+    pub type CurrentParams<T: Config> = StorageValue<_, Params, ValueQuery>;
+
+    /// What the chain starts with.
+    #[pallet::genesis_config]
+    #[derive(frame_support::DefaultNoBound)]
+    pub struct GenesisConfig<T: Config> {
+        /// The periods.
+        pub params: Params,
+        /// Nothing.
+        #[serde(skip)]
+        pub _config: core::marker::PhantomData<T>,
+    }
+
+    #[pallet::genesis_build]
+    impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
+        fn build(&self) {
+            Pallet::<T>::ensure_sound(&self.params)
+                .expect("leases.params: a period is zero or retentionMs is too long");
+            CurrentParams::<T>::put(&self.params);
+        }
+    }
+
+    /// What happened. When a lease is opened, started or ended, the keeper of the leases says so.
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
-        /// A lease was opened.
-        Opened {
+        /// A tenant bought more time.
+        Extended {
             /// The lease.
             lease: LeaseId,
-            /// The task it is for.
-            task: TaskId,
-            /// The host it is on.
-            host: HostId,
+            /// How many coins were deposited.
+            amount: Balance,
+            /// When the lease is over by itself now.
+            ends_at: Moment,
         },
-        /// The pod of a lease started.
-        Started {
+        /// A tenant deposited more coins.
+        ToppedUp {
+            /// The lease.
+            lease: LeaseId,
+            /// How many.
+            amount: Balance,
+            /// When the deposit is used up now.
+            depletes_at: Moment,
+        },
+        /// A tenant stopped the machine of its rental; the disk is kept.
+        Suspended {
+            /// The lease.
+            lease: LeaseId,
+            /// What it costs from now on, in base units an hour.
+            rate_per_hour: Balance,
+            /// What is owed for the time before.
+            owed: Balance,
+            /// When the lease is over by itself now.
+            ends_at: Moment,
+        },
+        /// A tenant started the machine of its rental again.
+        Resumed {
+            /// The lease.
+            lease: LeaseId,
+            /// What it costs from now on, in base units an hour.
+            rate_per_hour: Balance,
+            /// What is owed for the time before.
+            owed: Balance,
+            /// When the lease is over by itself now.
+            ends_at: Moment,
+        },
+        /// A provider wants its resources back.
+        ReclaimNoticed {
+            /// The lease.
+            lease: LeaseId,
+            /// When it ends.
+            reclaim_at: Moment,
+        },
+        /// A running lease was paid for.
+        Paid {
+            /// The lease.
+            lease: LeaseId,
+            /// The time up to which it was paid for.
+            until: Moment,
+            /// What the provider got.
+            share: Balance,
+            /// What the treasury got.
+            fee: Balance,
+        },
+        /// A lease whose deposit is used up was closed by someone who is none of its parties.
+        BountyPaid {
+            /// The lease.
+            lease: LeaseId,
+            /// Who closed it.
+            who: AccountId,
+            /// What it got of the provider's share.
+            bounty: Balance,
+            /// What the treasury got for it.
+            fee: Balance,
+        },
+        /// A tenant paid for keeping the data of a rental.
+        DataKept {
+            /// The lease.
+            lease: LeaseId,
+            /// The time until which it is kept now.
+            until: Moment,
+            /// What the provider got.
+            share: Balance,
+            /// What the treasury got.
+            fee: Balance,
+        },
+        /// A tenant no longer needs the data of a rental.
+        DataReleased {
             /// The lease.
             lease: LeaseId,
         },
-        /// A lease ended.
-        Ended {
+        /// The time for a receipt of the purge is over, and the lease no longer holds anything.
+        PurgedWithoutReceipt {
+            /// The lease.
+            lease: LeaseId,
+        },
+        /// What was to be done for a lease at this time was refused; it is tried again.
+        DueFailed {
             /// The lease.
             lease: LeaseId,
             /// Why.
-            reason: EndReason,
+            error: DispatchError,
+            /// When it is tried again.
+            again_at: Moment,
         },
+        /// Someone had entries of the agenda looked at.
+        Cranked {
+            /// How many.
+            entries: u32,
+        },
+        /// The periods of this pallet were changed.
+        ParamsChanged,
     }
 
     /// Why a call was refused.
     #[pallet::error]
     pub enum Error<T> {
-        /// No such lease was opened.
-        NoSuchLease,
-        /// A lease in this state cannot go to the wanted one.
-        TransitionNotAllowed,
-        /// There are no more numbers for leases.
-        Overflow,
+        /// The caller is not the tenant of the lease.
+        NotTenant,
+        /// The caller is not the provider of the lease's host.
+        NotProvider,
+        /// The lease is that of a job: it ends with its result, and its deposit covers its longest duration.
+        LeaseOfJob,
+        /// The lease is not that of a rental.
+        NotRental,
+        /// The lease has not started, or has ended.
+        LeaseNotRunning,
+        /// The lease is not active.
+        LeaseNotActive,
+        /// The lease is not suspended.
+        LeaseNotSuspended,
+        /// No data is kept for this lease.
+        LeaseNotRetained,
+        /// The provider has given notice already: the lease gets no more time.
+        ReclaimNoticed,
+        /// The provider has given no notice.
+        ReclaimNotNoticed,
+        /// The provider's notice is not over.
+        NoticeNotOver,
+        /// The lease has not used up what was paid for.
+        LeaseNotDepleted,
+        /// What is deposited does not cover any time at the full rate: top it up first.
+        DepositUsedUp,
+        /// The duration is zero.
+        DurationIsZero,
+        /// The amount is zero.
+        AmountIsZero,
+        /// The provider cannot be credited with so little: its account lacks the existential deposit.
+        AmountTooSmall,
+        /// The data would be kept for longer than the chain allows.
+        KeptTooLong,
+        /// The host does not offer storage in the billing unit of this lease.
+        StorageNotOffered,
+        /// Nothing is due that could be paid now.
+        NothingDue,
+        /// No entry of the agenda is due.
+        NothingOnAgenda,
+        /// The host has as many leases as the chain keeps for one.
+        TooManyLeasesOnHost,
+        /// The cost is greater than any number of coins.
+        CostTooHigh,
+        /// The period of notice must not be zero.
+        ReclaimNoticeIsZero,
+        /// The period for which data is kept must not be zero.
+        RetentionIsZero,
+        /// The period for a receipt of a purge must not be zero.
+        PurgeGraceIsZero,
+        /// Data is kept at no further cost for longer than it may be kept at all.
+        RetentionTooLong,
     }
 
     #[pallet::hooks]
     impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
+        /// A tenth of the block is for the agenda.
+        fn on_initialize(_now: BlockNumberFor<T>) -> Weight {
+            Self::run_agenda(T::BlockWeights::get().max_block / 10)
+        }
+
+        /// What else is free is for it, too.
+        fn on_idle(_now: BlockNumberFor<T>, rest: Weight) -> Weight {
+            Self::run_agenda(rest)
+        }
+
         #[cfg(feature = "try-runtime")]
         fn try_state(_now: BlockNumberFor<T>) -> Result<(), sp_runtime::TryRuntimeError> {
-            Pallet::<T>::do_try_state()
+            Self::do_try_state()
+        }
+    }
+
+    #[pallet::call]
+    impl<T: Config> Pallet<T> {
+        /// Buy `ms` milliseconds more for a service or rental of the caller, at its present rate.
+        #[pallet::call_index(0)]
+        #[pallet::weight(<T as Config>::WeightInfo::extend())]
+        pub fn extend(origin: OriginFor<T>, lease: LeaseId, ms: u64) -> DispatchResult {
+            let tenant = ensure_signed(origin)?;
+            Self::do_extend(tenant, lease, ms)
+        }
+
+        /// Deposit more coins for a service or rental of the caller. It goes on for as long as they last.
+        #[pallet::call_index(1)]
+        #[pallet::weight(<T as Config>::WeightInfo::top_up())]
+        pub fn top_up(origin: OriginFor<T>, lease: LeaseId, amount: Balance) -> DispatchResult {
+            let tenant = ensure_signed(origin)?;
+            Self::do_top_up(tenant, lease, amount)
+        }
+
+        /// Stop the machine of a rental of the caller. Its disk is kept at the host's storage price; the rest is given
+        /// back to the host.
+        #[pallet::call_index(2)]
+        #[pallet::weight(<T as Config>::WeightInfo::suspend())]
+        pub fn suspend(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
+            let tenant = ensure_signed(origin)?;
+            Self::do_suspend(tenant, lease)
+        }
+
+        /// Start the machine of a suspended rental of the caller again, at the rate it had. Refused where the host no
+        /// longer has the resources free.
+        #[pallet::call_index(3)]
+        #[pallet::weight(<T as Config>::WeightInfo::resume())]
+        pub fn resume(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
+            let tenant = ensure_signed(origin)?;
+            Self::do_resume(tenant, lease)
+        }
+
+        /// Give notice that the resources of a service or rental are wanted back. By the provider of its host.
+        #[pallet::call_index(4)]
+        #[pallet::weight(<T as Config>::WeightInfo::reclaim())]
+        pub fn reclaim(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
+            let provider = ensure_signed(origin)?;
+            Self::do_reclaim(provider, lease)
+        }
+
+        /// End a lease whose provider's notice is over. By anyone. The agenda does it, too.
+        #[pallet::call_index(5)]
+        #[pallet::weight(<T as Config>::WeightInfo::finish_reclaim())]
+        pub fn finish_reclaim(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
+            ensure_signed(origin)?;
+            Self::do_finish_reclaim(lease)
+        }
+
+        /// Pay what a running service or rental owes, but for the last period that is held back. By anyone.
+        #[pallet::call_index(6)]
+        #[pallet::weight(<T as Config>::WeightInfo::settle())]
+        pub fn settle(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
+            ensure_signed(origin)?;
+            Self::do_settle(lease)
+        }
+
+        /// End a service or rental that has used up what was paid for. By anyone; there is a bounty for it where the
+        /// agenda had a minute to do it and the caller is none of the parties.
+        #[pallet::call_index(7)]
+        #[pallet::weight(<T as Config>::WeightInfo::close_depleted())]
+        pub fn close_depleted(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
+            let who = ensure_signed(origin)?;
+            Self::do_close_depleted(who, lease)
+        }
+
+        /// Have the data of an ended rental of the caller kept for `ms` milliseconds longer, paid at once at the
+        /// host's storage price.
+        #[pallet::call_index(8)]
+        #[pallet::weight(<T as Config>::WeightInfo::keep())]
+        pub fn keep(origin: OriginFor<T>, lease: LeaseId, ms: u64) -> DispatchResult {
+            let tenant = ensure_signed(origin)?;
+            Self::do_keep(tenant, lease, ms)
+        }
+
+        /// The data of an ended rental of the caller is no longer needed: the host may purge it.
+        #[pallet::call_index(9)]
+        #[pallet::weight(<T as Config>::WeightInfo::release_data())]
+        pub fn release_data(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
+            let tenant = ensure_signed(origin)?;
+            Self::do_release_data(tenant, lease)
+        }
+
+        /// Look at up to `limit` due entries of the agenda, at most 256. By anyone.
+        #[pallet::call_index(10)]
+        #[pallet::weight(<T as Config>::WeightInfo::crank((*limit).min(MAX_CRANK)))]
+        pub fn crank(origin: OriginFor<T>, limit: u32) -> DispatchResultWithPostInfo {
+            ensure_signed(origin)?;
+            let entries = Self::do_crank(limit.min(MAX_CRANK))?;
+            Ok(Some(<T as Config>::WeightInfo::crank(entries)).into())
+        }
+
+        /// Change the periods of this pallet. By root or whoever governs the chain.
+        #[pallet::call_index(11)]
+        #[pallet::weight(<T as Config>::WeightInfo::set_params())]
+        pub fn set_params(origin: OriginFor<T>, params: Params) -> DispatchResult {
+            <T as Config>::AdminOrigin::ensure_origin(origin)?;
+            Self::do_set_params(params)
         }
     }
 }

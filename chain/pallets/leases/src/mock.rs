@@ -1,39 +1,372 @@
-//! A runtime of this pallet alone.
+//! A runtime of leases and billing, and a small keeper that has its leases in a map: what is tested with it is this
+//! pallet alone. With the tasks pallet as keeper it is tested there.
 
-use frame_support::{assert_ok, derive_impl};
-use gantry_primitives::AccountId;
-use sp_runtime::{traits::IdentityLookup, BuildStorage};
+use frame_support::{
+    assert_ok, derive_impl,
+    dispatch::DispatchResult,
+    ensure, parameter_types,
+    traits::{ConstU128, ConstU64, OnIdle, OnInitialize, VariantCountOf},
+    weights::Weight,
+};
+use gantry_primitives::{
+    transitions::{allows, LEASE_TRANSITIONS},
+    *,
+};
+use pallet_gantry_billing::Ledger;
+use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchError, Perbill};
+use std::cell::RefCell;
 
 use crate as pallet_gantry_leases;
+use crate::{Keeper, Kept};
 
 pub type Block = frame_system::mocking::MockBlock<Test>;
 
 frame_support::construct_runtime!(
     pub enum Test {
         System: frame_system,
+        Timestamp: pallet_timestamp,
+        Balances: pallet_balances,
+        Billing: pallet_gantry_billing,
         Leases: pallet_gantry_leases,
     }
 );
 
+parameter_types! {
+    pub BlockWeights: frame_system::limits::BlockWeights = frame_system::limits::BlockWeights::with_sensible_defaults(
+        Weight::from_parts(2_000_000_000_000, u64::MAX), Perbill::from_percent(75));
+}
+
 #[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
 impl frame_system::Config for Test {
     type Block = Block;
+    type BlockWeights = BlockWeights;
     type AccountId = AccountId;
     type Lookup = IdentityLookup<AccountId>;
+    type AccountData = pallet_balances::AccountData<Balance>;
 }
 
-impl pallet_gantry_leases::Config for Test {}
+#[derive_impl(pallet_timestamp::config_preludes::TestDefaultConfig)]
+impl pallet_timestamp::Config for Test {
+    type MinimumPeriod = ConstU64<1>;
+}
+
+/// The existential deposit.
+pub const ED: Balance = 1_000_000_000;
+
+#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
+impl pallet_balances::Config for Test {
+    type Balance = Balance;
+    type ExistentialDeposit = ConstU128<ED>;
+    type AccountStore = System;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type RuntimeFreezeReason = RuntimeFreezeReason;
+    type FreezeIdentifier = RuntimeFreezeReason;
+    type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
+}
+
+impl pallet_gantry_billing::Config for Test {
+    type Currency = Balances;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type AdminOrigin = frame_system::EnsureRoot<AccountId>;
+    type WeightInfo = ();
+}
+
+impl pallet_gantry_leases::Config for Test {
+    type Time = Timestamp;
+    type Keeper = Shelf;
+    type AdminOrigin = frame_system::EnsureRoot<AccountId>;
+    type WeightInfo = ();
+}
+
+pub const GTY: Balance = 1_000_000_000_000;
+pub const START: Moment = 1_800_000_000_000;
+pub const HOUR: u64 = 3_600_000;
+pub const DAY: u64 = 24 * HOUR;
+pub const NOTICE: u64 = 2 * HOUR;
+pub const RETENTION: u64 = 10 * DAY;
+pub const GRACE: u64 = DAY;
+pub const MAX_KEPT: u64 = 30 * DAY;
+pub const HELD_BACK: u64 = HOUR / 2;
+pub const BOUNTY: Balance = GTY / 100;
+pub const FEE_PPM: u32 = 100_000;
+/// What a lease of the tests costs an hour, running and suspended.
+pub const RATE: Balance = GTY;
+pub const STORAGE_RATE: Balance = GTY / 10;
+
+pub const TENANT: u8 = 1;
+pub const PROVIDER: u8 = 2;
+pub const ANYONE: u8 = 3;
+/// Someone who has no coins.
+pub const NOBODY: u8 = 4;
+pub const HOST: u8 = 10;
 
 pub fn account(who: u8) -> AccountId {
     AccountId::new([who; 32])
 }
 
-/// Runs a test on an empty chain.
-pub fn on_chain(test: impl FnOnce()) {
-    let storage = RuntimeGenesisConfig::default().build_storage().expect("genesis is sound");
-    sp_io::TestExternalities::from(storage).execute_with(|| {
+pub fn signed(who: u8) -> RuntimeOrigin {
+    RuntimeOrigin::signed(account(who))
+}
+
+std::thread_local! {
+    static REFUSING: RefCell<bool> = const { RefCell::new(false) };
+}
+
+/// The leases, with all that they hang on.
+#[frame_support::storage_alias]
+type Shelved = StorageMap<Leases, frame_support::Twox64Concat, LeaseId, (Lease, TaskSpec)>;
+/// What hosts are.
+#[frame_support::storage_alias]
+type HostRecords = StorageMap<Leases, frame_support::Twox64Concat, HostId, HostRecord>;
+
+/// Keeps leases of [`TENANT`] on hosts of [`PROVIDER`]. An ended lease is paid at once.
+pub struct Shelf;
+
+impl Keeper<Test> for Shelf {
+    fn read(id: LeaseId) -> Result<Kept, DispatchError> {
+        let (lease, spec) = Shelved::get(id).ok_or(DispatchError::CannotLookup)?;
+        let host = HostRecords::get(&lease.host).ok_or(DispatchError::CannotLookup)?;
+        let absent = if host.status == HostStatus::Offline { Leases::now() - host.last_heartbeat } else { 0 };
+        let downtime_ms = host.downtime_ms + absent;
+        Ok(Kept { lease, tenant: account(TENANT), spec, host, downtime_ms })
+    }
+
+    fn write(id: LeaseId, lease: Lease, ledger: Ledger<Test>) -> DispatchResult {
+        let before = Self::read(id)?;
+        let (from, to) = (before.lease.state, lease.state);
+        ensure!(
+            from.tag() == to.tag() || allows(LEASE_TRANSITIONS, from.tag(), to.tag()),
+            "the table has no such move"
+        );
+        let resumes = from == LeaseState::Suspended && to == LeaseState::Active;
+        ensure!(!resumes || before.host.status == HostStatus::Online, "the host is not online");
+        ledger.commit()?;
+        Self::put(id, lease, before.spec)
+    }
+
+    fn end(id: LeaseId, reason: EndReason) -> DispatchResult {
+        ensure!(!REFUSING.with_borrow(|refusing| *refusing), DispatchError::Unavailable);
+        let Kept { mut lease, tenant, spec, host, downtime_ms } = Self::read(id)?;
+        let now = Leases::now();
+        lease.end(reason, spec.kind, now, downtime_ms);
+        if spec.kind == TaskKind::Rental {
+            Leases::retain(id, &mut lease, now);
+        }
+        let mut ledger = Ledger::<Test>::default();
+        ledger.close(&tenant, &host.provider, &mut lease.escrow, FEE_PPM);
+        ledger.commit()?;
+        Self::put(id, lease, spec)
+    }
+
+    #[cfg(feature = "runtime-benchmarks")]
+    fn a_rental(number: u32) -> LeaseId {
+        let id = LeaseId::from(number);
+        open(id, TaskKind::Rental, BillingUnit::Second, DAY);
+        id
+    }
+}
+
+impl Shelf {
+    fn put(id: LeaseId, lease: Lease, spec: TaskSpec) -> DispatchResult {
+        let mut list = Leases::leases_of(&lease.host);
+        if lease.state.holds_something() {
+            Leases::list_add(&mut list, id)?;
+        } else {
+            Leases::list_remove(&mut list, id);
+        }
+        Leases::store_list(&lease.host, &list);
+        Shelved::insert(id, (lease, spec));
+        Ok(())
+    }
+}
+
+/// While `refusing`, the keeper ends no lease.
+pub fn refuse(refusing: bool) {
+    REFUSING.set(refusing);
+}
+
+pub fn spec(kind: TaskKind, unit: BillingUnit, max_duration_ms: u64) -> TaskSpec {
+    let gpus = GpuRequest { count: 0, milli: 0, min_vram_mib: 0, models: Default::default() };
+    TaskSpec {
+        kind,
+        manifest_digest: [0; 32],
+        resources: Resources { cpu_milli: 1_000, memory_mib: 1_024, disk_gib: 100, gpus },
+        pods_min: 1,
+        pods_max: 1,
+        max_rate_per_hour: 2 * GTY,
+        unit,
+        max_duration_ms,
+        deadline: None,
+        priority: 0,
+        queue: Default::default(),
+        verification: VerificationPolicy::Acceptance,
+        placement: Placement {
+            regions: Default::default(),
+            hosts: Default::default(),
+            providers_allowed: Default::default(),
+            providers_denied: Default::default(),
+            tiers: Default::default(),
+            verified_only: false,
+            allow_simulated: false,
+            min_network_mbps: 0,
+            capabilities: Capabilities::default(),
+        },
+        data_from: None,
+    }
+}
+
+fn host_record() -> HostRecord {
+    let capacity = Capacity { cpu_milli: 0, memory_mib: 0, disk_gib: 0 };
+    HostRecord {
+        provider: account(PROVIDER),
+        status: HostStatus::Online,
+        tier: Tier::Consumer,
+        capabilities: Capabilities::default(),
+        network_mbps_down: 0,
+        network_mbps_up: 0,
+        total: capacity,
+        free: capacity,
+        devices: Default::default(),
+        ask: Ask {
+            gpu: Default::default(),
+            gpu_per_hour: 0,
+            cpu_core_per_hour: RATE,
+            memory_gib_per_hour: 0,
+            disk_gib_per_hour: 0,
+            network_gib: 0,
+            storage_gib_per_hour: STORAGE_RATE / 100,
+            second_ppm: 1_000_000,
+            hour_ppm: 1_000_000,
+            day_ppm: 0,
+        },
+        endpoint: Default::default(),
+        region: Default::default(),
+        bond: 0,
+        bond_required: 0,
+        generation: 0,
+        registered_at: 0,
+        last_heartbeat: START,
+        downtime_ms: 0,
+        live_leases: 0,
+    }
+}
+
+/// Changes the record of [`HOST`].
+pub fn change_host(change: impl FnOnce(&mut HostRecord)) {
+    HostRecords::mutate(account(HOST), |record| change(record.as_mut().expect("the host exists")));
+}
+
+/// Opens and starts a lease at `rate_per_hour`, deposited for `ms`.
+pub fn open_at(id: LeaseId, kind: TaskKind, unit: BillingUnit, ms: u64, rate_per_hour: Balance) {
+    let deposit = rate::deposit(rate_per_hour, ms).expect("it can be paid");
+    let mut ledger = Ledger::<Test>::default();
+    assert_ok!(ledger.hold(&account(TENANT), deposit));
+    assert_ok!(ledger.commit());
+    let escrow = Escrow::new(deposit, rate_per_hour, unit);
+    let mut lease = Lease::new(0, 0, account(HOST), Default::default(), Leases::now(), escrow);
+    lease.start(Leases::now(), 0, Some(Leases::now() + ms));
+    if kind != TaskKind::Job {
+        let ends_at = lease.ends_at(0).expect("it has started");
+        Leases::schedule(id, &mut lease, ends_at);
+    }
+    assert_ok!(Shelf::put(id, lease, spec(kind, unit, ms)));
+}
+
+/// As [`open_at`], at [`RATE`].
+pub fn open(id: LeaseId, kind: TaskKind, unit: BillingUnit, ms: u64) {
+    open_at(id, kind, unit, ms, RATE);
+}
+
+pub fn lease(id: LeaseId) -> Lease {
+    Shelf::read(id).expect("the lease exists").lease
+}
+
+/// Free and held coins together.
+pub fn worth(who: u8) -> Balance {
+    let data = System::account(account(who)).data;
+    data.free + data.reserved
+}
+
+/// The clock moves; no block begins.
+pub fn advance(ms: u64) {
+    pallet_timestamp::Now::<Test>::put(Leases::now() + ms);
+}
+
+/// A block begins; the hooks of this pallet run.
+pub fn next_block() -> Weight {
+    System::set_block_number(System::block_number() + 1);
+    Leases::on_initialize(System::block_number())
+}
+
+/// A block ends with `rest` unused.
+pub fn idle(rest: Weight) -> Weight {
+    Leases::on_idle(System::block_number(), rest)
+}
+
+/// The events of this pallet since this was last asked.
+pub fn events() -> Vec<crate::Event<Test>> {
+    let events = System::events()
+        .into_iter()
+        .filter_map(|record| match record.event {
+            RuntimeEvent::Leases(event) => Some(event),
+            _ => None,
+        })
+        .collect();
+    System::reset_events();
+    events
+}
+
+pub fn new_chain() -> sp_io::TestExternalities {
+    let mut balances: Vec<_> = [TENANT, PROVIDER, ANYONE].map(|who| (account(who), 100_000 * GTY)).into();
+    balances.push((Billing::treasury(), ED));
+    let billing = pallet_gantry_billing::Params { fee_ppm: FEE_PPM, held_back_ms: HELD_BACK, depletion_bounty: BOUNTY };
+    let leases = crate::Params {
+        reclaim_notice_ms: NOTICE,
+        retention_ms: RETENTION,
+        purge_grace_ms: GRACE,
+        max_kept_ms: MAX_KEPT,
+    };
+    let genesis = RuntimeGenesisConfig {
+        balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
+        billing: pallet_gantry_billing::GenesisConfig { params: billing, ..Default::default() },
+        leases: crate::GenesisConfig { params: leases, ..Default::default() },
+        ..Default::default()
+    };
+    let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
+    externalities.execute_with(|| {
         System::set_block_number(1);
+        Timestamp::set_timestamp(START);
+        HostRecords::insert(account(HOST), host_record());
+    });
+    externalities
+}
+
+/// What must be true after every test: this pallet's invariants, billing's, what both say together, and the coins.
+pub fn check_everything() {
+    assert_ok!(Leases::do_try_state());
+    assert_ok!(Billing::do_try_state());
+    let mut held = 0;
+    for (id, (lease, spec)) in Shelved::iter() {
+        let listed = Leases::leases_of(&lease.host).contains(&id);
+        assert_eq!(listed, lease.state.holds_something(), "a lease is listed exactly while it holds something");
+        held += lease.escrow.held();
+        assert!(lease.escrow.paid <= lease.escrow.deposit);
+        assert!(lease.due_at.is_none_or(|at| Leases::is_on_agenda(id, at)), "a lease that is due is on the agenda");
+        let has_an_end = matches!(lease.state, LeaseState::Active | LeaseState::Suspended | LeaseState::Retained(_));
+        let is_jobs = spec.kind == TaskKind::Job;
+        assert_eq!(lease.due_at.is_some(), has_an_end && !is_jobs, "no lease is forgotten");
+    }
+    assert_eq!(Billing::held(&account(TENANT)), held, "what is held is what the escrows hold");
+    let sum: Balance =
+        frame_system::Account::<Test>::iter_values().map(|account| account.data.free + account.data.reserved).sum();
+    assert_eq!(sum, pallet_balances::TotalIssuance::<Test>::get(), "no coin was made or lost");
+}
+
+/// Runs a test on the default chain.
+pub fn on_chain(test: impl FnOnce()) {
+    refuse(false);
+    new_chain().execute_with(|| {
         test();
-        assert_ok!(Leases::do_try_state());
+        check_everything();
     });
 }

@@ -1,93 +1,114 @@
+mod agenda;
+mod ending;
+mod lengthening;
+mod random;
+mod retaining;
+mod suspending;
+
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{EndReason, GpuRequest, LeaseId, LeaseState, PodResult, Resources, Usage};
+use gantry_primitives::{BillingUnit::Second, LeaseId, TaskKind::*};
+use sp_runtime::{BuildStorage, DispatchError};
 
-use crate::{mock::*, ByHost, Draft, Error, Event, Leases as Records};
-
-fn open(host: u8) -> LeaseId {
-    let gpus = GpuRequest { count: 0, milli: 0, min_vram_mib: 0, models: Default::default() };
-    let draft = Draft {
-        task: 3,
-        pod: 1,
-        attempt: 2,
-        host: account(host),
-        provider: account(100),
-        tenant: account(101),
-        devices: Default::default(),
-        resources: Resources { cpu_milli: 1, memory_mib: 1, disk_gib: 1, gpus },
-        rate_per_hour: 5,
-    };
-    Leases::open(draft, 10).expect("it opens")
-}
-
-fn result() -> PodResult {
-    PodResult { digest: [1; 32], exit_code: 3, usage: Usage { wall_ms: 1, cpu_ms: 1, memory_peak_mib: 1 } }
-}
-
-fn on_host(host: u8) -> Vec<LeaseId> {
-    let mut leases: Vec<_> = ByHost::<Test>::iter_key_prefix(account(host)).collect();
-    leases.sort_unstable();
-    leases
-}
+use crate::{mock::*, ByHost, CurrentParams, Error, Params, MAX_LEASES_PER_HOST};
 
 #[test]
-fn leases_are_numbered_in_the_order_they_are_opened() {
+fn the_list_of_a_host_is_in_order_and_has_each_lease_once() {
     on_chain(|| {
-        assert_eq!([open(1), open(2), open(1)], [0, 1, 2]);
-        assert_eq!((on_host(1), on_host(2)), (vec![0, 2], vec![1]));
-        System::assert_last_event(Event::Opened { lease: 2, task: 3, host: account(1) }.into());
+        let host = account(HOST);
+        let mut list = Leases::leases_of(&host);
+        for id in [5, 3, 9, 3, 5] {
+            assert_ok!(Leases::list_add(&mut list, id));
+        }
+        assert_eq!(list.to_vec(), [3, 5, 9]);
+        assert!(Leases::list_remove(&mut list, 5) && !Leases::list_remove(&mut list, 5));
+        Leases::store_list(&host, &list);
+        assert_eq!(Leases::leases_of(&host).to_vec(), [3, 9]);
+        Leases::store_list(&host, &Default::default());
+        assert!(!ByHost::<Test>::contains_key(&host), "a list with nothing on it takes no room");
     });
 }
 
 #[test]
-fn a_lease_is_opened_started_and_ended() {
+fn a_host_has_so_many_leases_and_no_more() {
     on_chain(|| {
-        let lease = open(1);
-        assert_eq!(Leases::lease(lease).expect("it exists").state, LeaseState::Pending);
-        assert_ok!(Leases::start(lease, 20));
-        let active = Leases::lease(lease).expect("it exists");
-        assert_eq!((active.state, active.created_at, active.started_at), (LeaseState::Active, 10, Some(20)));
-        let ended = Leases::end(lease, EndReason::Completed, Some(result()), 30).expect("it ends");
-        assert_eq!(ended.state, LeaseState::Ended(EndReason::Completed));
-        assert_eq!((ended.ended_at, ended.result), (Some(30), Some(result())));
-        assert_eq!(on_host(1), Vec::<LeaseId>::new());
-        System::assert_last_event(Event::Ended { lease, reason: EndReason::Completed }.into());
+        let mut list = Leases::leases_of(&account(HOST));
+        for id in 0..LeaseId::from(MAX_LEASES_PER_HOST) {
+            assert_ok!(Leases::list_add(&mut list, id));
+        }
+        assert_eq!(Leases::list_add(&mut list, 5_000), Err(Error::<Test>::TooManyLeasesOnHost.into()));
+        assert_ok!(Leases::list_add(&mut list, 7));
     });
 }
 
 #[test]
-fn a_lease_ends_before_its_pod_has_started() {
+fn leases_of_jobs_are_left_to_the_task() {
     on_chain(|| {
-        let lease = open(1);
-        assert_ok!(Leases::end(lease, EndReason::StartTimeout, None, 30));
-        assert_eq!(Leases::lease(lease).expect("it exists").started_at, None);
+        open(1, Job, Second, HOUR);
+        advance(2 * HOUR);
+        assert_noop!(Leases::extend(signed(TENANT), 1, HOUR), Error::<Test>::LeaseOfJob);
+        assert_noop!(Leases::top_up(signed(TENANT), 1, GTY), Error::<Test>::LeaseOfJob);
+        assert_noop!(Leases::suspend(signed(TENANT), 1), Error::<Test>::LeaseOfJob);
+        assert_noop!(Leases::resume(signed(TENANT), 1), Error::<Test>::LeaseOfJob);
+        assert_noop!(Leases::reclaim(signed(PROVIDER), 1), Error::<Test>::LeaseOfJob);
+        assert_noop!(Leases::finish_reclaim(signed(ANYONE), 1), Error::<Test>::LeaseOfJob);
+        assert_noop!(Leases::settle(signed(ANYONE), 1), Error::<Test>::LeaseOfJob);
+        assert_noop!(Leases::close_depleted(signed(ANYONE), 1), Error::<Test>::LeaseOfJob);
     });
 }
 
 #[test]
-fn a_move_that_the_table_does_not_list_changes_nothing() {
+fn a_lease_that_is_not_there_is_what_its_keeper_says() {
     on_chain(|| {
-        let lease = open(1);
-        assert_ok!(Leases::start(lease, 20));
-        assert_noop!(Leases::start(lease, 21), Error::<Test>::TransitionNotAllowed);
-        assert_ok!(Leases::end(lease, EndReason::Cancelled, None, 30));
-        assert_noop!(Leases::end(lease, EndReason::HostLost, None, 31), Error::<Test>::TransitionNotAllowed);
-        assert_noop!(Leases::start(lease, 31), Error::<Test>::TransitionNotAllowed);
-        assert_noop!(Leases::start(99, 31), Error::<Test>::NoSuchLease);
+        assert_noop!(Leases::extend(signed(TENANT), 1, HOUR), DispatchError::CannotLookup);
+        assert_noop!(Leases::keep(signed(TENANT), 1, HOUR), DispatchError::CannotLookup);
+    });
+}
+
+fn with(change: impl FnOnce(&mut Params)) -> Params {
+    let mut params = Params::default();
+    change(&mut params);
+    params
+}
+
+#[test]
+fn only_root_changes_the_periods_and_each_wrong_one_has_its_name() {
+    on_chain(|| {
+        let set = |change: fn(&mut Params)| Leases::set_params(RuntimeOrigin::root(), with(change));
+        assert_noop!(Leases::set_params(signed(TENANT), Params::default()), DispatchError::BadOrigin);
+        assert_noop!(set(|params| params.reclaim_notice_ms = 0), Error::<Test>::ReclaimNoticeIsZero);
+        assert_noop!(set(|params| params.retention_ms = 0), Error::<Test>::RetentionIsZero);
+        assert_noop!(set(|params| params.purge_grace_ms = 0), Error::<Test>::PurgeGraceIsZero);
+        assert_noop!(set(|params| params.max_kept_ms = params.retention_ms - 1), Error::<Test>::RetentionTooLong);
+        assert_ok!(set(|params| params.retention_ms = 5));
+        assert_eq!(CurrentParams::<Test>::get(), with(|params| params.retention_ms = 5));
+        assert_eq!(events(), [crate::Event::ParamsChanged]);
     });
 }
 
 #[test]
-fn the_check_of_all_leases_finds_a_wrong_one() {
+#[should_panic(expected = "RetentionIsZero")]
+fn a_chain_does_not_start_with_wrong_periods() {
+    let leases = crate::GenesisConfig { params: with(|params| params.retention_ms = 0), ..Default::default() };
+    let _ = RuntimeGenesisConfig { leases, ..Default::default() }.build_storage();
+}
+
+#[test]
+fn the_check_finds_what_is_wrong() {
     on_chain(|| {
-        let lease = open(1);
-        ByHost::<Test>::remove(account(1), lease);
-        assert!(Leases::do_try_state().is_err());
-        ByHost::<Test>::insert(account(1), lease, ());
-        let good = Leases::lease(lease).expect("it exists");
-        let mut wrong = good.clone();
-        wrong.started_at = Some(20);
-        Records::<Test>::insert(lease, wrong);
-        assert!(Leases::do_try_state().is_err());
-        Records::<Test>::insert(lease, good);
+        open(1, Rental, Second, HOUR);
+        let is_wrong = || Leases::do_try_state().is_err();
+        let good = ByHost::<Test>::get(account(HOST));
+        ByHost::<Test>::insert(account(HOST), crate::HostLeases::default());
+        assert!(is_wrong(), "an empty list");
+        ByHost::<Test>::insert(account(HOST), crate::HostLeases::truncate_from(vec![2, 1]));
+        assert!(is_wrong(), "a list out of order");
+        ByHost::<Test>::insert(account(HOST), good);
+        let bucket = crate::AgendaPages::<Test>::iter_keys().next().expect("there is one");
+        crate::AgendaPages::<Test>::insert(bucket, 2);
+        assert!(is_wrong(), "a page that is not there");
+        crate::AgendaPages::<Test>::insert(bucket, 1);
+        CurrentParams::<Test>::put(with(|params| params.retention_ms = 0));
+        assert!(is_wrong(), "a period that is not sound");
+        CurrentParams::<Test>::put(Params::default());
     });
 }

@@ -1,46 +1,38 @@
-//! What must always be true of leases. See docs/invariants.md.
+//! What must always be true of the lists and the agenda. See docs/invariants.md.
 
+use alloc::collections::BTreeMap;
 use frame_support::ensure;
-use gantry_primitives::{EndReason, LeaseState};
 use sp_runtime::TryRuntimeError;
 
-use crate::{ByHost, Config, Leases, NextLeaseId, Pallet};
+use crate::{agenda::page_key, Agenda, AgendaPages, Bucket, ByHost, Config, CurrentParams, Pallet};
 
 impl<T: Config> Pallet<T> {
-    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime.
+    /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime. That the lists and the agenda
+    /// have what the leases say is for the keeper of the leases to check.
     pub fn do_try_state() -> Result<(), TryRuntimeError> {
-        let next = NextLeaseId::<T>::get();
-        let mut live = 0usize;
-        for (lease, record) in Leases::<T>::iter() {
-            ensure!(lease < next, "LEASE-1: leases are numbered below the next number");
-            let indexed = ByHost::<T>::contains_key(&record.host, lease);
-            ensure!(indexed == record.state.is_live(), "LEASE-2: the index by host holds exactly the live leases");
-            live += usize::from(indexed);
+        for list in ByHost::<T>::iter_values() {
+            ensure!(!list.is_empty(), "LEASE-1: a list has something on it");
             ensure!(
-                record.ended_at.is_none() == record.state.is_live(),
-                "LEASE-3: a lease has an end exactly when it is not live"
-            );
-            match record.state {
-                LeaseState::Pending => {
-                    ensure!(record.started_at.is_none(), "LEASE-4: a pending lease has not started")
-                }
-                LeaseState::Active | LeaseState::Suspended => {
-                    ensure!(record.started_at.is_some(), "LEASE-4: an active lease has started")
-                }
-                _ => {}
-            }
-            let completed = record.state == LeaseState::Ended(EndReason::Completed);
-            ensure!(
-                record.result.is_some() == completed,
-                "LEASE-5: a lease has a result exactly when its pod completed"
-            );
-            let (created, started, ended) = (record.created_at, record.started_at, record.ended_at);
-            ensure!(
-                started.is_none_or(|at| created <= at) && ended.is_none_or(|at| started.unwrap_or(created) <= at),
-                "LEASE-6: a lease is opened, started and ended in this order"
+                list.is_sorted_by(|a, b| a < b),
+                "LEASE-2: a list has each lease once, in the order of their numbers"
             );
         }
-        ensure!(ByHost::<T>::iter_keys().count() == live, "LEASE-2: the index by host holds exactly the live leases");
+        let mut pages_of: BTreeMap<Bucket, u32> = BTreeMap::new();
+        for (bucket, _, page) in Agenda::<T>::iter() {
+            ensure!(!page.is_empty(), "LEASE-3: a page of the agenda has something on it");
+            *pages_of.entry(bucket).or_default() += 1;
+        }
+        ensure!(
+            AgendaPages::<T>::iter().collect::<BTreeMap<_, _>>() == pages_of,
+            "LEASE-4: the pages of the agenda are counted"
+        );
+        for (bucket, pages) in pages_of {
+            ensure!(
+                (0..pages).all(|page| Agenda::<T>::contains_key(bucket, page_key(page))),
+                "LEASE-5: the pages of a bucket are numbered from 0 without a gap"
+            );
+        }
+        ensure!(Self::ensure_sound(&CurrentParams::<T>::get()).is_ok(), "LEASE-6: the periods are sound");
         Ok(())
     }
 }

@@ -1,22 +1,54 @@
-//! Writing evidence.
+//! Writing evidence and reading what it comes to.
 
 use gantry_primitives::{
-    score::{host_ppm, observed},
-    Conduct, HostId, Moment,
+    faults::Fault,
+    score::{self, host_observed, host_ppm, tenant_observed, tenant_ppm},
+    AccountId, Balance, Conduct, HostId, Moment, TenantConduct,
 };
 
-use crate::{Config, Event, HostScores, Pallet};
+use crate::{Config, Event, HostScores, Pallet, ProviderFaults, TenantScores};
+
+/// Tenants' scores fall into this many classes.
+const PRIORITIES: u32 = 10;
 
 impl<T: Config> Pallet<T> {
-    /// Writes down that `host` did `conduct` at `now`.
-    pub fn observe(host: &HostId, conduct: Conduct, now: Moment) {
-        let score = observed(&HostScores::<T>::get(host).unwrap_or_default(), conduct, now);
+    /// Writes down that `host` did `conduct` at `now`, `count` times, in leases that were worth `value` base units
+    /// together. One read, one write, one event.
+    pub fn observe_host(host: &HostId, conduct: Conduct, count: u32, value: Balance, now: Moment) {
+        let score = host_observed(&HostScores::<T>::get(host).unwrap_or_default(), conduct, count, value, now);
         HostScores::<T>::insert(host, score);
         Self::deposit_event(Event::Scored { host: host.clone(), score_ppm: host_ppm(&score) });
     }
 
-    /// The score of a host in parts per million; one half where nothing is known about it.
-    pub fn score_ppm(host: &HostId) -> u32 {
+    /// Writes down that `tenant` did `conduct` at `now`, in something worth `value` base units. One read, one write,
+    /// one event.
+    pub fn observe_tenant(tenant: &AccountId, conduct: TenantConduct, value: Balance, now: Moment) {
+        let score = tenant_observed(&TenantScores::<T>::get(tenant).unwrap_or_default(), conduct, value, now);
+        TenantScores::<T>::insert(tenant, score);
+        Self::deposit_event(Event::TenantScored { tenant: tenant.clone(), score_ppm: tenant_ppm(&score) });
+    }
+
+    /// Writes down a `fault` at `now` of a host that has `share_ppm` of the bonds of `provider`. One read, one write.
+    pub fn observe_fault(provider: &AccountId, fault: Fault, share_ppm: u32, now: Moment) {
+        let record = ProviderFaults::<T>::get(provider).unwrap_or_default();
+        ProviderFaults::<T>::insert(provider, score::faulted(&record, fault, share_ppm, now));
+    }
+
+    /// The score of a host in parts per million, by which schedulers may prefer it; one half where nothing is known.
+    pub fn host_priority_ppm(host: &HostId) -> u32 {
         host_ppm(&HostScores::<T>::get(host).unwrap_or_default())
+    }
+
+    /// How a tenant stands in a queue among others of the same priority: 0 (last) to 9 (first), 5 where nothing is
+    /// known.
+    pub fn tenant_priority(tenant: &AccountId) -> u8 {
+        let score = tenant_ppm(&TenantScores::<T>::get(tenant).unwrap_or_default());
+        // A score is below one million, so this is below PRIORITIES.
+        (score * PRIORITIES / 1_000_000) as u8
+    }
+
+    /// The factor on the bonds that a provider posts at `now`, in parts per million: 1,000,000 to 3,000,000.
+    pub fn bond_factor_ppm(provider: &AccountId, now: Moment) -> u32 {
+        score::bond_factor_ppm(&ProviderFaults::<T>::get(provider).unwrap_or_default(), now)
     }
 }

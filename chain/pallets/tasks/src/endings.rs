@@ -1,183 +1,253 @@
-//! What ends an attempt or a task, and who is paid then.
+//! What ends leases, attempts and tasks without a result, and who is paid then.
+
+use alloc::vec::Vec;
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    AccountId, Balance, Charge, Conduct, EndReason, FailReason, LeaseId, LeaseRecord, LeaseState, Moment,
-    RequeueReason, TaskId, TaskRecord, TaskState, TaskStateTag,
+    faults::Fault, AccountId, Conduct, EndReason, FailReason, LeaseBill, LeaseId, LeaseState, RequeueReason, TaskId,
+    TaskKind, TaskState, TaskStateTag, TenantConduct,
 };
 
-use crate::{billing, hosts, leases, reputation, Config, CurrentParams, Error, Event, Pallet, Tasks};
-
-/// What becomes of the leases of an attempt that ends without a result.
-struct Ending {
-    /// The lease because of which it ends, where there is one: why it ends and what it is charged.
-    cause: Option<(LeaseId, EndReason, Charge)>,
-    /// Why the other live leases end.
-    others: EndReason,
-    /// How the other pods are charged for the time they ran: by their unit, or pro rata where a host is to blame.
-    charge: fn(u64) -> Charge,
-}
+use crate::{
+    desk::{Case, Desk},
+    reputation, Config, Error, Event, Pallet,
+};
 
 impl<T: Config> Pallet<T> {
-    /// Returns how many pods the attempt had.
+    /// Returns how many leases the task had.
     pub(crate) fn do_requeue(lease: LeaseId) -> Result<u32, DispatchError> {
-        let record = leases::Pallet::<T>::lease(lease)?;
-        ensure!(record.state.is_live(), Error::<T>::LeaseEnded);
-        let late_after = record.created_at.saturating_add(CurrentParams::<T>::get().start_timeout_ms);
-        let late = record.state == LeaseState::Pending && hosts::Pallet::<T>::now() > late_after;
-        let reason = if Self::host_is_lost(&record)? {
+        let mut desk = Desk::<T>::new();
+        let (case, place) = desk.open_lease(lease)?;
+        let of = &case.record.leases[place];
+        ensure!(of.state.is_live(), Error::<T>::LeaseEnded);
+        let late_after = of.created_at.saturating_add(desk.params.start_timeout_ms);
+        let late = of.state == LeaseState::Pending && desk.now > late_after;
+        let reason = if desk.is_lost(&of.host)? {
             RequeueReason::HostLost
         } else if late {
             RequeueReason::StartTimeout
         } else {
             return Err(Error::<T>::LeaseNotStuck.into());
         };
-        Self::end_attempt(record.task, lease, reason)
+        let pods = case.record.leases.len() as u32;
+        desk.lose(case, place, reason);
+        desk.commit()?;
+        Ok(pods)
     }
 
-    /// Returns how many pods the attempt had.
+    /// Returns how many leases the task had.
     pub(crate) fn do_expire_lease(lease: LeaseId) -> Result<u32, DispatchError> {
-        let lease_record = leases::Pallet::<T>::lease(lease)?;
-        ensure!(lease_record.state == LeaseState::Active, Error::<T>::LeaseNotActive);
-        let depletes_at = billing::Pallet::<T>::escrow(lease)?.depletes_at;
-        let now = hosts::Pallet::<T>::now();
-        ensure!(depletes_at.is_some_and(|at| now > at), Error::<T>::LeaseNotDepleted);
+        let mut desk = Desk::<T>::new();
+        let (case, place) = desk.open_lease(lease)?;
+        let of = &case.record.leases[place];
+        ensure!(matches!(of.state, LeaseState::Active | LeaseState::Suspended), Error::<T>::LeaseNotActive);
+        let away = desk.downtime_of(&of.host)?;
+        ensure!(of.ends_at(away).is_some_and(|at| desk.now > at), Error::<T>::LeaseNotDepleted);
         // A host that is not there must not be paid for having been silent for long enough.
-        ensure!(!Self::host_is_lost(&lease_record)?, Error::<T>::HostIsLost);
-
-        let task = lease_record.task;
-        let mut record = Self::task(task)?;
-        let ending = Ending {
-            cause: Some((lease, EndReason::DurationExceeded, Charge::Everything)),
-            others: EndReason::GangAborted,
-            charge: Charge::Time,
-        };
-        Self::wind_up(&record, &ending, now)?;
-        Self::change_state(task, &mut record, TaskState::Failed(FailReason::DurationExceeded))?;
-        Self::store(task, record)
+        ensure!(!desk.is_lost(&of.host)?, Error::<T>::HostIsLost);
+        let pods = case.record.leases.len() as u32;
+        desk.end_one(case, place, EndReason::Expired);
+        desk.commit()?;
+        Ok(pods)
     }
 
-    /// Returns how many pods the attempt had.
+    /// Returns how many leases the task had.
     pub(crate) fn do_cancel(tenant: AccountId, task: TaskId) -> Result<u32, DispatchError> {
-        let mut record = Self::task(task)?;
-        ensure!(record.tenant == tenant, Error::<T>::NotTenant);
-        // First, so that a task that cannot be cancelled is refused before any of its leases is touched.
-        Self::change_state(task, &mut record, TaskState::Cancelled)?;
-        let ending = Ending { cause: None, others: EndReason::Cancelled, charge: Charge::Time };
-        Self::wind_up(&record, &ending, hosts::Pallet::<T>::now())?;
-        Self::store(task, record)
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.record.tenant == tenant, Error::<T>::NotTenant);
+        case.go::<T>(TaskState::Cancelled, desk.now)?;
+        let pods = case.record.leases.len() as u32;
+        let has_started = case.record.leases.iter().any(|lease| lease.started_at.is_some());
+        desk.end_live(&mut case, EndReason::Cancelled);
+        let bills = desk.close_all(&mut case);
+        desk.put(case);
+        let now = desk.now;
+        desk.commit()?;
+        if has_started {
+            let value = bills.iter().map(|bill| bill.paid).fold(0, u128::saturating_add);
+            reputation::Pallet::<T>::observe_tenant(&tenant, TenantConduct::Cancelled, value, now);
+        }
+        Self::deposit_event(Event::Cancelled { task, bills });
+        Ok(pods)
     }
 
     pub(crate) fn do_expire(task: TaskId) -> DispatchResult {
-        let mut record = Self::task(task)?;
-        ensure!(record.state == TaskState::Queued, Error::<T>::NotQueued);
-        let now = hosts::Pallet::<T>::now();
-        ensure!(record.spec.deadline.is_some_and(|deadline| now > deadline), Error::<T>::DeadlineNotPassed);
-        Self::change_state(task, &mut record, TaskState::Expired)?;
-        Tasks::<T>::insert(task, record);
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.record.state == TaskState::Queued, Error::<T>::NotQueued);
+        let passed = case.spec().deadline.is_some_and(|deadline| desk.now > deadline);
+        ensure!(passed, Error::<T>::DeadlineNotPassed);
+        case.go::<T>(TaskState::Expired, desk.now)?;
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::Expired { task });
         Ok(())
     }
 
-    /// Returns how many pods the task had.
-    pub(crate) fn do_settle(task: TaskId) -> Result<u32, DispatchError> {
-        let mut record = Self::task(task)?;
-        let now = hosts::Pallet::<T>::now();
-        match record.state.tag() {
-            TaskStateTag::Verified => {}
-            TaskStateTag::Reported => {
-                let window = CurrentParams::<T>::get().dispute_window_ms;
-                let passed = record.reported_at.is_some_and(|at| now >= at.saturating_add(window));
-                ensure!(passed, Error::<T>::DisputeWindowOpen);
-                Self::change_state(task, &mut record, TaskState::Verified)?;
-            }
-            _ => return Err(Error::<T>::NotSettleable.into()),
-        }
-        let mut paid: Balance = 0;
-        for lease in &record.leases {
-            let lease_record = leases::Pallet::<T>::lease(*lease)?;
-            let settlement = billing::Pallet::<T>::close(*lease, Charge::Time(Self::billed_ms(&lease_record, now)))?;
-            paid = paid.checked_add(settlement.paid).ok_or(Error::<T>::Overflow)?;
-            reputation::Pallet::<T>::observe(&lease_record.host, Conduct::Completed, now);
-        }
-        Self::change_state(task, &mut record, TaskState::Settled)?;
-        Self::deposit_event(Event::Settled { task, paid });
-        Self::store(task, record)
+    /// Returns how many leases the task had.
+    pub(crate) fn do_end(tenant: AccountId, task: TaskId) -> Result<u32, DispatchError> {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.record.tenant == tenant, Error::<T>::NotTenant);
+        ensure!(case.spec().kind != TaskKind::Job, Error::<T>::JobsAreCancelled);
+        ensure!(case.record.state == TaskState::Running, Error::<T>::NotRunning);
+        let pods = case.record.leases.len() as u32;
+        desk.end_live(&mut case, EndReason::TenantEnded);
+        desk.follow(&mut case);
+        let state = case.record.state;
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::Stopped { task, state });
+        Ok(pods)
     }
 
-    /// Ends the present attempt because of one lease, whose host is not paid and may be scored. The task waits again,
-    /// or fails where it has no attempt left. Returns how many pods the attempt had.
-    pub(crate) fn end_attempt(task: TaskId, cause: LeaseId, reason: RequeueReason) -> Result<u32, DispatchError> {
-        let mut record = Self::task(task)?;
-        let now = hosts::Pallet::<T>::now();
-        let (end, is_hosts_fault) = match reason {
-            RequeueReason::HostRefused(failure) => (EndReason::HostRefused(failure), failure.is_hosts_fault()),
-            RequeueReason::StartTimeout => (EndReason::StartTimeout, true),
-            RequeueReason::HostLost => (EndReason::HostLost, true),
-        };
-        let lease = leases::Pallet::<T>::lease(cause)?;
-        let ending = Ending {
-            cause: Some((cause, end, Charge::Nothing)),
-            others: EndReason::GangAborted,
-            charge: Charge::ProRata,
-        };
-        let pods = Self::wind_up(&record, &ending, now)?;
-        if is_hosts_fault {
-            let conduct = match lease.started_at {
-                Some(_) => Conduct::NotCompleted,
-                None => Conduct::NotStarted,
-            };
-            reputation::Pallet::<T>::observe(&lease.host, conduct, now);
+    /// Returns how many leases the task had.
+    pub(crate) fn do_scale(tenant: AccountId, task: TaskId, pods: u8) -> Result<u32, DispatchError> {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.record.tenant == tenant, Error::<T>::NotTenant);
+        ensure!(case.spec().kind == TaskKind::Service, Error::<T>::NotService);
+        let tag = case.record.state.tag();
+        ensure!(tag == TaskStateTag::Queued || tag.has_live_leases(), Error::<T>::NotRunning);
+        let allowed = case.spec().pods_min..=case.spec().pods_max;
+        ensure!(allowed.contains(&u16::from(pods)), Error::<T>::PodRangeInvalid);
+        let count = case.record.leases.len() as u32;
+        let too_many: Vec<usize> = case.places().filter(|place| case.record.leases[*place].pod >= pods).collect();
+        if !too_many.is_empty() {
+            case.record.generation = case.record.generation.checked_add(1).ok_or(Error::<T>::Overflow)?;
         }
+        case.record.pods_wanted = pods;
+        let mut bills = Vec::with_capacity(too_many.len());
+        for place in too_many {
+            if case.record.leases[place].state.is_live() {
+                desk.end(&mut case, place, EndReason::ScaledDown);
+            }
+            bills.push(desk.close(&mut case, place));
+        }
+        case.record.leases.retain(|lease| lease.pod < pods);
+        if case.record.leases.is_empty() && tag.has_live_leases() {
+            case.go::<T>(TaskState::Queued, desk.now)?;
+        }
+        desk.follow(&mut case);
+        let state = case.record.state;
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::Scaled { task, pods, bills, state });
+        Ok(count)
+    }
+}
 
-        record.attempts = record.attempts.checked_add(1).ok_or(Error::<T>::Overflow)?;
-        if record.attempts >= CurrentParams::<T>::get().max_attempts {
-            Self::change_state(task, &mut record, TaskState::Failed(FailReason::AttemptsExhausted))?;
+impl<T: Config> Desk<T> {
+    /// Ends every live lease of a task.
+    pub fn end_live(&mut self, case: &mut Case, reason: EndReason) {
+        for place in case.places() {
+            if case.record.leases[place].state.is_live() {
+                self.end(case, place, reason);
+            }
+        }
+    }
+
+    /// Lets the state of an assigned or running task follow from its leases: it runs when no pod waits for its start,
+    /// and has reported when no pod is left that might. Replicas wait for their comparison.
+    pub fn follow(&mut self, case: &mut Case) {
+        let leases = &case.record.leases;
+        let waits = leases.is_empty() || leases.iter().any(|lease| lease.state == LeaseState::Pending);
+        let lives = leases.iter().any(|lease| lease.state.is_live());
+        if case.record.state == TaskState::Assigned && !waits {
+            self.go(case, TaskState::Running);
+        }
+        if case.record.state == TaskState::Running && !waits && !lives && !case.spec().is_redundant() {
+            self.go(case, TaskState::Reported);
+        }
+    }
+
+    /// Moves a task along the table where the caller knows that it lists the move.
+    pub fn go(&mut self, case: &mut Case, to: TaskState) {
+        if let Err(error) = case.go::<T>(to, self.now) {
+            self.fail(error);
+        }
+    }
+
+    /// A pod comes to nothing. A job waits again as a whole; of a service, a rental or replicas the others go on. What
+    /// has failed too often fails for good.
+    pub fn lose(&mut self, mut case: Case, place: usize, reason: RequeueReason) {
+        let (task, lease) = (case.task, case.id(place));
+        self.blame(&case, place, reason);
+        let next = case.record.generation.checked_add(1);
+        if reason.is_failure() {
+            case.record.failures = case.record.failures.saturating_add(1);
+        }
+        let exhausted = next.is_none() || case.record.failures >= self.params.max_attempts;
+        case.record.generation = next.unwrap_or(case.record.generation);
+        self.end(&mut case, place, reason.into());
+
+        let replaces = case.spec().replaces_pods();
+        let is_last = case.record.leases.len() == 1;
+        let fails_for_good = exhausted && (!replaces || is_last || case.spec().is_redundant());
+        let bills: Vec<LeaseBill> = if fails_for_good || !replaces {
+            self.end_live(&mut case, EndReason::GangAborted);
+            self.close_all(&mut case)
         } else {
-            record.leases = BoundedVec::new();
-            record.pods_started = 0;
-            record.pods_reported = 0;
-            Self::change_state(task, &mut record, TaskState::Queued)?;
-            Self::deposit_event(Event::Requeued { task, attempts: record.attempts, reason });
+            [self.close(&mut case, place)].into()
+        };
+        if fails_for_good {
+            self.go(&mut case, TaskState::Failed(FailReason::AttemptsExhausted));
+        } else if replaces && !is_last {
+            case.record.leases.remove(place);
+            self.follow(&mut case);
+        } else {
+            case.record.leases = BoundedVec::new();
+            self.go(&mut case, TaskState::Queued);
         }
-        Tasks::<T>::insert(task, record);
-        Ok(pods)
+
+        let (failures, state) = (case.record.failures, case.record.state);
+        self.put(case);
+        Pallet::<T>::deposit_event(match replaces {
+            true => Event::PodLost { task, lease, reason, bills, failures, state },
+            false => Event::Requeued { task, lease, reason, bills, failures, state },
+        });
     }
 
-    /// Ends every live lease of the present attempt, gives the resources back and closes every escrow. Returns how
-    /// many leases there were.
-    fn wind_up(record: &TaskRecord, ending: &Ending, now: Moment) -> Result<u32, DispatchError> {
-        for lease in &record.leases {
-            let mut lease_record = leases::Pallet::<T>::lease(*lease)?;
-            let cause = ending.cause.filter(|(cause, ..)| cause == lease);
-            if lease_record.state.is_live() {
-                let reason = cause.map_or(ending.others, |(_, reason, _)| reason);
-                lease_record = leases::Pallet::<T>::end(*lease, reason, None, now)?;
-                hosts::Pallet::<T>::release(&lease_record.host, &lease_record.resources, &lease_record.devices)?;
-            }
-            let charge = match (cause, lease_record.started_at) {
-                (Some((_, _, charge)), _) => charge,
-                (None, None) => Charge::Nothing,
-                (None, Some(_)) => (ending.charge)(Self::billed_ms(&lease_record, now)),
-            };
-            billing::Pallet::<T>::close(*lease, charge)?;
+    /// Holds it against a host that it did not start or complete a pod. One that says so itself is not slashed.
+    fn blame(&mut self, case: &Case, place: usize, reason: RequeueReason) {
+        let lease = &case.record.leases[place];
+        if !reason.is_hosts_fault() {
+            return;
         }
-        Ok(record.leases.len() as u32)
+        let (conduct, fault, since) = match lease.started_at {
+            Some(started_at) => (Conduct::NotCompleted, Fault::LostPod, started_at),
+            None => (Conduct::NotStarted, Fault::StartTimeout, lease.created_at),
+        };
+        self.observe(&case.record.tenant, &lease.host, conduct, lease.escrow.deposit);
+        if !matches!(reason, RequeueReason::HostRefused(_)) {
+            self.punish(&lease.host, fault, self.now.saturating_sub(since));
+        }
     }
 
-    /// For how long a pod is billed: chain time from its start to its end, never more than its host measured.
-    fn billed_ms(lease: &LeaseRecord, now: Moment) -> u64 {
-        let Some(started_at) = lease.started_at else { return 0 };
-        let elapsed = lease.ended_at.unwrap_or(now).saturating_sub(started_at);
-        lease.result.map_or(elapsed, |result| elapsed.min(result.usage.wall_ms))
-    }
-
-    fn host_is_lost(lease: &LeaseRecord) -> Result<bool, DispatchError> {
-        Ok(hosts::Pallet::<T>::is_lost(&hosts::Pallet::<T>::host(&lease.host)?))
-    }
-
-    fn store(task: TaskId, record: TaskRecord) -> Result<u32, DispatchError> {
-        let pods = record.leases.len() as u32;
-        Tasks::<T>::insert(task, record);
-        Ok(pods)
+    /// Ends one lease because its time is over, or its provider or the tenant's coins ended it. A job ends with it; a
+    /// service or rental goes on with the pods that are left, and is paid for after the dispute window.
+    pub fn end_one(&mut self, mut case: Case, place: usize, reason: EndReason) {
+        let kind = case.spec().kind;
+        if reason == EndReason::Reclaimed && kind != TaskKind::Rental {
+            return self.lose(case, place, RequeueReason::Reclaimed);
+        }
+        let (task, lease) = (case.task, case.id(place));
+        let mut bills = Vec::new();
+        let reason = match kind {
+            TaskKind::Job => EndReason::DurationExceeded,
+            _ => reason,
+        };
+        self.end(&mut case, place, reason);
+        if kind == TaskKind::Job {
+            self.end_live(&mut case, EndReason::GangAborted);
+            bills = self.close_all(&mut case);
+            self.go(&mut case, TaskState::Failed(FailReason::DurationExceeded));
+        } else {
+            self.follow(&mut case);
+        }
+        let state = case.record.state;
+        self.put(case);
+        Pallet::<T>::deposit_event(Event::LeaseEnded { task, lease, reason, bills, state });
     }
 }

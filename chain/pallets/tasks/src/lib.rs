@@ -1,21 +1,32 @@
 //! # Tasks
 //!
-//! What tenants want run, and the one table by which it changes. This file declares; `dispatchables.rs` has the calls
-//! of tenants and schedulers, `reports.rs` those of hosts, `endings.rs` those that end an attempt or a task, and
-//! `lifecycle.rs` the one function by which a task changes its state.
+//! What tenants want run, and the tables by which tasks and their leases change. A task is one record with its leases
+//! and their escrows inside; what tasks submitted together share is kept once.
+//!
+//! This file declares. `submitting.rs`, `assigning.rs`, `reporting.rs`, `endings.rs`, `settling.rs` and `judging.rs`
+//! have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
+//! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
+//! pallet reads and changes, `views.rs` what clients read.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
+mod assigning;
+mod batches;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
-mod dispatchables;
+mod desk;
 mod endings;
-mod lifecycle;
-mod reports;
+mod index;
+mod judging;
+mod keeping;
+mod reporting;
+mod settling;
+mod submitting;
 mod try_state;
 mod types;
+mod views;
 pub mod weights;
 
 #[cfg(test)]
@@ -23,14 +34,20 @@ mod mock;
 #[cfg(test)]
 mod tests;
 
+pub use index::Page;
 pub use pallet::*;
-pub use types::Params;
+pub use types::{ArchivePage, Params};
+pub use views::MAX_LISTED;
 pub use weights::WeightInfo;
 
+use gantry_primitives::{Balance, HostId, LeaseId};
 use pallet_gantry_billing as billing;
 use pallet_gantry_hosts as hosts;
 use pallet_gantry_leases as leases;
 use pallet_gantry_reputation as reputation;
+
+/// A lease as it was opened: its number, its host, what it costs in base units an hour, and what was deposited for it.
+pub type OpenedLease = (LeaseId, HostId, Balance, Balance);
 
 #[frame_support::pallet]
 pub mod pallet {
@@ -39,9 +56,13 @@ pub mod pallet {
     use frame_support::{pallet_prelude::*, traits::fungible::MutateHold};
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
-        AccountId, Balance, Digest, HostFailure, HostId, LeaseId, Manifest, PodPlacement, PodResult, RequeueReason,
-        TaskId, TaskKind, TaskRecord, TaskSpec, TaskState, TaskStateTag, UpTo, MAX_PODS,
+        rate::RateError, AccountId, Balance, Digest, EndReason, HostFailure, IndexTag, Lease, LeaseBill, LeaseId,
+        Manifest, Moment, PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, TaskId,
+        TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS,
     };
+
+    /// The storage of this pallet is that of this version.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
 
     /// What the pallet needs of its runtime. It is coupled tightly with the other pallets of Gantry: an attempt of a
     /// task is resources of hosts, leases and escrows, all taken or none.
@@ -57,33 +78,46 @@ pub mod pallet {
         type Currency: MutateHold<AccountId, Balance = Balance, Reason = <Self as Config>::RuntimeHoldReason>;
         /// The runtime's reasons to hold coins.
         type RuntimeHoldReason: From<HoldReason>;
+        /// Who may change the periods and amounts.
+        type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
         /// The weight of each call.
         type WeightInfo: WeightInfo;
     }
 
     /// What tenants want run.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// The number of the next task.
     #[pallet::storage]
     pub type NextTaskId<T: Config> = StorageValue<_, TaskId, ValueQuery>;
 
-    /// Every task that was ever submitted.
+    /// Every task that was submitted and not pruned, with its leases.
     #[pallet::storage]
-    pub type Tasks<T: Config> = StorageMap<_, Twox64Concat, TaskId, TaskRecord>;
+    pub type Tasks<T: Config> = StorageMap<_, Identity, TaskKey, TaskRecord>;
 
-    /// The manifest of every task that is not final.
+    /// What tasks submitted together share, under the number of the first, until the last is pruned.
     #[pallet::storage]
-    pub type Manifests<T: Config> = StorageMap<_, Twox64Concat, TaskId, Manifest>;
+    pub type Specs<T: Config> = StorageMap<_, Identity, TaskKey, SpecRecord>;
 
-    /// The tasks in each state.
+    /// The manifest of tasks submitted together, under the number of the first, until all are final.
     #[pallet::storage]
-    pub type ByState<T: Config> = StorageDoubleMap<_, Twox64Concat, TaskStateTag, Twox64Concat, TaskId, ()>;
+    pub type Manifests<T: Config> = StorageMap<_, Identity, TaskKey, Manifest>;
 
-    /// The tasks of each tenant.
+    /// The lists of tasks by what they wait for, in pages of 256: bit `task % 8` of byte `task % 256 / 8` is set where
+    /// a task is on the list.
     #[pallet::storage]
-    pub type ByTenant<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Twox64Concat, TaskId, ()>;
+    pub type ByState<T: Config> = StorageDoubleMap<_, Identity, IndexTag, Identity, PageKey, Page>;
+
+    /// What each tenant has submitted: the first of the tasks submitted together, and how many they were. Until the
+    /// last is pruned.
+    #[pallet::storage]
+    pub type ByTenant<T: Config> = StorageDoubleMap<_, Blake2_128Concat, AccountId, Identity, TaskKey, u32>;
+
+    /// What is left of pruned tasks, by their number divided by 4,096.
+    #[pallet::storage]
+    pub type Archive<T: Config> = StorageMap<_, Twox64Concat, u64, ArchivePage, ValueQuery>;
 
     /// Who may assign tasks of others, each with the bond that is held for it.
     #[pallet::storage]
@@ -97,7 +131,7 @@ pub mod pallet {
     /// Why coins are held.
     #[pallet::composite_enum]
     pub enum HoldReason {
-        /// The chain keeps the manifest of a task.
+        /// The chain keeps tasks and their manifests.
         Deposit,
         /// The bond of a scheduler.
         SchedulerBond,
@@ -119,7 +153,7 @@ pub mod pallet {
     #[pallet::genesis_build]
     impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
         fn build(&self) {
-            assert!(self.params.max_attempts > 0, "tasks.params.maxAttempts must be at least 1");
+            self.params.check::<T>().expect("tasks.params are sound: the error names the one that is not");
             CurrentParams::<T>::put(&self.params);
             for who in &self.schedulers {
                 Pallet::<T>::do_bond_scheduler(who.clone())
@@ -132,25 +166,37 @@ pub mod pallet {
     #[pallet::event]
     #[pallet::generate_deposit(pub(crate) fn deposit_event)]
     pub enum Event<T: Config> {
-        /// A tenant submitted a task.
+        /// A tenant submitted tasks.
         Submitted {
-            /// The task.
-            task: TaskId,
+            /// The first of them; the others have the numbers that follow.
+            first: TaskId,
+            /// How many.
+            count: u32,
             /// Who pays.
             tenant: AccountId,
             /// The sort of work.
             kind: TaskKind,
-            /// SHA-256 of its manifest.
+            /// SHA-256 of their manifest.
             manifest_digest: Digest,
         },
-        /// A task has a lease for each pod.
+        /// Pods of a task were placed.
         Assigned {
             /// The task.
             task: TaskId,
-            /// Which attempt this is, counted from 0.
-            attempt: u8,
-            /// The leases in the order of the pods, each with its host.
-            leases: Vec<(LeaseId, HostId)>,
+            /// The generation of the leases.
+            generation: u16,
+            /// The leases that were opened, in the order of the pods: each with its host, its rate an hour and its
+            /// deposit.
+            leases: Vec<OpenedLease>,
+            /// Where the task stands now.
+            state: TaskState,
+        },
+        /// A rental took over the retained data of a lease, which has ended for good.
+        DataMoved {
+            /// The lease that had the data.
+            from: LeaseId,
+            /// The lease that has it.
+            to: LeaseId,
         },
         /// A pod started.
         PodStarted {
@@ -158,6 +204,10 @@ pub mod pallet {
             task: TaskId,
             /// The lease of the pod.
             lease: LeaseId,
+            /// When the lease is over by itself.
+            depletes_at: Moment,
+            /// Where the task stands now.
+            state: TaskState,
         },
         /// A pod reported its result.
         PodReported {
@@ -167,31 +217,170 @@ pub mod pallet {
             lease: LeaseId,
             /// What it ended with.
             result: PodResult,
+            /// Where the task stands now.
+            state: TaskState,
         },
-        /// A task changed its state.
-        StateChanged {
-            /// The task.
-            task: TaskId,
-            /// What it was.
-            from: TaskState,
-            /// What it is.
-            to: TaskState,
-        },
-        /// An attempt came to nothing and the task waits again.
+        /// An attempt came to nothing: the task waits again, or has failed.
         Requeued {
             /// The task.
             task: TaskId,
-            /// How many attempts have come to nothing.
-            attempts: u8,
+            /// The lease because of which.
+            lease: LeaseId,
             /// Why.
             reason: RequeueReason,
+            /// How the leases of the attempt were paid.
+            bills: Vec<LeaseBill>,
+            /// How many attempts have come to nothing.
+            failures: u8,
+            /// Where the task stands now.
+            state: TaskState,
+        },
+        /// A pod of a service, a rental or a task with replicas came to nothing.
+        PodLost {
+            /// The task.
+            task: TaskId,
+            /// The lease of the pod.
+            lease: LeaseId,
+            /// Why.
+            reason: RequeueReason,
+            /// How the leases that ended were paid.
+            bills: Vec<LeaseBill>,
+            /// How many attempts have come to nothing; of services and rentals, how many in a row.
+            failures: u8,
+            /// Where the task stands now.
+            state: TaskState,
+        },
+        /// A lease ended because its time is over, or its provider or the tenant's coins ended it.
+        LeaseEnded {
+            /// The task.
+            task: TaskId,
+            /// The lease.
+            lease: LeaseId,
+            /// Why.
+            reason: EndReason,
+            /// How the leases that were paid at once were paid. Those of services and rentals are paid when the task
+            /// is settled.
+            bills: Vec<LeaseBill>,
+            /// Where the task stands now.
+            state: TaskState,
+        },
+        /// A tenant called a task off.
+        Cancelled {
+            /// The task.
+            task: TaskId,
+            /// How its leases were paid.
+            bills: Vec<LeaseBill>,
+        },
+        /// A task was not assigned before its deadline.
+        Expired {
+            /// The task.
+            task: TaskId,
+        },
+        /// A tenant ended a service or rental.
+        Stopped {
+            /// The task.
+            task: TaskId,
+            /// Where the task stands now.
+            state: TaskState,
+        },
+        /// A task is to have another number of pods.
+        Scaled {
+            /// The task.
+            task: TaskId,
+            /// How many.
+            pods: u8,
+            /// How the leases of pods that are no longer wanted were paid.
+            bills: Vec<LeaseBill>,
+            /// Where the task stands now.
+            state: TaskState,
+        },
+        /// The tenant accepted the result of a task.
+        ResultAccepted {
+            /// The task.
+            task: TaskId,
+        },
+        /// The results of a task's replicas were compared and agree.
+        Verified {
+            /// The task.
+            task: TaskId,
+        },
+        /// The results of a task's replicas were compared and do not agree: the task has failed.
+        NotVerified {
+            /// The task.
+            task: TaskId,
+            /// How its leases were closed.
+            bills: Vec<LeaseBill>,
+        },
+        /// The result of a task is disputed.
+        Disputed {
+            /// The task.
+            task: TaskId,
+        },
+        /// A dispute is decided.
+        DisputeResolved {
+            /// The task.
+            task: TaskId,
+            /// Whether the dispute was upheld: then the result does not count and is not paid.
+            upheld: bool,
+            /// How the leases were closed where it was upheld.
+            bills: Vec<LeaseBill>,
+            /// Where the task stands now.
+            state: TaskState,
         },
         /// A task is settled and everyone is paid.
         Settled {
             /// The task.
             task: TaskId,
-            /// What its leases cost the tenant, fees included.
-            paid: Balance,
+            /// How its leases were paid.
+            bills: Vec<LeaseBill>,
+        },
+        /// A tenant rated a lease of a settled task.
+        Rated {
+            /// The task.
+            task: TaskId,
+            /// The lease.
+            lease: LeaseId,
+            /// How well, 1 to 5.
+            stars: u8,
+        },
+        /// The data of an ended rental was deleted.
+        Purged {
+            /// The task.
+            task: TaskId,
+            /// The lease.
+            lease: LeaseId,
+            /// SHA-256 of the receipt of its host.
+            receipt: Digest,
+        },
+        /// A host lost the data of an ended rental that it was to keep.
+        DataLost {
+            /// The task.
+            task: TaskId,
+            /// The lease.
+            lease: LeaseId,
+        },
+        /// A final task was put away.
+        Pruned {
+            /// The task.
+            task: TaskId,
+            /// The digest of its page of the archive, this task folded in.
+            digest: Digest,
+        },
+        /// An item of a batch was refused. It changed nothing; the others were not touched by it.
+        ItemRefused {
+            /// Which item, counted from 0.
+            index: u32,
+            /// The task it is about.
+            task: TaskId,
+            /// Why.
+            error: DispatchError,
+        },
+        /// A batch is done.
+        BatchDone {
+            /// How many of its items took effect.
+            accepted: u32,
+            /// How many were refused.
+            refused: u32,
         },
         /// An account may assign tasks of others.
         SchedulerBonded {
@@ -210,12 +399,20 @@ pub mod pallet {
     /// Why a call was refused.
     #[pallet::error]
     pub enum Error<T> {
-        /// No such task was submitted.
+        /// There is no such task: it was not submitted, or it is pruned.
         NoSuchTask,
+        /// The task has no such lease now.
+        NoSuchLease,
         /// A task in this state cannot go to the wanted one.
         TransitionNotAllowed,
-        /// Only jobs are supported for now.
-        KindNotSupported,
+        /// A lease in this state cannot go to the wanted one.
+        LeaseTransitionNotAllowed,
+        /// One call submits 1 to 4,096 tasks.
+        CountInvalid,
+        /// Only jobs can be submitted many at a time.
+        OnlyJobsInArrays,
+        /// The chain has run out of numbers for tasks.
+        NoTaskIdsLeft,
         /// The SHA-256 of the manifest is not the digest in the spec.
         ManifestDigestMismatch,
         /// The manifest is empty.
@@ -224,8 +421,14 @@ pub mod pallet {
         ResourcesEmpty,
         /// A pod may need at most 16 devices, and 1 to 1000 thousandths of each.
         GpuRequestInvalid,
-        /// A task has 1 to 16 pods, at most as many as at least.
+        /// A task has 1 to 16 pods, at most as many as at least; a service scales within what its spec says.
         PodRangeInvalid,
+        /// A rental has exactly one pod.
+        RentalHasOnePod,
+        /// Only rentals take over the data of another lease.
+        OnlyRentalsTakeData,
+        /// Results are compared of jobs only, with 2 or 3 replicas and as many pods.
+        ReplicasInvalid,
         /// The duration is zero or longer than the chain allows.
         DurationInvalid,
         /// The deadline has passed.
@@ -242,26 +445,60 @@ pub mod pallet {
         NotTenant,
         /// The caller is not the host of the lease.
         NotHostOfLease,
-        /// The task does not wait for hosts: another scheduler may have been faster.
+        /// The task waits for no hosts: another scheduler may have been faster.
         NotQueued,
+        /// The task does not run.
+        NotRunning,
         /// The task has no result that waits to be accepted.
         NotReported,
         /// The task cannot be settled in its state.
         NotSettleable,
+        /// The task is not settled.
+        NotSettled,
+        /// The task is not final.
+        NotFinal,
+        /// The task became final too short a time ago to be pruned.
+        TooEarlyToPrune,
+        /// The chain still keeps account of data that a host retains for the task.
+        DataRetained,
+        /// The result of the task is not disputed.
+        NotDisputed,
         /// The dispute window has not passed.
         DisputeWindowOpen,
+        /// The dispute window has passed.
+        DisputeWindowClosed,
+        /// The task is no service.
+        NotService,
+        /// A job is not ended but cancelled.
+        JobsAreCancelled,
+        /// The results of this task are compared: they are committed and revealed, not reported.
+        ResultsAreCompared,
+        /// The results of this task are not compared.
+        NotRedundant,
+        /// None of the results is right.
+        NothingRight,
+        /// A replica still runs, or waits for its start.
+        PodsStillRun,
         /// There are fewer or more pods than the task wants.
         WrongPodCount,
         /// Pods must be numbered from 0 without a gap.
         PodOutOfRange,
-        /// A pod is placed twice.
+        /// A pod is placed twice, or has a lease already.
         PodRepeated,
-        /// The task does not want this host.
-        HostNotWanted,
-        /// The task does not want the region of this host.
-        RegionNotWanted,
+        /// Replicas must be on hosts of different providers.
+        ProviderRepeated,
+        /// A further replica must have devices of the same models as the others.
+        ModelDiffers,
         /// The host asks for more than the task's highest rate.
         RateTooHigh,
+        /// The host does not offer leases in this billing unit.
+        UnitNotOffered,
+        /// The lease has no retained data.
+        DataNotRetained,
+        /// The data that the rental is to take over is on another host.
+        DataElsewhere,
+        /// The data is to be kept until its time is over, or the tenant gives it up.
+        DataStillKept,
         /// The pod of this lease has started already, or the lease has ended.
         LeaseNotPending,
         /// The pod of this lease has not started, or the lease has ended.
@@ -274,16 +511,45 @@ pub mod pallet {
         LeaseNotDepleted,
         /// The host of the lease is lost: requeue it.
         HostIsLost,
+        /// A lease is rated with 1 to 5 stars.
+        StarsInvalid,
+        /// The pod of this lease never started.
+        NeverStarted,
+        /// The lease is rated already.
+        AlreadyRated,
+        /// The caller owns the host of the lease.
+        OwnHost,
+        /// The batch touches more leases than were paid for: send tasks of several pods one by one.
+        BatchTooHeavy,
         /// The account is bonded as a scheduler already.
         AlreadyScheduler,
         /// The account is not bonded as a scheduler.
         NotScheduler,
         /// The account cannot pay the bond of a scheduler.
         SchedulerCannotPay,
+        /// A pod must have some time to start.
+        StartTimeoutZero,
+        /// There must be some time for disputes.
+        DisputeWindowZero,
         /// A task must be allowed at least one attempt.
-        ParamsInvalid,
+        MaxAttemptsZero,
+        /// A task must be allowed some duration.
+        MaxDurationZero,
+        /// Final tasks must be kept for some time.
+        ArchiveAfterZero,
+        /// A refused report of a batch must cost something.
+        RefusedItemFineZero,
         /// A sum or product does not fit its type.
         Overflow,
+    }
+
+    impl<T> From<RateError> for Error<T> {
+        fn from(error: RateError) -> Self {
+            match error {
+                RateError::NotOffered => Self::UnitNotOffered,
+                RateError::Overflow => Self::CostTooHigh,
+            }
+        }
     }
 
     #[pallet::hooks]
@@ -296,15 +562,18 @@ pub mod pallet {
 
     #[pallet::call]
     impl<T: Config> Pallet<T> {
-        /// Submit a task. A deposit is held until it is final; what its pods may cost must be there, too.
+        /// Submit a task. Deposits are held for its manifest until it is final and for itself until it is pruned; what
+        /// its pods may cost must be there, too.
         #[pallet::call_index(0)]
         #[pallet::weight(<T as Config>::WeightInfo::submit(manifest.len() as u32))]
         pub fn submit(origin: OriginFor<T>, spec: TaskSpec, manifest: Manifest) -> DispatchResult {
             let tenant = ensure_signed(origin)?;
-            Self::do_submit(tenant, spec, manifest)
+            Self::do_submit(tenant, spec, manifest, 1)?;
+            Ok(())
         }
 
-        /// Place every pod of a waiting task on a host: all or nothing. By a bonded scheduler, or by the tenant.
+        /// Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
+        /// none. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(1)]
         #[pallet::weight(<T as Config>::WeightInfo::assign(pods.len() as u32))]
         pub fn assign(origin: OriginFor<T>, task: TaskId, pods: UpTo<PodPlacement, MAX_PODS>) -> DispatchResult {
@@ -316,38 +585,39 @@ pub mod pallet {
         #[pallet::call_index(2)]
         #[pallet::weight(<T as Config>::WeightInfo::report_started())]
         #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId| -> bool {
-            ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::startable(&host, *lease).is_ok())
+            Pallet::<T>::report_is_free(origin, *lease, &Report::Started)
         })]
         pub fn report_started(origin: OriginFor<T>, lease: LeaseId) -> DispatchResult {
             let host = ensure_signed(origin)?;
-            Self::do_report_started(host, lease)
+            Self::do_report(host, lease, Report::Started)?;
+            Ok(())
         }
 
         /// The pod of a lease on the calling host ended with a result. Free of charge when valid.
         #[pallet::call_index(3)]
         #[pallet::weight(<T as Config>::WeightInfo::report_result())]
-        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, _result: &PodResult| -> bool {
-            ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::reportable(&host, *lease).is_ok())
+        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, result: &PodResult| -> bool {
+            Pallet::<T>::report_is_free(origin, *lease, &Report::Result(*result))
         })]
         pub fn report_result(origin: OriginFor<T>, lease: LeaseId, result: PodResult) -> DispatchResult {
             let host = ensure_signed(origin)?;
-            Self::do_report_result(host, lease, result)
+            Self::do_report(host, lease, Report::Result(result))?;
+            Ok(())
         }
 
-        /// The calling host cannot run the pod of a lease. The attempt ends. Free of charge when valid.
+        /// The calling host cannot run the pod of a lease. Free of charge when valid.
         #[pallet::call_index(4)]
         #[pallet::weight(<T as Config>::WeightInfo::report_failed(MAX_PODS))]
-        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, _reason: &HostFailure| -> bool {
-            ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::failable(&host, *lease).is_ok())
+        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, reason: &HostFailure| -> bool {
+            Pallet::<T>::report_is_free(origin, *lease, &Report::Failed(*reason))
         })]
         pub fn report_failed(origin: OriginFor<T>, lease: LeaseId, reason: HostFailure) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
-            let pods = Self::do_report_failed(host, lease, reason)?;
+            let pods = Self::do_report(host, lease, Report::Failed(reason))?;
             Ok(Some(<T as Config>::WeightInfo::report_failed(pods)).into())
         }
 
-        /// End the attempt that a lease belongs to, because its pod did not start in time or its host is lost. By
-        /// anyone.
+        /// Give a lease up because its pod did not start in time or its host is lost. By anyone.
         #[pallet::call_index(5)]
         #[pallet::weight(<T as Config>::WeightInfo::requeue(MAX_PODS))]
         pub fn requeue(origin: OriginFor<T>, lease: LeaseId) -> DispatchResultWithPostInfo {
@@ -356,7 +626,7 @@ pub mod pallet {
             Ok(Some(<T as Config>::WeightInfo::requeue(pods)).into())
         }
 
-        /// End the task of a lease whose pod ran for longer than the task allows. By anyone.
+        /// End a lease that has used its duration or its deposit: a job fails by it. By anyone.
         #[pallet::call_index(6)]
         #[pallet::weight(<T as Config>::WeightInfo::expire_lease(MAX_PODS))]
         pub fn expire_lease(origin: OriginFor<T>, lease: LeaseId) -> DispatchResultWithPostInfo {
@@ -415,15 +685,131 @@ pub mod pallet {
             Self::do_unbond_scheduler(who)
         }
 
-        /// Change the periods and amounts of this pallet. By root.
+        /// Change the periods and amounts of this pallet. By whoever governs the chain.
         #[pallet::call_index(13)]
         #[pallet::weight(<T as Config>::WeightInfo::set_params())]
         pub fn set_params(origin: OriginFor<T>, params: Params) -> DispatchResult {
-            ensure_root(origin)?;
-            ensure!(params.max_attempts > 0, Error::<T>::ParamsInvalid);
+            <T as Config>::AdminOrigin::ensure_origin(origin)?;
+            params.check::<T>()?;
             CurrentParams::<T>::put(params);
             Self::deposit_event(Event::ParamsChanged);
             Ok(())
+        }
+
+        /// Submit `count` jobs of one spec and manifest, 1 to 4,096. They get numbers that follow one another; each is
+        /// a task of its own.
+        #[pallet::call_index(14)]
+        #[pallet::weight(<T as Config>::WeightInfo::submit_array(manifest.len() as u32, *count))]
+        pub fn submit_array(
+            origin: OriginFor<T>,
+            spec: TaskSpec,
+            manifest: Manifest,
+            count: u32,
+        ) -> DispatchResult {
+            let tenant = ensure_signed(origin)?;
+            Self::do_submit(tenant, spec, manifest, count)?;
+            Ok(())
+        }
+
+        /// Place the pods of many tasks. Each task succeeds or is refused by itself. By a bonded scheduler.
+        #[pallet::call_index(15)]
+        #[pallet::weight(batches::assign_batch_weight::<T>(assignments))]
+        pub fn assign_batch(
+            origin: OriginFor<T>,
+            assignments: UpTo<(TaskId, UpTo<PodPlacement, MAX_PODS>), MAX_ASSIGNMENTS>,
+        ) -> DispatchResultWithPostInfo {
+            let who = ensure_signed(origin)?;
+            Self::do_assign_batch(who, assignments)
+        }
+
+        /// What the calling host says about many of its leases. Each report succeeds or is refused by itself; a refused
+        /// one costs the host's bond a fine. Free of charge where the batch is not longer than the list of the host's
+        /// leases and its bond covers the fines for all.
+        #[pallet::call_index(16)]
+        #[pallet::weight(batches::report_batch_weight::<T>(reports.len() as u32))]
+        #[pallet::feeless_if(|origin: &OriginFor<T>, reports: &UpTo<(LeaseId, Report), MAX_BATCH>| -> bool {
+            ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::batch_is_free(&host, reports.len() as u32))
+        })]
+        pub fn report_batch(
+            origin: OriginFor<T>,
+            reports: UpTo<(LeaseId, Report), MAX_BATCH>,
+        ) -> DispatchResultWithPostInfo {
+            let host = ensure_signed(origin)?;
+            Self::do_report_batch(host, reports)
+        }
+
+        /// Pay everyone of many tasks. Each task succeeds or is refused by itself. By anyone.
+        #[pallet::call_index(17)]
+        #[pallet::weight(batches::settle_batch_weight::<T>(tasks.len() as u32))]
+        pub fn settle_batch(origin: OriginFor<T>, tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
+            ensure_signed(origin)?;
+            Self::do_settle_batch(tasks)
+        }
+
+        /// Put final tasks away: what is left of them is a digest, and their deposits go back. Each task succeeds or is
+        /// refused by itself. By anyone.
+        #[pallet::call_index(18)]
+        #[pallet::weight(<T as Config>::WeightInfo::prune(tasks.len() as u32, tasks.len() as u32))]
+        pub fn prune(origin: OriginFor<T>, tasks: UpTo<TaskId, MAX_BATCH>) -> DispatchResultWithPostInfo {
+            ensure_signed(origin)?;
+            Self::do_prune(tasks)
+        }
+
+        /// Give a service of the caller another number of pods, within what its spec says.
+        #[pallet::call_index(19)]
+        #[pallet::weight(<T as Config>::WeightInfo::scale(MAX_PODS))]
+        pub fn scale(origin: OriginFor<T>, task: TaskId, pods: u8) -> DispatchResultWithPostInfo {
+            let tenant = ensure_signed(origin)?;
+            let leases = Self::do_scale(tenant, task, pods)?;
+            Ok(Some(<T as Config>::WeightInfo::scale(leases)).into())
+        }
+
+        /// End a running service or rental of the caller. It is paid for after the dispute window; the data of a rental
+        /// is retained for a while.
+        #[pallet::call_index(20)]
+        #[pallet::weight(<T as Config>::WeightInfo::end(MAX_PODS))]
+        pub fn end(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
+            let tenant = ensure_signed(origin)?;
+            let leases = Self::do_end(tenant, task)?;
+            Ok(Some(<T as Config>::WeightInfo::end(leases)).into())
+        }
+
+        /// Rate a lease of a settled task of the caller with 1 to 5 stars, once.
+        #[pallet::call_index(21)]
+        #[pallet::weight(<T as Config>::WeightInfo::rate())]
+        pub fn rate(origin: OriginFor<T>, lease: LeaseId, stars: u8) -> DispatchResult {
+            let tenant = ensure_signed(origin)?;
+            Self::do_rate(tenant, lease, stars)
+        }
+
+        /// What the calling host says about a lease of its own. Free of charge when valid.
+        #[pallet::call_index(22)]
+        #[pallet::weight(<T as Config>::WeightInfo::report_failed(MAX_PODS))]
+        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, report: &Report| -> bool {
+            Pallet::<T>::report_is_free(origin, *lease, report)
+        })]
+        pub fn report(origin: OriginFor<T>, lease: LeaseId, report: Report) -> DispatchResultWithPostInfo {
+            let host = ensure_signed(origin)?;
+            let pods = Self::do_report(host, lease, report)?;
+            Ok(Some(<T as Config>::WeightInfo::report_failed(pods)).into())
+        }
+    }
+
+    #[pallet::view_functions]
+    impl<T: Config> Pallet<T> {
+        /// A task, and what was asked for.
+        pub fn task(id: TaskId) -> Option<(TaskRecord, TaskSpec)> {
+            Self::view_task(id)
+        }
+
+        /// Up to `limit` tasks of a list, at most 256, from `from_task` on, in their order.
+        pub fn tasks_in(tag: IndexTag, from_task: TaskId, limit: u32) -> Vec<TaskId> {
+            Self::view_list(tag, from_task, limit)
+        }
+
+        /// A lease, what its pod needs, and who is paid for it.
+        pub fn lease(id: LeaseId) -> Option<(Lease, Resources, AccountId)> {
+            Self::view_lease(id)
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use frame_support::{
     assert_ok, derive_impl,
-    traits::{ConstU64, OnFinalize, VariantCountOf},
+    traits::{ConstU64, Get, OnFinalize, OnIdle, OnInitialize, VariantCountOf},
+    weights::Weight,
 };
+use frame_system::EnsureRoot;
 use gantry_primitives::{registration::registration_message, *};
 use sp_core::{ed25519, Pair};
 use sp_runtime::{traits::IdentityLookup, BuildStorage};
@@ -52,18 +54,35 @@ impl pallet_balances::Config for Test {
     type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
 }
 
+/// Where fees and slashed coins go.
+pub struct Treasury;
+
+impl Get<AccountId> for Treasury {
+    fn get() -> AccountId {
+        Billing::treasury()
+    }
+}
+
 impl pallet_gantry_hosts::Config for Test {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
+    type AdminOrigin = EnsureRoot<AccountId>;
+    type Treasury = Treasury;
     type WeightInfo = ();
 }
 
-impl pallet_gantry_leases::Config for Test {}
+impl pallet_gantry_leases::Config for Test {
+    type Time = Timestamp;
+    type Keeper = Tasks;
+    type AdminOrigin = EnsureRoot<AccountId>;
+    type WeightInfo = ();
+}
 
 impl pallet_gantry_billing::Config for Test {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
+    type AdminOrigin = EnsureRoot<AccountId>;
     type WeightInfo = ();
 }
 
@@ -72,6 +91,7 @@ impl pallet_gantry_reputation::Config for Test {}
 impl pallet_gantry_tasks::Config for Test {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
+    type AdminOrigin = EnsureRoot<AccountId>;
     type WeightInfo = ();
 }
 
@@ -86,6 +106,13 @@ pub const START_TIMEOUT: u64 = 30_000;
 pub const DISPUTE_WINDOW: u64 = 60_000;
 pub const DEPOSIT_BASE: Balance = 2 * ED;
 pub const DEPOSIT_PER_BYTE: Balance = 1_000;
+pub const DEPOSIT_PER_TASK: Balance = ED / 2;
+pub const ARCHIVE_AFTER: u64 = 2 * HOUR;
+pub const FINE: Balance = GTY / 1_000;
+pub const NOTICE: u64 = HOUR;
+pub const RETENTION: u64 = 10 * HOUR;
+pub const GRACE: u64 = HOUR;
+pub const HELD_BACK: u64 = 60_000;
 pub const SCHEDULER_BOND: Balance = 10 * GTY;
 pub const HOST_BOND: Balance = 5 * GTY;
 
@@ -126,8 +153,22 @@ pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
 /// What one pod of [`spec`] costs an hour on a host with [`ask`].
 pub const RATE: Balance = GTY + GTY / 10 + GTY / 100;
 
+/// What one GiB of the disk of a stopped rental costs an hour.
+pub const STORAGE_RATE: Balance = GTY / 50;
+
 pub fn ask() -> Ask {
-    Ask { gpu_per_hour: GTY, cpu_core_per_hour: GTY / 10, memory_gib_per_hour: GTY / 100, disk_gib_per_hour: 0 }
+    Ask {
+        gpu: Default::default(),
+        gpu_per_hour: GTY,
+        cpu_core_per_hour: GTY / 10,
+        memory_gib_per_hour: GTY / 100,
+        disk_gib_per_hour: 0,
+        network_gib: 0,
+        storage_gib_per_hour: STORAGE_RATE,
+        second_ppm: 1_000_000,
+        hour_ppm: 1_000_000,
+        day_ppm: 1_000_000,
+    }
 }
 
 pub fn device(model: &str) -> DeviceSpec {
@@ -141,14 +182,30 @@ pub fn hardware() -> HardwareSpec {
         memory_mib: 4_096,
         disk_gib: 100,
         devices: vec![device("L4"), device("L4")].try_into().expect("two fit"),
+        tier: Tier::Consumer,
+        capabilities: Capabilities { docker: true, ..Default::default() },
+        network_mbps_down: 1_000,
+        network_mbps_up: 1_000,
     }
+}
+
+/// What the key of host `number` signs so that `provider` may register it.
+pub fn registration_signature(
+    provider: u8,
+    number: u8,
+    hardware: &HardwareSpec,
+    endpoint: &Endpoint,
+    region: &RegionName,
+    ask: &Ask,
+) -> [u8; 64] {
+    let genesis: [u8; 32] = System::block_hash(0).0;
+    let message = registration_message(genesis, &account(provider), hardware, endpoint, region, ask);
+    host_pair(number).sign(&message).0
 }
 
 pub fn register(provider: u8, number: u8, hardware: HardwareSpec) -> frame_support::dispatch::DispatchResult {
     let (endpoint, region, ask) = (bytes("here"), bytes("eu"), ask());
-    let genesis: [u8; 32] = System::block_hash(0).0;
-    let message = registration_message(genesis, &account(provider), &hardware, &endpoint, &region, &ask);
-    let signature = host_pair(number).sign(&message).0;
+    let signature = registration_signature(provider, number, &hardware, &endpoint, &region, &ask);
     Hosts::register(signed(provider), host(number), hardware, endpoint, region, ask, signature)
 }
 
@@ -191,7 +248,8 @@ pub fn spec() -> TaskSpec {
         priority: 0,
         queue: bytes("default"),
         verification: VerificationPolicy::Acceptance,
-        placement: Placement { regions: Default::default(), hosts: Default::default(), allow_simulated: false },
+        placement: Placement::default(),
+        data_from: None,
     }
 }
 
@@ -204,6 +262,48 @@ pub fn gang(pods: u16) -> TaskSpec {
     spec
 }
 
+/// A service of one pod that scales up to `pods`, without devices.
+pub fn service(pods: u16) -> TaskSpec {
+    let mut spec = gang(1);
+    spec.kind = TaskKind::Service;
+    spec.pods_max = pods;
+    spec
+}
+
+/// A rental of a machine with a device and 20 GiB of disk, for up to an hour.
+pub fn rental() -> TaskSpec {
+    let mut spec = spec();
+    spec.kind = TaskKind::Rental;
+    spec.resources.disk_gib = 20;
+    spec
+}
+
+/// A job of two replicas without devices.
+pub fn redundant() -> TaskSpec {
+    let mut spec = gang(2);
+    spec.verification = VerificationPolicy::Redundant { replicas: 2 };
+    spec
+}
+
+/// Assigns a task to pods on the hosts of these numbers, without devices, and starts them.
+pub fn start_on(task: TaskId, hosts: &[u8]) -> Vec<LeaseId> {
+    let pods = hosts.iter().zip(0u8..).map(|(number, pod)| place(pod, *number, &[])).collect();
+    let leases = assign(task, pods);
+    for (lease, number) in leases.iter().zip(hosts) {
+        assert_ok!(Tasks::report_started(host_origin(*number), *lease));
+    }
+    leases
+}
+
+/// A running [`rental`] on the first device of host 10.
+pub fn rented() -> (TaskId, LeaseId) {
+    online_host(10);
+    let task = submit(rental());
+    let lease = assign(task, vec![place(0, 10, &[0])])[0];
+    assert_ok!(Tasks::report_started(host_origin(10), lease));
+    (task, lease)
+}
+
 /// Submits for [`TENANT`] and returns the number of the task.
 pub fn submit(spec: TaskSpec) -> TaskId {
     let task = crate::NextTaskId::<Test>::get();
@@ -211,7 +311,7 @@ pub fn submit(spec: TaskSpec) -> TaskId {
     task
 }
 
-pub fn place(pod: u16, number: u8, devices: &[u8]) -> PodPlacement {
+pub fn place(pod: u8, number: u8, devices: &[u8]) -> PodPlacement {
     PodPlacement { pod, host: host(number), devices: devices.to_vec().try_into().expect("few devices") }
 }
 
@@ -222,7 +322,12 @@ pub fn placed(pods: Vec<PodPlacement>) -> UpTo<PodPlacement, MAX_PODS> {
 /// Assigns by [`SCHEDULER`], and returns the leases.
 pub fn assign(task: TaskId, pods: Vec<PodPlacement>) -> Vec<LeaseId> {
     assert_ok!(Tasks::assign(signed(SCHEDULER), task, placed(pods)));
-    record(task).leases.into_inner()
+    leases_of(task)
+}
+
+/// The leases of a task, in the order of its pods.
+pub fn leases_of(task: TaskId) -> Vec<LeaseId> {
+    Tasks::leases_of(task).expect("the task exists").into_iter().map(|(lease, _)| lease).collect()
 }
 
 /// Submits [`spec`] and assigns it to the first device of host 10, which is brought online.
@@ -243,7 +348,7 @@ pub fn running() -> (TaskId, LeaseId) {
 /// As [`running`], and the pod has reported after `ms` that it ran for all of it.
 pub fn reported(ms: u64) -> (TaskId, LeaseId) {
     let (task, lease) = running();
-    advance(ms);
+    work(ms);
     assert_ok!(Tasks::report_result(host_origin(10), lease, result(ms)));
     (task, lease)
 }
@@ -253,15 +358,20 @@ pub fn result(wall_ms: u64) -> PodResult {
 }
 
 pub fn record(task: TaskId) -> TaskRecord {
-    Tasks::task(task).expect("the task exists")
+    Tasks::record(task).expect("the task exists")
 }
 
-pub fn lease(lease: LeaseId) -> LeaseRecord {
-    Leases::lease(lease).expect("the lease exists")
+pub fn lease(lease: LeaseId) -> Lease {
+    Tasks::lease(lease).expect("the lease exists").0
 }
 
-pub fn escrow(lease: LeaseId) -> Escrow {
-    Billing::escrow(lease).expect("the escrow exists")
+pub fn escrow(id: LeaseId) -> Escrow {
+    lease(id).escrow
+}
+
+/// Whether a task is on a list.
+pub fn is_listed(tag: IndexTag, task: TaskId) -> bool {
+    Tasks::tasks_in(tag, task, 1) == [task]
 }
 
 pub fn host_record(number: u8) -> HostRecord {
@@ -277,8 +387,50 @@ pub fn worth(who: &AccountId) -> Balance {
 /// Time passes; what is online stays so only where its host says so.
 pub fn advance(ms: u64) {
     Timestamp::on_finalize(System::block_number());
-    System::set_block_number(System::block_number() + 1);
+    let block = System::block_number() + 1;
+    System::set_block_number(block);
     Timestamp::set_timestamp(Hosts::now() + ms);
+}
+
+/// Time passes, and every host that is there says so as often as it should.
+pub fn work(ms: u64) {
+    let mut left = ms;
+    while left > 0 {
+        let step = left.min(2 * HEARTBEAT_PERIOD);
+        advance(step);
+        left -= step;
+        for (host, record) in pallet_gantry_hosts::Hosts::<Test>::iter() {
+            if matches!(record.status, HostStatus::Online | HostStatus::Draining) {
+                assert_ok!(Hosts::heartbeat(RuntimeOrigin::signed(host)));
+            }
+        }
+    }
+}
+
+/// What the chain does by itself at the beginning and the end of a block.
+pub fn run_hooks() {
+    let block = System::block_number();
+    Leases::on_initialize(block);
+    Leases::on_idle(block, Weight::MAX);
+}
+
+/// How the escrow of a lease was closed, as the last event that tells of it says.
+pub fn bill(lease: LeaseId) -> LeaseBill {
+    use crate::Event::*;
+    let bills = System::events().into_iter().filter_map(|record| match record.event {
+        RuntimeEvent::Tasks(
+            Requeued { bills, .. }
+            | PodLost { bills, .. }
+            | LeaseEnded { bills, .. }
+            | Cancelled { bills, .. }
+            | Scaled { bills, .. }
+            | DisputeResolved { bills, .. }
+            | NotVerified { bills, .. }
+            | Settled { bills, .. },
+        ) => Some(bills),
+        _ => None,
+    });
+    bills.flatten().filter(|bill| bill.lease == lease).last().expect("an event tells how the lease was paid")
 }
 
 /// The events of the tasks pallet since this was last asked.
@@ -309,6 +461,7 @@ pub fn check_everything() {
 pub struct ExtBuilder {
     pub hosts: pallet_gantry_hosts::Params,
     pub billing: pallet_gantry_billing::Params,
+    pub leases: pallet_gantry_leases::Params,
     pub tasks: crate::Params,
     pub treasury: Balance,
     pub tenant: Balance,
@@ -318,14 +471,23 @@ impl Default for ExtBuilder {
     fn default() -> Self {
         Self {
             hosts: pallet_gantry_hosts::Params {
-                bond_per_device: HOST_BOND,
+                bond_consumer: HOST_BOND,
+                bond_professional: 2 * HOST_BOND,
+                bond_datacenter: 3 * HOST_BOND,
                 heartbeat_period_ms: HEARTBEAT_PERIOD,
                 absence_limit_ms: ABSENCE_LIMIT,
                 absence_bounty: GTY,
+                unbonding_ms: HOUR,
                 allow_simulated: true,
                 verification_required: false,
             },
-            billing: pallet_gantry_billing::Params { fee_ppm: 100_000 },
+            billing: pallet_gantry_billing::Params { fee_ppm: 100_000, held_back_ms: HELD_BACK, depletion_bounty: GTY / 100 },
+            leases: pallet_gantry_leases::Params {
+                reclaim_notice_ms: NOTICE,
+                retention_ms: RETENTION,
+                purge_grace_ms: GRACE,
+                max_kept_ms: 3 * RETENTION,
+            },
             tasks: crate::Params {
                 start_timeout_ms: START_TIMEOUT,
                 dispute_window_ms: DISPUTE_WINDOW,
@@ -333,7 +495,10 @@ impl Default for ExtBuilder {
                 scheduler_bond: SCHEDULER_BOND,
                 deposit_base: DEPOSIT_BASE,
                 deposit_per_byte: DEPOSIT_PER_BYTE,
+                deposit_per_task: DEPOSIT_PER_TASK,
                 max_duration_ms: 24 * HOUR,
+                archive_after_ms: ARCHIVE_AFTER,
+                refused_item_fine: FINE,
             },
             treasury: ED,
             tenant: 1_000 * GTY,
@@ -353,6 +518,7 @@ impl ExtBuilder {
             balances: pallet_balances::GenesisConfig { balances, ..Default::default() },
             hosts: pallet_gantry_hosts::GenesisConfig { params: self.hosts, ..Default::default() },
             billing: pallet_gantry_billing::GenesisConfig { params: self.billing, ..Default::default() },
+            leases: pallet_gantry_leases::GenesisConfig { params: self.leases, ..Default::default() },
             tasks: crate::GenesisConfig {
                 params: self.tasks,
                 schedulers: vec![account(SCHEDULER)],

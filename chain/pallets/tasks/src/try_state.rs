@@ -1,156 +1,218 @@
 //! What must always be true of tasks, and of tasks, leases, escrows and hosts together. See docs/invariants.md.
 
 use alloc::{collections::BTreeMap, vec::Vec};
+
 use frame_support::ensure;
 use gantry_primitives::{
-    fit::take, AccountId, Balance, EndReason, EscrowState, HostId, LeaseId, LeaseRecord, LeaseState, TaskId,
-    TaskRecord, TaskStateTag, MILLI_PER_DEVICE,
+    lease_id, AccountId, Balance, HostId, HostRecord, IndexTag, LeaseId, LeaseState, PageKey, Resources, TaskId,
+    TaskKey, TaskRecord, TaskSpec, TaskStateTag, MILLI_PER_DEVICE,
 };
 use sp_runtime::TryRuntimeError;
 
-use crate::{billing, hosts, leases, ByState, ByTenant, Config, Manifests, NextTaskId, Pallet, Schedulers, Tasks};
+use crate::{
+    billing, desk::is_short, hosts, index::Page, leases, Archive, ByState, ByTenant, Config, Manifests, NextTaskId,
+    Pallet, Schedulers, Specs, Tasks,
+};
+
+/// What a lease holds of a host.
+type Held = (LeaseId, Resources, Vec<u8>);
+
+/// What the tasks come to, to be compared with what is kept besides them.
+#[derive(Default)]
+struct Books {
+    tasks: u64,
+    /// By the first of tasks submitted together: how many are not final, and how many there are.
+    counts: BTreeMap<TaskId, (u32, u32)>,
+    lists: BTreeMap<(IndexTag, PageKey), Page>,
+    escrowed: BTreeMap<AccountId, Balance>,
+    held: BTreeMap<HostId, Vec<Held>>,
+}
 
 impl<T: Config> Pallet<T> {
     /// Checks every invariant of this pallet and those that join it to the others. For tests, the fuzzer and
     /// try-runtime.
     pub fn do_try_state() -> Result<(), TryRuntimeError> {
-        let mut deposits: BTreeMap<AccountId, Balance> = BTreeMap::new();
-        let mut tasks = 0usize;
-        for (task, record) in Tasks::<T>::iter() {
-            tasks += 1;
-            Self::check_task(task, &record)?;
-            Self::check_leases_of(task, &record)?;
-            let sum = deposits.entry(record.tenant).or_default();
-            *sum = sum.checked_add(record.deposit).ok_or("TASK-4: the deposits of a tenant can be added")?;
+        let mut books = Books::default();
+        for (key, record) in Tasks::<T>::iter() {
+            Self::check_task(&mut books, key.task(), record)?;
         }
-        let indexed = ByState::<T>::iter_keys().count();
-        ensure!(indexed == tasks, "TASK-2: the index by state holds each task once");
-        ensure!(ByTenant::<T>::iter_keys().count() == tasks, "TASK-3: the index by tenant holds each task once");
-        for (tenant, sum) in deposits {
-            ensure!(
-                Self::deposit_held(&tenant) == sum,
-                "TASK-4: what is held of a tenant is the sum of its tasks' deposits"
-            );
-        }
+        let lists: BTreeMap<_, _> = ByState::<T>::iter().map(|(tag, key, page)| ((tag, key), page)).collect();
+        ensure!(lists == books.lists, "TASK-2: the lists name each task that is not final, and the short ones, once");
+        let pruned: u64 = Archive::<T>::iter_values().map(|page| u64::from(page.count)).sum();
+        ensure!(
+            books.tasks.checked_add(pruned) == Some(NextTaskId::<T>::get()),
+            "TASK-13: each task that was submitted is kept or archived"
+        );
+        Self::check_specs(&books)?;
         for (who, bond) in Schedulers::<T>::iter() {
             ensure!(Self::scheduler_bond_held(&who) == bond, "TASK-9: what is held of a scheduler is its bond");
         }
-        Self::check_leases()?;
-        Self::check_hosts()
+        Self::check_escrows(&books)?;
+        Self::check_hosts(books.held)
     }
 
-    fn check_task(task: TaskId, record: &TaskRecord) -> Result<(), TryRuntimeError> {
-        let tag = record.state.tag();
+    fn check_task(books: &mut Books, task: TaskId, record: TaskRecord) -> Result<(), TryRuntimeError> {
         ensure!(task < NextTaskId::<T>::get(), "TASK-1: tasks are numbered below the next number");
-        ensure!(ByState::<T>::contains_key(tag, task), "TASK-2: the index by state holds each task once");
-        ensure!(ByTenant::<T>::contains_key(&record.tenant, task), "TASK-3: the index by tenant holds each task once");
-        let manifest = Manifests::<T>::get(task);
-        ensure!(
-            manifest.is_some() != tag.is_final(),
-            "TASK-5: the chain keeps a manifest exactly until its task is final"
-        );
-        if let Some(manifest) = manifest {
-            let digest = sp_io::hashing::sha2_256(&manifest);
-            ensure!(digest == record.spec.manifest_digest, "TASK-5: a kept manifest has the digest of its spec");
-        }
-        ensure!(!tag.is_final() || record.deposit == 0, "TASK-4: nothing is held for a final task");
-        let (pods, started, reported) = (record.leases.len(), record.pods_started, record.pods_reported);
-        ensure!(
-            reported <= started && usize::from(started) <= pods,
-            "TASK-6: pods are assigned, started and reported in this order"
-        );
-        let counts_fit = match tag {
-            TaskStateTag::Queued | TaskStateTag::Expired => pods == 0,
-            TaskStateTag::Assigned => usize::from(started) < pods,
-            TaskStateTag::Running => usize::from(started) == pods && usize::from(reported) < pods,
-            TaskStateTag::Reported | TaskStateTag::Verified | TaskStateTag::Settled | TaskStateTag::Disputed => {
-                pods > 0 && usize::from(reported) == pods && record.reported_at.is_some()
-            }
-            TaskStateTag::Cancelled | TaskStateTag::Failed => true,
-        };
-        ensure!(counts_fit, "TASK-7: the state of a task follows from how many of its pods started and reported");
-        Ok(())
-    }
-
-    fn check_leases_of(task: TaskId, record: &TaskRecord) -> Result<(), TryRuntimeError> {
+        let shared = Specs::<T>::get(TaskKey::from(record.first)).ok_or("TASK-3: the spec of a task is kept")?;
+        let is_of = record.first <= task && task - record.first < u64::from(shared.count);
+        ensure!(is_of && record.tenant == shared.tenant, "TASK-3: a task is one of those it was submitted with");
         let tag = record.state.tag();
-        let (mut started, mut reported) = (0u16, 0u16);
-        for (place, lease) in record.leases.iter().enumerate() {
-            let known = leases::Leases::<T>::get(lease).ok_or("TASK-8: the leases of a task exist")?;
-            ensure!(
-                known.task == task && usize::from(known.pod) == place && known.tenant == record.tenant,
-                "TASK-8: the leases of a task are its own, in the order of its pods"
-            );
-            started += u16::from(known.started_at.is_some());
-            reported += u16::from(known.state == LeaseState::Ended(EndReason::Completed));
-            if known.state.is_live() {
-                ensure!(
-                    tag.has_live_leases() && known.attempt == record.attempts,
-                    "TASK-10: only the present attempt of an assigned or running task has live leases"
-                );
-            }
-            let escrow = billing::Escrows::<T>::get(lease).ok_or("TASK-11: each lease has an escrow")?;
-            ensure!(
-                (escrow.state == EscrowState::Closed) == (tag.is_final()),
-                "TASK-12: the escrows of the present attempt are open exactly until the task is final"
-            );
+        books.tasks += 1;
+        let counts = books.counts.entry(record.first).or_default();
+        counts.0 += u32::from(!tag.is_final());
+        counts.1 += 1;
+        for listed in [tag.index(), is_short(&record, &shared.spec).then_some(IndexTag::Short)].into_iter().flatten() {
+            let page = books.lists.entry((listed, PageKey::of(task))).or_default();
+            page[(task % 256 / 8) as usize] |= 1 << (task % 8);
         }
-        ensure!(
-            started == record.pods_started && reported == record.pods_reported,
-            "TASK-6: a task counts its pods as its leases do"
-        );
-        Ok(())
+        Self::check_leases(books, task, &record, &shared.spec)
     }
 
-    fn check_leases() -> Result<(), TryRuntimeError> {
-        let mut count = 0usize;
-        for (lease, record) in leases::Leases::<T>::iter() {
-            count += 1;
-            let task = Tasks::<T>::get(record.task).ok_or("TASK-13: the task of a lease exists")?;
-            let escrow = billing::Escrows::<T>::get(lease).ok_or("TASK-11: each lease has an escrow")?;
+    fn check_leases(
+        books: &mut Books,
+        task: TaskId,
+        record: &TaskRecord,
+        spec: &TaskSpec,
+    ) -> Result<(), TryRuntimeError> {
+        let tag = record.state.tag();
+        let leases = &record.leases;
+        ensure!(
+            leases.windows(2).all(|pair| pair[0].pod < pair[1].pod),
+            "TASK-6: the leases of a task are in the order of its pods, one a pod"
+        );
+        let lives = leases.iter().any(|lease| lease.state.is_live());
+        let waits = leases.iter().any(|lease| lease.state == LeaseState::Pending);
+        let follows = match tag {
+            TaskStateTag::Queued | TaskStateTag::Expired => leases.is_empty(),
+            TaskStateTag::Assigned => waits,
+            TaskStateTag::Running => (lives || spec.is_redundant()) && (!waits || spec.replaces_pods()),
+            TaskStateTag::Reported | TaskStateTag::Disputed | TaskStateTag::Verified | TaskStateTag::Settled => {
+                !leases.is_empty() && !lives
+            }
+            TaskStateTag::Cancelled | TaskStateTag::Failed => !lives,
+        };
+        ensure!(follows, "TASK-7: the state of a task follows from those of its leases");
+        for lease in leases {
             ensure!(
-                escrow.tenant == record.tenant
-                    && escrow.provider == record.provider
-                    && escrow.rate_per_hour == record.rate_per_hour
-                    && escrow.started_at == record.started_at,
-                "TASK-11: a lease and its escrow agree"
+                lease.generation <= record.generation && lease.pod < record.pods_wanted,
+                "TASK-6: a lease is of this generation or one before, and of a pod that is wanted"
             );
             ensure!(
-                escrow.state == EscrowState::Closed || task.leases.contains(&lease),
-                "TASK-12: only leases of the present attempt have open escrows"
+                lease.escrow.open != tag.is_final(),
+                "TASK-12: the escrows of a task's leases are open exactly until it is final"
             );
             ensure!(
-                record.rate_per_hour <= task.spec.max_rate_per_hour,
+                lease.state == LeaseState::Suspended || lease.escrow.rate_per_hour <= spec.max_rate_per_hour,
                 "TASK-14: no lease costs more than its task allows"
             );
+            ensure!(
+                (lease.escrow.since.is_some()) == matches!(lease.state, LeaseState::Active | LeaseState::Suspended),
+                "TASK-11: a lease is billed exactly while its pod runs or its machine is stopped"
+            );
+            let sum = books.escrowed.entry(record.tenant.clone()).or_default();
+            *sum = sum.checked_add(lease.escrow.held()).ok_or("TASK-4: what is held of a tenant can be added")?;
+            if let Some(resources) = lease.holds(&spec.resources) {
+                let id = lease_id(task, lease.pod, lease.generation);
+                let held = books.held.entry(lease.host.clone()).or_default();
+                held.push((id, resources, lease.devices_held().to_vec()));
+            }
         }
-        ensure!(billing::Escrows::<T>::iter_keys().count() == count, "TASK-11: each escrow has a lease");
         Ok(())
     }
 
-    /// What is free on each host is what it has, less what its live leases hold.
-    fn check_hosts() -> Result<(), TryRuntimeError> {
-        for (host, record) in hosts::Hosts::<T>::iter() {
-            let mut free = record.total;
-            let mut devices = record.devices.clone();
-            devices.iter_mut().for_each(|device| device.milli_free = MILLI_PER_DEVICE);
-            let live = Self::live_leases_on(&host);
-            for lease in &live {
-                take(&mut free, devices.as_mut(), &lease.resources, &lease.devices, true)
-                    .map_err(|_| "TASK-15: the live leases of a host fit on it")?;
+    fn check_specs(books: &Books) -> Result<(), TryRuntimeError> {
+        let mut deposits: BTreeMap<AccountId, Balance> = BTreeMap::new();
+        let mut specs = 0usize;
+        for (key, shared) in Specs::<T>::iter() {
+            specs += 1;
+            let counts = books.counts.get(&key.task()).copied().unwrap_or_default();
+            ensure!(
+                counts == (shared.open, shared.kept) && shared.kept > 0,
+                "TASK-5: a spec counts its tasks and those that are not final, and is kept until the last is pruned"
+            );
+            let manifest = Manifests::<T>::get(key);
+            ensure!(
+                manifest.is_some() == (shared.open > 0),
+                "TASK-5: the chain keeps a manifest exactly until all its tasks are final"
+            );
+            if let Some(manifest) = manifest {
+                let digest = sp_io::hashing::sha2_256(&manifest);
+                ensure!(digest == shared.spec.manifest_digest, "TASK-5: a kept manifest has the digest of its spec");
             }
             ensure!(
-                free == record.free && devices == record.devices,
-                "TASK-15: what is free on a host is what it has, less what its live leases hold"
+                shared.open > 0 || shared.manifest_deposit == 0,
+                "TASK-4: nothing is held for a manifest that is gone"
             );
-            ensure!(record.live_leases as usize == live.len(), "TASK-15: a host counts its live leases");
+            ensure!(
+                ByTenant::<T>::get(&shared.tenant, key) == Some(shared.count),
+                "TASK-3: the list of a tenant has what it submitted"
+            );
+            let deposit = shared
+                .task_deposit
+                .checked_mul(shared.kept.into())
+                .and_then(|tasks| tasks.checked_add(shared.manifest_deposit));
+            let sum = deposits.entry(shared.tenant).or_default();
+            *sum = deposit.and_then(|more| sum.checked_add(more)).ok_or("TASK-4: deposits can be added")?;
+        }
+        ensure!(Manifests::<T>::iter_keys().all(Specs::<T>::contains_key), "TASK-5: a kept manifest has a spec");
+        ensure!(ByTenant::<T>::iter_keys().count() == specs, "TASK-3: the list of a tenant has what it submitted");
+        for (account, _) in frame_system::Account::<T>::iter() {
+            let sum = deposits.get(&account).copied().unwrap_or_default();
+            ensure!(Self::deposit_held(&account) == sum, "TASK-4: what is held of a tenant is for what it submitted");
         }
         Ok(())
     }
 
-    fn live_leases_on(host: &HostId) -> Vec<LeaseRecord> {
-        leases::ByHost::<T>::iter_key_prefix(host)
-            .filter_map(|lease: LeaseId| leases::Leases::<T>::get(lease))
-            .collect()
+    fn check_escrows(books: &Books) -> Result<(), TryRuntimeError> {
+        let mut total: Balance = 0;
+        for (tenant, sum) in &books.escrowed {
+            ensure!(
+                billing::Pallet::<T>::held(tenant) == *sum,
+                "TASK-11: what is held of a tenant for leases is what its escrows hold"
+            );
+            total = total.checked_add(*sum).ok_or("TASK-11: escrows can be added")?;
+        }
+        ensure!(
+            billing::TotalEscrowed::<T>::get() == total,
+            "TASK-11: what is held for all leases is what all escrows hold"
+        );
+        Ok(())
     }
+
+    /// What is free on each host is what it has, less what its leases hold.
+    fn check_hosts(mut books: BTreeMap<HostId, Vec<Held>>) -> Result<(), TryRuntimeError> {
+        for (host, record) in hosts::Hosts::<T>::iter() {
+            let mut held = books.remove(&host).unwrap_or_default();
+            held.sort_by_key(|(id, ..)| *id);
+            let listed = leases::Pallet::<T>::leases_of(&host);
+            ensure!(
+                listed.iter().eq(held.iter().map(|(id, ..)| id)),
+                "TASK-10: the list of a host has the leases that hold something of it, in their order"
+            );
+            ensure!(record.live_leases as usize == held.len(), "TASK-15: a host counts its leases");
+            let (free, devices) = left_of(&record, &held).ok_or("TASK-15: the leases of a host fit on it")?;
+            ensure!(
+                free == record.free && record.devices.iter().map(|device| device.milli_free).eq(devices),
+                "TASK-15: what is free on a host is what it has, less what its leases hold"
+            );
+        }
+        ensure!(books.is_empty(), "TASK-8: the host of a lease exists");
+        Ok(())
+    }
+}
+
+/// What is left of a host, and of each of its devices, beside what is held. None where it is not enough.
+fn left_of(record: &HostRecord, held: &[Held]) -> Option<(gantry_primitives::Capacity, Vec<u16>)> {
+    let mut free = record.total;
+    let mut devices: Vec<u16> = record.devices.iter().map(|_| MILLI_PER_DEVICE).collect();
+    for (_, resources, chosen) in held {
+        free.cpu_milli = free.cpu_milli.checked_sub(resources.cpu_milli)?;
+        free.memory_mib = free.memory_mib.checked_sub(resources.memory_mib)?;
+        free.disk_gib = free.disk_gib.checked_sub(resources.disk_gib)?;
+        for index in chosen {
+            let milli = devices.get_mut(usize::from(*index))?;
+            *milli = milli.checked_sub(resources.gpus.milli)?;
+        }
+    }
+    Some((free, devices))
 }

@@ -1,9 +1,12 @@
-//! What governs the tasks pallet.
+//! What governs the tasks pallet, and the parts of its events and archive.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
-use gantry_primitives::Balance;
+use frame_support::ensure;
+use gantry_primitives::{Balance, Digest};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
+
+use crate::Error;
 
 /// The periods and amounts of the tasks pallet.
 #[derive(
@@ -11,20 +14,27 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Params {
-    /// A pod must start within so many milliseconds after its lease was opened.
+    /// A pod must start within so many milliseconds after its lease was opened; at least 1.
     pub start_timeout_ms: u64,
-    /// A result that nobody accepts counts as accepted after so many milliseconds.
+    /// A result that nobody accepts or disputes counts as accepted after so many milliseconds; at least 1.
     pub dispute_window_ms: u64,
     /// A task fails when so many attempts have come to nothing; at least 1.
     pub max_attempts: u8,
     /// Coins held for a scheduler.
     pub scheduler_bond: Balance,
-    /// Coins held for a task while the chain keeps its manifest.
+    /// Coins held for tasks submitted together while the chain keeps their manifest.
     pub deposit_base: Balance,
     /// Coins held besides for each byte of the manifest.
     pub deposit_per_byte: Balance,
-    /// The longest duration that a task may ask for, in milliseconds.
+    /// Coins held for each task until it is pruned.
+    pub deposit_per_task: Balance,
+    /// The longest duration that a task may ask for, in milliseconds; at least 1.
     pub max_duration_ms: u64,
+    /// A task may be pruned so many milliseconds after it became final; at least 1.
+    pub archive_after_ms: u64,
+    /// What each refused report of a batch costs the bond of its host; more than 0, so that blocks are not filled for
+    /// free.
+    pub refused_item_fine: Balance,
 }
 
 impl Default for Params {
@@ -36,7 +46,35 @@ impl Default for Params {
             scheduler_bond: 100_000_000_000_000,
             deposit_base: 10_000_000_000,
             deposit_per_byte: 10_000_000,
+            deposit_per_task: 1_000_000_000,
             max_duration_ms: 30 * 24 * 3_600_000,
+            archive_after_ms: 7 * 24 * 3_600_000,
+            refused_item_fine: 1_000_000_000,
         }
     }
+}
+
+impl Params {
+    /// Whether the chain can work by them; an error for each way in which it cannot.
+    pub fn check<T>(&self) -> Result<(), Error<T>> {
+        ensure!(self.start_timeout_ms > 0, Error::StartTimeoutZero);
+        ensure!(self.dispute_window_ms > 0, Error::DisputeWindowZero);
+        ensure!(self.max_attempts > 0, Error::MaxAttemptsZero);
+        ensure!(self.max_duration_ms > 0, Error::MaxDurationZero);
+        ensure!(self.archive_after_ms > 0, Error::ArchiveAfterZero);
+        ensure!(self.refused_item_fine > 0, Error::RefusedItemFineZero);
+        Ok(())
+    }
+}
+
+/// What the chain keeps of 4,096 neighbouring tasks once they are pruned.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct ArchivePage {
+    /// Folded over the pruned tasks in the order of their pruning, from zeros:
+    /// `blake2_256(digest ++ SCALE(task, record))`.
+    pub digest: Digest,
+    /// How many of them are pruned.
+    pub count: u32,
 }

@@ -43,16 +43,24 @@ macro_rules! weights {
 
 weights! {
     submit(bytes) = 150 + bytes / 100, 25_000, 7, 8;
-    assign(pods) = 80 + 150 * pods, 12_000 + 12_000 * pods, 6 + 4 * pods, 6 + 5 * pods;
+    submit_array(bytes, tasks) = 150 + bytes / 100 + 12 * tasks, 25_000, 7, 8 + tasks / 100;
+    assign(pods) = 120 + 100 * pods, 12_000 + 12_000 * pods, 6 + 4 * pods, 6 + 5 * pods;
+    assign_batch(items, specs, hosts) = 200 + 30 * items + 50 * specs + 100 * hosts, 12_000, 8 + specs + 3 * hosts, 8 + 3 * hosts;
     report_started() = 110, 16_000, 5, 7;
     report_result() = 110, 16_000, 5, 7;
     report_failed(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 9 + 5 * pods, 10 + 6 * pods;
+    report_batch(items, specs, hosts) = 200 + 30 * items + 50 * specs + 150 * hosts, 12_000, 8 + specs + 3 * hosts, 8 + 4 * hosts;
     requeue(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 9 + 5 * pods, 10 + 6 * pods;
     expire_lease(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 9 + 5 * pods, 10 + 6 * pods;
     cancel(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 7 + 5 * pods, 8 + 6 * pods;
     expire() = 120, 16_000, 4, 6;
     accept_result() = 60, 8_000, 1, 3;
     settle(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 8 + 5 * pods, 9 + 5 * pods;
+    settle_batch(items, specs, hosts) = 200 + 30 * items + 50 * specs + 100 * hosts, 12_000, 8 + specs + 3 * hosts, 8 + specs + 3 * hosts;
+    prune(items, specs) = 200 + 25 * items + 60 * specs, 12_000, 8 + specs, 8 + 2 * specs;
+    scale(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 7 + 5 * pods, 8 + 6 * pods;
+    end(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 7 + 5 * pods, 8 + 6 * pods;
+    rate() = 80, 8_000, 5, 2;
     bond_scheduler() = 100, 12_000, 4, 3;
     unbond_scheduler() = 100, 12_000, 3, 3;
     set_params() = 15, 1_000, 0, 1;

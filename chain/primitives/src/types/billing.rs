@@ -3,62 +3,54 @@
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
-use super::{AccountId, Balance, BillingUnit, Moment};
+use super::{Balance, BillingUnit, Moment};
 
-/// Whether coins are still held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
-pub enum EscrowState {
-    /// The deposit is held on the tenant's account.
-    Open,
-    /// Everyone has what is theirs.
-    Closed,
-}
-
-/// The coins of a tenant for one lease.
+/// The coins that a tenant has deposited for one lease, and what became of them. It is kept inside the lease; the
+/// tenant is that of the task, the provider the owner of the host. The rules are in `gantry_primitives::escrow`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Escrow {
-    /// Whose coins they are.
-    pub tenant: AccountId,
-    /// Who is paid from them.
-    pub provider: AccountId,
-    /// How many were held when it was opened.
+    /// How many coins were deposited, top-ups included. What is held of the tenant is this less `paid`, while `open`.
     pub deposit: Balance,
-    /// What the lease costs, in base units an hour.
+    /// What the lease costs now, in base units an hour.
     pub rate_per_hour: Balance,
     /// The unit it is billed by.
     pub unit: BillingUnit,
-    /// When billing began.
-    pub started_at: Option<Moment>,
-    /// When the lease has used what was deposited.
-    pub depletes_at: Option<Moment>,
+    /// What is owed for the segments that are over: a segment is a time at one rate.
+    pub accrued: Balance,
+    /// When the running segment began; none while nothing is billed.
+    pub since: Option<Moment>,
+    /// The host's downtime in milliseconds when the running segment began; what it has grown by is not billed.
+    pub downtime_mark: u64,
+    /// Nothing is billed past this.
+    pub until: Option<Moment>,
     /// What left the tenant, the fee included.
     pub paid: Balance,
     /// The part of it that went to the treasury.
     pub fee: Balance,
     /// Whether coins are still held.
-    pub state: EscrowState,
+    pub open: bool,
 }
 
-/// What a lease is to be charged when its escrow closes.
+/// How what is owed for the running segment is reckoned when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
-pub enum Charge {
-    /// Nothing: the pod never ran, or its host is to blame and gets nothing.
-    Nothing,
-    /// For so many milliseconds, by the escrow's unit.
-    Time(u64),
-    /// For so many milliseconds, pro rata whatever the unit.
-    ProRata(u64),
-    /// All that was deposited.
-    Everything,
+pub enum Billing {
+    /// By the unit of the escrow.
+    ByUnit,
+    /// Pro rata whatever the unit, because the host is at fault for the end.
+    ProRata,
+    /// Nothing more than what has been paid already.
+    Forfeit,
 }
 
 /// How an escrow was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
 pub struct Settlement {
-    /// What left the tenant, the fee included.
+    /// What left the tenant over the whole time, the fee included.
     pub paid: Balance,
     /// The part of it that went to the treasury.
     pub fee: Balance,
-    /// What went back to the tenant.
+    /// What went back to the tenant now.
     pub refunded: Balance,
 }

@@ -3,7 +3,12 @@
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
-use super::{AccountId, Balance, Endpoint, ModelName, Moment, RegionName, UpTo, MAX_DEVICES};
+use super::{AccountId, Balance, Endpoint, HostId, ModelName, Moment, RegionName, UpTo, MAX_DEVICES};
+
+/// The most models that one price list names.
+pub const MAX_GPU_PRICES: u32 = 8;
+/// The greatest factor on a list price, in parts per million: ten times the price.
+pub const MAX_UNIT_PPM: u32 = 10_000_000;
 
 /// Who made a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
@@ -14,6 +19,34 @@ pub enum Vendor {
     Amd,
     /// Anyone else.
     Other,
+}
+
+/// What class of machine a host is; its bond goes by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum Tier {
+    /// A machine with devices made for the home.
+    Consumer,
+    /// A workstation or a server with devices made for work.
+    Professional,
+    /// A server with devices made for data centres, in one.
+    Datacenter,
+}
+
+/// What a host can run and how it hands out its devices; or, where a task asks for it, what the host must have.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct Capabilities {
+    /// Containers, by a Docker engine.
+    pub docker: bool,
+    /// Virtual machines, by KVM.
+    pub kvm: bool,
+    /// Pods of a Kubernetes cluster.
+    pub kubernetes: bool,
+    /// Devices by the Container Device Interface.
+    pub cdi: bool,
+    /// Slices of devices that are kept apart by the hardware.
+    pub mig: bool,
 }
 
 /// A device as its provider describes it.
@@ -38,17 +71,27 @@ pub struct Device {
     pub milli_free: u16,
     /// True once a challenge proved that it is real.
     pub attested: bool,
+    /// False where the host says that it is out of order; it takes no new lease then.
+    pub healthy: bool,
 }
 
 /// The machine a provider registers.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct HardwareSpec {
+    /// The class of machine.
+    pub tier: Tier,
+    /// What it can run.
+    pub capabilities: Capabilities,
     /// Thousandths of a core.
     pub cpu_milli: u32,
     /// Memory in MiB.
     pub memory_mib: u32,
     /// Disk in GiB.
     pub disk_gib: u32,
+    /// What it can receive, in millions of bits a second.
+    pub network_mbps_down: u32,
+    /// What it can send, in millions of bits a second.
+    pub network_mbps_up: u32,
     /// Its devices; leases name them by their place in this list.
     pub devices: UpTo<DeviceSpec, MAX_DEVICES>,
 }
@@ -64,10 +107,21 @@ pub struct Capacity {
     pub disk_gib: u32,
 }
 
-/// A host's price list, in base units an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+/// What one whole device of a model costs.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct GpuPrice {
+    /// The model.
+    pub model: ModelName,
+    /// Base units an hour.
+    pub per_hour: Balance,
+}
+
+/// A host's price list: base units an hour, except where it says otherwise. See `rate` for what a pod costs by it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Ask {
-    /// For one whole device.
+    /// Devices of the models that have a price of their own; each model once.
+    pub gpu: UpTo<GpuPrice, MAX_GPU_PRICES>,
+    /// For one whole device of any other model.
     pub gpu_per_hour: Balance,
     /// For one whole core.
     pub cpu_core_per_hour: Balance,
@@ -75,13 +129,30 @@ pub struct Ask {
     pub memory_gib_per_hour: Balance,
     /// For one GiB of disk.
     pub disk_gib_per_hour: Balance,
+    /// For each GiB that a pod sends, in base units.
+    pub network_gib: Balance,
+    /// For one GiB of the disk of a stopped rental.
+    pub storage_gib_per_hour: Balance,
+    /// Leases billed by the second cost so many millionths of the list price; 0 where none are offered.
+    pub second_ppm: u32,
+    /// The same for leases billed by the hour.
+    pub hour_ppm: u32,
+    /// The same for leases billed by the day.
+    pub day_ppm: u32,
 }
 
 /// Why a host is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum SuspendReason {
-    /// The chain's governance decided it.
+    /// The chain's governance decided it. Only governance ends it.
     ByRoot,
+    /// It failed a challenge. Ends when it is verified again.
+    FailedChallenge,
+    /// Slashes left less than half of the bond it must have. Ends when the bond is topped up.
+    Slashed,
+    /// Its hardware was found to be another than it was registered with. Ends when it is registered as it is, and
+    /// verified.
+    HardwareChanged,
 }
 
 /// Where a host stands. Changes only along `transitions::HOST_TRANSITIONS`.
@@ -101,6 +172,8 @@ pub enum HostStatus {
     Suspended(SuspendReason),
     /// Gone for ever; its key is not used again.
     Retired,
+    /// Takes nothing any more; its bond is held, and can be slashed, until the time given.
+    Retiring(Moment),
 }
 
 /// A [`HostStatus`] without payload.
@@ -120,6 +193,8 @@ pub enum HostStatusTag {
     Suspended,
     /// See [`HostStatus::Retired`].
     Retired,
+    /// See [`HostStatus::Retiring`].
+    Retiring,
 }
 
 impl HostStatus {
@@ -133,8 +208,32 @@ impl HostStatus {
             Self::Draining => HostStatusTag::Draining,
             Self::Suspended(_) => HostStatusTag::Suspended,
             Self::Retired => HostStatusTag::Retired,
+            Self::Retiring(_) => HostStatusTag::Retiring,
         }
     }
+}
+
+/// Where a task may run. An empty list stands for any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct Placement {
+    /// The regions that will do.
+    pub regions: UpTo<RegionName, 4>,
+    /// The hosts that will do.
+    pub hosts: UpTo<HostId, 8>,
+    /// The providers whose hosts will do.
+    pub providers_allowed: UpTo<AccountId, 8>,
+    /// The providers whose hosts will not do; empty for none.
+    pub providers_denied: UpTo<AccountId, 8>,
+    /// The classes of machine that will do.
+    pub tiers: UpTo<Tier, 3>,
+    /// True where every device used must be attested.
+    pub verified_only: bool,
+    /// True where simulated devices will do too.
+    pub allow_simulated: bool,
+    /// The least a host must be able to send and to receive, in millions of bits a second.
+    pub min_network_mbps: u32,
+    /// What a host must be able to run: each one that is true.
+    pub capabilities: Capabilities,
 }
 
 /// A registered host.
@@ -144,6 +243,14 @@ pub struct HostRecord {
     pub provider: AccountId,
     /// Where it stands.
     pub status: HostStatus,
+    /// The class of machine, as its provider says.
+    pub tier: Tier,
+    /// What it can run.
+    pub capabilities: Capabilities,
+    /// What it can receive, in millions of bits a second.
+    pub network_mbps_down: u32,
+    /// What it can send, in millions of bits a second.
+    pub network_mbps_up: u32,
     /// What the machine has.
     pub total: Capacity,
     /// What no lease holds.
@@ -158,10 +265,17 @@ pub struct HostRecord {
     pub region: RegionName,
     /// Coins of the provider held for it.
     pub bond: Balance,
+    /// What its bond must be, fixed when its hardware was registered. Below half of it the host is suspended.
+    pub bond_required: Balance,
+    /// How often its hardware was changed.
+    pub generation: u32,
     /// When it was registered.
     pub registered_at: Moment,
     /// When it last said that it is there; 0 where it never did.
     pub last_heartbeat: Moment,
+    /// How long it was away so far, in milliseconds: at each return from an absence that was reported, or longer than
+    /// the absence limit, the time since the heartbeat before is added. Never falls.
+    pub downtime_ms: u64,
     /// How many leases hold some of it.
     pub live_leases: u32,
 }

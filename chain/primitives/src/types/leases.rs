@@ -3,7 +3,9 @@
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
-use super::{AccountId, Balance, DeviceIndices, HostFailure, HostId, Moment, PodResult, Resources, TaskId};
+use super::{
+    Balance, Billing, DeviceIndices, Escrow, GpuRequest, HostFailure, HostId, Moment, PodResult, Resources, TaskKind,
+};
 
 /// Why a lease ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
@@ -18,10 +20,49 @@ pub enum EndReason {
     StartTimeout,
     /// The host was lost.
     HostLost,
-    /// The pod ran for longer than the task allows.
+    /// The pod ran for longer than the job allows.
     DurationExceeded,
     /// Another pod of the same task could not go on.
     GangAborted,
+    /// The tenant ended the service or rental.
+    TenantEnded,
+    /// The time that was paid for is over.
+    Expired,
+    /// The provider wanted its resources back and the notice is over.
+    Reclaimed,
+    /// The tenant scaled the service down.
+    ScaledDown,
+    /// The deposit was used up, and someone closed the lease for the bounty.
+    Depleted,
+    /// The tenant won a dispute about what the pod did.
+    DisputeLost,
+    /// Its data was taken over by another lease.
+    DataMoved,
+}
+
+impl EndReason {
+    /// How the last segment of a lease that ends for this reason is billed.
+    ///
+    /// A job that its host does not finish is worth nothing to its tenant. A service or rental has been used until
+    /// then, and is paid pro rata.
+    pub const fn billing(&self, kind: TaskKind) -> Billing {
+        match self {
+            Self::Completed
+            | Self::Cancelled
+            | Self::DurationExceeded
+            | Self::TenantEnded
+            | Self::Expired
+            | Self::ScaledDown
+            | Self::Depleted
+            | Self::DataMoved => Billing::ByUnit,
+            Self::GangAborted | Self::Reclaimed => Billing::ProRata,
+            Self::HostRefused(_) | Self::StartTimeout | Self::HostLost => match kind {
+                TaskKind::Job => Billing::Forfeit,
+                TaskKind::Service | TaskKind::Rental => Billing::ProRata,
+            },
+            Self::DisputeLost => Billing::Forfeit,
+        }
+    }
 }
 
 /// Where a lease stands. Changes only along `transitions::LEASE_TRANSITIONS`.
@@ -31,7 +72,7 @@ pub enum LeaseState {
     Pending,
     /// The pod runs and is billed.
     Active,
-    /// The pod is paused.
+    /// The machine of a rental is stopped; its disk is kept and billed at the storage rate.
     Suspended,
     /// The pod is gone; the host has its resources back.
     Ended(EndReason),
@@ -71,33 +112,29 @@ impl LeaseState {
         }
     }
 
-    /// Whether the lease holds resources of its host.
+    /// Whether the pod may still run: the lease has not ended.
     pub const fn is_live(&self) -> bool {
         matches!(self, Self::Pending | Self::Active | Self::Suspended)
     }
+
+    /// Whether the lease holds something of its host, and so is listed under it.
+    pub const fn holds_something(&self) -> bool {
+        self.is_live() || matches!(self, Self::Retained(_))
+    }
 }
 
-/// An opened lease.
+/// A lease. It is kept inside the record of its task, which says who pays and for what; its number is made of the
+/// number of the task, `pod` and `generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
-pub struct LeaseRecord {
-    /// The task it is for.
-    pub task: TaskId,
+pub struct Lease {
     /// Which pod of the task.
-    pub pod: u16,
-    /// Which attempt of the task.
-    pub attempt: u8,
+    pub pod: u8,
+    /// Which generation of leases of the task; numbers of leases are never used again.
+    pub generation: u16,
     /// The host that runs the pod.
     pub host: HostId,
-    /// Who owned the host when the lease was opened, and is paid.
-    pub provider: AccountId,
-    /// Who pays.
-    pub tenant: AccountId,
     /// Which devices of the host.
     pub devices: DeviceIndices,
-    /// What it holds of the host.
-    pub resources: Resources,
-    /// What it costs, in base units an hour.
-    pub rate_per_hour: Balance,
     /// Where it stands.
     pub state: LeaseState,
     /// When it was opened.
@@ -106,6 +143,112 @@ pub struct LeaseRecord {
     pub started_at: Option<Moment>,
     /// When it ended.
     pub ended_at: Option<Moment>,
+    /// The coins deposited for it.
+    pub escrow: Escrow,
+    /// While suspended: the rate to which it returns, in base units an hour.
+    pub resume_rate: Option<Balance>,
+    /// The provider wants its resources back then. The lease is billed through it and no longer.
+    pub reclaim_at: Option<Moment>,
+    /// When the agenda looks at it next; an entry for any other time is out of date.
+    pub due_at: Option<Moment>,
     /// What the pod ended with.
     pub result: Option<PodResult>,
+    /// Whether the tenant has rated it.
+    pub rated: bool,
+}
+
+impl Lease {
+    /// A lease that waits for its pod's start.
+    pub fn new(
+        pod: u8,
+        generation: u16,
+        host: HostId,
+        devices: DeviceIndices,
+        created_at: Moment,
+        escrow: Escrow,
+    ) -> Self {
+        Self {
+            pod,
+            generation,
+            host,
+            devices,
+            state: LeaseState::Pending,
+            created_at,
+            started_at: None,
+            ended_at: None,
+            escrow,
+            resume_rate: None,
+            reclaim_at: None,
+            due_at: None,
+            result: None,
+            rated: false,
+        }
+    }
+
+    /// What it holds of its host, where its task asked for `resources`: all of it before and while the pod runs, the
+    /// disk alone while the machine is stopped or its data is kept, else nothing.
+    pub fn holds(&self, resources: &Resources) -> Option<Resources> {
+        match self.state {
+            LeaseState::Pending | LeaseState::Active => Some(resources.clone()),
+            LeaseState::Suspended | LeaseState::Retained(_) => Some(resources.disk_only()),
+            LeaseState::Ended(_) | LeaseState::Purged => None,
+        }
+    }
+
+    /// The devices it holds of its host: those of [`Self::holds`].
+    pub fn devices_held(&self) -> &[u8] {
+        match self.state {
+            LeaseState::Pending | LeaseState::Active => &self.devices,
+            _ => &[],
+        }
+    }
+
+    /// The time up to which it is billed at `now`: never past the end of the provider's notice.
+    pub fn billed_to(&self, now: Moment) -> Moment {
+        self.reclaim_at.map_or(now, |at| now.min(at))
+    }
+
+    /// When it is over by itself: when what was paid for is used, or the provider's notice is over. None before the
+    /// start and after the end. `host_downtime` is in milliseconds.
+    pub fn ends_at(&self, host_downtime: u64) -> Option<Moment> {
+        let used = self.escrow.ends_at(host_downtime)?;
+        Some(self.reclaim_at.map_or(used, |at| used.min(at)))
+    }
+
+    /// The pod has started: the lease is billed from now on, and never past `until`.
+    pub fn start(&mut self, now: Moment, host_downtime: u64, until: Option<Moment>) {
+        self.state = LeaseState::Active;
+        self.started_at = Some(now);
+        self.escrow.start(now, host_downtime, until);
+    }
+
+    /// The pod has ended with a result. A host may bill less time than has passed, never more.
+    pub fn complete(&mut self, result: PodResult, now: Moment, host_downtime: u64) {
+        self.escrow.stop_measured(self.billed_to(now), host_downtime, result.usage.wall_ms);
+        self.state = LeaseState::Ended(EndReason::Completed);
+        self.ended_at = Some(now);
+        self.due_at = None;
+        self.result = Some(result);
+    }
+
+    /// The lease ends for any reason but a result; what is owed for it no longer changes.
+    pub fn end(&mut self, reason: EndReason, kind: TaskKind, now: Moment, host_downtime: u64) {
+        if kind != TaskKind::Job {
+            // The host's downtime has given the tenant that much more time.
+            self.escrow.follow_deposit(host_downtime);
+        }
+        self.escrow.stop(reason.billing(kind), self.billed_to(now), host_downtime);
+        self.state = LeaseState::Ended(reason);
+        self.ended_at = Some(now);
+        self.due_at = None;
+        self.resume_rate = None;
+    }
+}
+
+impl Resources {
+    /// The disk alone.
+    pub fn disk_only(&self) -> Self {
+        let gpus = GpuRequest { count: 0, milli: 0, min_vram_mib: 0, models: Default::default() };
+        Self { cpu_milli: 0, memory_mib: 0, disk_gib: self.disk_gib, gpus }
+    }
 }

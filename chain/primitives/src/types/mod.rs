@@ -21,7 +21,7 @@ pub type AccountId = AccountId32;
 pub type HostId = AccountId32;
 /// Tasks are numbered from 0 in the order they were submitted.
 pub type TaskId = u64;
-/// Leases are numbered from 0 in the order they were opened.
+/// A lease's number is made of its task, pod and generation: see [`crate::lease_id`].
 pub type LeaseId = u64;
 /// Milliseconds since the Unix epoch.
 pub type Moment = u64;
@@ -34,6 +34,12 @@ pub type Digest = [u8; 32];
 pub const MAX_DEVICES: u32 = 16;
 /// The most pods one task may have.
 pub const MAX_PODS: u32 = 16;
+/// The most tasks one call may submit.
+pub const MAX_ARRAY: u32 = 4_096;
+/// The most tasks one call may assign.
+pub const MAX_ASSIGNMENTS: u32 = 512;
+/// The most reports, settlements or prunings of one call.
+pub const MAX_BATCH: u32 = 1_024;
 /// The longest manifest, in bytes.
 pub const MAX_MANIFEST_BYTES: u32 = 16_384;
 /// The thousandths of a whole device.

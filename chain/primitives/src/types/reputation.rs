@@ -1,4 +1,4 @@
-//! What is known about a host's conduct.
+//! What is known about the conduct of hosts, tenants and providers.
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
@@ -16,6 +16,17 @@ pub struct Beta {
     pub negative: u64,
 }
 
+/// What a host promised to be there for tenants, and what of it it was there. Sums; they never fall.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct Sla {
+    /// How long its leases lasted in all, in milliseconds.
+    pub promised_ms: u64,
+    /// For how much of that it was there.
+    pub met_ms: u64,
+}
+
 /// The evidence about one host, as it weighed at `updated_at`.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
@@ -23,10 +34,16 @@ pub struct Beta {
 pub struct HostScore {
     /// Leases it started and completed, against those it started and did not.
     pub completed: Beta,
-    /// Leases it started, against those it did not.
-    pub started: Beta,
-    /// Time it was there, against time it was not. Not written yet.
+    /// Results and challenges that were found right, against those found wrong.
+    pub verified: Beta,
+    /// Time it was there, against time it was not.
     pub uptime: Beta,
+    /// Pods it started soon, against those it started late or not at all.
+    pub start_latency: Beta,
+    /// What tenants thought of it.
+    pub rating: Beta,
+    /// What it promised and kept.
+    pub sla: Sla,
     /// How many of its leases were settled.
     pub settled_leases: u32,
     /// When any of this last changed.
@@ -36,7 +53,7 @@ pub struct HostScore {
 /// One thing a host did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum Conduct {
-    /// Started a pod in time.
+    /// Started a pod in time; how soon is not known.
     Started,
     /// Did not start a pod.
     NotStarted,
@@ -44,4 +61,57 @@ pub enum Conduct {
     Completed,
     /// Started a pod and did not complete it.
     NotCompleted,
+    /// A result or a challenge was found right.
+    Verified,
+    /// A result or a challenge was found wrong.
+    NotVerified,
+    /// A tenant gave it so many stars, 1 to 5.
+    Rated(u8),
+    /// Started a pod so many milliseconds after the lease was opened. Said instead of `Started`.
+    StartedAfter(u64),
+    /// Was there for `up_ms` of a lease and away for `down_ms` of it.
+    Uptime {
+        /// Milliseconds there.
+        up_ms: u64,
+        /// Milliseconds away.
+        down_ms: u64,
+    },
+}
+
+/// The evidence about one tenant, as it weighed at `updated_at`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct TenantScore {
+    /// Leases it let come to their end and paid, against those it called off late.
+    pub settled: Beta,
+    /// Disputes it won, against those it lost.
+    pub disputes: Beta,
+    /// When any of this last changed.
+    pub updated_at: Moment,
+}
+
+/// One thing a tenant did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum TenantConduct {
+    /// A lease came to its end and was paid.
+    Settled,
+    /// Called a task off after a host had begun to work on it.
+    Cancelled,
+    /// Lost a dispute.
+    DisputeLost,
+    /// Won a dispute.
+    DisputeWon,
+}
+
+/// What is held against a provider, as it weighed at `updated_at`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct FaultRecord {
+    /// The gravity of its hosts' faults, each by the host's part of the provider's bonds, in parts per million of a
+    /// grave one.
+    pub weight: u64,
+    /// When this last changed.
+    pub updated_at: Moment,
 }

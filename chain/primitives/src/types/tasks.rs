@@ -4,7 +4,8 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{
-    AccountId, Balance, Bytes, DeviceIndices, Digest, HostId, LeaseId, ModelName, Moment, RegionName, UpTo, MAX_PODS,
+    AccountId, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment, Placement,
+    TaskId, UpTo, MAX_PODS,
 };
 
 /// What sort of work it is.
@@ -12,9 +13,9 @@ use super::{
 pub enum TaskKind {
     /// Ends with a result.
     Job,
-    /// Runs until it is stopped. Not supported yet.
+    /// Runs until it is stopped or the time paid for is over.
     Service,
-    /// A machine to log into. Not supported yet.
+    /// A machine to log into; its data is kept for a while after it ended.
     Rental,
 }
 
@@ -60,17 +61,11 @@ pub enum BillingUnit {
 pub enum VerificationPolicy {
     /// The tenant accepts it, or the dispute window passes.
     Acceptance,
-}
-
-/// Where a task may run.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
-pub struct Placement {
-    /// The regions that will do; empty for any.
-    pub regions: UpTo<RegionName, 4>,
-    /// The hosts that will do; empty for any.
-    pub hosts: UpTo<HostId, 8>,
-    /// True where simulated devices will do too.
-    pub allow_simulated: bool,
+    /// Jobs only: so many pods, on hosts of different providers, do the same work, and their results are compared.
+    Redundant {
+        /// How many, 2 or 3.
+        replicas: u8,
+    },
 }
 
 /// What a tenant submits.
@@ -102,6 +97,20 @@ pub struct TaskSpec {
     pub verification: VerificationPolicy,
     /// Where it may run.
     pub placement: Placement,
+    /// Rentals only: the lease whose retained data the new machine takes over. It must then be on the same host.
+    pub data_from: Option<LeaseId>,
+}
+
+impl TaskSpec {
+    /// Whether a pod that is lost is replaced while the others go on. Otherwise the whole task waits again.
+    pub const fn replaces_pods(&self) -> bool {
+        !matches!(self.kind, TaskKind::Job) || self.is_redundant()
+    }
+
+    /// Whether the results of replicas are compared.
+    pub const fn is_redundant(&self) -> bool {
+        matches!(self.verification, VerificationPolicy::Redundant { .. })
+    }
 }
 
 /// Why a task failed.
@@ -111,6 +120,10 @@ pub enum FailReason {
     AttemptsExhausted,
     /// A pod ran for longer than the task allows.
     DurationExceeded,
+    /// Its result was disputed, and the dispute was upheld.
+    DisputeLost,
+    /// The results of its replicas do not agree.
+    NoAgreement,
 }
 
 /// Why a host could not run a pod.
@@ -144,6 +157,35 @@ pub enum RequeueReason {
     StartTimeout,
     /// A host was lost.
     HostLost,
+    /// The provider wanted its resources back, and its notice is over.
+    Reclaimed,
+}
+
+impl RequeueReason {
+    /// Whether the host is to blame.
+    pub const fn is_hosts_fault(&self) -> bool {
+        match self {
+            Self::HostRefused(failure) => failure.is_hosts_fault(),
+            Self::StartTimeout | Self::HostLost => true,
+            Self::Reclaimed => false,
+        }
+    }
+
+    /// Whether it counts among the attempts that came to nothing.
+    pub const fn is_failure(&self) -> bool {
+        !matches!(self, Self::Reclaimed)
+    }
+}
+
+impl From<RequeueReason> for EndReason {
+    fn from(reason: RequeueReason) -> Self {
+        match reason {
+            RequeueReason::HostRefused(failure) => Self::HostRefused(failure),
+            RequeueReason::StartTimeout => Self::StartTimeout,
+            RequeueReason::HostLost => Self::HostLost,
+            RequeueReason::Reclaimed => Self::Reclaimed,
+        }
+    }
 }
 
 /// Where a task stands. Changes only along `transitions::TASK_TRANSITIONS`.
@@ -171,10 +213,8 @@ pub enum TaskState {
     Failed(FailReason),
 }
 
-/// A [`TaskState`] without payload: the key of the index by state.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
-)]
+/// A [`TaskState`] without payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub enum TaskStateTag {
     /// See [`TaskState::Queued`].
     Queued,
@@ -226,6 +266,40 @@ impl TaskStateTag {
     pub const fn has_live_leases(&self) -> bool {
         matches!(self, Self::Assigned | Self::Running)
     }
+
+    /// The list of waiting work on which a task in this state is; none where it is final.
+    pub const fn index(&self) -> Option<IndexTag> {
+        match self {
+            Self::Queued => Some(IndexTag::Queued),
+            Self::Assigned => Some(IndexTag::Assigned),
+            Self::Running => Some(IndexTag::Running),
+            Self::Reported => Some(IndexTag::Reported),
+            Self::Verified => Some(IndexTag::Verified),
+            Self::Disputed => Some(IndexTag::Disputed),
+            Self::Settled | Self::Expired | Self::Cancelled | Self::Failed => None,
+        }
+    }
+}
+
+/// The lists of tasks that the chain keeps. A task that is not final is on that of its state.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub enum IndexTag {
+    /// See [`TaskState::Queued`].
+    Queued,
+    /// See [`TaskState::Assigned`].
+    Assigned,
+    /// See [`TaskState::Running`].
+    Running,
+    /// See [`TaskState::Reported`].
+    Reported,
+    /// See [`TaskState::Verified`].
+    Verified,
+    /// See [`TaskState::Disputed`].
+    Disputed,
+    /// Besides: assigned or running, and to have more pods than it has leases.
+    Short,
 }
 
 /// What a pod used, as its host measured it.
@@ -239,29 +313,77 @@ pub struct Usage {
     pub memory_peak_mib: u32,
 }
 
-/// A submitted task.
+/// What tasks submitted together have in common. Kept under the number of the first until the last is pruned.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
-pub struct TaskRecord {
-    /// Who submitted it and pays.
+pub struct SpecRecord {
+    /// Who submitted them and pays.
     pub tenant: AccountId,
     /// What was asked for.
     pub spec: TaskSpec,
+    /// How many tasks were submitted together.
+    pub count: u32,
+    /// How many of them are not final.
+    pub open: u32,
+    /// How many of them are not pruned.
+    pub kept: u32,
+    /// Coins of the tenant held while the chain keeps the manifest; 0 once all tasks are final.
+    pub manifest_deposit: Balance,
+    /// Coins of the tenant held besides for each task until it is pruned.
+    pub task_deposit: Balance,
+}
+
+/// A submitted task, with its leases.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct TaskRecord {
+    /// The first of the tasks it was submitted with: its spec and manifest are kept under this number.
+    pub first: TaskId,
+    /// Who submitted it and pays.
+    pub tenant: AccountId,
     /// Where it stands.
     pub state: TaskState,
-    /// How many attempts have come to nothing; the number of the present one, counted from 0.
-    pub attempts: u8,
+    /// Grows whenever a lease is given up for another, so that no number of a lease is used twice.
+    pub generation: u16,
+    /// How many attempts have come to nothing; of services and rentals, how many in a row without a start.
+    pub failures: u8,
+    /// How many pods it is to have.
+    pub pods_wanted: u8,
     /// When it was submitted.
     pub submitted_at: Moment,
-    /// The leases of the present attempt, one a pod, in the order of the pods. Kept when the task is final.
-    pub leases: UpTo<LeaseId, MAX_PODS>,
-    /// How many of them have started.
-    pub pods_started: u16,
-    /// How many of them have reported.
-    pub pods_reported: u16,
-    /// When the last pod reported.
-    pub reported_at: Option<Moment>,
-    /// Coins of the tenant held while the chain keeps the manifest.
-    pub deposit: Balance,
+    /// When it last changed its state.
+    pub changed_at: Moment,
+    /// Its leases in the order of the pods: the live ones, and those that ended and were not given up for others.
+    pub leases: UpTo<Lease, MAX_PODS>,
+}
+
+/// How the escrow of a lease was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct LeaseBill {
+    /// The lease.
+    pub lease: LeaseId,
+    /// What it cost the tenant in all, the fee included.
+    pub paid: Balance,
+    /// The part of it that went to the treasury.
+    pub fee: Balance,
+    /// What went back to the tenant.
+    pub refunded: Balance,
+}
+
+/// What a host says about a lease of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum Report {
+    /// The pod started.
+    Started,
+    /// The pod ended with a result.
+    Result(PodResult),
+    /// The pod cannot run here, for the reason given.
+    Failed(HostFailure),
+    /// The data of an ended rental was deleted.
+    Purged {
+        /// SHA-256 of the receipt of deletion.
+        receipt: Digest,
+    },
+    /// The data of a rental that ended was lost before it was to be deleted.
+    DataLost,
 }
 
 /// What a pod ended with.
@@ -279,7 +401,7 @@ pub struct PodResult {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct PodPlacement {
     /// The pod, counted from 0.
-    pub pod: u16,
+    pub pod: u8,
     /// The host.
     pub host: HostId,
     /// Which devices of the host.

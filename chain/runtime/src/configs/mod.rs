@@ -3,6 +3,7 @@
 pub mod consensus;
 pub mod fees;
 pub mod governance;
+mod migrations;
 mod network;
 pub mod proxies;
 pub mod session_keys;

@@ -1,19 +1,38 @@
 //! Hosts, tasks, leases, billing and reputation.
 
-use crate::{Balances, Runtime, RuntimeHoldReason, Timestamp};
+use super::governance::AdminOrigin;
+use crate::{AccountId, Balances, Billing, Runtime, RuntimeHoldReason, Tasks, Timestamp};
+use frame_support::traits::Get;
+
+/// Where fees, fines and slashed coins go.
+pub struct Treasury;
+
+impl Get<AccountId> for Treasury {
+    fn get() -> AccountId {
+        Billing::treasury()
+    }
+}
 
 impl pallet_gantry_hosts::Config for Runtime {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
+    type AdminOrigin = AdminOrigin;
+    type Treasury = Treasury;
     type WeightInfo = pallet_gantry_hosts::weights::SubstrateWeight<Runtime>;
 }
 
-impl pallet_gantry_leases::Config for Runtime {}
+impl pallet_gantry_leases::Config for Runtime {
+    type Time = Timestamp;
+    type Keeper = Tasks;
+    type AdminOrigin = AdminOrigin;
+    type WeightInfo = pallet_gantry_leases::weights::SubstrateWeight<Runtime>;
+}
 
 impl pallet_gantry_billing::Config for Runtime {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
+    type AdminOrigin = AdminOrigin;
     type WeightInfo = pallet_gantry_billing::weights::SubstrateWeight<Runtime>;
 }
 
@@ -22,5 +41,6 @@ impl pallet_gantry_reputation::Config for Runtime {}
 impl pallet_gantry_tasks::Config for Runtime {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
+    type AdminOrigin = AdminOrigin;
     type WeightInfo = pallet_gantry_tasks::weights::SubstrateWeight<Runtime>;
 }

@@ -1,5 +1,5 @@
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{EscrowState, LeaseState, PodPlacement, TaskId, TaskSpec, TaskState};
+use gantry_primitives::{IndexTag, LeaseState, PodPlacement, TaskId, TaskSpec, TaskState};
 use pallet_gantry_hosts::Error as HostsError;
 use sp_runtime::DispatchError;
 
@@ -23,10 +23,11 @@ fn an_assigned_task_has_a_lease_and_an_escrow_for_each_pod() {
         assert_eq!(record(task).state, TaskState::Assigned);
         let opened = lease(lease_id);
         assert_eq!(opened.state, LeaseState::Pending);
-        assert_eq!((opened.task, opened.pod, opened.attempt), (task, 0, 0));
-        assert_eq!((opened.host, opened.provider), (host(10), account(PROVIDER)));
-        assert_eq!(opened.rate_per_hour, RATE);
-        assert_eq!(escrow(lease_id).state, EscrowState::Open);
+        assert_eq!((opened.pod, opened.generation), (0, 0));
+        assert_eq!(lease_id, gantry_primitives::lease_id(task, 0, 0));
+        assert_eq!(opened.host, host(10));
+        assert_eq!(opened.escrow.rate_per_hour, RATE);
+        assert!(escrow(lease_id).open);
         assert_eq!(escrow(lease_id).deposit, RATE);
         assert_eq!(Billing::held(&account(TENANT)), RATE);
         let of_host = host_record(10);
@@ -34,9 +35,9 @@ fn an_assigned_task_has_a_lease_and_an_escrow_for_each_pod() {
         assert_eq!((of_host.devices[0].milli_free, of_host.devices[1].milli_free), (0, 1_000));
         assert_eq!(of_host.live_leases, 1);
         let events = task_events();
-        assert!(events.contains(&Event::Assigned { task, attempt: 0, leases: vec![(lease_id, host(10))] }));
-        let changed = Event::StateChanged { task, from: TaskState::Queued, to: TaskState::Assigned };
-        assert!(events.contains(&changed));
+        let leases = vec![(lease_id, host(10), RATE, RATE)];
+        assert_eq!(events.last(), Some(&Event::Assigned { task, generation: 0, leases, state: TaskState::Assigned }));
+        assert!(is_listed(IndexTag::Assigned, task) && !is_listed(IndexTag::Queued, task));
     });
 }
 
@@ -119,9 +120,9 @@ fn a_task_goes_only_where_it_wants_to() {
     on_chain(|| {
         online_host(10);
         let elsewhere = vec![bytes("us")].try_into().expect("one fits");
-        refused_spec(|spec| spec.placement.regions = elsewhere, Error::<Test>::RegionNotWanted);
+        refused_spec(|spec| spec.placement.regions = elsewhere, HostsError::<Test>::RegionNotWanted);
         let others = vec![host(11)].try_into().expect("one fits");
-        refused_spec(|spec| spec.placement.hosts = others, Error::<Test>::HostNotWanted);
+        refused_spec(|spec| spec.placement.hosts = others, HostsError::<Test>::HostNotWanted);
         let mut picky = spec();
         picky.placement.regions = vec![bytes("us"), bytes("eu")].try_into().expect("two fit");
         picky.placement.hosts = vec![host(11), host(10)].try_into().expect("two fit");
@@ -149,8 +150,7 @@ fn a_new_ask_changes_no_open_lease() {
         let mut dearer = ask();
         dearer.gpu_per_hour *= 100;
         assert_ok!(Hosts::set_ask(signed(PROVIDER), host(10), dearer));
-        assert_eq!(lease(lease_id).rate_per_hour, RATE);
-        assert_eq!(escrow(lease_id).rate_per_hour, RATE);
+                assert_eq!(escrow(lease_id).rate_per_hour, RATE);
     });
 }
 

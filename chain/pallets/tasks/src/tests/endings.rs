@@ -1,9 +1,9 @@
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{
-    EndReason, FailReason, HostFailure, HostStatus, LeaseState, RequeueReason, TaskState, TaskStateTag,
+    EndReason, FailReason, HostFailure, HostStatus, IndexTag, LeaseBill, LeaseState, RequeueReason, TaskKey, TaskState,
 };
 
-use crate::{mock::*, ByState, Error, Event, Manifests};
+use crate::{mock::*, Error, Event, Manifests};
 
 fn lose_host(number: u8) {
     advance(ABSENCE_LIMIT + 1);
@@ -18,24 +18,27 @@ fn a_refused_task_waits_again_and_then_fails() {
         let failure = HostFailure::ImageUnavailable;
         assert_ok!(Tasks::report_failed(host_origin(10), lease_id, failure));
         assert_eq!(record(task).state, TaskState::Queued);
-        assert_eq!((record(task).attempts, record(task).leases.len()), (1, 0));
-        assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::HostRefused(failure)));
+        assert_eq!((record(task).failures, record(task).leases.len()), (1, 0));
         let reason = RequeueReason::HostRefused(failure);
         assert_eq!(
             task_events(),
-            [
-                Event::StateChanged { task, from: TaskState::Assigned, to: TaskState::Queued },
-                Event::Requeued { task, attempts: 1, reason },
-            ]
+            [Event::Requeued {
+                task,
+                lease: lease_id,
+                reason,
+                bills: vec![LeaseBill { lease: lease_id, paid: 0, fee: 0, refunded: RATE }],
+                failures: 1,
+                state: TaskState::Queued
+            }]
         );
         let second = assign(task, vec![place(0, 10, &[1])])[0];
-        assert_eq!(lease(second).attempt, 1);
+        assert_eq!(lease(second).generation, 1);
         assert_ok!(Tasks::report_started(host_origin(10), second));
         assert_ok!(Tasks::report_failed(host_origin(10), second, failure));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::AttemptsExhausted));
-        assert_eq!(record(task).leases.into_inner(), [second], "a final task keeps its last leases");
-        assert_eq!(Tasks::deposit_held(&account(TENANT)), 0);
-        assert_eq!(Manifests::<Test>::get(task), None);
+        assert_eq!(leases_of(task), [second], "a final task keeps its last leases");
+        assert_eq!(Tasks::deposit_held(&account(TENANT)), DEPOSIT_PER_TASK);
+        assert_eq!(Manifests::<Test>::get(TaskKey::from(task)), None);
     });
 }
 
@@ -48,8 +51,7 @@ fn a_pod_that_does_not_start_in_time_is_moved() {
         advance(1);
         assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
         assert_eq!(record(task).state, TaskState::Queued);
-        assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::StartTimeout));
-        assert_noop!(Tasks::requeue(signed(ANYONE), lease_id), Error::<Test>::LeaseEnded);
+        assert_noop!(Tasks::requeue(signed(ANYONE), lease_id), Error::<Test>::NoSuchLease);
     });
 }
 
@@ -69,7 +71,6 @@ fn the_task_of_a_lost_host_waits_again() {
         lose_host(10);
         assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
         assert_eq!(record(task).state, TaskState::Queued);
-        assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::HostLost));
         let of_host = host_record(10);
         assert_eq!((of_host.free, of_host.live_leases), (of_host.total, 0));
     });
@@ -113,17 +114,14 @@ fn a_gang_ends_when_one_of_its_pods_does() {
         advance(10);
         assert_ok!(Tasks::report_result(host_origin(11), leases[2], result(10)));
         assert_ok!(Tasks::report_failed(host_origin(10), leases[0], HostFailure::DriverError));
-        let states: Vec<_> = leases.iter().map(|id| lease(*id).state).collect();
-        assert_eq!(
-            states,
-            [
-                LeaseState::Ended(EndReason::HostRefused(HostFailure::DriverError)),
-                LeaseState::Ended(EndReason::GangAborted),
-                LeaseState::Ended(EndReason::Completed),
-                LeaseState::Ended(EndReason::GangAborted),
-            ]
-        );
         assert_eq!(record(task).state, TaskState::Queued);
+        let again = assign(task, vec![place(0, 10, &[]), place(1, 11, &[]), place(2, 11, &[]), place(3, 11, &[])]);
+        assert_ok!(Tasks::report_failed(host_origin(10), again[0], HostFailure::DriverError));
+        let states: Vec<_> = again.iter().map(|id| lease(*id).state).collect();
+        let aborted = LeaseState::Ended(EndReason::GangAborted);
+        let refused = LeaseState::Ended(EndReason::HostRefused(HostFailure::DriverError));
+        assert_eq!(states, [refused, aborted, aborted, aborted]);
+        assert_eq!(record(task).state, TaskState::Failed(FailReason::AttemptsExhausted));
     });
 }
 
@@ -149,7 +147,7 @@ fn a_lost_host_is_not_paid_for_its_silence() {
         assert_ok!(Hosts::report_absent(signed(ANYONE), host(10)));
         assert_noop!(Tasks::expire_lease(signed(ANYONE), lease_id), Error::<Test>::HostIsLost);
         assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
-        assert_eq!(escrow(lease_id).paid, 0);
+        assert_eq!(bill(lease_id).paid, 0);
     });
 }
 
@@ -165,7 +163,7 @@ fn a_tenant_calls_off_its_task_before_it_is_reported() {
         assert_ok!(Tasks::cancel(signed(TENANT), task));
         assert_eq!(record(task).state, TaskState::Cancelled);
         assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::Cancelled));
-        assert_eq!(Tasks::deposit_held(&account(TENANT)), 0);
+        assert_eq!(Tasks::deposit_held(&account(TENANT)), 2 * DEPOSIT_PER_TASK);
     });
 }
 
@@ -188,7 +186,7 @@ fn a_task_that_waits_past_its_deadline_expires() {
         advance(1);
         assert_ok!(Tasks::expire(signed(ANYONE), task));
         assert_eq!(record(task).state, TaskState::Expired);
-        assert_eq!(Manifests::<Test>::get(task), None);
+        assert_eq!(Manifests::<Test>::get(TaskKey::from(task)), None);
         assert_noop!(Tasks::expire(signed(ANYONE), task), Error::<Test>::NotQueued);
         assert_noop!(Tasks::expire(signed(ANYONE), patient), Error::<Test>::DeadlineNotPassed);
     });
@@ -197,17 +195,17 @@ fn a_task_that_waits_past_its_deadline_expires() {
 #[test]
 fn a_tenant_accepts_a_result_and_anyone_settles_it() {
     on_chain(|| {
-        let (task, _) = running();
+        let (task, lease_id) = running();
         assert_noop!(Tasks::accept_result(signed(TENANT), task), Error::<Test>::NotReported);
         assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::NotSettleable);
-        assert_ok!(Tasks::report_result(host_origin(10), 0, result(10)));
+        assert_ok!(Tasks::report_result(host_origin(10), lease_id, result(10)));
         assert_noop!(Tasks::accept_result(signed(OTHER_TENANT), task), Error::<Test>::NotTenant);
         assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::DisputeWindowOpen);
         assert_ok!(Tasks::accept_result(signed(TENANT), task));
         assert_eq!(record(task).state, TaskState::Verified);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert_eq!(record(task).state, TaskState::Settled);
-        assert!(ByState::<Test>::contains_key(TaskStateTag::Settled, task));
+        assert!(!is_listed(IndexTag::Verified, task));
         assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::NotSettleable);
     });
 }
@@ -221,35 +219,33 @@ fn a_result_that_nobody_disputes_is_settled_after_the_window() {
         advance(1);
         task_events();
         assert_ok!(Tasks::settle(signed(ANYONE), task));
-        let events = task_events();
-        assert_eq!(
-            events[..2],
-            [
-                Event::StateChanged { task, from: TaskState::Reported, to: TaskState::Verified },
-                Event::StateChanged { task, from: TaskState::Verified, to: TaskState::Settled },
-            ]
-        );
-        assert!(matches!(events[2], Event::Settled { .. }));
+        assert!(matches!(task_events()[..], [Event::Settled { .. }]));
+        assert_eq!(record(task).state, TaskState::Settled);
     });
 }
 
 #[test]
 fn conduct_is_written_down() {
     on_chain(|| {
+        let score = || Reputation::host_priority_ppm(&host(10));
         let (task, lease_id) = assigned();
-        assert_eq!(Reputation::score_ppm(&host(10)), 500_000);
+        let unknown = score();
         assert_ok!(Tasks::report_started(host_origin(10), lease_id));
-        assert_eq!(Reputation::score_ppm(&host(10)), (666_666 + 500_000) / 2);
+        let started = score();
+        assert!(started > unknown);
+        advance(1);
         assert_ok!(Tasks::report_result(host_origin(10), lease_id, result(1)));
         assert_ok!(Tasks::accept_result(signed(TENANT), task));
         assert_ok!(Tasks::settle(signed(ANYONE), task));
-        assert_eq!(Reputation::score_ppm(&host(10)), 666_666);
+        let completed = score();
+        assert!(completed > started);
 
         let refused = assign(submit(spec()), vec![place(0, 10, &[0])])[0];
         assert_ok!(Tasks::report_failed(host_origin(10), refused, HostFailure::DriverError));
-        assert_eq!(Reputation::score_ppm(&host(10)), (666_666 + 500_000) / 2);
+        let after_refusal = score();
+        assert!(after_refusal < completed);
         let broken = assign(submit(spec()), vec![place(0, 10, &[0])])[0];
         assert_ok!(Tasks::report_failed(host_origin(10), broken, HostFailure::ManifestInvalid));
-        assert_eq!(Reputation::score_ppm(&host(10)), (666_666 + 500_000) / 2, "a tenant's fault does not count");
+        assert_eq!(score(), after_refusal, "a tenant's fault does not count");
     });
 }

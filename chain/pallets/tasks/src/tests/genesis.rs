@@ -25,11 +25,14 @@ fn genesis_names_its_fields_as_the_documentation_does() {
     assert_eq!(
         names,
         [
+            "archiveAfterMs",
             "depositBase",
             "depositPerByte",
+            "depositPerTask",
             "disputeWindowMs",
             "maxAttempts",
             "maxDurationMs",
+            "refusedItemFine",
             "schedulerBond",
             "startTimeoutMs"
         ]

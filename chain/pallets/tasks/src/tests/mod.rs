@@ -1,10 +1,17 @@
 //! The life of tasks, told as sentences. Every test ends with every pallet's invariants.
 
 mod assigning;
+mod batches;
 mod endings;
 mod feeless;
+mod generator;
 mod genesis;
+mod judging;
 mod money;
+mod pruning;
 mod random_calls;
+mod rating;
+mod rentals;
 mod reports;
+mod services;
 mod submitting;

@@ -14,7 +14,7 @@ fn a_task_runs_when_its_last_pod_has_started() {
         assert_eq!(lease(leases[1]).state, LeaseState::Active);
         assert_ok!(Tasks::report_started(host_origin(10), leases[0]));
         assert_eq!(record(task).state, TaskState::Running);
-        assert_eq!(escrow(leases[0]).depletes_at, Some(START + HOUR));
+        assert_eq!(escrow(leases[0]).until, Some(START + HOUR));
     });
 }
 
@@ -34,15 +34,12 @@ fn a_task_is_reported_when_its_last_pod_has_reported() {
         advance(7);
         assert_ok!(Tasks::report_result(host_origin(10), leases[1], result(7)));
         assert_eq!(record(task).state, TaskState::Reported);
-        assert_eq!(record(task).reported_at, Some(START + 7));
+        assert_eq!(record(task).changed_at, START + 7);
         assert_eq!(lease(leases[1]).state, LeaseState::Ended(EndReason::Completed));
         assert_eq!(lease(leases[1]).result, Some(result(7)));
         assert_eq!(
             task_events(),
-            [
-                Event::PodReported { task, lease: leases[1], result: result(7) },
-                Event::StateChanged { task, from: TaskState::Running, to: TaskState::Reported },
-            ]
+            [Event::PodReported { task, lease: leases[1], result: result(7), state: TaskState::Reported }]
         );
     });
 }
@@ -82,7 +79,7 @@ fn nothing_is_reported_twice() {
         assert_noop!(Tasks::report_result(host_origin(10), lease, result(1)), Error::<Test>::LeaseNotActive);
         let failure = HostFailure::DriverError;
         assert_noop!(Tasks::report_failed(host_origin(10), lease, failure), Error::<Test>::LeaseEnded);
-        assert_noop!(Tasks::report_started(host_origin(10), 99), pallet_gantry_leases::Error::<Test>::NoSuchLease);
+        assert_noop!(Tasks::report_started(host_origin(10), 99 << 24), Error::<Test>::NoSuchTask);
     });
 }
 

@@ -1,7 +1,7 @@
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{TaskKind, TaskSpec, TaskState, TaskStateTag};
+use gantry_primitives::{IndexTag, TaskKey, TaskKind, TaskSpec, TaskState, VerificationPolicy};
 
-use crate::{mock::*, ByState, ByTenant, Error, Event, Manifests};
+use crate::{mock::*, ByTenant, Error, Event, Manifests, Specs, Tasks as TaskRecords};
 
 fn refused(change: impl FnOnce(&mut TaskSpec), error: Error<Test>) {
     let mut spec = spec();
@@ -15,13 +15,15 @@ fn a_submitted_task_is_queued_and_its_deposit_held() {
         let task = submit(spec());
         let deposit = DEPOSIT_BASE + DEPOSIT_PER_BYTE * manifest().len() as u128;
         assert_eq!(record(task).state, TaskState::Queued);
-        assert_eq!(record(task).deposit, deposit);
-        assert_eq!(Tasks::deposit_held(&account(TENANT)), deposit);
-        assert_eq!(Manifests::<Test>::get(task), Some(manifest()));
-        assert!(ByState::<Test>::contains_key(TaskStateTag::Queued, task));
-        assert!(ByTenant::<Test>::contains_key(account(TENANT), task));
+        let key = TaskKey::from(task);
+        assert_eq!(Specs::<Test>::get(key).map(|shared| shared.manifest_deposit), Some(deposit));
+        assert_eq!(Tasks::deposit_held(&account(TENANT)), deposit + DEPOSIT_PER_TASK);
+        assert_eq!(Manifests::<Test>::get(key), Some(manifest()));
+        assert!(is_listed(IndexTag::Queued, task));
+        assert_eq!(ByTenant::<Test>::get(account(TENANT), key), Some(1));
         let submitted = Event::Submitted {
-            task,
+            first: task,
+            count: 1,
             tenant: account(TENANT),
             kind: TaskKind::Job,
             manifest_digest: spec().manifest_digest,
@@ -45,10 +47,66 @@ fn a_manifest_must_have_the_digest_of_the_spec() {
 }
 
 #[test]
-fn only_jobs_are_supported() {
+fn a_kind_that_does_not_go_with_the_rest_is_refused_by_name() {
     on_chain(|| {
-        refused(|spec| spec.kind = TaskKind::Service, Error::KindNotSupported);
-        refused(|spec| spec.kind = TaskKind::Rental, Error::KindNotSupported);
+        let two = |spec: &mut TaskSpec| (spec.pods_min, spec.pods_max) = (2, 2);
+        let replicas = |replicas| VerificationPolicy::Redundant { replicas };
+        refused(
+            |spec| {
+                two(spec);
+                spec.kind = TaskKind::Rental;
+            },
+            Error::RentalHasOnePod,
+        );
+        refused(|spec| spec.data_from = Some(0), Error::OnlyRentalsTakeData);
+        refused(|spec| spec.verification = replicas(1), Error::ReplicasInvalid);
+        refused(|spec| spec.verification = replicas(2), Error::ReplicasInvalid);
+        refused(
+            |spec| {
+                two(spec);
+                spec.kind = TaskKind::Service;
+                spec.verification = replicas(2);
+            },
+            Error::ReplicasInvalid,
+        );
+    });
+}
+
+#[test]
+fn an_array_is_as_many_tasks_of_one_spec() {
+    on_chain(|| {
+        submit(spec());
+        assert_ok!(Tasks::submit_array(signed(TENANT), spec(), manifest(), 300));
+        assert_eq!(crate::NextTaskId::<Test>::get(), 301);
+        assert_eq!(TaskRecords::<Test>::iter_keys().count(), 301);
+        assert_eq!(Specs::<Test>::iter_keys().count(), 2);
+        assert_eq!(Tasks::tasks_in(IndexTag::Queued, 0, 300).len(), 256, "a view has a limit");
+        assert_eq!(Tasks::tasks_in(IndexTag::Queued, 250, 10), (250..260).collect::<Vec<_>>());
+        let (held, one) = (Tasks::deposit_held(&account(TENANT)), DEPOSIT_BASE + DEPOSIT_PER_BYTE * 12);
+        assert_eq!(held, 2 * one + 301 * DEPOSIT_PER_TASK, "the manifest is paid for once");
+    });
+}
+
+#[test]
+fn an_array_has_jobs_and_a_bounded_number_of_them() {
+    on_chain(|| {
+        let submit = |spec, count| Tasks::submit_array(signed(TENANT), spec, manifest(), count);
+        assert_noop!(submit(spec(), 0), Error::<Test>::CountInvalid);
+        assert_noop!(submit(spec(), 4_097), Error::<Test>::CountInvalid);
+        let mut service = spec();
+        service.kind = TaskKind::Service;
+        assert_noop!(submit(service, 2), Error::<Test>::OnlyJobsInArrays);
+    });
+}
+
+#[test]
+fn the_numbers_of_tasks_are_bounded() {
+    on_chain(|| {
+        // Not checked at the end: the tasks before were never submitted.
+        crate::NextTaskId::<Test>::put((1 << 40) - 1);
+        let over = Tasks::submit_array(signed(TENANT), spec(), manifest(), 2);
+        assert_eq!(over, Err(Error::<Test>::NoTaskIdsLeft.into()));
+        crate::NextTaskId::<Test>::put(0);
     });
 }
 
@@ -82,7 +140,7 @@ fn a_task_without_devices_may_leave_their_share_empty() {
 #[test]
 fn a_tenant_must_have_what_every_pod_may_cost() {
     // The task's own deposit, one pod at the highest rate for the whole duration, and what must stay on the account.
-    let needed = DEPOSIT_BASE + DEPOSIT_PER_BYTE * manifest().len() as u128 + 2 * GTY + ED;
+    let needed = DEPOSIT_BASE + DEPOSIT_PER_BYTE * manifest().len() as u128 + DEPOSIT_PER_TASK + 2 * GTY + ED;
     ExtBuilder { tenant: needed, ..Default::default() }.build_and_execute(|| {
         submit(spec());
     });
@@ -123,7 +181,22 @@ fn only_root_changes_the_params() {
         assert_noop!(Tasks::set_params(signed(ANYONE), params.clone()), sp_runtime::DispatchError::BadOrigin);
         assert_ok!(Tasks::set_params(RuntimeOrigin::root(), params.clone()));
         assert_eq!(crate::CurrentParams::<Test>::get(), params);
-        let none = crate::Params { max_attempts: 0, ..Default::default() };
-        assert_noop!(Tasks::set_params(RuntimeOrigin::root(), none), Error::<Test>::ParamsInvalid);
+    });
+}
+
+#[test]
+fn params_by_which_the_chain_cannot_work_are_refused_by_name() {
+    on_chain(|| {
+        let refused = |change: fn(&mut crate::Params), error: Error<Test>| {
+            let mut params = crate::Params::default();
+            change(&mut params);
+            assert_noop!(Tasks::set_params(RuntimeOrigin::root(), params), error);
+        };
+        refused(|params| params.start_timeout_ms = 0, Error::StartTimeoutZero);
+        refused(|params| params.dispute_window_ms = 0, Error::DisputeWindowZero);
+        refused(|params| params.max_attempts = 0, Error::MaxAttemptsZero);
+        refused(|params| params.max_duration_ms = 0, Error::MaxDurationZero);
+        refused(|params| params.archive_after_ms = 0, Error::ArchiveAfterZero);
+        refused(|params| params.refused_item_fine = 0, Error::RefusedItemFineZero);
     });
 }

@@ -1,0 +1,198 @@
+//! The coins that one extrinsic moves, however many leases it touches: gathered in memory, moved once.
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec::Vec,
+};
+use core::marker::PhantomData;
+use frame_support::{
+    pallet_prelude::*,
+    traits::{
+        fungible::{Inspect, MutateHold},
+        tokens::{DepositConsequence, Fortitude, Precision, Provenance, Restriction},
+    },
+};
+use gantry_primitives::{rate, AccountId, Balance, Escrow, Settlement};
+
+use crate::{Config, Error, HoldReason, Pallet, TotalEscrowed};
+
+/// What is to be held of, paid by and given back to tenants when [`Ledger::commit`] is called. Dropped without it,
+/// nothing moves.
+///
+/// It comes to what each movement by itself would come to, in the order they were made; only what a tenant receives
+/// as a provider cannot be held in the same extrinsic.
+pub struct Ledger<T> {
+    tenants: BTreeMap<AccountId, Sheet>,
+    /// Who can be credited with any amount when this is committed.
+    creditable: BTreeSet<AccountId>,
+    /// The first payment to each account without the existential deposit: (tenant, receiver). It is made before all
+    /// others.
+    openings: Vec<(AccountId, AccountId)>,
+    _config: PhantomData<T>,
+}
+
+/// The movements of one tenant.
+#[derive(Default)]
+struct Sheet {
+    held: Balance,
+    released: Balance,
+    /// What else could be held; known from the first hold on.
+    available: Option<Balance>,
+    payments: Vec<(AccountId, Balance)>,
+}
+
+impl<T> Default for Ledger<T> {
+    fn default() -> Self {
+        Self { tenants: BTreeMap::new(), creditable: BTreeSet::new(), openings: Vec::new(), _config: PhantomData }
+    }
+}
+
+impl<T: Config> Ledger<T> {
+    /// Holds `amount` of `tenant` for escrows, or `TenantCannotPay`.
+    pub fn hold(&mut self, tenant: &AccountId, amount: Balance) -> DispatchResult {
+        if amount == 0 {
+            return Ok(());
+        }
+        let sheet = self.sheet(tenant);
+        let available = match sheet.available {
+            Some(available) => available,
+            None => Pallet::<T>::holdable(tenant).saturating_add(sheet.released),
+        };
+        let rest = available.checked_sub(amount).ok_or(Error::<T>::TenantCannotPay)?;
+        sheet.available = Some(rest);
+        sheet.held = sheet.held.checked_add(amount).ok_or(Error::<T>::Overflow)?;
+        Ok(())
+    }
+
+    /// Gives `amount` of what is held for escrows back to `tenant`.
+    pub fn release(&mut self, tenant: &AccountId, amount: Balance) {
+        if amount == 0 {
+            return;
+        }
+        let sheet = self.sheet(tenant);
+        sheet.released = sheet.released.saturating_add(amount);
+        sheet.available = sheet.available.map(|available| available.saturating_add(amount));
+    }
+
+    /// Pays `amount` of what is held of `tenant` to `to`. Returns what is paid: all of it, or nothing where `to`
+    /// cannot be credited with it (less than the existential deposit, to an account that does not exist). Then it
+    /// stays with the tenant, so that no close can be blocked and no coin is lost.
+    pub fn pay(&mut self, tenant: &AccountId, to: &AccountId, amount: Balance) -> Balance {
+        if amount == 0 {
+            return 0;
+        }
+        if !self.creditable.contains(to) {
+            if !can_deposit::<T>(to, 1) {
+                if !can_deposit::<T>(to, amount) {
+                    return 0;
+                }
+                self.openings.push((tenant.clone(), to.clone()));
+            }
+            self.creditable.insert(to.clone());
+        }
+        let sheet = self.sheet(tenant);
+        match sheet.payments.iter_mut().find(|(receiver, _)| receiver == to) {
+            // Cannot overflow: what is paid was held, and all coins together fit.
+            Some((_, sum)) => *sum = sum.saturating_add(amount),
+            None => sheet.payments.push((to.clone(), amount)),
+        }
+        amount
+    }
+
+    /// Whether `to` could be credited with `amount`.
+    pub fn can_credit(&self, to: &AccountId, amount: Balance) -> bool {
+        self.creditable.contains(to) || can_deposit::<T>(to, amount)
+    }
+
+    /// Pays `due` out of an escrow: the protocol fee to the treasury, the rest to the provider. Returns what was paid
+    /// in all, and the part of it that is fee.
+    pub fn pay_due(
+        &mut self,
+        tenant: &AccountId,
+        provider: &AccountId,
+        escrow: &mut Escrow,
+        due: Balance,
+        fee_ppm: u32,
+    ) -> (Balance, Balance) {
+        let fee_due = rate::fee(due, fee_ppm);
+        let share = self.pay(tenant, provider, due.saturating_sub(fee_due));
+        let fee = match fee_due {
+            0 => 0,
+            _ => self.pay(tenant, &Pallet::<T>::treasury(), fee_due),
+        };
+        escrow.pay(share, fee);
+        (share.saturating_add(fee), fee)
+    }
+
+    /// Pays what a stopped escrow owes and gives the rest back to the tenant. Nothing happens to a closed one.
+    pub fn close(&mut self, tenant: &AccountId, provider: &AccountId, escrow: &mut Escrow, fee_ppm: u32) -> Settlement {
+        if escrow.open {
+            let due = escrow.accrued.saturating_sub(escrow.paid);
+            self.pay_due(tenant, provider, escrow, due, fee_ppm);
+        }
+        let refunded = escrow.close();
+        self.release(tenant, refunded);
+        Settlement { paid: escrow.paid, fee: escrow.fee, refunded }
+    }
+
+    /// Moves the coins: at most one hold or release for each tenant, and one transfer for each tenant and receiver.
+    pub fn commit(self) -> DispatchResult {
+        let reason = HoldReason::Escrow.into();
+        let (mut added, mut removed): (Balance, Balance) = (0, 0);
+        for (tenant, sheet) in &self.tenants {
+            let more = sheet.held.saturating_sub(sheet.released);
+            if more > 0 {
+                T::Currency::hold(&reason, tenant, more).map_err(|_| Error::<T>::TenantCannotPay)?;
+            }
+            added = added.checked_add(sheet.held).ok_or(Error::<T>::Overflow)?;
+            removed = removed.checked_add(sheet.released).ok_or(Error::<T>::Overflow)?;
+        }
+        for (tenant, receiver) in &self.openings {
+            let payments = self.tenants.get(tenant).map_or(&[][..], |sheet| &sheet.payments);
+            for (to, amount) in payments.iter().filter(|(to, _)| to == receiver) {
+                transfer::<T>(tenant, to, *amount)?;
+            }
+        }
+        for (tenant, sheet) in &self.tenants {
+            for (to, amount) in &sheet.payments {
+                removed = removed.checked_add(*amount).ok_or(Error::<T>::Overflow)?;
+                if !self.openings.iter().any(|(by, opened)| by == tenant && opened == to) {
+                    transfer::<T>(tenant, to, *amount)?;
+                }
+            }
+        }
+        for (tenant, sheet) in &self.tenants {
+            let less = sheet.released.saturating_sub(sheet.held);
+            if less > 0 {
+                T::Currency::release(&reason, tenant, less, Precision::Exact)?;
+            }
+        }
+        if added != removed {
+            TotalEscrowed::<T>::try_mutate(|total| {
+                *total =
+                    total.checked_add(added).and_then(|sum| sum.checked_sub(removed)).ok_or(Error::<T>::Overflow)?;
+                Ok::<_, DispatchError>(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn sheet(&mut self, tenant: &AccountId) -> &mut Sheet {
+        // Cloned only where there is none, which is once for each tenant.
+        if !self.tenants.contains_key(tenant) {
+            self.tenants.insert(tenant.clone(), Sheet::default());
+        }
+        self.tenants.get_mut(tenant).expect("it was put there if it was not; qed")
+    }
+}
+
+fn can_deposit<T: Config>(to: &AccountId, amount: Balance) -> bool {
+    T::Currency::can_deposit(to, amount, Provenance::Extant) == DepositConsequence::Success
+}
+
+/// By force: locks on a tenant's coins must not keep a provider from being paid.
+fn transfer<T: Config>(tenant: &AccountId, to: &AccountId, amount: Balance) -> DispatchResult {
+    let reason = HoldReason::Escrow.into();
+    let (exact, free, force) = (Precision::Exact, Restriction::Free, Fortitude::Force);
+    T::Currency::transfer_on_hold(&reason, tenant, to, amount, exact, free, force).map(|_| ())
+}

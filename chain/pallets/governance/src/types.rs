@@ -1,0 +1,29 @@
+//! What the pallet stores.
+
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use scale_info::TypeInfo;
+use serde::{Deserialize, Serialize};
+
+/// Names a call that the council decided to have carried out.
+pub type EnactmentId = u32;
+
+/// The periods of the pallet.
+#[derive(
+    Clone,
+    PartialEq,
+    Eq,
+    Debug,
+    Default,
+    Encode,
+    Decode,
+    DecodeWithMemTracking,
+    MaxEncodedLen,
+    TypeInfo,
+    Serialize,
+    Deserialize,
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Params {
+    /// Whole blocks between the decision and what it brings about.
+    pub delay_blocks: u32,
+}

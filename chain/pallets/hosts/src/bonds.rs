@@ -1,0 +1,115 @@
+//! What is held for hosts, and what is taken of it.
+
+use frame_support::{
+    pallet_prelude::*,
+    traits::{
+        fungible::{Inspect, InspectHold, MutateHold},
+        tokens::{DepositConsequence, Fortitude, Precision, Provenance, Restriction},
+    },
+};
+use gantry_primitives::{
+    faults::{slash_ppm, Fault},
+    rate::PPM,
+    AccountId, Balance, HardwareSpec, HostId, HostRecord, HostStatus, Moment, SuspendReason,
+};
+use pallet_gantry_reputation as reputation;
+use sp_runtime::traits::Zero;
+
+use crate::{Config, CurrentParams, Error, Event, HoldReason, Pallet};
+
+impl<T: Config> Pallet<T> {
+    /// Takes from the bond of `host` what `fault` costs where it lasted `duration_ms`, gives it to the treasury, and
+    /// holds the fault against the provider. A bond that falls below half of what it must be suspends the host.
+    ///
+    /// Returns what was taken: less than the slash table says where the bond is not enough, and nothing where the
+    /// treasury cannot be credited with it. The caller stores the record.
+    pub fn punish(host: &HostId, record: &mut HostRecord, fault: Fault, duration_ms: u64, now: Moment) -> Balance {
+        // Neither product overflows: bonds are far below the greatest amount, see `Params::check`.
+        let slashed = record.bond_required.saturating_mul(Balance::from(slash_ppm(fault, duration_ms))) / PPM;
+        let share_ppm = Self::share_ppm(record);
+        reputation::Pallet::<T>::observe_fault(&record.provider, fault, share_ppm, now);
+        let taken = Self::charge_bond(host, record, slashed, &T::Treasury::get());
+        Self::deposit_event(Event::Slashed { host: host.clone(), fault, amount: taken });
+        taken
+    }
+
+    /// Moves up to `amount` of the bond of `host` to the free coins of `to`, and returns how much: what the bond has,
+    /// and nothing where `to` cannot be credited with it. A bond that falls below half of what it must be suspends
+    /// the host. The caller stores the record.
+    pub fn charge_bond(host: &HostId, record: &mut HostRecord, amount: Balance, to: &AccountId) -> Balance {
+        let amount = amount.min(record.bond);
+        if amount.is_zero() || T::Currency::can_deposit(to, amount, Provenance::Extant) != DepositConsequence::Success {
+            return 0;
+        }
+        let moved = T::Currency::transfer_on_hold(
+            &HoldReason::Bond.into(),
+            &record.provider,
+            to,
+            amount,
+            Precision::BestEffort,
+            Restriction::Free,
+            Fortitude::Force,
+        )
+        // A receiver who cannot be credited after all gets nothing, and the bond stays whole.
+        .unwrap_or(0);
+        // Not more than `amount`, and so not more than the bond.
+        record.bond -= moved;
+        Self::suspend_below_half(host, record);
+        moved
+    }
+
+    /// What the bond of a provider's hosts amounts to on its account.
+    pub(crate) fn bond_held(provider: &AccountId) -> Balance {
+        T::Currency::balance_on_hold(&HoldReason::Bond.into(), provider)
+    }
+
+    /// What the bond of a host with this hardware must be: by its tier and its devices, more for a provider whose
+    /// hosts were at fault lately. Fails with `Overflow`.
+    pub(crate) fn bond_for(provider: &AccountId, hardware: &HardwareSpec) -> Result<Balance, DispatchError> {
+        let counted = hardware.devices.len().max(1) as Balance;
+        let plain = CurrentParams::<T>::get().bond_of(hardware.tier).checked_mul(counted);
+        let factor = reputation::Pallet::<T>::bond_factor_ppm(provider, Self::now());
+        let product = plain.and_then(|plain| plain.checked_mul(Balance::from(factor))).ok_or(Error::<T>::Overflow)?;
+        Ok(product / PPM)
+    }
+
+    /// Holds `amount` more for a host. The caller stores the record. Fails with `ProviderCannotPay` or `Overflow`.
+    pub(crate) fn add_to_bond(record: &mut HostRecord, amount: Balance) -> DispatchResult {
+        if amount.is_zero() {
+            return Ok(());
+        }
+        let bond = record.bond.checked_add(amount).ok_or(Error::<T>::Overflow)?;
+        T::Currency::hold(&HoldReason::Bond.into(), &record.provider, amount)
+            .map_err(|_| Error::<T>::ProviderCannotPay)?;
+        record.bond = bond;
+        Ok(())
+    }
+
+    /// Gives the whole bond of a host back to its provider. The caller stores the record.
+    pub(crate) fn release_bond(record: &mut HostRecord) -> DispatchResult {
+        if !record.bond.is_zero() {
+            T::Currency::release(&HoldReason::Bond.into(), &record.provider, record.bond, Precision::Exact)?;
+        }
+        record.bond = 0;
+        Ok(())
+    }
+
+    /// Whether a host has at least half of the bond that it must have: else it takes no leases.
+    pub(crate) fn is_bonded(record: &HostRecord) -> bool {
+        record.bond >= record.bond_required.div_ceil(2)
+    }
+
+    fn suspend_below_half(host: &HostId, record: &mut HostRecord) {
+        if !Self::is_bonded(record) {
+            // Refused only to a host that takes no leases anyway, or is suspended and keeps the reason it has.
+            let _ = Self::change_status(host, record, HostStatus::Suspended(SuspendReason::Slashed));
+        }
+    }
+
+    /// The part of its provider's bonds that a host must have, in parts per million.
+    fn share_ppm(record: &HostRecord) -> u32 {
+        let all = Self::bond_held(&record.provider).max(record.bond_required);
+        // No overflow, as above; and at most PPM, as bond_required <= all.
+        record.bond_required.saturating_mul(PPM).checked_div(all).unwrap_or(PPM).min(PPM) as u32
+    }
+}

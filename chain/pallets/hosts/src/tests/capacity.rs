@@ -1,0 +1,89 @@
+use frame_support::{assert_noop, assert_ok};
+use gantry_primitives::{Capabilities, Placement, Tier};
+
+use crate::{mock::*, Error};
+
+#[test]
+fn what_a_lease_takes_is_given_back() {
+    on_chain(|| {
+        online();
+        let anywhere = Placement::default();
+        let half = pod(1_000, 2, 500);
+        let (first, second) = (pod(3_000, 1, 500), pod(1, 1, 501));
+        assert_ok!(reserve(HOST, &half, &[0, 1], &anywhere));
+        assert_ok!(reserve(HOST, &first, &[1], &anywhere));
+        assert_eq!((record().free.cpu_milli, record().live_leases), (0, 2));
+        assert_eq!((record().devices[0].milli_free, record().devices[1].milli_free), (500, 0));
+        assert_noop!(reserve(HOST, &second, &[0], &anywhere), Error::<Test>::NotEnoughCpu);
+        assert_ok!(release(HOST, &half, &[0, 1]));
+        assert_ok!(release(HOST, &first, &[1]));
+        assert_eq!(record().free, record().total);
+    });
+}
+
+#[test]
+fn no_more_is_given_back_than_was_taken() {
+    on_chain(|| {
+        online();
+        assert_ok!(reserve(HOST, &pod(1, 0, 0), &[], &Placement::default()));
+        assert_noop!(release(HOST, &pod(2, 0, 0), &[]), Error::<Test>::MoreFreeThanTotal);
+        assert_noop!(release(HOST, &pod(1, 1, 1), &[0]), Error::<Test>::MoreFreeThanTotal);
+        assert_ok!(release(HOST, &pod(1, 0, 0), &[]));
+    });
+}
+
+#[test]
+fn what_is_refused_leaves_the_record_as_it_was() {
+    on_chain(|| {
+        online();
+        let before = record();
+        let mut record = before.clone();
+        let placement = Placement { regions: vec![bytes("us")].try_into().expect("it fits"), ..Default::default() };
+        let refused = Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &placement);
+        assert!(matches!(refused, Err(Error::<Test>::RegionNotWanted)));
+        let refused = Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 2, 500), &[0, 0], &Placement::default());
+        assert!(matches!(refused, Err(Error::<Test>::DeviceRepeated)));
+        record.live_leases = u32::MAX;
+        let refused = Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &Placement::default());
+        assert!(matches!(refused, Err(Error::<Test>::Overflow)));
+        record.live_leases = 0;
+        assert!(Hosts::release_in(&mut record, &pod(0, 0, 0), &[]).is_err());
+        assert_eq!(record, before);
+    });
+}
+
+#[test]
+fn a_task_has_the_host_it_wants_or_is_told_why_not() {
+    on_chain(|| {
+        online();
+        let refused = |change: fn(&mut Placement)| {
+            let mut placement = Placement::default();
+            change(&mut placement);
+            reserve(HOST, &pod(1, 1, 1), &[0], &placement).expect_err("it is refused")
+        };
+        let error = |error: Error<Test>| error.into();
+        assert_eq!(refused(|p| p.hosts.force_push(host(11))), error(Error::HostNotWanted));
+        assert_eq!(refused(|p| p.regions.force_push(bytes("us"))), error(Error::RegionNotWanted));
+        assert_eq!(refused(|p| p.providers_allowed.force_push(account(ANYONE))), error(Error::ProviderNotWanted));
+        assert_eq!(refused(|p| p.providers_denied.force_push(account(PROVIDER))), error(Error::ProviderNotWanted));
+        assert_eq!(refused(|p| p.tiers.force_push(Tier::Datacenter)), error(Error::TierNotWanted));
+        assert_eq!(refused(|p| p.min_network_mbps = 1_001), error(Error::NotEnoughNetwork));
+        assert_eq!(refused(|p| p.capabilities.kubernetes = true), error(Error::CapabilityMissing));
+        assert_eq!(refused(|p| p.verified_only = true), error(Error::NotAttested));
+        assert_ok!(Hosts::set_attested(&host(HOST), 0, true));
+        let wanted = Placement {
+            hosts: vec![host(HOST)].try_into().expect("it fits"),
+            regions: vec![bytes("eu")].try_into().expect("it fits"),
+            providers_allowed: vec![account(PROVIDER)].try_into().expect("it fits"),
+            providers_denied: vec![account(ANYONE)].try_into().expect("it fits"),
+            tiers: vec![Tier::Professional].try_into().expect("it fits"),
+            verified_only: true,
+            allow_simulated: false,
+            min_network_mbps: 1_000,
+            capabilities: Capabilities { docker: true, ..Default::default() },
+        };
+        assert_ok!(reserve(HOST, &pod(1, 1, 1), &[0], &wanted));
+        assert_noop!(reserve(HOST, &pod(1, 1, 1), &[1], &wanted), Error::<Test>::NotAttested);
+        assert_ok!(release(HOST, &pod(1, 1, 1), &[0]));
+    });
+}

@@ -1,0 +1,17 @@
+use frame_support::dispatch::CheckIfFeeless;
+
+use crate::{mock::*, Call};
+
+mod absence;
+mod administration;
+mod bonds;
+mod capacity;
+mod hardware;
+mod leaving;
+mod presence;
+mod random_calls;
+mod registering;
+
+fn is_free(call: Call<Test>, origin: RuntimeOrigin) -> bool {
+    RuntimeCall::from(call).is_feeless(&origin)
+}

@@ -1,0 +1,166 @@
+//! Random calls by random accounts. After each, every invariant holds and no coin was made or lost; a call that is free
+//! of charge succeeds; and every call succeeds at least once.
+
+use std::collections::BTreeMap;
+
+use frame_support::{
+    assert_ok,
+    dispatch::CheckIfFeeless,
+    traits::{GetCallName, UnfilteredDispatchable},
+};
+use gantry_primitives::{Balance, Fault, HardwareSpec, Placement, SuspendReason, Tier};
+
+use crate::{mock::*, Call, Params};
+
+const STEPS: u8 = 250;
+/// How many hosts are about at a time. Now and then one is forgotten and a new one comes, as keys are used once.
+const HOSTS: u8 = 4;
+
+/// Marsaglia's xorshift64: a seed gives the same calls on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    fn one_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    fn host(&mut self, step: u8) -> u8 {
+        10 + step / 50 + self.below(HOSTS.into()) as u8
+    }
+
+    fn hardware(&mut self) -> HardwareSpec {
+        let tier = self.pick(&[Tier::Consumer, Tier::Professional]);
+        HardwareSpec { tier, ..hardware(self.below(4) as usize) }
+    }
+}
+
+fn random_call(random: &mut Random, step: u8, name: &str) -> (Call<Test>, RuntimeOrigin) {
+    let number = random.host(step);
+    let owner = random.pick(&[PROVIDER, PROVIDER, SMALL_PROVIDER]);
+    let who = if random.one_in(10) { ANYONE } else { owner };
+    let root = if random.one_in(10) { signed(ANYONE) } else { RuntimeOrigin::root() };
+    let host = host(number);
+    match name {
+        "register" => {
+            let hardware = random.hardware();
+            let host_signature = signature(owner, number, &hardware);
+            let (endpoint, region) = (bytes("here"), bytes("eu"));
+            (Call::register { host, hardware, endpoint, region, ask: ask(GTY), host_signature }, signed(who))
+        }
+        "heartbeat" => (Call::heartbeat {}, by_host(number)),
+        "set_endpoint" => (Call::set_endpoint { endpoint: bytes(random.pick(&["a", "b"])) }, by_host(number)),
+        "set_ask" => {
+            let mut ask = ask(random.below(9).into());
+            ask.hour_ppm = random.pick(&[0, 1_000_000, 10_000_001]);
+            (Call::set_ask { host, ask }, signed(who))
+        }
+        "drain" => (Call::drain { host }, signed(who)),
+        "undrain" => (Call::undrain { host }, signed(who)),
+        "retire" => (Call::retire { host }, signed(who)),
+        "report_absent" => (Call::report_absent { host }, signed(random.pick(&[ANYONE, NOBODY, PROVIDER]))),
+        "verify" => (Call::verify { host }, root),
+        "suspend" => (Call::suspend { host }, root),
+        "unsuspend" => (Call::unsuspend { host }, root),
+        "set_params" => {
+            let params = Params {
+                bond_consumer: 2 * GTY,
+                bond_professional: BOND_PER_DEVICE,
+                bond_datacenter: 20 * GTY,
+                heartbeat_period_ms: random.pick(&[0, 1_000, HEARTBEAT_PERIOD]),
+                absence_limit_ms: random.pick(&[1_000, ABSENCE_LIMIT]),
+                absence_bounty: random.pick(&[0, ED - 1, BOUNTY, 2 * GTY]),
+                unbonding_ms: random.pick(&[0, UNBONDING]),
+                allow_simulated: false,
+                verification_required: random.one_in(2),
+            };
+            (Call::set_params { params }, root)
+        }
+        "withdraw_bond" => (Call::withdraw_bond { host }, signed(who)),
+        "top_up_bond" => {
+            let amount = random.pick(&[0, 1, GTY, Balance::MAX]);
+            (Call::top_up_bond { host, amount }, signed(who))
+        }
+        "set_device_health" => {
+            let unhealthy = (0..random.below(3) as u8).collect::<Vec<_>>().try_into().expect("they fit");
+            (Call::set_device_health { unhealthy }, by_host(number))
+        }
+        "change_hardware" => {
+            let generation = Hosts::host(&host).map_or(0, |record| record.generation);
+            let hardware = random.hardware();
+            let host_signature = hardware_signature(owner, number, generation + 1, &hardware);
+            (Call::change_hardware { host, hardware, host_signature }, signed(who))
+        }
+        other => panic!("the test makes no call {other}"),
+    }
+}
+
+/// What the other pallets do to hosts.
+fn act_of_another_pallet(random: &mut Random, step: u8) {
+    let number = random.host(step);
+    let host = host(number);
+    let Ok(mut record) = Hosts::host(&host) else { return };
+    match random.below(6) {
+        0 => drop(reserve(number, &pod(1_000, 1, 500), &[0], &Placement::default())),
+        1 => drop(release(number, &pod(1_000, 1, 500), &[0])),
+        2 => {
+            let fault = random.pick(&[Fault::StartTimeout, Fault::LostPod, Fault::FailedChallenge, Fault::WrongResult]);
+            let duration_ms = random.pick(&[0, 3_600_000, u64::MAX]);
+            let bond = record.bond;
+            let taken = Hosts::punish(&host, &mut record, fault, duration_ms, Hosts::now());
+            assert_eq!(record.bond, bond - taken);
+            Hosts::store(&host, &record);
+        }
+        3 => drop(Hosts::mark_verified(&host)),
+        4 => drop(Hosts::suspend_for(&host, SuspendReason::FailedChallenge)),
+        _ => drop(Hosts::set_attested(&host, random.below(2) as u8, random.one_in(2))),
+    }
+}
+
+#[test]
+fn no_order_of_calls_breaks_an_invariant() {
+    let mut succeeded: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in 1..=12 {
+        let mut random = Random(0x9E37_79B9_7F4A_7C15u64.wrapping_mul(seed));
+        on_chain(|| {
+            let issued = pallet_balances::TotalIssuance::<Test>::get();
+            for step in 0..STEPS {
+                let at = format!("seed {seed}, step {step}");
+                if random.one_in(4) {
+                    act_of_another_pallet(&mut random, step);
+                }
+                advance(random.pick(&[0, 1_000, HEARTBEAT_PERIOD, ABSENCE_LIMIT, UNBONDING]));
+                // What is seldom wanted, so that hosts live for a while.
+                let seldom = ["retire", "suspend"];
+                let mut name = random.pick(Call::<Test>::get_call_names());
+                if seldom.contains(&name) && !random.one_in(8) {
+                    name = "heartbeat";
+                }
+                let (call, origin) = random_call(&mut random, step, name);
+                let call = RuntimeCall::from(call);
+                let free = call.is_feeless(&origin);
+                let done = frame_support::storage::with_storage_layer(|| {
+                    call.dispatch_bypass_filter(origin).map(drop).map_err(|refused| refused.error)
+                });
+                assert!(done.is_ok() || !free, "{at}: {name} is free and fails: {done:?}");
+                *succeeded.entry(name).or_default() += usize::from(done.is_ok());
+                Hosts::do_try_state().unwrap_or_else(|error| panic!("{at}: after {name}: {error:?}"));
+                assert_ok!(Reputation::do_try_state());
+                assert_eq!(pallet_balances::TotalIssuance::<Test>::get(), issued, "{at}: after {name}");
+            }
+        });
+    }
+    for name in Call::<Test>::get_call_names() {
+        assert!(succeeded.get(name).is_some_and(|times| *times > 0), "{name} never succeeds: {succeeded:?}");
+    }
+}

@@ -1,0 +1,202 @@
+//! Measures what each call costs, on rentals as the keeper of the leases makes them.
+
+use frame_benchmarking::v2::*;
+use frame_system::RawOrigin;
+use gantry_primitives::{AccountId, EndReason, LeaseId, LeaseState, Moment};
+
+use crate::{
+    Agenda, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK, PAGE_ENTRIES,
+};
+
+const HOUR: u64 = 3_600_000;
+/// The time at which every benchmark begins.
+const BEGIN: Moment = 1_000_000_000;
+/// Longer than any rental of the benchmarks.
+const LATER: u64 = 400 * 24 * HOUR;
+
+fn begin<T: Config + pallet_timestamp::Config<Moment = Moment>>() {
+    pallet_timestamp::Now::<T>::put(BEGIN);
+    CurrentParams::<T>::put(Params::default());
+}
+
+fn advance<T: Config + pallet_timestamp::Config<Moment = Moment>>(ms: u64) {
+    pallet_timestamp::Now::<T>::mutate(|now| *now += ms);
+}
+
+fn kept<T: Config>(id: LeaseId) -> Kept {
+    T::Keeper::read(id).expect("it exists")
+}
+
+fn tenant<T: Config>(id: LeaseId) -> RawOrigin<AccountId> {
+    RawOrigin::Signed(kept::<T>(id).tenant)
+}
+
+fn provider<T: Config>(id: LeaseId) -> RawOrigin<AccountId> {
+    RawOrigin::Signed(kept::<T>(id).host.provider)
+}
+
+fn anyone() -> AccountId {
+    account("anyone", 0, 0)
+}
+
+/// A rental that has ended just now.
+fn ended<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> LeaseId {
+    let id = T::Keeper::a_rental(0);
+    T::Keeper::end(id, EndReason::Expired).expect("it runs");
+    assert!(matches!(kept::<T>(id).lease.state, LeaseState::Retained(_)));
+    id
+}
+
+#[benchmarks(where T: pallet_timestamp::Config<Moment = Moment>)]
+mod benchmarks {
+    use super::*;
+
+    #[benchmark]
+    fn extend() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        let deposit = kept::<T>(id).lease.escrow.deposit;
+        #[extrinsic_call]
+        _(tenant::<T>(id), id, HOUR);
+        assert!(kept::<T>(id).lease.escrow.deposit > deposit);
+    }
+
+    #[benchmark]
+    fn top_up() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        let deposit = kept::<T>(id).lease.escrow.deposit;
+        #[extrinsic_call]
+        _(tenant::<T>(id), id, 1_000_000);
+        assert_eq!(kept::<T>(id).lease.escrow.deposit, deposit + 1_000_000);
+    }
+
+    #[benchmark]
+    fn suspend() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        #[extrinsic_call]
+        _(tenant::<T>(id), id);
+        assert_eq!(kept::<T>(id).lease.state, LeaseState::Suspended);
+    }
+
+    #[benchmark]
+    fn resume() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        Pallet::<T>::do_suspend(kept::<T>(id).tenant, id).expect("it is a rental");
+        #[extrinsic_call]
+        _(tenant::<T>(id), id);
+        assert_eq!(kept::<T>(id).lease.state, LeaseState::Active);
+    }
+
+    #[benchmark]
+    fn reclaim() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        #[extrinsic_call]
+        _(provider::<T>(id), id);
+        assert!(kept::<T>(id).lease.reclaim_at.is_some());
+    }
+
+    #[benchmark]
+    fn finish_reclaim() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        Pallet::<T>::do_reclaim(kept::<T>(id).host.provider, id).expect("it runs");
+        advance::<T>(LATER);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(anyone()), id);
+        assert!(!kept::<T>(id).lease.state.is_live());
+    }
+
+    #[benchmark]
+    fn settle() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        advance::<T>(LATER);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(anyone()), id);
+        assert!(kept::<T>(id).lease.escrow.paid > 0);
+    }
+
+    #[benchmark]
+    fn close_depleted() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        advance::<T>(LATER);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(anyone()), id);
+        assert!(kept::<T>(id).lease.escrow.paid > 0, "there was a bounty");
+    }
+
+    #[benchmark]
+    fn keep() {
+        begin::<T>();
+        let id = ended::<T>();
+        #[extrinsic_call]
+        _(tenant::<T>(id), id, HOUR);
+        let until = BEGIN + Params::default().retention_ms + HOUR;
+        assert_eq!(kept::<T>(id).lease.state, LeaseState::Retained(until));
+    }
+
+    #[benchmark]
+    fn release_data() {
+        begin::<T>();
+        let id = ended::<T>();
+        #[extrinsic_call]
+        _(tenant::<T>(id), id);
+        assert_eq!(kept::<T>(id).lease.state, LeaseState::Retained(BEGIN));
+    }
+
+    #[benchmark]
+    fn crank(e: Linear<1, MAX_CRANK>) {
+        begin::<T>();
+        for number in 0..e {
+            T::Keeper::a_rental(number);
+        }
+        advance::<T>(LATER);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(anyone()), e);
+        assert!(Agenda::<T>::iter_values().flatten().all(|id| !kept::<T>(id).lease.state.is_live()));
+    }
+
+    #[benchmark]
+    fn agenda_base() {
+        begin::<T>();
+        T::Keeper::a_rental(0);
+        #[block]
+        {
+            Pallet::<T>::due_bucket(Pallet::<T>::now());
+        }
+    }
+
+    #[benchmark]
+    fn due_entry() {
+        begin::<T>();
+        let id = T::Keeper::a_rental(0);
+        advance::<T>(LATER);
+        let bucket: Bucket = Pallet::<T>::due_bucket(BEGIN + LATER).expect("it is due");
+        // A full page with the lease on top of it.
+        Pallet::<T>::agenda_take(bucket);
+        for other in 1..u64::from(PAGE_ENTRIES) {
+            Pallet::<T>::agenda_add(u64::from_be_bytes(bucket) * BUCKET_MS, LeaseId::MAX - other);
+        }
+        Pallet::<T>::agenda_add(u64::from_be_bytes(bucket) * BUCKET_MS, id);
+        #[block]
+        {
+            Pallet::<T>::look_at_next(bucket, BEGIN + LATER);
+        }
+        assert!(!kept::<T>(id).lease.state.is_live());
+    }
+
+    #[benchmark]
+    fn set_params() {
+        let params = Params { retention_ms: 1, ..Params::default() };
+        #[extrinsic_call]
+        _(RawOrigin::Root, params.clone());
+        assert_eq!(CurrentParams::<T>::get(), params);
+    }
+
+    impl_benchmark_test_suite!(Pallet, crate::mock::new_chain(), crate::mock::Test);
+}

@@ -1,0 +1,253 @@
+//! What the calls do: read, ensure, write, emit.
+
+use frame_support::pallet_prelude::*;
+use gantry_primitives::{
+    rate::{self, storage_rate_per_hour, RateError},
+    AccountId, Balance, EndReason, Lease, LeaseId, LeaseState, Moment, TaskKind,
+};
+use sp_runtime::{helpers_128bit::multiply_by_rational_with_rounding, Rounding};
+
+use crate::{
+    billing::{self, Ledger},
+    Config, CurrentParams, Error, Event, Keeper, Kept, Pallet, Params,
+};
+
+/// The agenda has so long to end a lease before there is a bounty for it.
+pub(crate) const BOUNTY_AFTER_MS: u64 = 60_000;
+
+impl<T: Config> Pallet<T> {
+    pub(crate) fn do_extend(tenant: AccountId, id: LeaseId, ms: u64) -> DispatchResult {
+        let mut kept = Self::lengthenable(&tenant, id)?;
+        ensure!(ms > 0, Error::<T>::DurationIsZero);
+        let amount = rate::deposit(kept.lease.escrow.rate_per_hour, ms).ok_or(Error::<T>::CostTooHigh)?;
+        if kept.lease.escrow.rate_per_hour == 0 {
+            kept.lease.escrow.until = kept.lease.escrow.until.map(|until| until.saturating_add(ms));
+        }
+        let ends_at = Self::deposit_more(id, kept, amount)?;
+        Self::deposit_event(Event::Extended { lease: id, amount, ends_at });
+        Ok(())
+    }
+
+    pub(crate) fn do_top_up(tenant: AccountId, id: LeaseId, amount: Balance) -> DispatchResult {
+        let kept = Self::lengthenable(&tenant, id)?;
+        ensure!(amount > 0, Error::<T>::AmountIsZero);
+        let depletes_at = Self::deposit_more(id, kept, amount)?;
+        Self::deposit_event(Event::ToppedUp { lease: id, amount, depletes_at });
+        Ok(())
+    }
+
+    pub(crate) fn do_suspend(tenant: AccountId, id: LeaseId) -> DispatchResult {
+        let kept = Self::running(id)?;
+        ensure!(kept.tenant == tenant, Error::<T>::NotTenant);
+        ensure!(kept.spec.kind == TaskKind::Rental, Error::<T>::NotRental);
+        ensure!(kept.lease.state == LeaseState::Active, Error::<T>::LeaseNotActive);
+        let rate_per_hour = Self::storage_rate(&kept)?;
+        let resume_rate = Some(kept.lease.escrow.rate_per_hour);
+        let (owed, ends_at) = Self::change_rate(id, kept, LeaseState::Suspended, rate_per_hour, resume_rate)?;
+        Self::deposit_event(Event::Suspended { lease: id, rate_per_hour, owed, ends_at });
+        Ok(())
+    }
+
+    pub(crate) fn do_resume(tenant: AccountId, id: LeaseId) -> DispatchResult {
+        let kept = Self::running(id)?;
+        ensure!(kept.tenant == tenant, Error::<T>::NotTenant);
+        let rate_per_hour = kept.lease.resume_rate.ok_or(Error::<T>::LeaseNotSuspended)?;
+        let (owed, ends_at) = Self::change_rate(id, kept, LeaseState::Active, rate_per_hour, None)?;
+        Self::deposit_event(Event::Resumed { lease: id, rate_per_hour, owed, ends_at });
+        Ok(())
+    }
+
+    pub(crate) fn do_reclaim(provider: AccountId, id: LeaseId) -> DispatchResult {
+        let Kept { mut lease, host, .. } = Self::running(id)?;
+        ensure!(host.provider == provider, Error::<T>::NotProvider);
+        ensure!(lease.reclaim_at.is_none(), Error::<T>::ReclaimNoticed);
+        let reclaim_at = Self::now().saturating_add(CurrentParams::<T>::get().reclaim_notice_ms);
+        lease.reclaim_at = Some(reclaim_at);
+        Self::schedule(id, &mut lease, reclaim_at);
+        T::Keeper::write(id, lease, Ledger::default())?;
+        Self::deposit_event(Event::ReclaimNoticed { lease: id, reclaim_at });
+        Ok(())
+    }
+
+    pub(crate) fn do_finish_reclaim(id: LeaseId) -> DispatchResult {
+        let kept = Self::running(id)?;
+        let reclaim_at = kept.lease.reclaim_at.ok_or(Error::<T>::ReclaimNotNoticed)?;
+        ensure!(reclaim_at <= Self::now(), Error::<T>::NoticeNotOver);
+        T::Keeper::end(id, EndReason::Reclaimed)
+    }
+
+    pub(crate) fn do_settle(id: LeaseId) -> DispatchResult {
+        let Kept { mut lease, tenant, host, downtime_ms, .. } = Self::running(id)?;
+        let params = billing::Pallet::<T>::params();
+        let until = lease.billed_to(Self::now()).saturating_sub(params.held_back_ms);
+        ensure!(lease.escrow.since.is_some_and(|since| since < until), Error::<T>::NothingDue);
+        let due = lease.escrow.due(until, downtime_ms);
+        let fee_due = rate::fee(due, params.fee_ppm);
+        let share_due = due.saturating_sub(fee_due);
+        let mut ledger = Ledger::<T>::default();
+        // All of it or nothing: what cannot be paid yet is not divided anew with what is due later.
+        let payable = (share_due == 0 || ledger.can_credit(&host.provider, share_due))
+            && (fee_due == 0 || ledger.can_credit(&billing::Pallet::<T>::treasury(), fee_due));
+        ensure!(due > 0 && payable, Error::<T>::NothingDue);
+        let (paid, fee) = ledger.pay_due(&tenant, &host.provider, &mut lease.escrow, due, params.fee_ppm);
+        T::Keeper::write(id, lease, ledger)?;
+        Self::deposit_event(Event::Paid { lease: id, until, share: paid.saturating_sub(fee), fee });
+        Ok(())
+    }
+
+    pub(crate) fn do_close_depleted(who: AccountId, id: LeaseId) -> DispatchResult {
+        let Kept { mut lease, tenant, host, downtime_ms, .. } = Self::running(id)?;
+        let now = Self::now();
+        let ends_at = lease.ends_at(downtime_ms).ok_or(Error::<T>::LeaseNotRunning)?;
+        ensure!(ends_at <= now, Error::<T>::LeaseNotDepleted);
+        let is_party = who == tenant || who == host.provider || who == lease.host;
+        if !is_party && ends_at.saturating_add(BOUNTY_AFTER_MS) <= now {
+            let params = billing::Pallet::<T>::params();
+            let due = lease.escrow.due(lease.billed_to(now), downtime_ms);
+            let fee_due = rate::fee(due, params.fee_ppm);
+            let share_due = due.saturating_sub(fee_due);
+            let mut ledger = Ledger::<T>::default();
+            let bounty = ledger.pay(&tenant, &who, params.depletion_bounty.min(share_due));
+            // With the fee for it, so that it is the provider alone who has less.
+            let fee_of_bounty = multiply_by_rational_with_rounding(fee_due, bounty, share_due.max(1), Rounding::Down)
+                .ok_or(Error::<T>::CostTooHigh)?;
+            let fee = ledger.pay(&tenant, &billing::Pallet::<T>::treasury(), fee_of_bounty);
+            lease.escrow.pay(bounty, fee);
+            T::Keeper::write(id, lease, ledger)?;
+            Self::deposit_event(Event::BountyPaid { lease: id, who, bounty, fee });
+        }
+        T::Keeper::end(id, EndReason::Depleted)
+    }
+
+    pub(crate) fn do_keep(tenant: AccountId, id: LeaseId, ms: u64) -> DispatchResult {
+        let kept = Self::retained(&tenant, id)?;
+        ensure!(ms > 0, Error::<T>::DurationIsZero);
+        let LeaseState::Retained(kept_until) = kept.lease.state else {
+            return Err(Error::<T>::LeaseNotRetained.into());
+        };
+        let (now, params) = (Self::now(), CurrentParams::<T>::get());
+        ensure!(now <= kept_until, Error::<T>::LeaseNotRetained);
+        let until = kept_until.saturating_add(ms);
+        ensure!(until <= now.saturating_add(params.max_kept_ms), Error::<T>::KeptTooLong);
+        let amount = rate::deposit(Self::storage_rate(&kept)?, ms).ok_or(Error::<T>::CostTooHigh)?;
+        let Kept { mut lease, host, .. } = kept;
+        let mut ledger = Ledger::<T>::default();
+        ledger.hold(&tenant, amount)?;
+        let fee_due = rate::fee(amount, billing::Pallet::<T>::params().fee_ppm);
+        let share_due = amount.saturating_sub(fee_due);
+        ensure!(share_due == 0 || ledger.can_credit(&host.provider, share_due), Error::<T>::AmountTooSmall);
+        let share = ledger.pay(&tenant, &host.provider, share_due);
+        let fee = ledger.pay(&tenant, &billing::Pallet::<T>::treasury(), fee_due);
+        ledger.release(&tenant, amount.saturating_sub(share).saturating_sub(fee));
+        lease.escrow.prepay(share, fee).ok_or(Error::<T>::CostTooHigh)?;
+        lease.state = LeaseState::Retained(until);
+        T::Keeper::write(id, lease, ledger)?;
+        Self::deposit_event(Event::DataKept { lease: id, until, share, fee });
+        Ok(())
+    }
+
+    pub(crate) fn do_release_data(tenant: AccountId, id: LeaseId) -> DispatchResult {
+        let Kept { mut lease, .. } = Self::retained(&tenant, id)?;
+        let now = Self::now();
+        ensure!(matches!(lease.state, LeaseState::Retained(until) if now < until), Error::<T>::LeaseNotRetained);
+        Self::retain_until(id, &mut lease, now);
+        T::Keeper::write(id, lease, Ledger::default())?;
+        Self::deposit_event(Event::DataReleased { lease: id });
+        Ok(())
+    }
+
+    pub(crate) fn do_set_params(params: Params) -> DispatchResult {
+        Self::ensure_sound(&params)?;
+        CurrentParams::<T>::put(params);
+        Self::deposit_event(Event::ParamsChanged);
+        Ok(())
+    }
+
+    pub(crate) fn ensure_sound(params: &Params) -> Result<(), Error<T>> {
+        ensure!(params.reclaim_notice_ms > 0, Error::<T>::ReclaimNoticeIsZero);
+        ensure!(params.retention_ms > 0, Error::<T>::RetentionIsZero);
+        ensure!(params.purge_grace_ms > 0, Error::<T>::PurgeGraceIsZero);
+        ensure!(params.retention_ms <= params.max_kept_ms, Error::<T>::RetentionTooLong);
+        Ok(())
+    }
+
+    /// The data of an ended rental is kept from `now` on for as long as the chain says. The caller stores the lease.
+    pub fn retain(id: LeaseId, lease: &mut Lease, now: Moment) {
+        Self::retain_until(id, lease, now.saturating_add(CurrentParams::<T>::get().retention_ms));
+    }
+
+    fn retain_until(id: LeaseId, lease: &mut Lease, until: Moment) {
+        lease.state = LeaseState::Retained(until);
+        Self::schedule(id, lease, until.saturating_add(CurrentParams::<T>::get().purge_grace_ms));
+    }
+
+    /// A running lease of a service or rental. The host's downtime has moved its end already.
+    fn running(id: LeaseId) -> Result<Kept, DispatchError> {
+        let mut kept = T::Keeper::read(id)?;
+        ensure!(kept.spec.kind != TaskKind::Job, Error::<T>::LeaseOfJob);
+        let is_running = matches!(kept.lease.state, LeaseState::Active | LeaseState::Suspended);
+        ensure!(is_running, Error::<T>::LeaseNotRunning);
+        kept.lease.escrow.follow_deposit(kept.downtime_ms);
+        Ok(kept)
+    }
+
+    /// A running lease of `tenant` that may get more time.
+    fn lengthenable(tenant: &AccountId, id: LeaseId) -> Result<Kept, DispatchError> {
+        let kept = Self::running(id)?;
+        ensure!(kept.tenant == *tenant, Error::<T>::NotTenant);
+        ensure!(kept.lease.reclaim_at.is_none(), Error::<T>::ReclaimNoticed);
+        Ok(kept)
+    }
+
+    /// A lease of `tenant` whose data is kept.
+    fn retained(tenant: &AccountId, id: LeaseId) -> Result<Kept, DispatchError> {
+        let kept = T::Keeper::read(id)?;
+        ensure!(kept.tenant == *tenant, Error::<T>::NotTenant);
+        ensure!(matches!(kept.lease.state, LeaseState::Retained(_)), Error::<T>::LeaseNotRetained);
+        Ok(kept)
+    }
+
+    /// What the disk of a lease costs an hour on its host now, with the rest given back.
+    fn storage_rate(kept: &Kept) -> Result<Balance, Error<T>> {
+        let Kept { spec, host, .. } = kept;
+        storage_rate_per_hour(&spec.resources, &host.ask, spec.unit).map_err(|error| match error {
+            RateError::NotOffered => Error::StorageNotOffered,
+            RateError::Overflow => Error::CostTooHigh,
+        })
+    }
+
+    /// Holds `amount` more for a lease, which goes on for as long as that lasts. Returns when it is over.
+    fn deposit_more(id: LeaseId, kept: Kept, amount: Balance) -> Result<Moment, DispatchError> {
+        let Kept { mut lease, tenant, downtime_ms, .. } = kept;
+        let mut ledger = Ledger::<T>::default();
+        ledger.hold(&tenant, amount)?;
+        lease.escrow.top_up(amount).ok_or(Error::<T>::CostTooHigh)?;
+        lease.escrow.follow_deposit(downtime_ms);
+        let ends_at = lease.ends_at(downtime_ms).ok_or(Error::<T>::LeaseNotRunning)?;
+        // The agenda looks at it when it would have been over, and then again.
+        T::Keeper::write(id, lease, ledger)?;
+        Ok(ends_at)
+    }
+
+    /// The lease goes on in `state` at another rate. Returns what is owed for the time before, and when it is over.
+    fn change_rate(
+        id: LeaseId,
+        kept: Kept,
+        state: LeaseState,
+        rate_per_hour: Balance,
+        resume_rate: Option<Balance>,
+    ) -> Result<(Balance, Moment), DispatchError> {
+        let Kept { mut lease, downtime_ms, .. } = kept;
+        let now = Self::now();
+        lease.state = state;
+        lease.resume_rate = resume_rate;
+        lease.escrow.change_rate(rate_per_hour, lease.billed_to(now), downtime_ms);
+        lease.escrow.follow_deposit(downtime_ms);
+        let ends_at = lease.ends_at(downtime_ms).ok_or(Error::<T>::LeaseNotRunning)?;
+        ensure!(now < ends_at, Error::<T>::DepositUsedUp);
+        Self::schedule(id, &mut lease, ends_at);
+        let owed = lease.escrow.accrued;
+        T::Keeper::write(id, lease, Ledger::default())?;
+        Ok((owed, ends_at))
+    }
+}

@@ -1,0 +1,97 @@
+//! Any call by anyone in any order: every invariant holds after each, and a call that is refused changes nothing.
+
+use frame_support::storage::with_storage_layer;
+use gantry_primitives::{
+    BillingUnit::{Hour, Second},
+    HostStatus, LeaseId,
+    TaskKind::{Rental, Service},
+};
+use sp_runtime::DispatchResult;
+use std::collections::BTreeMap;
+
+use crate::mock::*;
+
+/// Numbers that look random, the same for each seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+}
+
+/// What it is called, who may make it, and the call.
+type Call = (&'static str, u8, fn(RuntimeOrigin, LeaseId, u64) -> DispatchResult);
+
+const CALLS: &[Call] = &[
+    ("extend", TENANT, |who, lease, ms| Leases::extend(who, lease, ms)),
+    ("top_up", TENANT, |who, lease, ms| Leases::top_up(who, lease, u128::from(ms) * 100_000)),
+    ("suspend", TENANT, |who, lease, _| Leases::suspend(who, lease)),
+    ("resume", TENANT, |who, lease, _| Leases::resume(who, lease)),
+    ("reclaim", PROVIDER, |who, lease, _| Leases::reclaim(who, lease)),
+    ("finish_reclaim", ANYONE, |who, lease, _| Leases::finish_reclaim(who, lease)),
+    ("settle", ANYONE, |who, lease, _| Leases::settle(who, lease)),
+    ("close_depleted", ANYONE, |who, lease, _| Leases::close_depleted(who, lease)),
+    ("keep", TENANT, |who, lease, ms| Leases::keep(who, lease, ms)),
+    ("release_data", TENANT, |who, lease, _| Leases::release_data(who, lease)),
+    ("crank", ANYONE, |who, _, ms| Leases::crank(who, (ms % 3) as u32).map(|_| ()).map_err(|refusal| refusal.error)),
+];
+
+#[test]
+fn any_calls_in_any_order_keep_every_invariant() {
+    let mut made: BTreeMap<&str, u32> = BTreeMap::new();
+    for seed in 0..12 {
+        let mut dice = Dice(seed);
+        on_chain(|| {
+            let mut opened = 0;
+            for _ in 0..150 {
+                match dice.below(20) {
+                    0 => {
+                        let kind = if dice.below(3) == 0 { Service } else { Rental };
+                        let unit = if dice.below(2) == 0 { Second } else { Hour };
+                        let longest = [3 * HOUR, 50 * HOUR][dice.below(2) as usize];
+                        open(opened, kind, unit, 1 + dice.below(longest));
+                        opened += 1;
+                    }
+                    // No block begins: what is due is left to the calls.
+                    1 | 2 => advance(dice.below(3 * HOUR)),
+                    3 => {
+                        let most = [1, 1, 1, 1, 1, 12 * DAY][dice.below(6) as usize];
+                        advance(dice.below(most));
+                        next_block();
+                    }
+                    4 => {
+                        let now = Leases::now();
+                        change_host(|host| match host.status {
+                            HostStatus::Offline => {
+                                host.status = HostStatus::Online;
+                                host.downtime_ms += now - host.last_heartbeat;
+                            }
+                            _ => {
+                                host.status = HostStatus::Offline;
+                                host.last_heartbeat = now;
+                            }
+                        });
+                    }
+                    _ => {
+                        let (name, party, call) = &CALLS[dice.below(CALLS.len() as u64) as usize];
+                        let who = signed([TENANT, PROVIDER, NOBODY, *party, *party, *party][dice.below(6) as usize]);
+                        let lease = opened.saturating_sub(dice.below(4));
+                        let ms = [0, 1, HOUR, 3 * HOUR][dice.below(4) as usize] + dice.below(100);
+                        if with_storage_layer(|| call(who, lease, ms)).is_ok() {
+                            *made.entry(*name).or_default() += 1;
+                        }
+                    }
+                }
+                check_everything();
+            }
+        });
+    }
+    for (name, ..) in CALLS {
+        assert!(made.contains_key(name), "{name} was never made successfully");
+    }
+}

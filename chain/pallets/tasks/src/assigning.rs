@@ -1,0 +1,246 @@
+//! Placing pods on hosts: all of an assignment or nothing.
+
+use alloc::vec::Vec;
+
+use frame_support::pallet_prelude::*;
+use gantry_primitives::{
+    lease_id, lease_parts, rate, AccountId, Balance, EndReason, Escrow, HostId, Lease, LeaseId, LeaseState,
+    PodPlacement, TaskId, TaskSpec, TaskState, UpTo, MAX_PODS,
+};
+
+use crate::{
+    desk::{Case, Desk, Hold},
+    Config, Error, Event, OpenedLease, Pallet, Schedulers,
+};
+
+/// Who may assign what.
+pub(crate) enum Assigner<'a> {
+    /// A bonded scheduler: any task.
+    Scheduler,
+    /// Anyone else: its own tasks.
+    Tenant(&'a AccountId),
+}
+
+/// A pod for which room was taken.
+struct Placed {
+    pod: u8,
+    host: HostId,
+    devices: UpTo<u8, 16>,
+    rate_per_hour: Balance,
+    deposit: Balance,
+}
+
+/// A lease whose retained data a rental takes over.
+struct Source {
+    case: Case,
+    place: usize,
+    id: LeaseId,
+}
+
+impl<T: Config> Pallet<T> {
+    pub(crate) fn do_assign(who: AccountId, task: TaskId, pods: UpTo<PodPlacement, MAX_PODS>) -> DispatchResult {
+        let assigner = match Schedulers::<T>::contains_key(&who) {
+            true => Assigner::Scheduler,
+            false => Assigner::Tenant(&who),
+        };
+        let mut desk = Desk::<T>::new();
+        desk.assign(&assigner, task, pods)?;
+        desk.commit()
+    }
+}
+
+impl<T: Config> Desk<T> {
+    /// Opens a lease for each pod. See the call `assign`.
+    pub fn assign(
+        &mut self,
+        assigner: &Assigner,
+        task: TaskId,
+        pods: UpTo<PodPlacement, MAX_PODS>,
+    ) -> DispatchResult {
+        let mut case = self.open(task)?;
+        if let Assigner::Tenant(who) = assigner {
+            ensure!(**who == case.record.tenant, Error::<T>::NotSchedulerOrTenant);
+        }
+        let is_first = case.record.state == TaskState::Queued;
+        ensure!(is_first || case.is_short(), Error::<T>::NotQueued);
+        let pods = if is_first { first_pods::<T>(&case, pods)? } else { missing_pods::<T>(&case, pods)? };
+        if is_first {
+            let deadline = case.spec().deadline;
+            ensure!(deadline.is_none_or(|deadline| self.now <= deadline), Error::<T>::DeadlinePassed);
+        }
+        self.touch(pods.len() as u32)?;
+        if case.spec().is_redundant() {
+            self.ensure_independent(&case, &pods)?;
+        }
+        let source = match case.spec().data_from {
+            // Where there were leases before, the first of them has taken the data over.
+            Some(lease) if case.record.generation == 0 => Some(self.source(&case, lease, &pods)?),
+            _ => None,
+        };
+        if let Some(source) = &source {
+            self.let_go(source);
+        }
+        let mut placed = Vec::with_capacity(pods.len());
+        if let Err(error) = self.take_all(&case, pods, &mut placed) {
+            for pod in &placed {
+                let id = lease_id(task, pod.pod, case.record.generation);
+                self.give_back(id, &pod.host, &case.spec().resources, &pod.devices);
+            }
+            if let Some(source) = &source {
+                let disk = source.case.spec().resources.disk_gib;
+                self.keep_disk(source.id, &source.case.record.leases[source.place].host, disk);
+            }
+            return Err(error);
+        }
+
+        let opened = self.open_leases(&mut case, placed);
+        if is_first {
+            // Listed in the table; nothing can stop it now.
+            case.record.state = TaskState::Assigned;
+            case.record.changed_at = self.now;
+        }
+        if let Some(source) = source {
+            self.move_data(source, opened.first().map(|(lease, ..)| *lease));
+        }
+        let (generation, state) = (case.record.generation, case.record.state);
+        self.put(case);
+        Pallet::<T>::deposit_event(Event::Assigned { task, generation, leases: opened, state });
+        Ok(())
+    }
+
+    /// Takes room for every pod and the tenant's deposit for all. `placed` tells how far it got.
+    fn take_all(&mut self, case: &Case, pods: Vec<PodPlacement>, placed: &mut Vec<Placed>) -> DispatchResult {
+        let spec = case.spec();
+        let mut sum: Balance = 0;
+        for PodPlacement { pod, host, devices } in pods {
+            let id = lease_id(case.task, pod, case.record.generation);
+            self.take(id, &host, spec, &devices)?;
+            let record = &self.host(&host)?.record;
+            let rate = rate::rate_per_hour(&spec.resources, &record.devices, &devices, &record.ask, spec.unit);
+            placed.push(Placed { pod, host, devices, rate_per_hour: 0, deposit: 0 });
+            let rate_per_hour = rate.map_err(Error::<T>::from)?;
+            ensure!(rate_per_hour <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
+            let deposit = rate::deposit(rate_per_hour, spec.max_duration_ms).ok_or(Error::<T>::CostTooHigh)?;
+            sum = sum.checked_add(deposit).ok_or(Error::<T>::CostTooHigh)?;
+            if let Some(last) = placed.last_mut() {
+                (last.rate_per_hour, last.deposit) = (rate_per_hour, deposit);
+            }
+        }
+        self.ledger.hold(&case.record.tenant, sum)
+    }
+
+    fn open_leases(&mut self, case: &mut Case, placed: Vec<Placed>) -> Vec<OpenedLease> {
+        let generation = case.record.generation;
+        let unit = case.spec().unit;
+        let mut leases = core::mem::take(&mut case.record.leases).into_inner();
+        let mut opened = Vec::with_capacity(placed.len());
+        for Placed { pod, host, devices, rate_per_hour, deposit } in placed {
+            opened.push((lease_id(case.task, pod, generation), host.clone(), rate_per_hour, deposit));
+            let escrow = Escrow::new(deposit, rate_per_hour, unit);
+            leases.push(Lease::new(pod, generation, host, devices, self.now, escrow));
+        }
+        leases.sort_by_key(|lease| lease.pod);
+        // As many as the pods that are wanted, at most.
+        case.record.leases = BoundedVec::truncate_from(leases);
+        opened
+    }
+
+    /// Replicas are compared only where they cannot be one provider's word: each provider has one at most. A replica
+    /// that comes later has devices of the same models.
+    fn ensure_independent(&mut self, case: &Case, pods: &[PodPlacement]) -> DispatchResult {
+        let mut providers = Vec::new();
+        for lease in &case.record.leases {
+            providers.push(self.host(&lease.host)?.record.provider.clone());
+        }
+        for pod in pods {
+            let provider = self.host(&pod.host)?.record.provider.clone();
+            ensure!(!providers.contains(&provider), Error::<T>::ProviderRepeated);
+            providers.push(provider);
+        }
+        let Some(lease) = case.record.leases.first() else { return Ok(()) };
+        let models = self.models_of(&lease.host, &lease.devices)?;
+        for pod in pods {
+            ensure!(self.models_of(&pod.host, &pod.devices)? == models, Error::<T>::ModelDiffers);
+        }
+        Ok(())
+    }
+
+    fn models_of(
+        &mut self,
+        host: &HostId,
+        devices: &[u8],
+    ) -> Result<Vec<gantry_primitives::ModelName>, DispatchError> {
+        let all = &self.host(host)?.record.devices;
+        let mut models: Vec<_> = devices
+            .iter()
+            .filter_map(|index| all.get(usize::from(*index)))
+            .map(|device| device.spec.model.clone())
+            .collect();
+        models.sort();
+        Ok(models)
+    }
+
+    /// The lease whose data a rental takes over: of the same tenant, retained, on the host where the rental is placed.
+    fn source(&mut self, case: &Case, lease: LeaseId, pods: &[PodPlacement]) -> Result<Source, DispatchError> {
+        ensure!(lease_parts(lease).0 != case.task, Error::<T>::NoSuchLease);
+        let (from, place) = self.open_lease(lease)?;
+        let old = &from.record.leases[place];
+        ensure!(from.record.tenant == case.record.tenant, Error::<T>::NotTenant);
+        ensure!(matches!(old.state, LeaseState::Retained(_)), Error::<T>::DataNotRetained);
+        ensure!(pods.iter().all(|pod| pod.host == old.host), Error::<T>::DataElsewhere);
+        Ok(Source { case: from, place, id: lease })
+    }
+
+    /// Frees the disk of retained data, so that the lease which takes it over finds it free.
+    fn let_go(&mut self, source: &Source) {
+        let needs = source.case.spec().resources.disk_only();
+        self.give_back(source.id, &source.case.record.leases[source.place].host, &needs, &[]);
+    }
+
+    fn move_data(&mut self, source: Source, to: Option<LeaseId>) {
+        let Source { mut case, place, id } = source;
+        debug_assert_eq!(Hold::of(&case.record.leases[place].state), Hold::Disk);
+        case.record.leases[place].state = LeaseState::Ended(EndReason::DataMoved);
+        self.put(case);
+        if let Some(to) = to {
+            Pallet::<T>::deposit_event(Event::DataMoved { from: id, to });
+        }
+    }
+}
+
+/// The placements of a waiting task, in the order of its pods: as many as it wants, numbered from 0 without gap or
+/// repeat.
+fn first_pods<T: Config>(
+    case: &Case,
+    pods: UpTo<PodPlacement, MAX_PODS>,
+) -> Result<Vec<PodPlacement>, DispatchError> {
+    let count = pods.len();
+    let TaskSpec { pods_min, .. } = case.spec();
+    // A service that was scaled down may want fewer than its spec.
+    let wanted = usize::from(*pods_min)..=usize::from(case.record.pods_wanted);
+    ensure!(wanted.contains(&count), Error::<T>::WrongPodCount);
+    let mut pods = pods.into_inner();
+    pods.sort_by_key(|placement| placement.pod);
+    for (place, placement) in pods.iter().enumerate() {
+        ensure!(usize::from(placement.pod) < count, Error::<T>::PodOutOfRange);
+        // As many distinct numbers below the count as there are places: each is at its own place.
+        ensure!(usize::from(placement.pod) == place, Error::<T>::PodRepeated);
+    }
+    Ok(pods)
+}
+
+/// The placements of pods that a task misses.
+fn missing_pods<T: Config>(
+    case: &Case,
+    pods: UpTo<PodPlacement, MAX_PODS>,
+) -> Result<Vec<PodPlacement>, DispatchError> {
+    let pods = pods.into_inner();
+    ensure!(!pods.is_empty(), Error::<T>::WrongPodCount);
+    for (place, placement) in pods.iter().enumerate() {
+        ensure!(placement.pod < case.record.pods_wanted, Error::<T>::PodOutOfRange);
+        let is_there = case.record.leases.iter().any(|lease| lease.pod == placement.pod);
+        let is_repeated = pods[..place].iter().any(|before| before.pod == placement.pod);
+        ensure!(!is_there && !is_repeated, Error::<T>::PodRepeated);
+    }
+    Ok(pods)
+}

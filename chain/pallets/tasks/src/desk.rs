@@ -1,0 +1,568 @@
+//! The desk at which an extrinsic works: what its operations share is read once, changed here, and written once.
+//!
+//! An operation first decides everything on values and may be refused until then; what it does to the desk afterwards
+//! cannot fail, so a refused item of a batch leaves no trace. Where the desk finds that the chain's own books are
+//! wrong, the whole extrinsic is refused at [`Desk::commit`].
+
+use alloc::{
+    collections::{btree_map::Entry, BTreeMap},
+    rc::Rc,
+    vec::Vec,
+};
+
+use frame_support::{
+    pallet_prelude::*,
+    traits::{fungible::MutateHold, tokens::Precision},
+};
+use gantry_primitives::{
+    faults::Fault,
+    lease_id, lease_parts,
+    transitions::{allows, TASK_TRANSITIONS},
+    AccountId, Balance, Conduct, EndReason, HostId, HostRecord, IndexTag, Lease, LeaseBill, LeaseId, LeaseState,
+    Moment, PodResult, Resources, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState,
+    TenantConduct,
+};
+use pallet_gantry_billing::Ledger;
+use pallet_gantry_leases::HostLeases;
+
+use crate::{
+    billing, hosts, index::Index, leases, reputation, Archive, ArchivePage, ByTenant, Config, CurrentParams, Error, HoldReason, Manifests, Pallet,
+    Params, Specs, Tasks,
+};
+
+/// Observations of one kind about one host.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    count: u32,
+    value: Balance,
+}
+
+/// A host that an extrinsic is about.
+pub(crate) struct HostEntry {
+    pub record: HostRecord,
+    /// How long it was away so far, in milliseconds, an absence that goes on included; known once asked for.
+    away: Option<u64>,
+    changed: bool,
+    leases: Option<HostLeases>,
+    conduct: Vec<(Conduct, Tally)>,
+    uptime: Option<(u64, u64, Tally)>,
+}
+
+impl HostEntry {
+    fn away<T: Config>(&mut self) -> u64 {
+        *self.away.get_or_insert_with(|| hosts::Pallet::<T>::downtime_ms(&self.record))
+    }
+
+    /// The leases that hold something of it.
+    fn leases<T: Config>(&mut self, host: &HostId) -> &mut HostLeases {
+        self.leases.get_or_insert_with(|| leases::Pallet::<T>::leases_of(host))
+    }
+
+    fn observe(&mut self, conduct: Conduct, value: Balance) {
+        let place = match self.conduct.iter().position(|(known, _)| *known == conduct) {
+            Some(place) => place,
+            None => {
+                self.conduct.push((conduct, Tally::default()));
+                self.conduct.len() - 1
+            }
+        };
+        add(&mut self.conduct[place].1, value);
+    }
+
+    fn observe_uptime(&mut self, up_ms: u64, down_ms: u64, value: Balance) {
+        let (up, down, tally) = self.uptime.get_or_insert_with(Default::default);
+        *up = up.saturating_add(up_ms);
+        *down = down.saturating_add(down_ms);
+        add(tally, value);
+    }
+}
+
+fn add(tally: &mut Tally, value: Balance) {
+    tally.count = tally.count.saturating_add(1);
+    tally.value = tally.value.saturating_add(value);
+}
+
+/// What tasks submitted together share, and its counters as this extrinsic changes them.
+struct SpecEntry {
+    record: Rc<SpecRecord>,
+    finished: u32,
+    pruned: u32,
+}
+
+/// A task that an operation is about. It is worth nothing until [`Desk::put`] stores it.
+pub(crate) struct Case {
+    pub task: TaskId,
+    pub record: TaskRecord,
+    pub shared: Rc<SpecRecord>,
+    was_listed: Option<IndexTag>,
+    was_short: bool,
+}
+
+impl Case {
+    pub fn spec(&self) -> &TaskSpec {
+        &self.shared.spec
+    }
+
+    /// Moves the task along the table.
+    pub fn go<T: Config>(&mut self, to: TaskState, now: Moment) -> DispatchResult {
+        ensure!(allows(TASK_TRANSITIONS, self.record.state.tag(), to.tag()), Error::<T>::TransitionNotAllowed);
+        self.record.state = to;
+        self.record.changed_at = now;
+        Ok(())
+    }
+
+    /// The place of a lease of this task in its record.
+    pub fn place<T: Config>(&self, lease: LeaseId) -> Result<usize, DispatchError> {
+        let (_, pod, generation) = lease_parts(lease);
+        let found = self.record.leases.iter().position(|known| known.pod == pod && known.generation == generation);
+        found.ok_or_else(|| Error::<T>::NoSuchLease.into())
+    }
+
+    pub fn id(&self, place: usize) -> LeaseId {
+        let lease = &self.record.leases[place];
+        lease_id(self.task, lease.pod, lease.generation)
+    }
+
+    /// Whether the task is to have more pods than it has leases while the others go on.
+    pub fn is_short(&self) -> bool {
+        is_short(&self.record, self.spec())
+    }
+
+    pub fn places(&self) -> core::ops::Range<usize> {
+        0..self.record.leases.len()
+    }
+}
+
+/// Whether a task is to have more pods than it has leases while the others go on.
+pub(crate) fn is_short(record: &TaskRecord, spec: &TaskSpec) -> bool {
+    record.state.tag().has_live_leases()
+        && spec.replaces_pods()
+        && record.leases.len() < usize::from(record.pods_wanted)
+}
+
+/// See the module.
+pub(crate) struct Desk<T: Config> {
+    pub now: Moment,
+    pub params: Params,
+    pub ledger: Ledger<T>,
+    fee_ppm: u32,
+    specs: BTreeMap<TaskId, SpecEntry>,
+    hosts: BTreeMap<HostId, HostEntry>,
+    index: Index<T>,
+    archive: BTreeMap<u64, ArchivePage>,
+    /// How many leases operations were about.
+    leases_touched: u32,
+    /// How many they may be about at most.
+    leases_limit: u32,
+    deposits: BTreeMap<AccountId, Balance>,
+    settled: BTreeMap<AccountId, Balance>,
+    broken: Option<DispatchError>,
+}
+
+impl<T: Config> Desk<T> {
+    pub fn new() -> Self {
+        Self::with(Ledger::default())
+    }
+
+    /// A desk that commits what is on a ledger already, too.
+    pub fn with(ledger: Ledger<T>) -> Self {
+        Self {
+            now: hosts::Pallet::<T>::now(),
+            params: CurrentParams::<T>::get(),
+            ledger,
+            fee_ppm: billing::Pallet::<T>::params().fee_ppm,
+            specs: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            index: Index::new(),
+            archive: BTreeMap::new(),
+            leases_touched: 0,
+            leases_limit: u32::MAX,
+            deposits: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            broken: None,
+        }
+    }
+
+    /// A desk whose operations may be about so many leases at most.
+    pub fn for_leases(limit: u32) -> Self {
+        Self { leases_limit: limit, ..Self::new() }
+    }
+
+    /// An operation is about so many leases. Fails with `BatchTooHeavy` where that is more than was paid for.
+    pub fn touch(&mut self, leases: u32) -> DispatchResult {
+        let touched = self.leases_touched.saturating_add(leases);
+        ensure!(touched <= self.leases_limit, Error::<T>::BatchTooHeavy);
+        self.leases_touched = touched;
+        Ok(())
+    }
+
+    /// How many specs, hosts and leases operations were about.
+    pub fn touched(&self) -> (u32, u32, u32) {
+        (self.specs.len() as u32, self.hosts.len() as u32, self.leases_touched)
+    }
+
+    /// Takes up a task. Fails with `NoSuchTask`.
+    pub fn open(&mut self, task: TaskId) -> Result<Case, DispatchError> {
+        let record = Pallet::<T>::record(task)?;
+        let shared = self.shared(record.first)?;
+        let was_listed = record.state.tag().index();
+        let was_short = is_short(&record, &shared.spec);
+        Ok(Case { task, record, shared, was_listed, was_short })
+    }
+
+    /// Takes up the task of a lease, and says where in its record the lease is. Fails with `NoSuchTask` and
+    /// `NoSuchLease`.
+    pub fn open_lease(&mut self, lease: LeaseId) -> Result<(Case, usize), DispatchError> {
+        let case = self.open(lease_parts(lease).0)?;
+        let place = case.place::<T>(lease)?;
+        Ok((case, place))
+    }
+
+    fn shared(&mut self, first: TaskId) -> Result<Rc<SpecRecord>, DispatchError> {
+        Ok(match self.specs.entry(first) {
+            Entry::Occupied(known) => known.get().record.clone(),
+            Entry::Vacant(vacant) => {
+                let record = Specs::<T>::get(TaskKey::from(first)).ok_or(Error::<T>::NoSuchTask)?;
+                vacant.insert(SpecEntry { record: Rc::new(record), finished: 0, pruned: 0 }).record.clone()
+            }
+        })
+    }
+
+    /// Stores a task and keeps the lists.
+    pub fn put(&mut self, case: Case) {
+        let Case { task, record, shared, was_listed, was_short } = case;
+        let tag = record.state.tag();
+        let is_listed = tag.index();
+        if was_listed != is_listed {
+            if let Some(before) = was_listed {
+                self.index.put(before, task, false);
+            }
+            if let Some(after) = is_listed {
+                self.index.put(after, task, true);
+            }
+            if is_listed.is_none() {
+                self.specs.entry(record.first).and_modify(|entry| entry.finished += 1);
+            }
+        }
+        let is_short = is_short(&record, &shared.spec);
+        if was_short != is_short {
+            self.index.put(IndexTag::Short, task, is_short);
+        }
+        Tasks::<T>::insert(TaskKey::from(task), record);
+    }
+
+    /// A page of the archive.
+    pub fn archive_page(&mut self, number: u64) -> &mut ArchivePage {
+        self.archive.entry(number).or_insert_with(|| Archive::<T>::get(number))
+    }
+
+    /// Removes a task. Its deposit goes back.
+    pub fn remove(&mut self, case: Case) {
+        let Case { task, record, shared, .. } = case;
+        Tasks::<T>::remove(TaskKey::from(task));
+        self.specs.entry(record.first).and_modify(|entry| entry.pruned += 1);
+        self.give_back_deposit(&record.tenant, shared.task_deposit);
+    }
+
+    fn give_back_deposit(&mut self, tenant: &AccountId, amount: Balance) {
+        if amount == 0 {
+            return;
+        }
+        match self.deposits.get_mut(tenant) {
+            Some(sum) => *sum = sum.saturating_add(amount),
+            None => {
+                self.deposits.insert(tenant.clone(), amount);
+            }
+        }
+    }
+
+    /// A host. Fails with `NoSuchHost`.
+    pub fn host(&mut self, host: &HostId) -> Result<&mut HostEntry, DispatchError> {
+        Ok(match self.hosts.entry(host.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert(HostEntry {
+                record: hosts::Pallet::<T>::host(host)?,
+                away: None,
+                changed: false,
+                leases: None,
+                conduct: Vec::new(),
+                uptime: None,
+            }),
+        })
+    }
+
+    /// The host of a lease, which the books say exists.
+    fn host_of(&mut self, host: &HostId) -> Option<&mut HostEntry> {
+        if let Err(error) = self.host(host) {
+            self.fail(error);
+        }
+        self.hosts.get_mut(host)
+    }
+
+    /// The books are wrong: the extrinsic will be refused as a whole.
+    pub fn fail(&mut self, error: DispatchError) {
+        self.broken.get_or_insert(error);
+    }
+
+    /// How long a host was away so far, in milliseconds, an absence that goes on included. Fails with `NoSuchHost`.
+    pub fn downtime_of(&mut self, host: &HostId) -> Result<u64, DispatchError> {
+        Ok(self.host(host)?.away::<T>())
+    }
+
+    /// Whether a host is lost. Fails with `NoSuchHost`.
+    pub fn is_lost(&mut self, host: &HostId) -> Result<bool, DispatchError> {
+        Ok(hosts::Pallet::<T>::is_lost(&self.host(host)?.record))
+    }
+
+    /// Takes what a pod needs from a host, and lists the lease there. Fails where it does not fit, and changes nothing.
+    pub fn take(&mut self, id: LeaseId, host: &HostId, spec: &TaskSpec, devices: &[u8]) -> DispatchResult {
+        let entry = self.host(host)?;
+        leases::Pallet::<T>::list_add(entry.leases::<T>(host), id)?;
+        let taken = hosts::Pallet::<T>::reserve_in(&mut entry.record, host, &spec.resources, devices, &spec.placement);
+        if let Err(error) = taken {
+            leases::Pallet::<T>::list_remove(entry.leases::<T>(host), id);
+            return Err(error.into());
+        }
+        entry.changed = true;
+        Ok(())
+    }
+
+    /// Gives a host back what a lease holds of it, and takes the lease off its list.
+    pub fn give_back(&mut self, id: LeaseId, host: &HostId, needs: &Resources, devices: &[u8]) {
+        let Some(entry) = self.host_of(host) else { return };
+        entry.changed = true;
+        leases::Pallet::<T>::list_remove(entry.leases::<T>(host), id);
+        if let Err(error) = hosts::Pallet::<T>::release_in(&mut entry.record, needs, devices) {
+            self.fail(error);
+        }
+    }
+
+    /// Takes disk from a host that has just been given at least as much, whatever its status.
+    pub fn keep_disk(&mut self, id: LeaseId, host: &HostId, disk_gib: u32) {
+        let Some(entry) = self.host_of(host) else { return };
+        let left = entry.record.free.disk_gib.checked_sub(disk_gib);
+        let live = entry.record.live_leases.checked_add(1);
+        let listed = leases::Pallet::<T>::list_add(entry.leases::<T>(host), id);
+        match (left, live, listed) {
+            (Some(left), Some(live), Ok(())) => {
+                entry.record.free.disk_gib = left;
+                entry.record.live_leases = live;
+                entry.changed = true;
+            }
+            _ => self.fail(Error::<T>::Overflow.into()),
+        }
+    }
+
+    /// Makes a lease hold of its host what it holds in another state. Fails, and changes nothing, where what it is to
+    /// hold anew is not free, or the host takes nothing now.
+    pub fn change_hold(&mut self, id: LeaseId, lease: &Lease, spec: &TaskSpec, from: Hold, to: Hold) -> DispatchResult {
+        let Lease { host, devices, .. } = lease;
+        let needs = &spec.resources;
+        match (from, to) {
+            (Hold::All, Hold::All) | (Hold::Disk, Hold::Disk) | (Hold::Nothing, Hold::Nothing) => {}
+            (Hold::All, Hold::Nothing) => self.give_back(id, host, needs, devices),
+            (Hold::Disk, Hold::Nothing) => self.give_back(id, host, &needs.disk_only(), &[]),
+            (Hold::All, Hold::Disk) => {
+                self.give_back(id, host, needs, devices);
+                self.keep_disk(id, host, needs.disk_gib);
+            }
+            (Hold::Disk, Hold::All) => {
+                self.give_back(id, host, &needs.disk_only(), &[]);
+                if let Err(error) = self.take(id, host, spec, devices) {
+                    self.keep_disk(id, host, needs.disk_gib);
+                    return Err(error);
+                }
+            }
+            (Hold::Nothing, _) => return Err(Error::<T>::LeaseTransitionNotAllowed.into()),
+        }
+        Ok(())
+    }
+
+    /// Ends a live lease: billing stops and its host gets back what it held. A rental that had started keeps its data
+    /// for a while, unless its host is at fault for the end.
+    pub fn end(&mut self, case: &mut Case, place: usize, reason: EndReason) {
+        let kind = case.spec().kind;
+        let lost = matches!(reason, EndReason::HostRefused(_) | EndReason::HostLost | EndReason::StartTimeout);
+        self.finish(case, place, !lost, |lease, now, away| lease.end(reason, kind, now, away));
+    }
+
+    /// Ends an active lease with a result.
+    pub fn complete(&mut self, case: &mut Case, place: usize, result: PodResult) {
+        self.finish(case, place, true, |lease, now, away| lease.complete(result, now, away));
+    }
+
+    fn finish(&mut self, case: &mut Case, place: usize, has_data: bool, end: impl FnOnce(&mut Lease, Moment, u64)) {
+        let now = self.now;
+        let id = case.id(place);
+        let Case { record, shared, .. } = case;
+        let lease = &mut record.leases[place];
+        let Some(entry) = self.host_of(&lease.host) else { return };
+        let away = entry.away::<T>();
+        let is_own = entry.record.provider == record.tenant;
+        if let Some(since) = lease.escrow.since.filter(|_| !is_own) {
+            let down_ms = away.saturating_sub(lease.escrow.downtime_mark);
+            entry.observe_uptime(now.saturating_sub(since).saturating_sub(down_ms), down_ms, lease.escrow.deposit);
+        }
+        let from = Hold::of(&lease.state);
+        end(lease, now, away);
+        if has_data && shared.spec.kind == TaskKind::Rental && lease.started_at.is_some() {
+            leases::Pallet::<T>::retain(id, lease, now);
+        }
+        self.shift_hold(id, lease, &shared.spec, from);
+    }
+
+    /// Makes a lease hold of its host what its state says, which is less than before.
+    pub fn shift_hold(&mut self, id: LeaseId, lease: &Lease, spec: &TaskSpec, from: Hold) {
+        if let Err(error) = self.change_hold(id, lease, spec, from, Hold::of(&lease.state)) {
+            self.fail(error);
+        }
+    }
+
+    /// Pays what is still owed for a lease that has ended, and gives the rest of its deposit back.
+    pub fn close(&mut self, case: &mut Case, place: usize) -> LeaseBill {
+        let lease = case.id(place);
+        let provider = self.host_of(&case.record.leases[place].host).map(|entry| entry.record.provider.clone());
+        let escrow = &mut case.record.leases[place].escrow;
+        let settlement = match provider {
+            Some(provider) => self.ledger.close(&case.record.tenant, &provider, escrow, self.fee_ppm),
+            None => Default::default(),
+        };
+        LeaseBill { lease, paid: settlement.paid, fee: settlement.fee, refunded: settlement.refunded }
+    }
+
+    /// Closes every lease of a task that has ended and is not closed yet.
+    pub fn close_all(&mut self, case: &mut Case) -> Vec<LeaseBill> {
+        let open: Vec<usize> = case.places().filter(|place| case.record.leases[*place].escrow.open).collect();
+        open.into_iter().map(|place| self.close(case, place)).collect()
+    }
+
+    /// Notes what a host did in a lease worth `value` base units. A tenant on its own host proves nothing.
+    pub fn observe(&mut self, tenant: &AccountId, host: &HostId, conduct: Conduct, value: Balance) {
+        if let Some(entry) = self.host_of(host).filter(|entry| entry.record.provider != *tenant) {
+            entry.observe(conduct, value);
+        }
+    }
+
+    /// Notes that a tenant paid for tasks worth `value` base units.
+    pub fn observe_settled(&mut self, tenant: &AccountId, value: Balance) {
+        match self.settled.get_mut(tenant) {
+            Some(sum) => *sum = sum.saturating_add(value),
+            None => {
+                self.settled.insert(tenant.clone(), value);
+            }
+        }
+    }
+
+    /// Slashes the bond of the host of a lease.
+    pub fn punish(&mut self, host: &HostId, fault: Fault, duration_ms: u64) {
+        let now = self.now;
+        if let Some(entry) = self.host_of(host) {
+            hosts::Pallet::<T>::punish(host, &mut entry.record, fault, duration_ms, now);
+            entry.changed = true;
+        }
+    }
+
+    /// Takes a fine from the bond of a host, to the treasury. Fails with `NoSuchHost`.
+    pub fn fine(&mut self, host: &HostId, amount: Balance) -> DispatchResult {
+        let entry = self.host(host)?;
+        hosts::Pallet::<T>::charge_bond(host, &mut entry.record, amount, &billing::Pallet::<T>::treasury());
+        entry.changed = true;
+        Ok(())
+    }
+
+    /// Writes everything down. Fails, and with it the extrinsic, only where the chain's books were wrong before.
+    pub fn commit(self) -> DispatchResult {
+        let Self { now, ledger, specs, hosts, index, archive, mut deposits, settled, broken, .. } = self;
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        for (first, entry) in specs {
+            commit_spec::<T>(first, entry, &mut deposits)?;
+        }
+        for (host, entry) in hosts {
+            commit_host::<T>(&host, entry, now);
+        }
+        index.commit();
+        for (number, page) in archive {
+            Archive::<T>::insert(number, page);
+        }
+        ledger.commit()?;
+        for (tenant, amount) in deposits {
+            <T as Config>::Currency::release(&HoldReason::Deposit.into(), &tenant, amount, Precision::Exact)?;
+        }
+        for (tenant, value) in settled {
+            reputation::Pallet::<T>::observe_tenant(&tenant, TenantConduct::Settled, value, now);
+        }
+        Ok(())
+    }
+}
+
+/// Counts the tasks that became final or were pruned. With the last that becomes final the manifest goes, and with the
+/// last that is pruned the spec.
+fn commit_spec<T: Config>(
+    first: TaskId,
+    entry: SpecEntry,
+    deposits: &mut BTreeMap<AccountId, Balance>,
+) -> DispatchResult {
+    let SpecEntry { record, finished, pruned } = entry;
+    if finished == 0 && pruned == 0 {
+        return Ok(());
+    }
+    let key = TaskKey::from(first);
+    let mut record = Rc::unwrap_or_clone(record);
+    record.open = record.open.checked_sub(finished).ok_or(Error::<T>::Overflow)?;
+    record.kept = record.kept.checked_sub(pruned).ok_or(Error::<T>::Overflow)?;
+    if record.open == 0 && finished > 0 {
+        Manifests::<T>::remove(key);
+        let deposit = core::mem::take(&mut record.manifest_deposit);
+        if deposit > 0 {
+            let sum = deposits.entry(record.tenant.clone()).or_default();
+            *sum = sum.saturating_add(deposit);
+        }
+    }
+    if record.kept == 0 {
+        Specs::<T>::remove(key);
+        ByTenant::<T>::remove(&record.tenant, key);
+    } else {
+        Specs::<T>::insert(key, record);
+    }
+    Ok(())
+}
+
+fn commit_host<T: Config>(host: &HostId, entry: HostEntry, now: Moment) {
+    let HostEntry { record, changed, leases, conduct, uptime, .. } = entry;
+    if changed {
+        hosts::Pallet::<T>::store(host, &record);
+        if let Some(list) = leases {
+            leases::Pallet::<T>::store_list(host, &list);
+        }
+    }
+    for (conduct, tally) in conduct {
+        reputation::Pallet::<T>::observe_host(host, conduct, tally.count, tally.value, now);
+    }
+    if let Some((up_ms, down_ms, tally)) = uptime {
+        let conduct = Conduct::Uptime { up_ms, down_ms };
+        reputation::Pallet::<T>::observe_host(host, conduct, tally.count, tally.value, now);
+    }
+}
+
+/// What a lease holds of its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Everything that its task asked for.
+    All,
+    /// The disk alone.
+    Disk,
+    /// Nothing.
+    Nothing,
+}
+
+impl Hold {
+    pub const fn of(state: &LeaseState) -> Self {
+        match state {
+            LeaseState::Pending | LeaseState::Active => Self::All,
+            LeaseState::Suspended | LeaseState::Retained(_) => Self::Disk,
+            LeaseState::Ended(_) | LeaseState::Purged => Self::Nothing,
+        }
+    }
+}

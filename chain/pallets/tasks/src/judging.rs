@@ -1,0 +1,257 @@
+//! What the verification pallet decides about tasks: disputes, and the comparison of replicas.
+
+use alloc::vec::Vec;
+
+use frame_support::pallet_prelude::*;
+use gantry_primitives::{
+    lease_id, rate, AccountId, Conduct, EndReason, Escrow, FailReason, HostId, Lease, LeaseId, LeaseState, PodResult,
+    TaskId, TaskState, TenantConduct, MAX_PODS,
+};
+
+use crate::{
+    desk::{Case, Desk},
+    reputation, Config, Error, Event, Pallet,
+};
+
+impl<T: Config> Pallet<T> {
+    /// Who pays for a task. Fails with `NoSuchTask`.
+    pub fn tenant_of(task: TaskId) -> Result<AccountId, DispatchError> {
+        Ok(Self::record(task)?.tenant)
+    }
+
+    /// The leases of a task, each with its host, in the order of its pods. Fails with `NoSuchTask`.
+    pub fn leases_of(task: TaskId) -> Result<Vec<(LeaseId, HostId)>, DispatchError> {
+        let record = Self::record(task)?;
+        let ids = record.leases.iter().map(|lease| {
+            (lease_id(task, lease.pod, lease.generation), lease.host.clone())
+        });
+        Ok(ids.collect())
+    }
+
+    /// The result of a task is disputed. Fails unless it is reported and its dispute window is open.
+    pub fn dispute(task: TaskId) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.record.state == TaskState::Reported, Error::<T>::NotReported);
+        let closes_at = case.record.changed_at.saturating_add(desk.params.dispute_window_ms);
+        ensure!(desk.now < closes_at, Error::<T>::DisputeWindowClosed);
+        case.go::<T>(TaskState::Disputed, desk.now)?;
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::Disputed { task });
+        Ok(())
+    }
+
+    /// A dispute is decided. Where it is `upheld` nothing more is paid for the task, which fails; else its result
+    /// stands. Fails unless the task is disputed.
+    pub fn resolve(task: TaskId, upheld: bool) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.record.state == TaskState::Disputed, Error::<T>::NotDisputed);
+        let tenant = case.record.tenant.clone();
+        let mut bills = Vec::new();
+        if upheld {
+            for place in case.places() {
+                desk.forfeit(&mut case, place, EndReason::DisputeLost);
+            }
+            bills = desk.close_all(&mut case);
+            case.go::<T>(TaskState::Failed(FailReason::DisputeLost), desk.now)?;
+        } else {
+            case.go::<T>(TaskState::Verified, desk.now)?;
+        }
+        let (now, state) = (desk.now, case.record.state);
+        let value = case.record.leases.iter().map(|lease| lease.escrow.deposit).fold(0, u128::saturating_add);
+        desk.put(case);
+        desk.commit()?;
+        let conduct = if upheld { TenantConduct::DisputeWon } else { TenantConduct::DisputeLost };
+        reputation::Pallet::<T>::observe_tenant(&tenant, conduct, value, now);
+        Self::deposit_event(Event::DisputeResolved { task, upheld, bills, state });
+        Ok(())
+    }
+
+    /// How many hosts work on a task for their results to be compared. None where they are not compared, or it does
+    /// not run.
+    pub fn replicas_of(task: TaskId) -> Option<u8> {
+        let (record, spec) = Self::view_task(task)?;
+        (spec.is_redundant() && record.state.tag().has_live_leases()).then_some(record.pods_wanted)
+    }
+
+    /// Whether `host` may commit the result of a lease now. Fails with what is against it.
+    pub fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let (case, place) = desk.open_lease(lease)?;
+        ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
+        let of = &case.record.leases[place];
+        ensure!(of.host == *host, Error::<T>::NotHostOfLease);
+        ensure!(of.state == LeaseState::Active, Error::<T>::LeaseNotActive);
+        Ok(())
+    }
+
+    /// A replica has ended and its result is committed: its lease ends, and its host gets back what it held. Fails
+    /// unless the task's results are compared and the lease is active.
+    pub fn committed(lease: LeaseId) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let (mut case, place) = desk.open_lease(lease)?;
+        ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
+        ensure!(case.record.leases[place].state == LeaseState::Active, Error::<T>::LeaseNotActive);
+        let reason = EndReason::Completed;
+        desk.end(&mut case, place, reason);
+        desk.follow(&mut case);
+        let (task, state) = (case.task, case.record.state);
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
+        Ok(())
+    }
+
+    /// Whether a lease is one of its task's and has not failed.
+    pub fn is_current(lease: LeaseId) -> bool {
+        Self::view_lease(lease).is_some_and(|(lease, ..)| {
+            lease.state.is_live() || lease.state == LeaseState::Ended(EndReason::Completed)
+        })
+    }
+
+    /// Whether any pod of a task other than those of `committed` runs or waits for its start, within its time.
+    pub fn runs_on(task: TaskId, committed: &[LeaseId]) -> bool {
+        let mut desk = Desk::<T>::new();
+        let Ok(case) = desk.open(task) else { return false };
+        case.places().any(|place| {
+            let lease = &case.record.leases[place];
+            let away = desk.downtime_of(&lease.host).unwrap_or_default();
+            let is_over = lease.ends_at(away).is_some_and(|at| at < desk.now);
+            lease.state.is_live() && !is_over && !committed.contains(&case.id(place))
+        })
+    }
+
+    /// The pods of a task other than those of `committed` end, and nothing more is paid for them. Fails unless the
+    /// task's results are compared and it is assigned or runs.
+    pub fn end_others(task: TaskId, committed: &[LeaseId]) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
+        ensure!(case.record.state.tag().has_live_leases(), Error::<T>::NotRunning);
+        for place in case.places() {
+            if case.record.leases[place].state.is_live() && !committed.contains(&case.id(place)) {
+                desk.end(&mut case, place, EndReason::GangAborted);
+                desk.forfeit(&mut case, place, EndReason::GangAborted);
+                let (lease, state) = (case.id(place), case.record.state);
+                let reason = EndReason::GangAborted;
+                Self::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
+            }
+        }
+        desk.follow(&mut case);
+        desk.put(case);
+        desk.commit()
+    }
+
+    /// A replica's result is revealed. Fails unless the task's results are compared, and the lease is active, or ended
+    /// when its result was committed.
+    pub fn complete_pod(lease: LeaseId, result: PodResult) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let (mut case, place) = desk.open_lease(lease)?;
+        ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
+        let of = &mut case.record.leases[place];
+        match of.state {
+            LeaseState::Active => desk.reported(case, place, result),
+            LeaseState::Ended(EndReason::Completed) if of.result.is_none() => {
+                of.result = Some(result);
+                let Escrow { unit, deposit, rate_per_hour, .. } = of.escrow;
+                let measured = rate::owed(unit, deposit, rate_per_hour, result.usage.wall_ms);
+                of.escrow.accrued = of.escrow.accrued.min(measured).max(of.escrow.paid);
+                let (task, state) = (case.task, case.record.state);
+                desk.put(case);
+                Self::deposit_event(Event::PodReported { task, lease, result, state });
+            }
+            _ => return Err(Error::<T>::LeaseNotActive.into()),
+        }
+        desk.commit()
+    }
+
+    /// A replica's result is wrong, or was never revealed: nothing more is paid for its lease, which has ended. Fails
+    /// unless the task's results are compared.
+    pub fn void_pod(lease: LeaseId) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let (mut case, place) = desk.open_lease(lease)?;
+        ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
+        let ended = matches!(case.record.leases[place].state, LeaseState::Ended(_));
+        ensure!(ended && !case.record.state.tag().is_final(), Error::<T>::LeaseNotActive);
+        desk.forfeit(&mut case, place, EndReason::DisputeLost);
+        let of = &case.record.leases[place];
+        desk.observe(&case.record.tenant, &of.host, Conduct::NotVerified, of.escrow.deposit);
+        let (task, state) = (case.task, case.record.state);
+        desk.put(case);
+        desk.commit()?;
+        let reason = EndReason::DisputeLost;
+        Self::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
+        Ok(())
+    }
+
+    /// One more replica is wanted, because those that are there disagree. Fails unless the task's results are compared
+    /// and it runs, and where it has 16 pods.
+    pub fn want_extra_pod(task: TaskId) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
+        ensure!(case.record.state == TaskState::Running, Error::<T>::NotRunning);
+        let pods = case.record.pods_wanted.checked_add(1).filter(|pods| u32::from(*pods) <= MAX_PODS);
+        let pods = pods.ok_or(Error::<T>::PodRangeInvalid)?;
+        case.record.pods_wanted = pods;
+        let state = case.record.state;
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::Scaled { task, pods, bills: Vec::new(), state });
+        Ok(())
+    }
+
+    /// The results of replicas were compared, and those that were not voided agree: they are the task's. Fails unless
+    /// the task's results are compared, it runs, no pod of it is left that might report, and one has.
+    pub fn verified(task: TaskId) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
+        ensure!(case.record.state == TaskState::Running, Error::<T>::NotRunning);
+        ensure!(!case.record.leases.iter().any(|lease| lease.state.is_live()), Error::<T>::PodsStillRun);
+        let is_right = |lease: &&Lease| {
+            lease.state == LeaseState::Ended(EndReason::Completed) && lease.result.is_some()
+        };
+        ensure!(case.record.leases.iter().any(|lease| is_right(&lease)), Error::<T>::NothingRight);
+        case.go::<T>(TaskState::Reported, desk.now)?;
+        case.go::<T>(TaskState::Verified, desk.now)?;
+        for lease in case.record.leases.iter().filter(is_right) {
+            desk.observe(&case.record.tenant, &lease.host, Conduct::Verified, lease.escrow.deposit);
+        }
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::Verified { task });
+        Ok(())
+    }
+
+    /// The results of replicas were compared, do not agree, and no further one is asked for: the task fails, and nothing
+    /// more is paid for it. Fails unless the task's results are compared and it is assigned or runs.
+    pub fn no_agreement(task: TaskId) -> DispatchResult {
+        let mut desk = Desk::<T>::new();
+        let mut case = desk.open(task)?;
+        ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
+        case.go::<T>(TaskState::Failed(FailReason::NoAgreement), desk.now)?;
+        desk.end_live(&mut case, EndReason::GangAborted);
+        for place in case.places() {
+            desk.forfeit(&mut case, place, EndReason::DisputeLost);
+        }
+        let bills = desk.close_all(&mut case);
+        desk.put(case);
+        desk.commit()?;
+        Self::deposit_event(Event::NotVerified { task, bills });
+        Ok(())
+    }
+}
+
+impl<T: Config> Desk<T> {
+    /// Nothing more is paid for a lease that has ended, for the reason given.
+    fn forfeit(&mut self, case: &mut Case, place: usize, reason: EndReason) {
+        let lease = &mut case.record.leases[place];
+        lease.escrow.accrued = lease.escrow.paid;
+        if matches!(lease.state, LeaseState::Ended(_)) {
+            lease.state = LeaseState::Ended(reason);
+        }
+    }
+}

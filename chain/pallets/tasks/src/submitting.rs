@@ -1,0 +1,148 @@
+//! Submitting tasks, and becoming a scheduler.
+
+use frame_support::{
+    pallet_prelude::*,
+    traits::{
+        fungible::{InspectHold, MutateHold},
+        tokens::Precision,
+    },
+};
+use gantry_primitives::{
+    ids::TASK_IDS_END, rate, AccountId, Balance, IndexTag, Manifest, Moment, SpecRecord, TaskId, TaskKey, TaskKind,
+    TaskRecord, TaskSpec, TaskState, VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_PODS, MILLI_PER_DEVICE,
+};
+
+use crate::{
+    billing, hosts, index::Index, ByTenant, Config, CurrentParams, Error, Event, HoldReason, Manifests, NextTaskId,
+    Pallet, Schedulers, Specs, Tasks,
+};
+
+impl<T: Config> Pallet<T> {
+    /// Submits `count` tasks of one spec. Returns the number of the first.
+    pub(crate) fn do_submit(
+        tenant: AccountId,
+        spec: TaskSpec,
+        manifest: Manifest,
+        count: u32,
+    ) -> Result<TaskId, DispatchError> {
+        let params = CurrentParams::<T>::get();
+        let now = hosts::Pallet::<T>::now();
+        ensure!((1..=MAX_ARRAY).contains(&count), Error::<T>::CountInvalid);
+        ensure!(count == 1 || spec.kind == TaskKind::Job, Error::<T>::OnlyJobsInArrays);
+        Self::ensure_spec_is_sound(&spec, params.max_duration_ms, now)?;
+        ensure!(!manifest.is_empty(), Error::<T>::ManifestEmpty);
+        ensure!(sp_io::hashing::sha2_256(&manifest) == spec.manifest_digest, Error::<T>::ManifestDigestMismatch);
+        let first = NextTaskId::<T>::get();
+        let next = first.checked_add(u64::from(count)).ok_or(Error::<T>::Overflow)?;
+        ensure!(next <= TASK_IDS_END, Error::<T>::NoTaskIdsLeft);
+        let manifest_deposit = params
+            .deposit_per_byte
+            .checked_mul(manifest.len() as Balance)
+            .and_then(|bytes| bytes.checked_add(params.deposit_base))
+            .ok_or(Error::<T>::Overflow)?;
+        let deposit = params
+            .deposit_per_task
+            .checked_mul(Balance::from(count))
+            .and_then(|tasks| tasks.checked_add(manifest_deposit))
+            .ok_or(Error::<T>::Overflow)?;
+        // Of an array, what one of its tasks may cost: they need not run at once, and each is checked when assigned.
+        let highest_cost = rate::deposit(spec.max_rate_per_hour, spec.max_duration_ms)
+            .and_then(|pod| pod.checked_mul(Balance::from(spec.pods_max)))
+            .ok_or(Error::<T>::CostTooHigh)?;
+
+        if deposit > 0 {
+            <T as Config>::Currency::hold(&HoldReason::Deposit.into(), &tenant, deposit)
+                .map_err(|_| Error::<T>::TenantCannotPay)?;
+        }
+        ensure!(billing::Pallet::<T>::can_hold(&tenant, highest_cost), Error::<T>::TenantCannotPay);
+
+        NextTaskId::<T>::put(next);
+        let record = TaskRecord {
+            first,
+            tenant: tenant.clone(),
+            state: TaskState::Queued,
+            generation: 0,
+            failures: 0,
+            // At most 16, by ensure_spec_is_sound.
+            pods_wanted: spec.pods_max as u8,
+            submitted_at: now,
+            changed_at: now,
+            leases: BoundedVec::new(),
+        };
+        let mut index = Index::<T>::new();
+        for task in first..next {
+            Tasks::<T>::insert(TaskKey::from(task), &record);
+            index.put(IndexTag::Queued, task, true);
+        }
+        index.commit();
+        let key = TaskKey::from(first);
+        Manifests::<T>::insert(key, manifest);
+        ByTenant::<T>::insert(&tenant, key, count);
+        let TaskSpec { kind, manifest_digest, .. } = spec;
+        let shared = SpecRecord {
+            tenant: tenant.clone(),
+            spec,
+            count,
+            open: count,
+            kept: count,
+            manifest_deposit,
+            task_deposit: params.deposit_per_task,
+        };
+        Specs::<T>::insert(key, shared);
+        Self::deposit_event(Event::Submitted { first, count, tenant, kind, manifest_digest });
+        Ok(first)
+    }
+
+    fn ensure_spec_is_sound(spec: &TaskSpec, longest_ms: u64, now: Moment) -> DispatchResult {
+        let needs = &spec.resources;
+        ensure!(needs.cpu_milli > 0 && needs.memory_mib > 0, Error::<T>::ResourcesEmpty);
+        let gpus = &needs.gpus;
+        let share_is_sound = gpus.count == 0 || (1..=MILLI_PER_DEVICE).contains(&gpus.milli);
+        ensure!(u32::from(gpus.count) <= MAX_DEVICES && share_is_sound, Error::<T>::GpuRequestInvalid);
+        let pods_are_sound =
+            1 <= spec.pods_min && spec.pods_min <= spec.pods_max && u32::from(spec.pods_max) <= MAX_PODS;
+        ensure!(pods_are_sound, Error::<T>::PodRangeInvalid);
+        ensure!(spec.kind != TaskKind::Rental || spec.pods_max == 1, Error::<T>::RentalHasOnePod);
+        ensure!(spec.kind == TaskKind::Rental || spec.data_from.is_none(), Error::<T>::OnlyRentalsTakeData);
+        if let VerificationPolicy::Redundant { replicas } = spec.verification {
+            let replicas_are_sound = spec.kind == TaskKind::Job
+                && (2..=3).contains(&replicas)
+                && [spec.pods_min, spec.pods_max] == [u16::from(replicas); 2];
+            ensure!(replicas_are_sound, Error::<T>::ReplicasInvalid);
+        }
+        ensure!((1..=longest_ms).contains(&spec.max_duration_ms), Error::<T>::DurationInvalid);
+        ensure!(spec.deadline.is_none_or(|deadline| now <= deadline), Error::<T>::DeadlinePassed);
+        Ok(())
+    }
+
+    pub(crate) fn do_bond_scheduler(who: AccountId) -> DispatchResult {
+        ensure!(!Schedulers::<T>::contains_key(&who), Error::<T>::AlreadyScheduler);
+        let bond = CurrentParams::<T>::get().scheduler_bond;
+        if bond > 0 {
+            <T as Config>::Currency::hold(&HoldReason::SchedulerBond.into(), &who, bond)
+                .map_err(|_| Error::<T>::SchedulerCannotPay)?;
+        }
+        Schedulers::<T>::insert(&who, bond);
+        Self::deposit_event(Event::SchedulerBonded { who });
+        Ok(())
+    }
+
+    pub(crate) fn do_unbond_scheduler(who: AccountId) -> DispatchResult {
+        let bond = Schedulers::<T>::take(&who).ok_or(Error::<T>::NotScheduler)?;
+        if bond > 0 {
+            <T as Config>::Currency::release(&HoldReason::SchedulerBond.into(), &who, bond, Precision::Exact)?;
+        }
+        Self::deposit_event(Event::SchedulerUnbonded { who });
+        Ok(())
+    }
+
+    /// What is held of `who` for manifests and tasks that the chain keeps.
+    pub(crate) fn deposit_held(who: &AccountId) -> Balance {
+        <T as Config>::Currency::balance_on_hold(&HoldReason::Deposit.into(), who)
+    }
+
+    /// What is held of `who` as the bond of a scheduler.
+    pub(crate) fn scheduler_bond_held(who: &AccountId) -> Balance {
+        <T as Config>::Currency::balance_on_hold(&HoldReason::SchedulerBond.into(), who)
+    }
+}

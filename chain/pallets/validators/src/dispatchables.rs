@@ -1,0 +1,36 @@
+//! What the calls do: read, ensure, write, emit.
+
+use frame_support::pallet_prelude::*;
+use gantry_primitives::AccountId;
+use pallet_session::Pallet as Session;
+
+use crate::{Config, Error, Event, Pallet, RemovalReason, Validators};
+
+impl<T: Config> Pallet<T> {
+    pub(crate) fn do_add(who: AccountId) -> DispatchResult {
+        let mut list = Validators::<T>::get();
+        ensure!(!list.contains(&who), Error::<T>::AlreadyListed);
+        ensure!(Session::<T>::load_keys(&who).is_some(), Error::<T>::NoSessionKeys);
+        list.try_push(who.clone()).map_err(|_| Error::<T>::TooManyValidators)?;
+
+        Validators::<T>::put(list);
+        Self::deposit_event(Event::Added { validator: who });
+        Ok(())
+    }
+
+    pub(crate) fn do_remove(who: AccountId) -> DispatchResult {
+        let list = Validators::<T>::get();
+        let place = list.iter().position(|listed| *listed == who).ok_or(Error::<T>::NotListed)?;
+        ensure!(list.len() > T::MinValidators::get() as usize, Error::<T>::TooFewValidators);
+
+        Self::take_off(list, place, RemovalReason::ByAdmin);
+        Ok(())
+    }
+
+    /// Takes the validator at `place` off `list`, which is the stored one.
+    pub(crate) fn take_off(mut list: BoundedVec<AccountId, T::MaxValidators>, place: usize, reason: RemovalReason) {
+        let validator = list.remove(place);
+        Validators::<T>::put(list);
+        Self::deposit_event(Event::Removed { validator, reason });
+    }
+}

@@ -1,0 +1,182 @@
+//! # Validators
+//!
+//! The list of those who make and finalize blocks. The session pallet asks it for the validators of each new session.
+//! A change of the list is in force from the start of the session after the next: the next one is already planned.
+//! A validator that is proven to have equivocated is disabled at once, as long as less than a third of them is, and
+//! leaves the list.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+#[cfg(feature = "runtime-benchmarks")]
+mod benchmarking;
+mod dispatchables;
+pub mod migration;
+mod offences;
+mod sessions;
+mod try_state;
+mod types;
+pub mod weights;
+
+#[cfg(test)]
+mod mock;
+#[cfg(test)]
+mod tests;
+
+pub use pallet::*;
+pub use sessions::{EpochLength, Unit};
+pub use types::RemovalReason;
+pub use weights::WeightInfo;
+
+/// Slots of a session where genesis says nothing else: ten minutes of 2 s slots.
+pub const DEFAULT_EPOCH_SLOTS: u64 = 300;
+/// The fewest slots a session may have. Announcing the next session's validators needs blocks of this one.
+pub const MIN_EPOCH_SLOTS: u64 = 5;
+
+#[frame_support::pallet]
+pub mod pallet {
+    use super::*;
+    use frame_support::pallet_prelude::*;
+    use frame_system::pallet_prelude::*;
+    use gantry_primitives::AccountId;
+
+    /// What the pallet needs of its runtime.
+    #[pallet::config]
+    pub trait Config:
+        frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>>
+        + pallet_session::Config<ValidatorId = AccountId>
+        + pallet_session::historical::Config<FullIdentification = ()>
+    {
+        /// Who may change the list.
+        type AdminOrigin: EnsureOrigin<Self::RuntimeOrigin>;
+        /// The most validators the list may have.
+        #[pallet::constant]
+        type MaxValidators: Get<u32>;
+        /// The fewest. At least one: a chain without validators stands still for ever.
+        #[pallet::constant]
+        type MinValidators: Get<u32>;
+        /// For how many sessions after it an equivocation may be proven.
+        #[pallet::constant]
+        type HistorySessions: Get<u32>;
+        /// The weight of each call.
+        type WeightInfo: WeightInfo;
+    }
+
+    /// The list of validators.
+    #[pallet::pallet]
+    pub struct Pallet<T>(_);
+
+    /// Who makes and finalizes blocks from the session after the next on, in the order in which they joined.
+    #[pallet::storage]
+    #[pallet::storage_prefix = "List"]
+    pub type Validators<T: Config> = StorageValue<_, BoundedVec<AccountId, T::MaxValidators>, ValueQuery>;
+
+    /// Slots of a session where genesis wrote nothing.
+    #[pallet::type_value]
+    pub fn DefaultEpochSlots() -> u64 {
+        DEFAULT_EPOCH_SLOTS
+    }
+
+    /// Slots of a session, which is a BABE epoch. Written at genesis and never again: BABE computes the epoch of a slot
+    /// from it.
+    #[pallet::storage]
+    pub type EpochSlots<T: Config> = StorageValue<_, u64, ValueQuery, DefaultEpochSlots>;
+
+    /// What the chain starts with. Its first validators are the accounts that have session keys at genesis.
+    #[pallet::genesis_config]
+    pub struct GenesisConfig<T: Config> {
+        /// Slots of a session.
+        pub epoch_slots: u64,
+        /// Nothing.
+        #[serde(skip)]
+        pub _config: core::marker::PhantomData<T>,
+    }
+
+    impl<T: Config> Default for GenesisConfig<T> {
+        fn default() -> Self {
+            Self { epoch_slots: DEFAULT_EPOCH_SLOTS, _config: Default::default() }
+        }
+    }
+
+    #[pallet::genesis_build]
+    impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
+        fn build(&self) {
+            assert!(self.epoch_slots >= MIN_EPOCH_SLOTS, "validators.epochSlots must be at least {MIN_EPOCH_SLOTS}");
+            EpochSlots::<T>::put(self.epoch_slots);
+            let list = pallet_session::Pallet::<T>::validators();
+            Validators::<T>::put(BoundedVec::try_from(list).expect("session.keys has at most MaxValidators entries"));
+        }
+    }
+
+    /// What happened.
+    #[pallet::event]
+    #[pallet::generate_deposit(pub(crate) fn deposit_event)]
+    pub enum Event<T: Config> {
+        /// A validator joined the list.
+        Added {
+            /// Whose session keys will be used.
+            validator: AccountId,
+        },
+        /// A validator left the list.
+        Removed {
+            /// Who.
+            validator: AccountId,
+            /// Why.
+            reason: RemovalReason,
+        },
+        /// A validator equivocated, but the list has no more than the fewest validators, so that it stays.
+        EquivocatorKept {
+            /// Who.
+            validator: AccountId,
+        },
+    }
+
+    /// Why a call was refused.
+    #[pallet::error]
+    pub enum Error<T> {
+        /// The account is on the list of validators already.
+        AlreadyListed,
+        /// The account is not on the list of validators.
+        NotListed,
+        /// The account has set no session keys. It does so with session.setKeys.
+        NoSessionKeys,
+        /// The list of validators is full.
+        TooManyValidators,
+        /// The list of validators would become shorter than it may be.
+        TooFewValidators,
+    }
+
+    #[pallet::hooks]
+    impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
+        fn integrity_test() {
+            assert!(T::MinValidators::get() >= 1, "a chain needs a validator");
+            assert!(T::MaxValidators::get() >= T::MinValidators::get(), "the list must be able to hold the fewest");
+            assert!(T::HistorySessions::get() >= 2, "the present and the planned session are needed");
+        }
+
+        #[cfg(feature = "try-runtime")]
+        fn try_state(_now: BlockNumberFor<T>) -> Result<(), sp_runtime::TryRuntimeError> {
+            Self::do_try_state()
+        }
+    }
+
+    #[pallet::call]
+    impl<T: Config> Pallet<T> {
+        /// Put an account that has session keys on the list. It validates from the session after the next on.
+        #[pallet::call_index(0)]
+        #[pallet::weight(<T as Config>::WeightInfo::add(T::MaxValidators::get()))]
+        pub fn add(origin: OriginFor<T>, who: AccountId) -> DispatchResult {
+            T::AdminOrigin::ensure_origin(origin)?;
+            Self::do_add(who)
+        }
+
+        /// Take an account off the list. It validates until the session after the next begins.
+        #[pallet::call_index(1)]
+        #[pallet::weight(<T as Config>::WeightInfo::remove(T::MaxValidators::get()))]
+        pub fn remove(origin: OriginFor<T>, who: AccountId) -> DispatchResult {
+            T::AdminOrigin::ensure_origin(origin)?;
+            Self::do_remove(who)
+        }
+    }
+}

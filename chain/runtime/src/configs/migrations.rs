@@ -1,0 +1,31 @@
+//! What runs after an upgrade, and how much of a block it may take.
+
+use super::system::RuntimeBlockWeights;
+use crate::{Runtime, RuntimeEvent};
+use frame_support::{migrations::FreezeChainOnFailedMigration, parameter_types, traits::ConstU32, weights::Weight};
+use sp_runtime::Perbill;
+
+parameter_types! {
+    /// Nothing but inherents shares a block with a migration; the rest is room for weights that are too low.
+    pub MaxServiceWeight: Weight = Perbill::from_percent(60) * RuntimeBlockWeights::get().max_block;
+}
+
+/// What an upgrade to this runtime does to the state over as many blocks as it takes, oldest first: docs/upgrades.md.
+/// What every block needs from the first on is in [`crate::Migrations`] instead.
+pub type SteppedMigrations = (gantry_migrations::From1<Runtime>,);
+
+impl pallet_migrations::Config for Runtime {
+    type RuntimeEvent = RuntimeEvent;
+    #[cfg(not(feature = "runtime-benchmarks"))]
+    type Migrations = SteppedMigrations;
+    // Benchmarks measure the steps around a migration, not a migration.
+    #[cfg(feature = "runtime-benchmarks")]
+    type Migrations = pallet_migrations::mock_helpers::MockedMigrations;
+    type CursorMaxLen = ConstU32<256>;
+    type IdentifierMaxLen = ConstU32<64>;
+    type MigrationStatusHandler = ();
+    // Half of the state is old, half is new: no call may touch it until root has decided (docs/upgrades.md).
+    type FailedMigrationHandler = FreezeChainOnFailedMigration;
+    type MaxServiceWeight = MaxServiceWeight;
+    type WeightInfo = pallet_migrations::weights::SubstrateWeight<Runtime>;
+}

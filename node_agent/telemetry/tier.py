@@ -1,0 +1,40 @@
+"""What class of machine this is, and what it can run, by what is found on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from node_agent.telemetry.hardware import Device
+from offchain.schema._generated_chain import Capabilities, Tier
+
+CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
+KVM = Path("/dev/kvm")
+
+_DATACENTER = frozenset((
+    "A10", "A30", "A40", "A100", "B100", "B200", "B300", "GB200", "GH200", "H100", "H200", "L4", "L40", "L40S", "P40",
+    "P100", "T4", "V100", "MI100", "MI200", "MI210", "MI250", "MI250X", "MI300X", "MI325X", "MI355X",
+))  # fmt: skip
+_PROFESSIONAL = frozenset((
+    "Quadro", "A2000", "A4000", "A4500", "A5000", "A5500", "A6000", "Ada", "PRO", "W6800", "W7800", "W7900",
+))  # fmt: skip
+
+
+def tier_of(devices: Iterable[Device]) -> Tier:
+    """The class that the models of the GPUs belong to, by their names; the highest where they differ."""
+    words = {word for device in devices for word in device.model.replace("-", " ").replace("_", " ").split()}
+    if words & _DATACENTER:
+        return Tier.DATACENTER
+    return Tier.PROFESSIONAL if words & _PROFESSIONAL else Tier.CONSUMER
+
+
+def capabilities_of(
+    devices: Iterable[Device], *, cdi_folders: Iterable[Path] = CDI_FOLDERS, kvm: Path = KVM
+) -> Capabilities:
+    """What can be run here. Docker is what the agent works with; of the others it says what is there."""
+    cdi = any(
+        file.suffix in (".json", ".yaml") for folder in cdi_folders if folder.is_dir() for file in folder.iterdir()
+    )
+    mig = any(device.mig for device in devices)
+    return Capabilities(docker=True, kvm=os.access(kvm, os.R_OK | os.W_OK), kubernetes=False, cdi=cdi, mig=mig)

@@ -1,0 +1,212 @@
+"""What the chain's events say: a sentence for each, the state a task came to, and the bill they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from offchain.link.ports import Block, ChainEvent, DispatchFailure
+from offchain.schema.ids import lease_parts
+from offchain.schema.manifest_values import format_amount
+
+_SENTENCES: Mapping[tuple[str, str], str] = {
+    ("Tasks", "Submitted"): "Submitted by {tenant}{together}.",
+    ("Tasks", "Assigned"): "Assigned: {leases}.",
+    ("Tasks", "PodStarted"): "Pod {pod} runs (lease {lease}); it is paid for until {depletes_at}.",
+    ("Tasks", "PodReported"): "Pod {pod} ended with {result}.",
+    ("Tasks", "Requeued"): "Lease {lease} was given up: {reason}; {failures} attempts have come to nothing. {bills}",
+    ("Tasks", "PodLost"): "Pod {pod} was lost (lease {lease}): {reason}; {failures} attempts have failed. {bills}",
+    ("Tasks", "LeaseEnded"): "Lease {lease} ended: {reason}. {bills}",
+    ("Tasks", "Cancelled"): "Cancelled by the tenant. {bills}",
+    ("Tasks", "Expired"): "Was not assigned before its deadline.",
+    ("Tasks", "Stopped"): "Ended by the tenant.",
+    ("Tasks", "Scaled"): "Is to have {pods} pods. {bills}",
+    ("Tasks", "ResultAccepted"): "The tenant accepted the result.",
+    ("Tasks", "Verified"): "The results were compared; wrong: {wrong}.",
+    ("Tasks", "DisputeOpened"): "The result is disputed by {by}.",
+    ("Tasks", "DisputeResolved"): "The dispute is decided; upheld: {upheld}. {bills}",
+    ("Tasks", "Settled"): "Settled. {bills}",
+    ("Tasks", "Rated"): "The tenant gave pod {pod} {stars} of 5 stars.",
+    ("Tasks", "Purged"): "The host deleted the data of lease {lease} (receipt {receipt}).",
+    ("Tasks", "DataLost"): "The host lost the data of lease {lease}.",
+    ("Tasks", "DataMoved"): "Lease {to} took over the data of lease {from}.",
+    ("Tasks", "Pruned"): "Removed from the chain's storage; the digest of its page is {digest}.",
+    ("Tasks", "ItemRefused"): "A call in a batch was refused: {error}",
+    ("Leases", "Extended"): "{amount} deposited for more time; lease {lease} is paid for until {ends_at}.",
+    ("Leases", "ToppedUp"): "{amount} deposited for lease {lease}; it lasts until {depletes_at}.",
+    ("Leases", "Suspended"): "Lease {lease} was stopped at {rate_per_hour} an hour; it lasts until {ends_at}.",
+    ("Leases", "Resumed"): "Lease {lease} goes on at {rate_per_hour} an hour; it lasts until {ends_at}.",
+    ("Leases", "ReclaimNoticed"): "The provider wants lease {lease} to end at {reclaim_at}.",
+    ("Leases", "Paid"): "Lease {lease} was paid for up to {until}: {share} to the provider, {fee} protocol fee.",
+    ("Leases", "BountyPaid"): "{who} closed lease {lease}, which was used up, for {bounty}.",
+    ("Leases", "DataKept"): "The data of lease {lease} is kept until {until} for {share} and {fee} protocol fee.",
+    ("Leases", "DataReleased"): "The tenant no longer needs the data of lease {lease}.",
+    ("Leases", "PurgedWithoutReceipt"): "The data of lease {lease} is taken for deleted; its host sent no receipt.",
+    ("Hosts", "Registered"): "Registered by {provider}.",
+    ("Hosts", "StatusChanged"): "{from} to {to}.",
+    ("Hosts", "EndpointChanged"): "It is reached in another way.",
+}
+_STATES = {"Submitted": "Queued", "Cancelled": "Cancelled", "Expired": "Expired", "Settled": "Settled"}
+_STATES |= {"ResultAccepted": "Verified", "Verified": "Verified", "DisputeOpened": "Disputed"}
+
+
+def state_text(plain: Any) -> str:
+    """An enum's value as text: Running, or Failed(AttemptsExhausted)."""
+    if isinstance(plain, str):
+        return plain
+    ((name, payload),) = plain.items()
+    return f"{name}({state_text(payload) if isinstance(payload, (str, dict)) else payload})"
+
+
+def time_text(moment_ms: int) -> str:
+    """Chain time in UTC; a time without end is called so."""
+    try:
+        return datetime.fromtimestamp(moment_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "the end of time"
+
+
+def state_after(event: ChainEvent) -> str | None:
+    """The state that an event of the tasks pallet brought its task to; None where it does not say."""
+    if event.pallet != "Tasks":
+        return None
+    told = event.fields.get("state")
+    return _STATES.get(event.name) if told is None else state_text(told)
+
+
+def failure_of(event: ChainEvent, block: Block) -> DispatchFailure | None:
+    """The named reason in an event that an item of a batch was refused."""
+    if event.name != "ItemRefused" or event.extrinsic is None:
+        return None
+    return block.inclusions[event.extrinsic].refused.get(event.fields["index"])
+
+
+def event_text(event: ChainEvent, failure: DispatchFailure | None = None) -> str:
+    """One sentence, or a few. `failure`: what the event's error is called."""
+    words = {name: _word(name, value) for name, value in event.fields.items()}
+    if failure is not None:
+        words["error"] = f"{failure.pallet}.{failure.name}. {failure.doc}".strip()
+    if isinstance(event.fields.get("lease"), int):
+        words["pod"] = str(lease_parts(event.fields["lease"])[1])
+    count, first = event.fields.get("count", 1), event.fields.get("first")
+    words["together"] = f" with {count - 1} more, from task {first} on" if count > 1 else ""
+    sentence = _SENTENCES.get((event.pallet, event.name))
+    if sentence is None:
+        told = ", ".join(f"{name} {words[name]}" for name in event.fields)
+        return f"{event.pallet}.{event.name}{': ' if told else ''}{told}."
+    return sentence.format_map(words).strip()
+
+
+def _word(name: str, value: Any) -> str:
+    special = _WORDS.get(name)
+    if special is not None:
+        return special(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return state_text(value) if isinstance(value, dict) and len(value) == 1 else str(value)
+
+
+def _leases_text(opened: Iterable[tuple[int, str, int, int]]) -> str:
+    return "; ".join(
+        f"lease {lease} on {host} at {format_amount(rate)} an hour, {format_amount(deposit)} deposited"
+        for lease, host, rate, deposit in opened
+    )
+
+
+def _result_text(result: Mapping[str, Any]) -> str:
+    return f"exit code {result['exit_code']}, result sha256 {bytes(result['digest']).hex()}"
+
+
+def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
+    found = list(bills)
+    if not found:
+        return ""
+    paid, fee, back = (sum(bill[name] for bill in found) for name in ("paid", "fee", "refunded"))
+    refund = f"{format_amount(back)} back to the tenant"
+    return f"{format_amount(paid)} paid, {format_amount(fee)} of it protocol fee; {refund}."
+
+
+_WORDS: Mapping[str, Callable[[Any], str]] = {
+    **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "owed", "bounty"), format_amount),
+    **dict.fromkeys(("ends_at", "depletes_at", "reclaim_at", "until", "again_at"), time_text),
+    "bills": _bills_text,
+    "leases": _leases_text,
+    "result": _result_text,
+}
+"""How fields of these names are told."""
+
+
+@dataclass(slots=True)
+class LeaseBill:
+    """What became of the coins for one lease, in base units. `paid` has the fee in it."""
+
+    lease: int
+    host: str | None = None
+    rate_per_hour: int | None = None
+    deposited: int = 0
+    paid: int = 0
+    fee: int = 0
+    refunded: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """For --json."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(slots=True)
+class Bill:
+    """Everything that was paid, added up from events alone."""
+
+    leases: dict[int, LeaseBill] = field(default_factory=dict)
+
+    def note(self, event: ChainEvent) -> None:
+        """Take in an event."""
+        fields = event.fields
+        if event.name == "Assigned":
+            for lease, host, rate, deposit in fields["leases"]:
+                self.leases[lease] = LeaseBill(lease, host, rate, deposit)
+        elif event.pallet == "Leases" and event.name in ("Extended", "ToppedUp"):
+            self._of(fields["lease"]).deposited += fields["amount"]
+        elif event.pallet == "Leases" and event.name in ("Paid", "DataKept"):
+            found = self._of(fields["lease"])
+            found.paid += fields["share"] + fields["fee"]
+            found.fee += fields["fee"]
+            if event.name == "DataKept":
+                found.deposited += fields["share"] + fields["fee"]
+        for closed in fields.get("bills", ()):
+            found = self._of(closed["lease"])
+            # The closing bill is for the whole time: what was paid before is in it.
+            found.paid, found.fee, found.refunded = closed["paid"], closed["fee"], closed["refunded"]
+
+    def plain(self) -> dict[str, Any]:
+        """For --json: sums, and each lease."""
+        return {
+            "paid": self.paid,
+            "paid_gty": format_amount(self.paid),
+            "fee": sum(lease.fee for lease in self.leases.values()),
+            "refunded": sum(lease.refunded for lease in self.leases.values()),
+            "leases": [lease.plain() for lease in self.leases.values()],
+        }
+
+    @property
+    def paid(self) -> int:
+        """What left the tenant, fees included."""
+        return sum(lease.paid for lease in self.leases.values())
+
+    def _of(self, lease: int) -> LeaseBill:
+        return self.leases.setdefault(lease, LeaseBill(lease))
+
+
+def plain_fields(value: Any) -> Any:
+    """An event's fields for JSON: bytes as 0x and hex digits."""
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    if isinstance(value, Mapping):
+        return {name: plain_fields(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_fields(item) for item in value]
+    return value

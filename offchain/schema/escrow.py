@@ -1,0 +1,44 @@
+"""For how long a lease is billed: the rules of time of `gantry_primitives::escrow`, for those who only read.
+
+`host_downtime` is the host's whole downtime in ms: what it has grown by since the running segment began is not billed.
+`tests/vectors/escrow.json` holds the cases that the chain runs too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from offchain.schema._generated_chain import Escrow
+
+HOUR_MS: Final = 3_600_000
+NEVER: Final = (1 << 64) - 1
+"""The end of time on the chain: a deposit that a rate of 0 never uses up."""
+
+
+def billed_ms(escrow: Escrow, now: int, host_downtime: int) -> int:
+    """For how many ms of the running segment there is something to bill; 0 while nothing is billed."""
+    if escrow.since is None:
+        return 0
+    end = now if escrow.until is None else min(now, escrow.until)
+    return max(0, max(0, end - escrow.since) - max(0, host_downtime - escrow.downtime_mark))
+
+
+def depletes_at(escrow: Escrow, host_downtime: int) -> int | None:
+    """When the running segment has used the rest of the deposit; None while nothing is billed."""
+    if escrow.since is None:
+        return None
+    if escrow.rate_per_hour == 0:
+        return NEVER
+    covered = -(-(escrow.deposit - escrow.accrued) * HOUR_MS // escrow.rate_per_hour)
+    return min(NEVER, escrow.since + covered + max(0, host_downtime - escrow.downtime_mark))
+
+
+def ends_at(escrow: Escrow, host_downtime: int, reclaim_at: int | None = None) -> int | None:
+    """When a lease is over by itself: what was paid for is used, or the provider's notice is over.
+
+    None before the start and after the end.
+    """
+    depleted = depletes_at(escrow, host_downtime)
+    if depleted is None:
+        return None
+    return min(moment for moment in (depleted, escrow.until, reclaim_at) if moment is not None)

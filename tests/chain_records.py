@@ -1,0 +1,242 @@
+"""The chain's records with harmless defaults, and the storage of tasks in a fake chain as the pallets lay it out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from offchain.link.fake import FakeChain
+from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import TASKS_PER_PAGE, lease_id, lease_parts, task_key
+
+GTY = 10**12
+PPM = 10**6
+NO_GPU = gen.GpuRequest(0, 0, 0, ())
+DOCKER = gen.Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
+NOTHING = gen.Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False)
+INDEXED = {tag.value for tag in gen.IndexTag}
+HOLDS_SOMETHING = {"Pending", "Active", "Suspended", "Retained"}
+
+
+def ask(**changes: Any) -> gen.Ask:
+    nothing = gen.Ask((), 0, 0, 0, 0, 0, 0, PPM, PPM, PPM)
+    return replace(nothing, **changes)
+
+
+def device(*, model: bytes = b"A100", vram_mib: int = 40_960, simulated: bool = False, **changes: Any) -> gen.Device:
+    spec = gen.DeviceSpec(gen.Vendor.NVIDIA, model, vram_mib, simulated)
+    return replace(gen.Device(spec, 1000, attested=False, healthy=True), **changes)
+
+
+def placement(**changes: Any) -> gen.Placement:
+    anywhere = gen.Placement((), (), (), (), (), False, True, 0, NOTHING)  # noqa: FBT003 - by place, as it is stored
+    return replace(anywhere, **changes)
+
+
+def host_record(provider: str, **changes: Any) -> gen.HostRecord:
+    capacity = gen.Capacity(8000, 8192, 100)
+    record = gen.HostRecord(
+        provider=provider,
+        status=gen.HostStatusOnline(),
+        tier=gen.Tier.CONSUMER,
+        capabilities=DOCKER,
+        network_mbps_down=0,
+        network_mbps_up=0,
+        total=capacity,
+        free=capacity,
+        devices=(device(),),
+        ask=ask(gpu_per_hour=GTY),
+        endpoint=b"",
+        region=b"eu",
+        bond=0,
+        bond_required=0,
+        generation=0,
+        registered_at=0,
+        last_heartbeat=0,
+        downtime_ms=0,
+        live_leases=0,
+    )
+    return replace(record, **changes)
+
+
+def task_spec(**changes: Any) -> gen.TaskSpec:
+    spec = gen.TaskSpec(
+        kind=gen.TaskKind.JOB,
+        manifest_digest=bytes(32),
+        resources=gen.Resources(1000, 512, 1, gen.GpuRequest(1, 1000, 0, ())),
+        pods_min=1,
+        pods_max=1,
+        max_rate_per_hour=10 * GTY,
+        unit=gen.BillingUnit.SECOND,
+        max_duration_ms=600_000,
+        deadline=None,
+        priority=0,
+        queue=b"default",
+        verification=gen.VerificationPolicyAcceptance(),
+        placement=placement(),
+        data_from=None,
+    )
+    return replace(spec, **changes)
+
+
+def escrow(**changes: Any) -> gen.Escrow:
+    fresh = gen.Escrow(
+        deposit=GTY,
+        rate_per_hour=GTY,
+        unit=gen.BillingUnit.SECOND,
+        accrued=0,
+        since=None,
+        downtime_mark=0,
+        until=None,
+        paid=0,
+        fee=0,
+        open=True,
+    )
+    return replace(fresh, **changes)
+
+
+def lease(host: str, **changes: Any) -> gen.Lease:
+    pending = gen.Lease(
+        pod=0,
+        generation=0,
+        host=host,
+        devices=b"",
+        state=gen.LeaseStatePending(),
+        created_at=0,
+        started_at=None,
+        ended_at=None,
+        escrow=escrow(),
+        resume_rate=None,
+        reclaim_at=None,
+        due_at=None,
+        result=None,
+        rated=False,
+    )
+    return replace(pending, **changes)
+
+
+def task_record(tenant: str, **changes: Any) -> gen.TaskRecord:
+    queued = gen.TaskRecord(
+        first=0,
+        tenant=tenant,
+        state=gen.TaskStateQueued(),
+        generation=0,
+        failures=0,
+        pods_wanted=1,
+        submitted_at=0,
+        changed_at=0,
+        leases=(),
+    )
+    return replace(queued, **changes)
+
+
+def spec_record(tenant: str, spec: gen.TaskSpec, count: int = 1, **changes: Any) -> gen.SpecRecord:
+    record = gen.SpecRecord(tenant, spec, count, open=count, kept=count, manifest_deposit=0, task_deposit=0)
+    return replace(record, **changes)
+
+
+class Tasks:
+    """The tasks, leases and lists in a fake chain's storage. Blocks remember records, so none is changed in place."""
+
+    def __init__(self, chain: FakeChain) -> None:
+        self._chain = chain
+
+    def submit(self, tenant: str, spec: gen.TaskSpec, count: int = 1, *, manifest: bytes = b"", now: int = 0) -> int:
+        """Tasks in the queue; gives the number of the first."""
+        first = int(self._table("NextTaskId").get((), 0))
+        self._table("NextTaskId")[()] = first + count
+        self._table("Specs")[task_key(first),] = spec_record(tenant, spec, count).encode()
+        self._table("Manifests")[task_key(first),] = manifest
+        self._table("ByTenant")[tenant, task_key(first)] = count
+        for number in range(first, first + count):
+            self.put(number, task_record(tenant, first=first, submitted_at=now, changed_at=now))
+        return first
+
+    def get(self, number: int) -> gen.TaskRecord:
+        return gen.TaskRecord.decode(self._table("Tasks")[task_key(number),])
+
+    def put(self, number: int, record: gen.TaskRecord | None) -> None:
+        """Store a record, or remove it, and keep the lists of tasks and of each host's leases."""
+        before = self._table("Tasks").get((task_key(number),))
+        old = None if before is None else gen.TaskRecord.decode(before)
+        if record is None:
+            self._table("Tasks").pop((task_key(number),), None)
+        else:
+            self._table("Tasks")[task_key(number),] = record.encode()
+        for known, listed in ((old, False), (record, True)):
+            if known is None:
+                continue
+            if known.state.tag in INDEXED:
+                self._list(known.state.tag, number, listed=listed)
+            for held in known.leases:
+                if held.state.tag in HOLDS_SOMETHING:
+                    self._hold(held.host, lease_id(number, held.pod, held.generation), held=listed)
+
+    def change(self, number: int, **changes: Any) -> None:
+        self.put(number, replace(self.get(number), **changes))
+
+    def lease(self, number: int) -> gen.Lease:
+        task, pod, generation = lease_parts(number)
+        (found,) = [x for x in self.get(task).leases if (x.pod, x.generation) == (pod, generation)]
+        return found
+
+    def change_lease(self, number: int, **changes: Any) -> None:
+        task, old = lease_parts(number)[0], self.lease(number)
+        leases = tuple(replace(x, **changes) if x == old else x for x in self.get(task).leases)
+        self.change(task, leases=leases)
+
+    def clear(self) -> None:
+        for item in ("Tasks", "Specs", "Manifests", "ByState", "ByTenant"):
+            self._table(item).clear()
+        self._chain.storage["Leases", "ByHost"].clear()
+        self._table("NextTaskId")[()] = 0
+
+    def _table(self, item: str) -> dict[tuple[Any, ...], Any]:
+        return self._chain.storage["Tasks", item]
+
+    def _list(self, tag: str, number: int, *, listed: bool) -> None:
+        page, place = divmod(number, TASKS_PER_PAGE)
+        key = (tag, task_key(page))
+        bits = int.from_bytes(self._table("ByState").pop(key, bytes(32)), "little")
+        bits = bits | 1 << place if listed else bits & ~(1 << place)
+        if bits:
+            self._table("ByState")[key] = bits.to_bytes(32, "little")
+
+    def _hold(self, host: str, number: int, *, held: bool) -> None:
+        table = self._chain.storage["Leases", "ByHost"]
+        rest = [known for known in table.pop((host,), []) if known != number]
+        if held or rest:
+            table[host,] = sorted([*rest, number] if held else rest)
+
+
+def hosts_params(**changes: Any) -> dict[str, Any]:
+    params = gen.HostsParams(
+        bond_consumer=0,
+        bond_professional=0,
+        bond_datacenter=0,
+        heartbeat_period_ms=60_000,
+        absence_limit_ms=180_000,
+        absence_bounty=0,
+        unbonding_ms=0,
+        allow_simulated=True,
+        verification_required=False,
+    )
+    plain: dict[str, Any] = replace(params, **changes).encode()
+    return plain
+
+
+def tasks_params(**changes: Any) -> dict[str, Any]:
+    params = gen.TasksParams(
+        start_timeout_ms=60_000,
+        dispute_window_ms=6_000,
+        max_attempts=3,
+        scheduler_bond=GTY,
+        deposit_base=0,
+        deposit_per_byte=0,
+        deposit_per_task=0,
+        max_duration_ms=10**9,
+        archive_after_ms=600_000,
+        refused_item_fine=1,
+    )
+    plain: dict[str, Any] = replace(params, **changes).encode()
+    return plain

@@ -1,0 +1,255 @@
+"""Stories told from events alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import BOB, CHARLIE, HOST, LEASE, PAID, RATE, Pallets, World
+
+from offchain.cli.failures import CliError
+from offchain.cli.inspect import Story, host_story, lease_story, task_story
+from offchain.cli.story import event_text, state_after
+from offchain.link.errors import BadReply
+from offchain.link.fake import FakeChain
+from offchain.link.keys import from_uri
+from offchain.link.ports import Call, ChainEvent
+from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_id, task_key
+from tests.chain_records import Tasks, host_record, task_spec
+
+ANYBODY = from_uri("//Dave")
+
+
+class History:
+    """A chain to which one event after another is done, each in a block of its own."""
+
+    def __init__(self) -> None:
+        self.chain = FakeChain()
+        self.chain.effects = lambda call, _account: call.args["events"]
+        self.tasks = Tasks(self.chain)
+
+    async def block(self, *events: tuple[str, str, dict[str, Any]]) -> None:
+        nonce = await self.chain.next_nonce(ANYBODY.address)
+        call = Call("Test", "happen", {"events": events})
+        await self.chain.broadcast(await self.chain.sign(call, ANYBODY, nonce))
+        await self.chain.produce()
+
+    async def submit(self, count: int = 1) -> int:
+        first = self.tasks.submit(CHARLIE, task_spec(), count)
+        await self.block(("Tasks", "Submitted", {"first": first, "count": count, "tenant": CHARLIE, "kind": "Job"}))
+        return first
+
+    async def go(self, task: int, to: gen.TaskState, name: str, **fields: Any) -> None:
+        self.tasks.change(task, state=to)
+        await self.block(("Tasks", name, {"task": task, **fields}))
+
+    async def assign(self, task: int) -> None:
+        opened = [(lease_id(task, 0, 0), HOST, RATE, RATE)]
+        await self.go(task, gen.TaskStateAssigned(), "Assigned", generation=0, leases=opened, state="Assigned")
+
+    async def settle(self, task: int) -> None:
+        bill = {"lease": lease_id(task, 0, 0), "paid": PAID, "fee": 7, "refunded": RATE - PAID}
+        await self.go(task, gen.TaskStateSettled(), "Settled", bills=[bill])
+
+    async def prune(self, task: int) -> None:
+        self.tasks.put(task, None)
+        await self.block(("Tasks", "Pruned", {"task": task, "digest": bytes(32)}))
+
+
+def names(story: Story) -> list[str]:
+    return [entry.event.name for entry in story.entries]
+
+
+async def told(history: History, task: int, from_block: int | None = None) -> Story:
+    return await task_story(history.chain, task, from_block, lambda _: None)
+
+
+async def test_a_story_has_every_event_of_the_task_and_no_other():
+    history = History()
+    await history.chain.produce(3)
+    await history.submit()
+    task = await history.submit(count=2) + 1
+    await history.assign(0)
+    await history.assign(task)
+    await history.settle(task)
+    story = await told(history, task)
+    assert names(story) == ["Submitted", "Assigned", "Settled"]
+    assert [entry.block for entry in story.entries] == [5, 7, 8]
+    assert (story.state, story.complete, story.pruned) == ("Settled", True, False)
+
+
+async def test_the_bill_is_added_up_from_events():
+    history = History()
+    task = await history.submit()
+    await history.assign(task)
+    await history.block(("Leases", "Paid", {"lease": LEASE, "until": 9, "share": 90, "fee": 10}))
+    assert (await told(history, task)).bill.paid == 100
+    await history.settle(task)
+    bill = (await told(history, task)).bill.plain()
+    assert (bill["paid"], bill["fee"], bill["refunded"]) == (PAID, 7, RATE - PAID)
+    (lease,) = bill["leases"]
+    assert (lease["lease"], lease["host"], lease["deposited"]) == (LEASE, HOST, RATE)
+    assert bill["paid"] + bill["refunded"] == lease["deposited"]
+
+
+async def test_a_pruned_task_still_has_its_story():
+    history = History()
+    task = await history.submit()
+    await history.settle(task)
+    await history.chain.produce(50)
+    await history.go(task, gen.TaskStateSettled(), "Rated", lease=lease_id(task, 0, 0), stars=5)
+    history.tasks.change(task, failures=1)  # whatever it is, the record is not what it was
+    await history.chain.produce(50)
+    await history.prune(task)
+    await history.chain.produce(50)
+    story = await told(history, task)
+    assert names(story)[:2] == ["Submitted", "Settled"]
+    assert names(story)[-1] == "Pruned"
+    assert story.pruned
+
+
+async def test_a_story_can_begin_in_the_middle():
+    history = History()
+    task = await history.submit()
+    await history.assign(task)
+    story = await told(history, task, from_block=2)
+    assert names(story) == ["Assigned"]
+    assert not story.complete
+
+
+async def test_what_the_node_no_longer_keeps_is_left_out():
+    class Forgetful(FakeChain):
+        async def query(self, pallet: str, item: str, params: Any = (), at: bytes | None = None) -> Any:
+            if at is not None and self._at(at).block.ref.number < 2:
+                raise BadReply("It is gone.", code="state_pruned")
+            return await super().query(pallet, item, params, at)
+
+    history = History()
+    history.chain.__class__ = Forgetful
+    task = await history.submit()
+    await history.assign(task)
+    await history.settle(task)
+    story = await told(history, task)
+    assert names(story) == ["Assigned", "Settled"]
+    assert not story.complete
+
+
+async def test_a_task_that_was_never_submitted_has_no_story():
+    with pytest.raises(CliError, match="no task 7"):
+        await told(History(), 7)
+
+
+async def test_a_lease_has_the_events_that_name_it():
+    history = History()
+    task = await history.submit()
+    await history.assign(task)
+    await history.go(task, gen.TaskStateRunning(), "PodStarted", lease=LEASE, depletes_at=1, state="Running")
+    await history.settle(task)
+    story = await lease_story(history.chain, LEASE, None, lambda _: None)
+    assert names(story) == ["Assigned", "PodStarted", "Settled"]
+    assert story.bill.paid == PAID
+    with pytest.raises(CliError, match="no event"):
+        await lease_story(history.chain, LEASE + 1, None, lambda _: None)
+
+
+async def test_a_host_has_its_own_events_and_those_of_its_leases():
+    history = History()
+    history.chain.storage["Hosts", "Hosts"][HOST,] = host_record(BOB).encode()
+    await history.block(("Hosts", "Registered", {"host": HOST, "provider": BOB}))
+    await history.submit(count=2)
+    await history.assign(0)
+    await history.settle(0)
+    elsewhere = [(lease_id(1, 0, 0), BOB, 1, 1)]
+    await history.go(1, gen.TaskStateAssigned(), "Assigned", generation=0, leases=elsewhere, state="Assigned")
+    story = await host_story(history.chain, HOST, None, lambda _: None)
+    assert names(story) == ["Registered", "Assigned", "Settled"]
+    assert story.bill.paid == PAID
+    assert story.complete
+
+
+def test_the_command_tells_people_and_programs(world: World, manifest: Path) -> None:
+    world.chain.effects = Pallets(world.chain, window_is_open=False).effects
+    assert world.run("submit", manifest, "--account", "//Charlie")[0] == 0
+    found = world.json("chain", "inspect", "task", "0")
+    assert [event["event"] for event in found["events"]] == [
+        "Tasks.Submitted",
+        "Tasks.Assigned",
+        "Tasks.PodStarted",
+        "Tasks.PodReported",
+        "Tasks.Settled",
+    ]
+    assert found["events"][0]["fields"]["manifest_digest"] == "0x" + "00" * 32
+    assert found["bill"]["paid"] == PAID
+    status, out, _ = world.run("chain", "inspect", "task", "0")
+    assert status == 0
+    assert "Settled." in out
+    assert world.run("chain", "inspect", "lease", str(LEASE))[0] == 0
+    assert world.run("chain", "inspect", "host", HOST, "--from-block", "0")[0] == 0
+
+
+def test_a_task_that_was_removed_is_pointed_to_its_story(world: World) -> None:
+    world.put("Tasks", "NextTaskId", (), 3)
+    status, out, err = world.run("task", "show", "2", "--json")
+    assert status == 1
+    assert json.loads(out)["error"]["code"] == "pruned"
+    assert "gantry chain inspect task 2" in err
+
+
+LOST = {"lease": lease_id(1, 3, 0), "reason": "HostLost", "failures": 2, "bills": [], "state": "Running"}
+REPORTED = {"lease": LEASE, "result": {"exit_code": 1, "digest": b"\1"}, "state": "Reported"}
+GIVEN_UP = LOST | {"state": {"Failed": "AttemptsExhausted"}}
+FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
+
+
+@pytest.mark.parametrize(
+    ("event", "state", "text"),
+    [
+        (("Tasks", "Expired", {"task": 1}), "Expired", "Was not assigned before its deadline."),
+        (
+            ("Tasks", "PodLost", LOST),
+            "Running",
+            "Pod 3 was lost (lease 16973824): HostLost; 2 attempts have failed.",
+        ),
+        (("Tasks", "PodReported", REPORTED), "Reported", "Pod 0 ended with exit code 1, result sha256 01."),
+        (
+            ("Tasks", "Requeued", GIVEN_UP),
+            "Failed(AttemptsExhausted)",
+            "Lease 16973824 was given up: HostLost; 2 attempts have come to nothing.",
+        ),
+        (("Leases", "Cranked", {"entries": 4}), None, "Leases.Cranked: entries 4."),
+        (("Leases", "ToppedUp", FOR_EVER), None, "1 GTY deposited for lease 0; it lasts until the end of time."),
+    ],
+)
+def test_an_event_is_a_sentence(event, state, text):
+    made = ChainEvent(*event, extrinsic=None)
+    assert (state_after(made), event_text(made)) == (state, text)
+
+
+def test_every_event_about_tasks_has_a_sentence():
+    for pallet, name in gen._EVENTS:
+        if pallet in ("Tasks", "Leases") and name not in UNTOLD:
+            fields = gen_fields(pallet, name)
+            assert f"{pallet}.{name}" not in event_text(ChainEvent(pallet, name, fields, None)), name
+
+
+UNTOLD = {
+    "BatchDone", "Cranked", "DueFailed", "ParamsChanged", "SchedulerBonded", "SchedulerUnbonded",
+}  # fmt: skip
+
+
+def gen_fields(pallet: str, name: str) -> dict[str, Any]:
+    """Some value for each field of an event."""
+    made = getattr(gen, f"{pallet}{name}")
+    fields: dict[str, Any] = {}
+    for field in made.__dataclass_fields__:
+        fields[field.rstrip("_")] = {"bills": [], "leases": [], "wrong": []}.get(field, 1)
+    if "result" in fields:
+        fields["result"] = {"exit_code": 0, "digest": b""}
+    return fields
+
+
+def test_the_key_of_a_task_is_its_number_in_order():
+    assert [task_key(task) for task in (1, 256)] == [b"\0" * 7 + b"\1", b"\0" * 6 + b"\1\0"]

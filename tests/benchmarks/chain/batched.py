@@ -14,20 +14,40 @@ from dataclasses import dataclass
 
 from chain import blocks, signing
 from chain.flood import Wire, frame
-from chain.node import Header, Node
-from chain.scene import Scene, crank, host, scheduler
+from chain.blocks import Sustained
+from chain.node import running
+from chain.scene import BATCH, PARAMS, SLOT_SECONDS, Scene, endowed
 from chain.signing import Account, Order
 
-# What a batch holds. Larger ones cost less an operation, but leave more of a block unused at its end.
-BATCH = 256
-STAGES = {
+from offchain.local.release import Binaries
+from table import MIB
+
+EVENTS = {
     "assign": "Tasks.Assigned",
     "start": "Tasks.PodStarted",
     "result": "Tasks.PodReported",
     "settle": "Tasks.Settled",
     "prune": "Tasks.Pruned",
 }
+# Hosts with a cohort each, so that there is always more to do than fits a block.
+HOSTS, SCHEDULERS = 480, 16
+# More operations a second than this are not prepared for.
+MOST_PER_SECOND = 36_000
 _POLL_SECONDS = 0.05
+_MARGIN_SLOTS = 8
+_AUTHORING = "substrate_proposer_block_constructed_sum"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was measured. `author_us`: making a block, with its state root, for each operation."""
+
+    sustained: Sustained
+    refused: Counter[str]
+    author_us: float
+    cpu_us: float
+    generator_cpu_share: float
+    memory_mib: float
 
 
 @dataclass
@@ -110,3 +130,32 @@ class Driver:
                 # Most often the pool has not seen the block yet in which the stage before was included.
                 self.refused[answer["error"].get("data") or answer["error"]["message"]] += 1
                 cohort.sent = None
+
+
+def measure(binaries: Binaries, seconds: int) -> Outcome:
+    """Sustain it for so long."""
+    slots = seconds // int(SLOT_SECONDS)
+    driven = (slots + 2 * _MARGIN_SLOTS) * SLOT_SECONDS
+    rounds = int(MOST_PER_SECOND * driven / (HOSTS * BATCH * len(EVENTS))) + 1
+    with running(binaries, endowed(schedulers=SCHEDULERS, cranks=SCHEDULERS), PARAMS) as node:
+        scene = Scene(node, HOSTS, BATCH, SCHEDULERS)
+        scene.build()
+        first = scene.submit_tasks(HOSTS * BATCH * rounds)
+        starts = range(first, first + HOSTS * BATCH * rounds, BATCH)
+        cohorts = [
+            Cohort(number % HOSTS, list(scene.stages(number % HOSTS, range(start, start + BATCH))))
+            for number, start in enumerate(starts)
+        ]
+        driver = Driver(scene, cohorts)
+        scene.settle_down()
+        began, cpu, author = node.header(), node.cpu_seconds(), node.metrics()[_AUTHORING]
+        driver.run(driven)
+        ended, cpu, author = node.header(), node.cpu_seconds() - cpu, node.metrics()[_AUTHORING] - author
+        memory = node.memory_bytes() / MIB
+        node.await_final(ended.number)
+        filled = blocks.read(node, range(began.number + 1, ended.number + 1))
+    counted = blocks.sustained(filled, began.slot + 1 + _MARGIN_SLOTS, slots, EVENTS, SLOT_SECONDS)
+    done = max(1, sum(block.events[event] for block in filled for event in EVENTS.values()))
+    return Outcome(
+        counted, driver.refused, author / done * 1e6, cpu / done * 1e6, driver.cpu_seconds / driven, memory
+    )

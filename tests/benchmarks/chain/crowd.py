@@ -65,8 +65,12 @@ class Crowd:
         late = {a.name: (used[a], n) for a, n in self._submitted.items() if used[a] < n}
         raise NodeError(f"not included after {seconds} s (account: used, sent): {dict(list(late.items())[:5])}")
 
+    def act(self, calls: Iterable[tuple[Account, Call | bytes]], at_once: int = 2000) -> None:
+        """Each account makes its call; wait until all are included."""
+        self.run([self.order(account, call) for account, call in calls], at_once)
+
     def run(self, orders: Sequence[Order], at_once: int = 2000) -> None:
-        """Submit and wait, in parts that the pool takes."""
+        """Submit in parts that the pool takes, and wait for each."""
         for start in range(0, len(orders), at_once):
             self.submit(orders[start : start + at_once])
             self.wait()

@@ -22,8 +22,9 @@ from offchain.local import ports
 from offchain.local.process import Child
 from offchain.local.release import Binaries
 
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+_CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _START_SECONDS = 60.0
+_STALL_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _RPC_SECONDS = 120.0
 _SAMPLE = re.compile(r"^(\w+)(\{[^}]*\})? ([0-9.eE+-]+)$", re.MULTILINE)
@@ -40,6 +41,19 @@ class Header:
     number: int
     hash: str
     slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a runtime is known by; can be handed to another process."""
+
+    metadata: bytes
+    spec_name: str
+    spec_version: int
+    transaction_version: int
+
+    def runtime(self) -> Runtime:
+        return Runtime(self.metadata, self.spec_name, self.spec_version, self.transaction_version)
 
 
 class Rpc:
@@ -63,20 +77,21 @@ class Rpc:
 
 
 class Node:
-    """One running node. `options` go to its command line after the usual ones."""
+    """One running node. `pruning`: which states it keeps, as its option --state-pruning says it."""
 
-    def __init__(self, binaries: Binaries, folder: Path, options: Iterable[str] = ()) -> None:
+    def __init__(self, binaries: Binaries, folder: Path, pruning: str) -> None:
         self.binaries = binaries
         self.folder = folder
         self.port = ports.free()
         self.metrics_port = ports.free()
-        self._child = Child("node", self._command(options), log=folder, run=folder, env=_environment())
+        self._child = Child("node", self._command(pruning), log=folder, run=folder, env=_environment())
         self.pid = 0
         self.rpc = Rpc(self.port)
         self.runtime: Runtime
         self.genesis = b""
+        self.code = Code(b"", "", 0, 0)
 
-    def _command(self, options: Iterable[str]) -> list[str]:
+    def _command(self, pruning: str) -> list[str]:
         return [
             str(self.binaries.node),
             f"--chain={self.folder / 'spec.json'}",
@@ -85,14 +100,16 @@ class Node:
             "--validator",
             "--force-authoring",
             "--database=paritydb",
-            "--state-pruning=archive",
+            f"--state-pruning={pruning}",
             f"--node-key={secrets.token_hex(32)}",
             f"--rpc-port={self.port}",
             f"--prometheus-port={self.metrics_port}",
             f"--listen-addr=/ip4/127.0.0.1/tcp/{ports.free()}",
             "--no-telemetry",
             "--no-mdns",
-            *options,
+            # As scripts/up and docker-compose.yml start it: see docs/benchmarks.md.
+            "--pool-limit=32768",
+            "--pool-kbytes=65536",
         ]
 
     @property
@@ -134,7 +151,8 @@ class Node:
             time.sleep(_POLL_SECONDS)
         version = self.rpc.call("state_getRuntimeVersion")
         metadata = bytes.fromhex(self.rpc.call("state_getMetadata")[2:])
-        self.runtime = Runtime(metadata, version["specName"], version["specVersion"], version["transactionVersion"])
+        self.code = Code(metadata, version["specName"], version["specVersion"], version["transactionVersion"])
+        self.runtime = self.code.runtime()
 
     def stop(self) -> None:
         """End it."""
@@ -142,11 +160,20 @@ class Node:
 
     # --- what it says ---------------------------------------------------------------------------------------------
 
-    def header(self, block_hash: str | None = None) -> Header:
-        """The header of a block, or of the best one."""
-        block_hash = block_hash or self.rpc.call("chain_getBlockHash")
-        head = self.rpc.call("chain_getHeader", block_hash)
-        return Header(int(head["number"], 16), block_hash, _slot(head["digest"]["logs"]))
+    def header(self) -> Header:
+        """The header of the best block."""
+        return header_of(self.rpc, self.rpc.call("chain_getBlockHash"))
+
+    def await_final(self, number: int) -> None:
+        """Until this block is final."""
+        last, since = self.finalized(), time.monotonic()
+        while last < number:
+            time.sleep(_POLL_SECONDS)
+            final = self.finalized()
+            if final != last:
+                last, since = final, time.monotonic()
+            elif time.monotonic() - since > _STALL_SECONDS:
+                raise NodeError(f"no block became final for {_STALL_SECONDS:g} s after block {last}")
 
     def finalized(self) -> int:
         """The number of the newest final block."""
@@ -169,16 +196,10 @@ class Node:
             found[name] = found.get(name, 0.0) + float(value)
         return found
 
-    def cpu_seconds(self) -> dict[str, float]:
-        """Processor time used so far, by name of thread."""
-        used: dict[str, float] = {}
-        for task in Path(f"/proc/{self.pid}/task").iterdir():
-            with contextlib.suppress(OSError):
-                name, _, rest = (task / "stat").read_text(encoding="utf-8").rpartition(")")
-                fields = rest.split()
-                key = name.partition("(")[2]
-                used[key] = used.get(key, 0.0) + (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
-        return used
+    def cpu_seconds(self) -> float:
+        """Processor time used so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS
 
     def memory_bytes(self) -> int:
         """Resident memory."""
@@ -188,6 +209,12 @@ class Node:
     def database_bytes(self) -> int:
         """What the database takes on disk."""
         return sum(path.stat().st_blocks * 512 for path in self.data.rglob("*") if path.is_file())
+
+
+def header_of(rpc: Rpc, block_hash: str) -> Header:
+    """The header of a block. Raises NodeError for the genesis block, which has no slot."""
+    head = rpc.call("chain_getHeader", block_hash)
+    return Header(int(head["number"], 16), block_hash, _slot(head["digest"]["logs"]))
 
 
 def _slot(logs: Iterable[str]) -> int:
@@ -201,7 +228,7 @@ def _slot(logs: Iterable[str]) -> int:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")} | ({"LD_PRELOAD": os.environ["XPRELOAD"]} if os.environ.get("XPRELOAD") else {})
+    return {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
 
 
 @contextlib.contextmanager
@@ -209,11 +236,11 @@ def running(
     binaries: Binaries,
     endowed: Mapping[str, int],
     params: Mapping[str, Mapping[str, Any]],
-    options: Iterable[str] = (),
+    pruning: str = "archive",
 ) -> Iterator[Node]:
     """A fresh node for the length of the block; its folder is removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="gantry-bench-"))
-    node = Node(binaries, folder, options)
+    node = Node(binaries, folder, pruning)
     try:
         node.write_spec(endowed, params)
         node.start()

@@ -6,14 +6,13 @@ One host has room for one cohort at a time; a cohort is tasks with neighbouring 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from chain import blocks
 from chain.crowd import Crowd
 from chain.node import Node, NodeError
-from chain.signing import Account, Order
+from chain.signing import Account
 
 from offchain.link.registration import sign_registration
 from offchain.schema._generated_chain import (
@@ -39,8 +38,10 @@ from offchain.schema._generated_chain import (
 GTY = 10**12
 ENDOWMENT = 1_000_000_000 * GTY
 ARRAY = 4096
+SLOT_SECONDS = 2.0
+# Items of a batch. Larger ones cost a little less an operation, but leave more of a block unused at its end.
+BATCH = 256
 PROVIDER = Account("provider")
-TENANT = Account("tenant")
 MANIFEST = b"services:\n  job:\n    image: registry.example/train@sha256:" + b"0" * 64 + b"\n"
 _YEAR_MS = 365 * 24 * 3_600_000
 _CAPABILITIES = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
@@ -104,6 +105,10 @@ def scheduler(number: int) -> Account:
     return Account(f"scheduler/{number}")
 
 
+def tenant(number: int) -> Account:
+    return Account(f"tenant/{number}")
+
+
 def crank(number: int) -> Account:
     """Settles and prunes."""
     return Account(f"crank/{number}")
@@ -114,10 +119,18 @@ def lease_of(task: int) -> int:
     return task << 24
 
 
-def endowed(schedulers: int, cranks: int) -> dict[str, int]:
+def endowed(*, schedulers: int, cranks: int, tenants: int = 1) -> dict[str, int]:
     """Who has coins from the start."""
-    named = [PROVIDER, TENANT, *map(scheduler, range(schedulers)), *map(crank, range(cranks))]
+    named = [PROVIDER, *map(tenant, range(tenants)), *map(scheduler, range(schedulers)), *map(crank, range(cranks))]
     return {account.signer.address: ENDOWMENT for account in named}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One stage of many cohorts: who signs which call."""
+
+    stage: str
+    calls: Sequence[tuple[Account, bytes]]
 
 
 class Scene:
@@ -133,11 +146,9 @@ class Scene:
 
     def build(self) -> None:
         """Register the hosts, bring them online, bond the schedulers."""
-        registered = [self.crowd.order(PROVIDER, self._registration(number)) for number in range(self.hosts)]
-        bonded = [self.crowd.order(scheduler(number), calls.tasks_bond_scheduler()) for number in range(self.schedulers)]
-        self.crowd.run(registered + bonded, at_once=200)
-        self.crowd.run([self.crowd.order(host(number), calls.hosts_heartbeat()) for number in range(self.hosts)])
-        self.expect("Hosts.Registered", self.hosts)
+        self.crowd.act([(PROVIDER, self._registration(number)) for number in range(self.hosts)], at_once=200)
+        self.crowd.act([(scheduler(number), calls.tasks_bond_scheduler()) for number in range(self.schedulers)])
+        self.crowd.act([(host(number), calls.hosts_heartbeat()) for number in range(self.hosts)])
 
     def _registration(self, number: int) -> bytes:
         signer = host(number).signer
@@ -170,34 +181,47 @@ class Scene:
         key = "0x" + self.node.runtime.storage_key(entry).hex()
         first = self.node.runtime.read_value(entry, _bytes(self.node.rpc.call("state_getStorage", key))) or 0
         sizes = [min(ARRAY, count - start) for start in range(0, count, ARRAY)]
-        orders = [
-            self.crowd.order(TENANT, calls.tasks_submit_array(spec=SPEC, manifest=MANIFEST, count=size))
-            for size in sizes
-        ]
-        self.crowd.run(orders, at_once=64)
+        submissions = [calls.tasks_submit_array(spec=SPEC, manifest=MANIFEST, count=size) for size in sizes]
+        self.crowd.act([(tenant(0), call) for call in submissions], at_once=64)
         after = self.node.runtime.read_value(entry, _bytes(self.node.rpc.call("state_getStorage", key)))
         if after != first + count:
             raise NodeError(f"{after - first} of {count} tasks were submitted")
         return int(first)
 
-    def expect(self, event: str, count: int) -> None:
-        """Refuse to go on where the blocks so far hold fewer of this event."""
-        seen: Counter[str] = Counter()
-        for number in range(1, self.node.header().number + 1):
-            seen.update(blocks.read(self.node, number).events)
-        if seen[event] < count:
-            raise NodeError(f"{seen[event]} events {event} instead of {count}: {dict(seen)}")
+    def bring(self, first: int, count: int, until: str) -> None:
+        """Take waiting tasks as far as this stage, in batches; task `first + n` is on host `n % hosts`."""
+        lines: dict[str, list[tuple[Account, bytes]]] = {}
+        for number in range(self.hosts):
+            mine = range(first + number, first + count, self.hosts)
+            for start in range(0, len(mine), BATCH):
+                for stage, account, call in self.stages(number, mine[start : start + BATCH]):
+                    lines.setdefault(stage, []).append((account, call))
+                    if stage == until:
+                        break
+        for line in lines.values():
+            self.crowd.act(line, at_once=100)
+
+    def lives(self, first: int) -> list[Line]:
+        """The whole lives of one batch of tasks on each host, stage by stage."""
+        shares = [range(first + number * BATCH, first + (number + 1) * BATCH) for number in range(self.hosts)]
+        whole = [list(self.stages(number, share)) for number, share in enumerate(shares)]
+        return [Line(parts[0][0], [(account, call) for _, account, call in parts]) for parts in zip(*whole, strict=True)]
+
+    def settle_down(self) -> None:
+        """Until two blocks are made without anything to do, so that nothing of the preparation is measured."""
+        self.node.await_final(self.node.header().number + 2)
 
     # --- the stages of a cohort, as calls -------------------------------------------------------------------------
 
-    def _address(self, number: int) -> str:
+    def address(self, number: int) -> str:
+        """A host's account."""
         if number not in self._addresses:
             self._addresses[number] = host(number).signer.address
         return self._addresses[number]
 
     def assign(self, number: int, tasks: Sequence[int]) -> bytes:
         """By a scheduler: the tasks go to this host."""
-        pods = (PodPlacement(pod=0, host=self._address(number), devices=b""),)
+        pods = (PodPlacement(pod=0, host=self.address(number), devices=b""),)
         return self.node.runtime.encode_call(calls.tasks_assign_batch(assignments=[(task, pods) for task in tasks]))
 
     def started(self, tasks: Sequence[int]) -> bytes:
@@ -225,10 +249,6 @@ class Scene:
         yield "result", host(number), self.finished(tasks)
         yield "settle", crank(number % self.schedulers), self.settle(tasks)
         yield "prune", crank(number % self.schedulers), self.prune(tasks)
-
-    def orders(self, made: Sequence[tuple[Account, bytes]]) -> list[Order]:
-        """With nonces."""
-        return [self.crowd.order(account, call) for account, call in made]
 
 
 def _bytes(raw: str | None) -> bytes | None:

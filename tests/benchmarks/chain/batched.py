@@ -34,7 +34,9 @@ HOSTS, SCHEDULERS = 480, 16
 # More operations a second than this are not prepared for.
 MOST_PER_SECOND = 36_000
 _POLL_SECONDS = 0.05
-_MARGIN_SLOTS = 8
+# Hosts begin one after another, so that every block holds operations of every kind.
+_HOSTS_A_BLOCK = HOSTS // 8
+_MARGIN_SLOTS = 10
 _AUTHORING = "substrate_proposer_block_constructed_sum"
 
 
@@ -71,7 +73,8 @@ class Driver:
         self._waiting: dict[int, list[Cohort]] = {}
         for cohort in cohorts:
             self._waiting.setdefault(cohort.host, []).append(cohort)
-        self._active = [line.pop(0) for line in self._waiting.values()]
+        self._resting = list(self._waiting)
+        self._active: list[Cohort] = []
         accounts = {account for cohort in cohorts for _, account, _ in cohort.calls}
         self._accounts = sorted(accounts, key=lambda account: account.name)
         self._wire = Wire(scene.node.port)
@@ -97,6 +100,9 @@ class Driver:
 
     def _advance(self) -> None:
         """Send what the new block makes possible."""
+        for number in self._resting[:_HOSTS_A_BLOCK]:
+            self._active.append(self._waiting[number].pop(0))
+        del self._resting[:_HOSTS_A_BLOCK]
         used = self.scene.crowd.used(self._accounts)
         for cohort in list(self._active):
             if cohort.sent is None:

@@ -67,12 +67,14 @@ def _single(outcome: single.Outcome) -> Found:
         f"  node {outcome.cpu_us_each:.0f} µs of processor each, {outcome.extrinsic_bytes:.0f} bytes each, "
         f"generator {outcome.generator.cpu_share:.0%} of a core"
     )
+    lines += [f"  refused by the node {count} times: {why}" for why, count in outcome.generator.refused.items()]
     rate = outcome.sustained.per_second
     figures = [
         Figure("chain-single", "tx/s", (round(rate),), 1_500, at_least=True),
         Figure("chain-single-missed", "slots", (outcome.sustained.missed_slots,), 0),
     ]
     facts |= {"cpu_us": round(outcome.cpu_us_each), "generator_cpu_share": round(outcome.generator.cpu_share, 3)}
+    facts["refused_by_node"] = outcome.generator.refused.total()
     return Found(figures, lines, {"single_tx_per_s": round(rate, 1), "single": facts})
 
 

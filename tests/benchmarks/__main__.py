@@ -5,12 +5,39 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from typing import Any
 
+from chain import report as chain
+from chain.node import NodeError
 from main_job import BenchError, measure
 from table import Figure, record
 
+from offchain.local.places import LocalError
+
+SECONDS = 60
+
 
 def main() -> int:
+    options = _arguments()
+    try:
+        figures, lines, facts = _chain(options) if options.name == "chain" else _main_job(options)
+    except (BenchError, NodeError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    except LocalError as error:
+        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        return 1
+    if not options.no_record:
+        record(figures)
+    for line in [*(_line(figure) for figure in figures), *lines]:
+        sys.stdout.write(f"{line}\n")
+    if options.json:
+        sys.stdout.write(json.dumps(facts) + "\n")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Measures Gantry on this machine, prints a table, and writes it into docs/benchmarks.md.",
@@ -19,27 +46,38 @@ def main() -> int:
     main_job = benchmarks.add_parser("main", help="the main job: scripts/up, submit to running, memory")
     main_job.add_argument("--tasks", type=int, default=15, metavar="N", help="tasks for submit → running (15)")
     main_job.add_argument("--cold", action="store_true", help="also with an empty cache (downloads the packages)")
-    main_job.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
-    main_job.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
+    of_chain = benchmarks.add_parser("chain", help="the released node alone: operations a second, their cost, bytes")
+    of_chain.add_argument(
+        "--part", action="append", choices=chain.PARTS, metavar="PART", help=f"only this one: {', '.join(chain.PARTS)}"
+    )
+    of_chain.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=f"of sustained load ({SECONDS})")
+    for benchmark in (main_job, of_chain):
+        benchmark.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
+        benchmark.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
     options = parser.parse_args()
-    if options.tasks < 1:
+    if options.name == "main" and options.tasks < 1:
         parser.error(f"--tasks {options.tasks}: write a number from 1 up")
-    try:
-        figures = measure(options.tasks, cold=options.cold)
-    except BenchError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 1
-    if not options.no_record:
-        record(figures)
-    for figure in figures:
-        sys.stdout.write(_line(figure))
-    if options.json:
-        sys.stdout.write(json.dumps({figure.name.replace("-", "_"): _json(figure) for figure in figures}) + "\n")
-    return 0
+    if options.name == "chain" and options.seconds < 2:
+        parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
+    return options
+
+
+def _main_job(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    figures = measure(options.tasks, cold=options.cold)
+    return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
+
+
+def _chain(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    found = chain.measure(options.part or chain.PARTS, options.seconds)
+    figures = [figure for part in found for figure in part.figures]
+    lines = [line for part in found for line in part.lines]
+    return figures, lines, {key: value for part in found for key, value in part.facts.items()}
 
 
 def _line(figure: Figure) -> str:
-    return f"{figure.name:<16} {figure.value:>8g} {figure.unit:<4} (p95 {figure.p95:g}, target ≤ {figure.target:g})\n"
+    spread = f"p95 {figure.p95:g}, " if len(figure.samples) > 1 else ""
+    aim = f"target {figure.aim}" if figure.aim else "no target"
+    return f"{figure.name:<22} {figure.value:>10.10g} {figure.unit:<8} ({spread}{aim})"
 
 
 def _json(figure: Figure) -> dict[str, object]:

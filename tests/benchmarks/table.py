@@ -19,12 +19,14 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured number. `samples` in `unit`; `target` is the most that is good."""
+    """One measured number. `samples` in `unit`; `target` is the most that is good, or the least; None where there is
+    none to hold it to."""
 
     name: str
     unit: str
     samples: tuple[float, ...]
-    target: float
+    target: float | None = None
+    at_least: bool = False
 
     @property
     def value(self) -> float:
@@ -38,14 +40,21 @@ class Figure:
         return round(ordered[max(0, -(-95 * len(ordered) // 100) - 1)], 2)
 
     @property
-    def met(self) -> bool:
-        return self.value <= self.target
+    def met(self) -> bool | None:
+        if self.target is None:
+            return None
+        return self.value >= self.target if self.at_least else self.value <= self.target
+
+    @property
+    def aim(self) -> str:
+        """The target with its sign."""
+        return "" if self.target is None else f"{'≥' if self.at_least else '≤'} {self.target:g}"
 
     def row(self, where: str, commit: str, date: str) -> str:
         """The figure as a row of the table."""
         spread = f"{len(self.samples)}" + (f" (p95 {self.p95:g})" if len(self.samples) > 1 else "")
-        met = "yes" if self.met else "no"
-        cells = (self.name, f"{self.value:g}", self.unit, f"≤ {self.target:g}", met, spread, where, commit, date)
+        met = {True: "yes", False: "no", None: ""}[self.met]
+        cells = (self.name, f"{self.value:.10g}", self.unit, self.aim, met, spread, where, commit, date)
         return "| " + " | ".join(cells) + " |"
 
 

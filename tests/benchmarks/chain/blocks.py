@@ -1,0 +1,95 @@
+"""What final blocks hold: how many extrinsics, how many bytes, which events."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from chain.node import Code, Header, Node, Rpc, header_of
+
+_reader: _Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """One final block. `events` counts "Pallet.Name"; `extrinsics` includes the inherent one."""
+
+    header: Header
+    extrinsics: int
+    bytes: int
+    event_bytes: int
+    events: Counter[str]
+
+
+class _Reader:
+    """Reads blocks of one node, in whichever process."""
+
+    def __init__(self, port: int, code: Code) -> None:
+        self._rpc = Rpc(port)
+        self._runtime = code.runtime()
+        self._key = "0x" + self._runtime.storage_key(self._runtime.entry("System", "Events")).hex()
+
+    def read(self, number: int) -> Filled:
+        block_hash = self._rpc.call("chain_getBlockHash", number)
+        body = self._rpc.call("chain_getBlock", block_hash)["block"]["extrinsics"]
+        raw = bytes.fromhex((self._rpc.call("state_getStorage", self._key, block_hash) or "0x00")[2:])
+        events = Counter(f"{event.pallet}.{event.name}" for event in self._runtime.decode_events(raw))
+        size = sum(len(each) // 2 - 1 for each in body)
+        return Filled(header_of(self._rpc, block_hash), len(body), size, len(raw), events)
+
+
+def _begin(port: int, code: Code) -> None:
+    global _reader  # noqa: PLW0603 - one for each process of the pool
+    _reader = _Reader(port, code)
+
+
+def _read(number: int) -> Filled:
+    return _reader.read(number)
+
+
+def read(node: Node, numbers: Iterable[int]) -> list[Filled]:
+    """These blocks, decoded by all processors."""
+    with concurrent.futures.ProcessPoolExecutor(
+        os.cpu_count(), multiprocessing.get_context("forkserver"), _begin, (node.port, node.code)
+    ) as pool:
+        return list(pool.map(_read, numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class Sustained:
+    """What the blocks of a stretch of slots hold. `operations`: by kind, counted by their events."""
+
+    seconds: float
+    operations: Mapping[str, int]
+    missed_slots: int
+    blocks: int
+    block_bytes: int
+    event_bytes: int
+    refused: int
+
+    @property
+    def per_second(self) -> float:
+        return sum(self.operations.values()) / self.seconds
+
+
+def sustained(
+    blocks: Sequence[Filled], first_slot: int, slots: int, events: Mapping[str, str], slot_seconds: float
+) -> Sustained:
+    """Of the blocks of `slots` slots from `first_slot` on, those without a block included in the time."""
+    within = [block for block in blocks if first_slot <= block.header.slot < first_slot + slots]
+    total: Counter[str] = Counter()
+    for block in within:
+        total.update(block.events)
+    return Sustained(
+        seconds=slots * slot_seconds,
+        operations={kind: total[event] for kind, event in events.items()},
+        missed_slots=slots - len(within),
+        blocks=len(within),
+        block_bytes=sum(block.bytes for block in within),
+        event_bytes=sum(block.event_bytes for block in within),
+        refused=total["Tasks.ItemRefused"] + total["System.ExtrinsicFailed"],
+    )

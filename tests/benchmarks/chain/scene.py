@@ -1,0 +1,255 @@
+"""What every benchmark of tasks starts from: hosts online, bonded schedulers, tasks that wait.
+
+One host has room for one cohort at a time; a cohort is tasks with neighbouring numbers, all for that host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chain.crowd import Crowd
+from chain.node import Node, NodeError
+from chain.signing import Account
+
+from offchain.link.registration import sign_registration
+from offchain.schema._generated_chain import (
+    Ask,
+    BillingUnit,
+    Capabilities,
+    GpuRequest,
+    HardwareSpec,
+    Placement,
+    PodPlacement,
+    PodResult,
+    ReportResult,
+    ReportStarted,
+    Resources,
+    TaskKind,
+    TaskSpec,
+    Tier,
+    Usage,
+    VerificationPolicyAcceptance,
+    calls,
+)
+
+GTY = 10**12
+ENDOWMENT = 1_000_000_000 * GTY
+ARRAY = 4096
+SLOT_SECONDS = 2.0
+# Items of a batch. Larger ones cost a little less an operation, but leave more of a block unused at its end.
+BATCH = 256
+PROVIDER = Account("provider")
+MANIFEST = b"services:\n  job:\n    image: registry.example/train@sha256:" + b"0" * 64 + b"\n"
+_YEAR_MS = 365 * 24 * 3_600_000
+_CAPABILITIES = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
+_ASK = Ask(
+    gpu=(),
+    gpu_per_hour=GTY,
+    cpu_core_per_hour=GTY // 100,
+    memory_gib_per_hour=GTY // 1000,
+    disk_gib_per_hour=0,
+    network_gib=0,
+    storage_gib_per_hour=0,
+    second_ppm=1_000_000,
+    hour_ppm=1_000_000,
+    day_ppm=1_000_000,
+)
+SPEC = TaskSpec(
+    kind=TaskKind.JOB,
+    manifest_digest=hashlib.sha256(MANIFEST).digest(),
+    resources=Resources(
+        cpu_milli=1000, memory_mib=1024, disk_gib=1, gpus=GpuRequest(count=0, milli=0, min_vram_mib=0, models=())
+    ),
+    pods_min=1,
+    pods_max=1,
+    max_rate_per_hour=GTY,
+    unit=BillingUnit.SECOND,
+    max_duration_ms=600_000,
+    deadline=None,
+    priority=0,
+    queue=b"",
+    verification=VerificationPolicyAcceptance(),
+    placement=Placement(
+        regions=(),
+        hosts=(),
+        providers_allowed=(),
+        providers_denied=(),
+        tiers=(),
+        verified_only=False,
+        allow_simulated=True,
+        min_network_mbps=0,
+        capabilities=_CAPABILITIES,
+    ),
+    data_from=None,
+)
+RESULT = PodResult(
+    digest=hashlib.sha256(b"result").digest(), exit_code=0, usage=Usage(wall_ms=1, cpu_ms=1, memory_peak_mib=1)
+)
+
+
+# Periods that let a benchmark settle and prune at once, and hosts that need no heartbeat while it runs.
+PARAMS: dict[str, dict[str, Any]] = {
+    "hosts": {"heartbeatPeriodMs": _YEAR_MS // 2, "absenceLimitMs": _YEAR_MS, "verificationRequired": False},
+    "tasks": {"disputeWindowMs": 1, "archiveAfterMs": 1, "startTimeoutMs": _YEAR_MS},
+}
+
+
+def host(number: int) -> Account:
+    return Account(f"host/{number}", "ed25519")
+
+
+def scheduler(number: int) -> Account:
+    return Account(f"scheduler/{number}")
+
+
+def tenant(number: int) -> Account:
+    return Account(f"tenant/{number}")
+
+
+def crank(number: int) -> Account:
+    """Settles and prunes."""
+    return Account(f"crank/{number}")
+
+
+def lease_of(task: int) -> int:
+    """The number of the only lease of a task's first attempt."""
+    return task << 24
+
+
+def endowed(*, schedulers: int, cranks: int, tenants: int = 1) -> dict[str, int]:
+    """Who has coins from the start."""
+    named = [PROVIDER, *map(tenant, range(tenants)), *map(scheduler, range(schedulers)), *map(crank, range(cranks))]
+    return {account.signer.address: ENDOWMENT for account in named}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One stage of many cohorts: who signs which call."""
+
+    stage: str
+    calls: Sequence[tuple[Account, bytes]]
+
+
+class Scene:
+    """A chain with hosts and schedulers on it."""
+
+    def __init__(self, node: Node, hosts: int, room: int, schedulers: int) -> None:
+        self.node = node
+        self.crowd = Crowd(node)
+        self.hosts = hosts
+        self.room = room
+        self.schedulers = schedulers
+        self._addresses: dict[int, str] = {}
+
+    def build(self) -> None:
+        """Register the hosts, bring them online, bond the schedulers."""
+        self.crowd.act([(PROVIDER, self._registration(number)) for number in range(self.hosts)], at_once=200)
+        self.crowd.act([(scheduler(number), calls.tasks_bond_scheduler()) for number in range(self.schedulers)])
+        self.crowd.act([(host(number), calls.hosts_heartbeat()) for number in range(self.hosts)])
+
+    def _registration(self, number: int) -> bytes:
+        signer = host(number).signer
+        hardware = HardwareSpec(
+            tier=Tier.CONSUMER,
+            capabilities=_CAPABILITIES,
+            cpu_milli=1000 * self.room,
+            memory_mib=1024 * self.room,
+            disk_gib=self.room,
+            network_mbps_down=1000,
+            network_mbps_up=1000,
+            devices=(),
+        )
+        endpoint, region = signer.public_key, b"bench"
+        provider = PROVIDER.signer.address
+        signature = sign_registration(signer, self.node.genesis, provider, hardware, endpoint, region, _ASK)
+        call = calls.hosts_register(
+            host=signer.address,
+            hardware=hardware,
+            endpoint=endpoint,
+            region=region,
+            ask=_ASK,
+            host_signature=signature,
+        )
+        return self.node.runtime.encode_call(call)
+
+    def submit_tasks(self, count: int) -> int:
+        """So many tasks more, all waiting; gives the number of the first."""
+        entry = self.node.runtime.entry("Tasks", "NextTaskId")
+        key = "0x" + self.node.runtime.storage_key(entry).hex()
+        first = self.node.runtime.read_value(entry, _bytes(self.node.rpc.call("state_getStorage", key))) or 0
+        sizes = [min(ARRAY, count - start) for start in range(0, count, ARRAY)]
+        submissions = [calls.tasks_submit_array(spec=SPEC, manifest=MANIFEST, count=size) for size in sizes]
+        self.crowd.act([(tenant(0), call) for call in submissions], at_once=64)
+        after = self.node.runtime.read_value(entry, _bytes(self.node.rpc.call("state_getStorage", key)))
+        if after != first + count:
+            raise NodeError(f"{after - first} of {count} tasks were submitted")
+        return int(first)
+
+    def bring(self, first: int, count: int, until: str) -> None:
+        """Take waiting tasks as far as this stage, in batches; task `first + n` is on host `n % hosts`."""
+        lines: dict[str, list[tuple[Account, bytes]]] = {}
+        for number in range(self.hosts):
+            mine = range(first + number, first + count, self.hosts)
+            for start in range(0, len(mine), BATCH):
+                for stage, account, call in self.stages(number, mine[start : start + BATCH]):
+                    lines.setdefault(stage, []).append((account, call))
+                    if stage == until:
+                        break
+        for line in lines.values():
+            self.crowd.act(line, at_once=100)
+
+    def lives(self, first: int) -> list[Line]:
+        """The whole lives of one batch of tasks on each host, stage by stage."""
+        shares = [range(first + number * BATCH, first + (number + 1) * BATCH) for number in range(self.hosts)]
+        whole = [list(self.stages(number, share)) for number, share in enumerate(shares)]
+        return [Line(parts[0][0], [(account, call) for _, account, call in parts]) for parts in zip(*whole, strict=True)]
+
+    def settle_down(self) -> None:
+        """Until two blocks are made without anything to do, so that nothing of the preparation is measured."""
+        self.node.await_final(self.node.header().number + 2)
+
+    # --- the stages of a cohort, as calls -------------------------------------------------------------------------
+
+    def address(self, number: int) -> str:
+        """A host's account."""
+        if number not in self._addresses:
+            self._addresses[number] = host(number).signer.address
+        return self._addresses[number]
+
+    def assign(self, number: int, tasks: Sequence[int]) -> bytes:
+        """By a scheduler: the tasks go to this host."""
+        pods = (PodPlacement(pod=0, host=self.address(number), devices=b""),)
+        return self.node.runtime.encode_call(calls.tasks_assign_batch(assignments=[(task, pods) for task in tasks]))
+
+    def started(self, tasks: Sequence[int]) -> bytes:
+        """By the host."""
+        reports = [(lease_of(task), ReportStarted()) for task in tasks]
+        return self.node.runtime.encode_call(calls.tasks_report_batch(reports=reports))
+
+    def finished(self, tasks: Sequence[int]) -> bytes:
+        """By the host."""
+        reports = [(lease_of(task), ReportResult(RESULT)) for task in tasks]
+        return self.node.runtime.encode_call(calls.tasks_report_batch(reports=reports))
+
+    def settle(self, tasks: Sequence[int]) -> bytes:
+        """By anyone."""
+        return self.node.runtime.encode_call(calls.tasks_settle_batch(tasks=tasks))
+
+    def prune(self, tasks: Sequence[int]) -> bytes:
+        """By anyone."""
+        return self.node.runtime.encode_call(calls.tasks_prune(tasks=tasks))
+
+    def stages(self, number: int, tasks: Sequence[int]) -> Iterator[tuple[str, Account, bytes]]:
+        """A cohort's whole life on one host: stage, who signs, call."""
+        yield "assign", scheduler(number % self.schedulers), self.assign(number, tasks)
+        yield "start", host(number), self.started(tasks)
+        yield "result", host(number), self.finished(tasks)
+        yield "settle", crank(number % self.schedulers), self.settle(tasks)
+        yield "prune", crank(number % self.schedulers), self.prune(tasks)
+
+
+def _bytes(raw: str | None) -> bytes | None:
+    return None if raw is None else bytes.fromhex(raw[2:])

@@ -40,7 +40,7 @@ fn other_nodes_refuse_a_block_from_the_future() {
     started(genesis::DEVELOPMENT).execute_with(|| {
         let here = NEXT_SLOT * SLOT_DURATION_MS;
         let mut data = InherentData::new();
-        data.put_data(pallet_timestamp::INHERENT_IDENTIFIER, &here).expect("a number can be put");
+        data.put_data(Timestamp::INHERENT_IDENTIFIER, &here).expect("a number can be put");
         let check = |now| Timestamp::check_inherent(&pallet_timestamp::Call::set { now }, &data);
         assert!(check(here).is_ok());
         assert!(check(here + 30_000).is_ok(), "clocks of machines differ a little");

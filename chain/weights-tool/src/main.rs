@@ -9,7 +9,6 @@ mod table;
 
 use clap::Parser;
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -38,25 +37,24 @@ fn main() -> Result<(), String> {
     let cli = Cli::parse();
     let code = fs::read(&cli.runtime).map_err(|e| format!("cannot read {}: {e}", cli.runtime.display()))?;
     let bench = measure::Bench::new(&code)?;
-    let mut pallets: BTreeMap<String, Vec<table::Measured>> = BTreeMap::new();
+    let mut written = 0;
     for list in bench.list()? {
         let name = String::from_utf8_lossy(&list.pallet).into_owned();
-        let folder = name.trim_start_matches("pallet_gantry_").to_owned();
-        if !cli.only.is_empty() && !cli.only.contains(&folder) {
+        let folder = name.trim_start_matches("pallet_gantry_");
+        if !cli.only.is_empty() && !cli.only.iter().any(|only| only == folder) {
             continue;
         }
+        let mut calls = Vec::new();
         for benchmark in &list.benchmarks {
             let measured = bench.measure(&list, benchmark, cli.steps, cli.repeat)?;
             eprintln!("{folder}.{measured}");
-            pallets.entry(folder.clone()).or_default().push(measured);
+            calls.push(measured);
         }
+        write(&cli.pallets.join(folder).join("src").join("weights.rs"), &table::render(folder, &calls))?;
+        written += 1;
     }
-    if pallets.is_empty() {
+    if written == 0 {
         return Err("no benchmark was run: the runtime has none of these pallets".into());
-    }
-    for (folder, measured) in pallets {
-        let path = cli.pallets.join(&folder).join("src").join("weights.rs");
-        write(&path, &table::render(&folder, &measured))?;
     }
     Ok(())
 }

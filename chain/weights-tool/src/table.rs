@@ -43,8 +43,6 @@ pub struct Measured {
     proof: Linear,
     reads: Linear,
     writes: Linear,
-    /// Nanoseconds for the new root of the state, which is no part of the weight but of `DbWeight`.
-    root: Linear,
 }
 
 impl Measured {
@@ -61,7 +59,6 @@ impl Measured {
             proof: Linear::of(counted, BenchmarkSelector::ProofSize)?,
             reads: Linear::of(counted, BenchmarkSelector::Reads)?,
             writes: Linear::of(counted, BenchmarkSelector::Writes)?,
-            root: Linear::of(timed, BenchmarkSelector::StorageRootTime)?,
         })
     }
 
@@ -89,7 +86,7 @@ impl Linear {
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} root ns: {}", self.line(), self.root.render(&self.components))
+        f.write_str(self.line().trim_end_matches(';'))
     }
 }
 
@@ -139,8 +136,8 @@ mod tests {
     fn the_file_lists_the_calls_by_name() {
         let call = |name: &str| {
             let flat = |base| Linear { base, slopes: vec![] };
-            let (time, proof, reads, writes, root) = (flat(1_500).rounded(), flat(7), flat(1), flat(2), flat(9));
-            Measured { name: name.into(), components: vec![], time, proof, reads, writes, root }
+            let (time, proof, reads, writes) = (flat(1_500).rounded(), flat(7), flat(1), flat(2));
+            Measured { name: name.into(), components: vec![], time, proof, reads, writes }
         };
         let text = render("hosts", &[call("two"), call("one")]);
         assert!(text.contains("weights! {\n    one() = 2_000, 7, 1, 2;\n    two() = 2_000, 7, 1, 2;\n}\n"), "{text}");

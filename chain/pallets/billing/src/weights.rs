@@ -1,19 +1,18 @@
-//! What each call of the billing pallet costs.
+//! What each call of the billing pallet costs. Written by scripts/weights from benchmarks: do not change by hand.
 
 use core::marker::PhantomData;
 use frame_support::{
     traits::Get,
-    weights::{constants::RocksDbWeight, RuntimeDbWeight, Weight},
+    weights::{constants::ParityDbWeight, RuntimeDbWeight, Weight},
 };
 
-/// Hand estimates, on the safe side, until benchmarks replace them: processor time in microseconds, proof size in
-/// bytes, database reads and writes.
-const fn estimate(db: RuntimeDbWeight, micros: u64, proof: u64, reads: u64, writes: u64) -> Weight {
-    Weight::from_parts(micros * 1_000_000 + reads * db.read + writes * db.write, proof)
+/// Measured: picoseconds without the database, bytes of proof, database reads and writes.
+const fn measured(db: RuntimeDbWeight, picos: u64, proof: u64, reads: u64, writes: u64) -> Weight {
+    Weight::from_parts(picos + reads * db.read + writes * db.write, proof)
 }
 
 macro_rules! weights {
-    ($($name:ident($($arg:ident),*) = $micros:expr, $proof:expr, $reads:expr, $writes:expr;)*) => {
+    ($($name:ident($($arg:ident),*) = $picos:expr, $proof:expr, $reads:expr, $writes:expr;)*) => {
         /// The weight of each call.
         pub trait WeightInfo {
             $(
@@ -22,25 +21,26 @@ macro_rules! weights {
             )*
         }
 
-        /// Estimates with the database costs of the runtime.
+        /// As measured, with the database costs of the runtime.
         pub struct SubstrateWeight<T>(PhantomData<T>);
 
         impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
             $(fn $name($($arg: u32),*) -> Weight {
                 $(let $arg = u64::from($arg);)*
-                estimate(T::DbWeight::get(), $micros, $proof, $reads, $writes)
+                measured(T::DbWeight::get(), $picos, $proof, $reads, $writes)
             })*
         }
 
         impl WeightInfo for () {
             $(fn $name($($arg: u32),*) -> Weight {
                 $(let $arg = u64::from($arg);)*
-                estimate(RocksDbWeight::get(), $micros, $proof, $reads, $writes)
+                measured(ParityDbWeight::get(), $picos, $proof, $reads, $writes)
             })*
         }
     };
 }
 
+#[rustfmt::skip]
 weights! {
-    set_params() = 15, 1_000, 0, 1;
+    set_params() = 6_460_000, 0, 0, 1;
 }

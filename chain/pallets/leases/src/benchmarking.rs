@@ -5,7 +5,8 @@ use frame_system::RawOrigin;
 use gantry_primitives::{AccountId, EndReason, LeaseId, LeaseState, Moment};
 
 use crate::{
-    Agenda, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK, PAGE_ENTRIES,
+    billing, Agenda, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK,
+    PAGE_ENTRIES,
 };
 
 const HOUR: u64 = 3_600_000;
@@ -17,6 +18,8 @@ const LATER: u64 = 400 * 24 * HOUR;
 fn begin<T: Config + pallet_timestamp::Config<Moment = Moment>>() {
     pallet_timestamp::Now::<T>::put(BEGIN);
     CurrentParams::<T>::put(Params::default());
+    // Whatever the chain holds back, there is something to pay.
+    billing::CurrentParams::<T>::mutate(|params| params.held_back_ms = 0);
 }
 
 fn advance<T: Config + pallet_timestamp::Config<Moment = Moment>>(ms: u64) {

@@ -196,6 +196,8 @@ fn state<T: Config>(task: TaskId) -> TaskStateTag {
 
 /// An active lease of a rental, another for each number, with a tenant that can pay and a host that is online.
 pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
+    // However late it gets, the host is not away: else there would be nothing to pay.
+    hosts::CurrentParams::<T>::mutate(|params| params.absence_limit_ms = u64::MAX);
     let tenant = with_coins::<T>("tenant", 0);
     let manifest = manifest(1);
     let mut wanted = spec(TaskKind::Rental, 1, 1, MAX_DEVICES as u8, &manifest);

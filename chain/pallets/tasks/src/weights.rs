@@ -1,19 +1,18 @@
-//! What each call of the tasks pallet costs.
+//! What each call of the tasks pallet costs. Written by scripts/weights from benchmarks: do not change by hand.
 
 use core::marker::PhantomData;
 use frame_support::{
     traits::Get,
-    weights::{constants::RocksDbWeight, RuntimeDbWeight, Weight},
+    weights::{constants::ParityDbWeight, RuntimeDbWeight, Weight},
 };
 
-/// Hand estimates, on the safe side, until benchmarks replace them: processor time in microseconds, proof size in
-/// bytes, database reads and writes.
-const fn estimate(db: RuntimeDbWeight, micros: u64, proof: u64, reads: u64, writes: u64) -> Weight {
-    Weight::from_parts(micros * 1_000_000 + reads * db.read + writes * db.write, proof)
+/// Measured: picoseconds without the database, bytes of proof, database reads and writes.
+const fn measured(db: RuntimeDbWeight, picos: u64, proof: u64, reads: u64, writes: u64) -> Weight {
+    Weight::from_parts(picos + reads * db.read + writes * db.write, proof)
 }
 
 macro_rules! weights {
-    ($($name:ident($($arg:ident),*) = $micros:expr, $proof:expr, $reads:expr, $writes:expr;)*) => {
+    ($($name:ident($($arg:ident),*) = $picos:expr, $proof:expr, $reads:expr, $writes:expr;)*) => {
         /// The weight of each call.
         pub trait WeightInfo {
             $(
@@ -22,46 +21,47 @@ macro_rules! weights {
             )*
         }
 
-        /// Estimates with the database costs of the runtime.
+        /// As measured, with the database costs of the runtime.
         pub struct SubstrateWeight<T>(PhantomData<T>);
 
         impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
             $(fn $name($($arg: u32),*) -> Weight {
                 $(let $arg = u64::from($arg);)*
-                estimate(T::DbWeight::get(), $micros, $proof, $reads, $writes)
+                measured(T::DbWeight::get(), $picos, $proof, $reads, $writes)
             })*
         }
 
         impl WeightInfo for () {
             $(fn $name($($arg: u32),*) -> Weight {
                 $(let $arg = u64::from($arg);)*
-                estimate(RocksDbWeight::get(), $micros, $proof, $reads, $writes)
+                measured(ParityDbWeight::get(), $picos, $proof, $reads, $writes)
             })*
         }
     };
 }
 
+#[rustfmt::skip]
 weights! {
-    submit(bytes) = 150 + bytes / 100, 25_000, 7, 8;
-    submit_array(bytes, tasks) = 150 + bytes / 100 + 12 * tasks, 25_000, 7, 8 + tasks / 100;
-    assign(pods) = 120 + 100 * pods, 12_000 + 12_000 * pods, 6 + 4 * pods, 6 + 5 * pods;
-    assign_batch(items, specs, hosts) = 200 + 30 * items + 50 * specs + 100 * hosts, 12_000, 8 + specs + 3 * hosts, 8 + 3 * hosts;
-    report_started() = 110, 16_000, 5, 7;
-    report_result() = 110, 16_000, 5, 7;
-    report_failed(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 9 + 5 * pods, 10 + 6 * pods;
-    report_batch(items, specs, hosts) = 200 + 30 * items + 50 * specs + 150 * hosts, 12_000, 8 + specs + 3 * hosts, 8 + 4 * hosts;
-    requeue(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 9 + 5 * pods, 10 + 6 * pods;
-    expire_lease(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 9 + 5 * pods, 10 + 6 * pods;
-    cancel(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 7 + 5 * pods, 8 + 6 * pods;
-    expire() = 120, 16_000, 4, 6;
-    accept_result() = 60, 8_000, 1, 3;
-    settle(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 8 + 5 * pods, 9 + 5 * pods;
-    settle_batch(items, specs, hosts) = 200 + 30 * items + 50 * specs + 100 * hosts, 12_000, 8 + specs + 3 * hosts, 8 + specs + 3 * hosts;
-    prune(items, specs) = 200 + 25 * items + 60 * specs, 12_000, 8 + specs, 8 + 2 * specs;
-    scale(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 7 + 5 * pods, 8 + 6 * pods;
-    end(pods) = 120 + 180 * pods, 16_000 + 14_000 * pods, 7 + 5 * pods, 8 + 6 * pods;
-    rate() = 80, 8_000, 5, 2;
-    bond_scheduler() = 100, 12_000, 4, 3;
-    unbond_scheduler() = 100, 12_000, 3, 3;
-    set_params() = 15, 1_000, 0, 1;
+    accept_result() = 66_178_000, 5_298, 7, 3;
+    assign(p) = 123_504_000 + 23_310_000 * p, 1_878 + 1_810 * p, 11 + 2 * p, 6 + 2 * p;
+    assign_batch(i, s, h) = 23_355_000 + 9_435_000 * i + 17_896_000 * s + 35_039_000 * h, 1_722 + 8 * i + 89 * s + 1_824 * h, 6 + i + 2 * s + 3 * h, 2 + i + s + 3 * h;
+    bond_scheduler() = 69_473_000, 282, 4, 3;
+    cancel(p) = 161_633_000 + 36_539_000 * p, 2_083 + 2_143 * p, 11 + 3 * p, 8 + 3 * p;
+    end(p) = 53_216_000 + 35_207_000 * p, 1_876 + 2_150 * p, 8 + 3 * p, 3 + 3 * p;
+    expire() = 92_787_000, 1_624, 8, 6;
+    expire_lease(p) = 162_456_000 + 88_253_000 * p, 2_227 + 2_241 * p, 11 + 4 * p, 8 + 4 * p;
+    prune(i, s) = 16_875_000 + 9_099_000 * i + 22_187_000 * s, 2_077 + 19 * i + 323 * s, 4 + i + 2 * s, 1 + i + 3 * s;
+    rate() = 84_836_000, 8_077, 7, 2;
+    report_batch(i, s, h) = 8_850_000 + 9_387_000 * i + 17_828_000 * s + 49_587_000 * h, 2_088 + 26 * i + 273 * s + 2_554 * h, 5 + i + 2 * s + 4 * h, 2 + i + s + 4 * h;
+    report_failed(p) = 162_305_000 + 35_840_000 * p, 2_083 + 2_143 * p, 10 + 3 * p, 7 + 3 * p;
+    report_result() = 95_222_000, 4_043, 13, 8;
+    report_started() = 77_625_000, 3_697, 11, 6;
+    requeue(p) = 167_714_000 + 36_658_000 * p, 2_033 + 2_147 * p, 11 + 3 * p, 8 + 3 * p;
+    scale(p) = 27_260_000 + 38_760_000 * p, 1_606 + 2_024 * p, 3 + 3 * p, 1 + 3 * p;
+    set_params() = 6_569_000, 0, 0, 1;
+    settle(p) = 151_295_000 + 24_990_000 * p, 1_946 + 2_137 * p, 9 + 2 * p, 7 + p;
+    settle_batch(i, s, h) = 45_740_000 + 10_721_000 * i + 24_156_000 * s + 33_216_000 * h, 2_264 + 18 * i + 322 * s + 2_212 * h, 5 + i + 2 * s + 3 * h, 2 + i + 3 * s + 2 * h;
+    submit(b) = 117_607_000 + 1_000 * b, 268, 6, 8;
+    submit_array(b, t) = 291_706_000 + 2_281_000 * t, 268, 6, 7 + t;
+    unbond_scheduler() = 58_847_000, 323, 3, 3;
 }

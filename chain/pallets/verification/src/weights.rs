@@ -1,75 +1,61 @@
-//! What each call of the verification pallet costs.
+//! What each call of the verification pallet costs. Written by scripts/weights from benchmarks: do not change by hand.
 
 use core::marker::PhantomData;
 use frame_support::{
     traits::Get,
-    weights::{constants::RocksDbWeight, RuntimeDbWeight, Weight},
+    weights::{constants::ParityDbWeight, RuntimeDbWeight, Weight},
 };
 
-/// Hand estimates, on the safe side, until benchmarks replace them: processor time in microseconds, proof size in
-/// bytes, database reads and writes.
-const fn estimate(db: RuntimeDbWeight, micros: u64, proof: u64, reads: u64, writes: u64) -> Weight {
-    Weight::from_parts(micros * 1_000_000 + reads * db.read + writes * db.write, proof)
+/// Measured: picoseconds without the database, bytes of proof, database reads and writes.
+const fn measured(db: RuntimeDbWeight, picos: u64, proof: u64, reads: u64, writes: u64) -> Weight {
+    Weight::from_parts(picos + reads * db.read + writes * db.write, proof)
 }
 
 macro_rules! weights {
-    ($($(#[doc = $doc:literal])+ $name:ident = $micros:expr, $proof:expr, $reads:expr, $writes:expr;)*) => {
-        /// The weight of each call, and of what the chain does by itself.
+    ($($name:ident($($arg:ident),*) = $picos:expr, $proof:expr, $reads:expr, $writes:expr;)*) => {
+        /// The weight of each call.
         pub trait WeightInfo {
             $(
-                $(#[doc = $doc])+
-                fn $name() -> Weight;
+                /// The weight of the call of this name.
+                fn $name($($arg: u32),*) -> Weight;
             )*
         }
 
-        /// Estimates with the database costs of the runtime.
+        /// As measured, with the database costs of the runtime.
         pub struct SubstrateWeight<T>(PhantomData<T>);
 
         impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
-            $(fn $name() -> Weight {
-                estimate(T::DbWeight::get(), $micros, $proof, $reads, $writes)
+            $(fn $name($($arg: u32),*) -> Weight {
+                $(let $arg = u64::from($arg);)*
+                measured(T::DbWeight::get(), $picos, $proof, $reads, $writes)
             })*
         }
 
         impl WeightInfo for () {
-            $(fn $name() -> Weight {
-                estimate(RocksDbWeight::get(), $micros, $proof, $reads, $writes)
+            $(fn $name($($arg: u32),*) -> Weight {
+                $(let $arg = u64::from($arg);)*
+                measured(ParityDbWeight::get(), $picos, $proof, $reads, $writes)
             })*
         }
     };
 }
 
+#[rustfmt::skip]
 weights! {
-    /// The weight of the call of this name.
-    bond_verifier = 120, 30_000, 5, 4;
-    /// The weight of the call of this name.
-    unbond_verifier = 90, 30_000, 3, 2;
-    /// The weight of the call of this name.
-    withdraw_verifier_bond = 90, 8_000, 4, 3;
-    /// The weight of the call of this name.
-    open_challenge = 150, 20_000, 10, 8;
-    /// The weight of the call of this name.
-    answer = 60, 8_000, 4, 3;
-    /// The weight of the call of this name; the last commitment opens the reveals.
-    commit_vote = 80, 20_000, 4, 3;
-    /// The weight of the call of this name; the last vote closes the ballot, and a dispute with it.
-    reveal_vote = 1_500, 200_000, 60, 60;
-    /// The weight of the call of this name.
-    commit_result = 100, 30_000, 8, 5;
-    /// The weight of the call of this name; the last result compares them.
-    reveal_result = 500, 80_000, 20, 20;
-    /// The weight of the call of this name.
-    open_dispute = 200, 60_000, 26, 8;
-    /// The weight of the call of this name.
-    add_evidence = 80, 16_000, 3, 1;
-    /// The weight of the call of this name.
-    appeal = 120, 20_000, 6, 5;
-    /// The weight of the call of this name at its dearest: a ballot of seven closes, and a dispute with it.
-    advance = 1_500, 200_000, 60, 60;
-    /// The weight of the call of this name.
-    set_params = 20, 1_000, 0, 1;
-    /// The weight of drawing a committee of seven from a full list of verifiers.
-    draw_seed = 1_500, 60_000, 50, 12;
-    /// The weight of looking at every queue where nothing is due.
-    hook = 40, 8_000, 13, 1;
+    add_evidence() = 37_425_000, 7_716, 2, 1;
+    advance() = 1_571_331_000, 59_270, 80, 61;
+    answer() = 67_571_000, 1_130, 4, 3;
+    appeal() = 105_046_000, 8_380, 6, 5;
+    bond_verifier() = 146_557_000, 21_439, 6, 4;
+    commit_result() = 157_484_000, 8_627, 14, 7;
+    commit_vote() = 72_768_000, 1_362, 4, 3;
+    draw_seed() = 486_522_000, 22_968, 21, 10;
+    hook() = 606_470_000, 11_844, 31, 28;
+    open_challenge() = 170_764_000, 4_591, 10, 7;
+    open_dispute() = 332_864_000, 34_800, 28, 8;
+    reveal_result() = 193_788_000, 8_494, 14, 7;
+    reveal_vote() = 1_536_810_000, 59_126, 79, 60;
+    set_params() = 7_411_000, 0, 0, 1;
+    unbond_verifier() = 111_986_000, 19_639, 4, 2;
+    withdraw_verifier_bond() = 121_129_000, 2_476, 4, 3;
 }

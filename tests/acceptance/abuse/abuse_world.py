@@ -47,7 +47,10 @@ PEOPLE = {
         "poor": "//Poor",
     }.items()
 }
-HOSTS = {name: from_uri(f"//{name}", "ed25519") for name in ("online", "second", "offline", "draining", "suspended", "retiring")}
+HOSTS = {
+    name: from_uri(f"//{name}", "ed25519")
+    for name in ("online", "second", "offline", "draining", "suspended", "retiring")
+}
 NOBODYS_HOST = from_uri("//nobody", "ed25519")
 SIGNERS: dict[str, Signer] = {**PEOPLE, **HOSTS, "nobody": NOBODYS_HOST}
 PATCH = {
@@ -188,9 +191,7 @@ class World:
 
 def register(world: World, host: str) -> Call:
     key = SIGNERS[host]
-    signature = sign_registration(
-        key, world.genesis, PEOPLE["provider"].address, hardware(), b"here", b"eu", ask()
-    )
+    signature = sign_registration(key, world.genesis, PEOPLE["provider"].address, hardware(), b"here", b"eu", ask())
     return calls.hosts_register(
         host=key.address, hardware=hardware(), endpoint=b"here", region=b"eu", ask=ask(), host_signature=signature
     )
@@ -204,7 +205,11 @@ async def build(world: World) -> None:
     """Everybody and everything in its place."""
     sudo, provider, tenant = "sudo", "provider", "tenant"
     transfers = [
-        Call("Balances", "transfer_allow_death", {"dest": {"Id": signer.address}, "value": GTY * (1 if name == "poor" else 1_000)})
+        Call(
+            "Balances",
+            "transfer_allow_death",
+            {"dest": {"Id": signer.address}, "value": GTY * (1 if name == "poor" else 1_000)},
+        )
         for name, signer in {**HOSTS, "nobody": NOBODYS_HOST, "poor": PEOPLE["poor"]}.items()
     ]
     await world.do(
@@ -214,13 +219,15 @@ async def build(world: World) -> None:
     )
     await world.do(*((host, calls.hosts_heartbeat()) for host in HOSTS))
     now = int(await world.chain.link.query("Timestamp", "Now") or 0)
-    kinds = {state: JOB for state in STATES} | {"Service": SERVICE, "Rental": RENTAL, "Retained": RENTAL}
+    kinds = dict.fromkeys(STATES, JOB) | {"Service": SERVICE, "Rental": RENTAL, "Retained": RENTAL}
     kinds["Expired"] = replace(JOB, deadline=now + 15_000)
     first = int(await world.chain.link.query("Tasks", "NextTaskId") or 0)
     world.tasks = {state: first + place for place, state in enumerate(kinds)}
     await world.do(*((tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST)) for spec in kinds.values()))
     placed = [state for state in kinds if state not in ("Queued", "Expired", "Cancelled")]
-    await world.do(*(("scheduler", calls.tasks_assign(task=world.tasks[state], pods=[on("online")])) for state in placed))
+    await world.do(
+        *(("scheduler", calls.tasks_assign(task=world.tasks[state], pods=[on("online")])) for state in placed)
+    )
     begun = [state for state in placed if state not in ("Assigned", "Failed")]
     await world.do(
         *(("online", calls.tasks_report_started(lease=world.lease(state))) for state in begun),

@@ -12,7 +12,6 @@ from abuse_world import (
     JOB,
     MANIFEST,
     MINUTE_MS,
-    NOWHERE_SPECIAL,
     PEOPLE,
     RENTAL,
     RESULT,
@@ -23,7 +22,6 @@ from abuse_world import (
     World,
     ask,
     by_sudo,
-    hardware,
     lease_id,
     on,
     register,
@@ -31,11 +29,9 @@ from abuse_world import (
 
 from offchain.link.ports import Call
 from offchain.schema._generated_chain import (
-    BillingUnit,
     GpuRequest,
     ReportDataLost,
     ReportPurged,
-    Resources,
     TaskSpec,
     VerificationPolicyRedundant,
     calls,
@@ -56,10 +52,6 @@ class Case:
 
 WITH_LEASE = ("Assigned", "Running", "Reported", "Verified", "Settled", "Failed")
 """States in which a task has the lease of its only attempt."""
-
-
-def _ended(state: str) -> bool:
-    return state not in ("Assigned", "Running")
 
 
 def of_tasks() -> Iterator[Case]:
@@ -143,21 +135,18 @@ def of_leases_by_hosts() -> Iterator[Case]:
 
 
 def _of_lease(name: str, state: str) -> str | None:
+    """What the chain answers to this about the lease of a job in this state; None where it is right."""
     if state not in WITH_LEASE:
         return "NoSuchLease"
-    match name:
-        case "report_started":
-            return None if state == "Assigned" else "LeaseNotPending"
-        case "report_result":
-            return None if state == "Running" else "LeaseNotActive"
-        case "report_failed":
-            return "LeaseEnded" if _ended(state) else None
-        case "requeue":
-            return "LeaseEnded" if _ended(state) else "LeaseNotStuck"
-        case "expire_lease":
-            return "LeaseNotDepleted" if state == "Running" else "LeaseNotActive"
-        case _:
-            return "DataNotRetained"
+    ended = state not in ("Assigned", "Running")
+    answers = {
+        "report_started": None if state == "Assigned" else "LeaseNotPending",
+        "report_result": None if state == "Running" else "LeaseNotActive",
+        "report_failed": "LeaseEnded" if ended else None,
+        "requeue": "LeaseEnded" if ended else "LeaseNotStuck",
+        "expire_lease": "LeaseNotDepleted" if state == "Running" else "LeaseNotActive",
+    }
+    return answers.get(name, "DataNotRetained")
 
 
 def _at(make: Callable[[int], Call], state: str) -> Callable[[World], Call]:
@@ -186,20 +175,45 @@ def of_lease_calls() -> Iterator[Case]:
             for state in ("Service", "Rental", "Retained"):
                 yield Case(f"lease-{name}-{state}-of-another", "other", _at(make, state), "Leases.NotTenant")
     yield Case("reclaim-by-a-stranger", "other", _at(makers["reclaim"][1], "Rental"), "Leases.NotProvider")
-    yield Case("finish-reclaim-without-notice", "anyone", _at(makers["finish_reclaim"][1], "Rental"), "Leases.NotReclaimed")
+    yield Case(
+        "finish-reclaim-without-notice", "anyone", _at(makers["finish_reclaim"][1], "Rental"), "Leases.NotReclaimed"
+    )
     yield Case("close-what-is-paid-for", "anyone", _at(makers["close_depleted"][1], "Rental"), "Leases.NotDepleted")
     yield Case("suspend-a-service", "tenant", _at(makers["suspend"][1], "Service"), "Leases.NotRental")
     yield Case("resume-what-runs", "tenant", _at(makers["resume"][1], "Rental"), "Leases.LeaseNotSuspended")
     yield Case("keep-what-runs", "tenant", _at(makers["keep"][1], "Rental"), "Leases.DataNotRetained")
     yield Case("release-what-runs", "tenant", _at(makers["release_data"][1], "Rental"), "Leases.DataNotRetained")
     yield Case("extend-what-ended", "tenant", _at(makers["extend"][1], "Retained"), "Leases.LeaseEnded")
-    yield Case("top-up-nothing", "tenant", lambda w: calls.leases_top_up(lease=w.lease("Rental"), amount=0), "Leases.NothingToDo")
-    yield Case("extend-by-nothing", "tenant", lambda w: calls.leases_extend(lease=w.lease("Rental"), ms=0), "Leases.NothingToDo")
     yield Case(
-        "top-up-more-than-there-is", "tenant", lambda w: calls.leases_top_up(lease=w.lease("Rental"), amount=U128), "Billing.Overflow"
+        "top-up-nothing",
+        "tenant",
+        lambda w: calls.leases_top_up(lease=w.lease("Rental"), amount=0),
+        "Leases.NothingToDo",
     )
-    yield Case("purge-too-early", "online", lambda w: calls.tasks_report(lease=w.lease("Retained"), report=ReportPurged(receipt=bytes(32))), "Tasks.DataStillKept")
-    yield Case("a-rental-reports-no-start-twice", "online", lambda w: calls.tasks_report_started(lease=w.lease("Rental")), "Tasks.LeaseNotPending")
+    yield Case(
+        "extend-by-nothing",
+        "tenant",
+        lambda w: calls.leases_extend(lease=w.lease("Rental"), ms=0),
+        "Leases.NothingToDo",
+    )
+    yield Case(
+        "top-up-more-than-there-is",
+        "tenant",
+        lambda w: calls.leases_top_up(lease=w.lease("Rental"), amount=U128),
+        "Billing.Overflow",
+    )
+    yield Case(
+        "purge-too-early",
+        "online",
+        lambda w: calls.tasks_report(lease=w.lease("Retained"), report=ReportPurged(receipt=bytes(32))),
+        "Tasks.DataStillKept",
+    )
+    yield Case(
+        "a-rental-reports-no-start-twice",
+        "online",
+        lambda w: calls.tasks_report_started(lease=w.lease("Rental")),
+        "Tasks.LeaseNotPending",
+    )
 
 
 def of_specs() -> Iterator[Case]:
@@ -208,9 +222,18 @@ def of_specs() -> Iterator[Case]:
     wrong: dict[str, tuple[TaskSpec, str]] = {
         "no-cpu": (replace(JOB, resources=replace(needs, cpu_milli=0)), "ResourcesEmpty"),
         "no-memory": (replace(JOB, resources=replace(needs, memory_mib=0)), "ResourcesEmpty"),
-        "seventeen-devices": (replace(JOB, resources=replace(needs, gpus=GpuRequest(17, 1000, 0, ()))), "GpuRequestInvalid"),
-        "no-share-of-a-device": (replace(JOB, resources=replace(needs, gpus=GpuRequest(1, 0, 0, ()))), "GpuRequestInvalid"),
-        "more-than-a-device": (replace(JOB, resources=replace(needs, gpus=GpuRequest(1, 1001, 0, ()))), "GpuRequestInvalid"),
+        "seventeen-devices": (
+            replace(JOB, resources=replace(needs, gpus=GpuRequest(17, 1000, 0, ()))),
+            "GpuRequestInvalid",
+        ),
+        "no-share-of-a-device": (
+            replace(JOB, resources=replace(needs, gpus=GpuRequest(1, 0, 0, ()))),
+            "GpuRequestInvalid",
+        ),
+        "more-than-a-device": (
+            replace(JOB, resources=replace(needs, gpus=GpuRequest(1, 1001, 0, ()))),
+            "GpuRequestInvalid",
+        ),
         "no-pods": (replace(JOB, pods_min=0), "PodRangeInvalid"),
         "fewer-pods-than-least": (replace(JOB, pods_min=3, pods_max=2), "PodRangeInvalid"),
         "seventeen-pods": (replace(JOB, pods_max=17), "PodRangeInvalid"),
@@ -231,14 +254,25 @@ def of_specs() -> Iterator[Case]:
             replace(SERVICE, pods_min=2, pods_max=2, verification=VerificationPolicyRedundant(replicas=2)),
             "ReplicasInvalid",
         ),
-        "fewer-pods-than-replicas": (replace(JOB, verification=VerificationPolicyRedundant(replicas=2)), "ReplicasInvalid"),
+        "fewer-pods-than-replicas": (
+            replace(JOB, verification=VerificationPolicyRedundant(replicas=2)),
+            "ReplicasInvalid",
+        ),
     }
     for name, (spec, expected) in wrong.items():
         yield Case(
-            f"submit-{name}", "tenant", lambda _w, s=spec: calls.tasks_submit(spec=s, manifest=MANIFEST), f"Tasks.{expected}"
+            f"submit-{name}",
+            "tenant",
+            lambda _w, s=spec: calls.tasks_submit(spec=s, manifest=MANIFEST),
+            f"Tasks.{expected}",
         )
     yield Case("submit-nothing", "tenant", lambda _w: calls.tasks_submit(spec=JOB, manifest=b""), "Tasks.ManifestEmpty")
-    yield Case("submit-without-coins", "poor", lambda _w: calls.tasks_submit(spec=JOB, manifest=MANIFEST), "Tasks.TenantCannotPay")
+    yield Case(
+        "submit-without-coins",
+        "poor",
+        lambda _w: calls.tasks_submit(spec=JOB, manifest=MANIFEST),
+        "Tasks.TenantCannotPay",
+    )
     for count, expected in ((0, "CountInvalid"), (4_097, "CountInvalid")):
         yield Case(
             f"array-of-{count}",
@@ -291,14 +325,32 @@ def of_placements() -> Iterator[Case]:
 def of_ratings() -> Iterator[Case]:
     for state in ("Assigned", "Running", "Reported", "Verified", "Failed"):
         yield Case(
-            f"rate-{state}", "tenant", lambda w, s=state: calls.tasks_rate(lease=w.lease(s), stars=5), "Tasks.NotSettled"
+            f"rate-{state}",
+            "tenant",
+            lambda w, s=state: calls.tasks_rate(lease=w.lease(s), stars=5),
+            "Tasks.NotSettled",
         )
     for state in ("Queued", "Cancelled", "Expired"):
-        yield Case(f"rate-{state}-without-a-lease", "tenant", lambda w, s=state: calls.tasks_rate(lease=w.lease(s), stars=5), "Tasks.NoSuchLease")
+        yield Case(
+            f"rate-{state}-without-a-lease",
+            "tenant",
+            lambda w, s=state: calls.tasks_rate(lease=w.lease(s), stars=5),
+            "Tasks.NoSuchLease",
+        )
     for stars in (0, 6, 255):
-        yield Case(f"rate-{stars}-stars", "tenant", lambda w, n=stars: calls.tasks_rate(lease=w.lease("Settled"), stars=n), "Tasks.StarsInvalid")
+        yield Case(
+            f"rate-{stars}-stars",
+            "tenant",
+            lambda w, n=stars: calls.tasks_rate(lease=w.lease("Settled"), stars=n),
+            "Tasks.StarsInvalid",
+        )
     for stranger in ("other", "provider", "online"):
-        yield Case(f"rate-by-{stranger}", stranger, lambda w: calls.tasks_rate(lease=w.lease("Settled"), stars=5), "Tasks.NotTenant")
+        yield Case(
+            f"rate-by-{stranger}",
+            stranger,
+            lambda w: calls.tasks_rate(lease=w.lease("Settled"), stars=5),
+            "Tasks.NotTenant",
+        )
 
 
 def of_hosts() -> Iterator[Case]:
@@ -306,23 +358,73 @@ def of_hosts() -> Iterator[Case]:
     for name in HOSTS:
         address = HOSTS[name].address
         for function in ("drain", "undrain", "retire", "withdraw_bond"):
-            yield Case(f"{function}-{name}-by-another", "other", lambda _w, f=function, a=address: Call("Hosts", f, {"host": a}), "Hosts.NotProvider")
-        yield Case(f"set-ask-{name}-by-another", "other", lambda _w, a=address: calls.hosts_set_ask(host=a, ask=ask()), "Hosts.NotProvider")
+            yield Case(
+                f"{function}-{name}-by-another",
+                "other",
+                lambda _w, f=function, a=address: Call("Hosts", f, {"host": a}),
+                "Hosts.NotProvider",
+            )
+        yield Case(
+            f"set-ask-{name}-by-another",
+            "other",
+            lambda _w, a=address: calls.hosts_set_ask(host=a, ask=ask()),
+            "Hosts.NotProvider",
+        )
         yield Case(f"register-{name}-again", "provider", lambda w, n=name: register(w, n), "Hosts.AlreadyRegistered")
     nobody = SIGNERS["nobody"].address
     for function in ("drain", "undrain", "retire", "withdraw_bond", "report_absent"):
-        yield Case(f"{function}-nobody", "provider", lambda _w, f=function: Call("Hosts", f, {"host": nobody}), "Hosts.NoSuchHost")
+        yield Case(
+            f"{function}-nobody",
+            "provider",
+            lambda _w, f=function: Call("Hosts", f, {"host": nobody}),
+            "Hosts.NoSuchHost",
+        )
     for name in ("online", "second", "draining"):
-        yield Case(f"report-{name}-that-is-there", "anyone", lambda _w, n=name: calls.hosts_report_absent(host=HOSTS[n].address), "Hosts.NotAbsent")
+        yield Case(
+            f"report-{name}-that-is-there",
+            "anyone",
+            lambda _w, n=name: calls.hosts_report_absent(host=HOSTS[n].address),
+            "Hosts.NotAbsent",
+        )
     for name in ("offline", "suspended"):
-        yield Case(f"report-{name}-again", "anyone", lambda _w, n=name: calls.hosts_report_absent(host=HOSTS[n].address), "Hosts.HostNotOnline")
-    yield Case("undrain-online", "provider", lambda _w: calls.hosts_undrain(host=HOSTS["online"].address), "Hosts.TransitionNotAllowed")
-    yield Case("drain-offline", "provider", lambda _w: calls.hosts_drain(host=HOSTS["offline"].address), "Hosts.TransitionNotAllowed")
-    yield Case("retire-with-leases", "provider", lambda _w: calls.hosts_retire(host=HOSTS["online"].address), "Hosts.HasLiveLeases")
-    yield Case("bond-before-its-time", "provider", lambda _w: calls.hosts_withdraw_bond(host=HOSTS["retiring"].address), "Hosts.StillUnbonding")
-    yield Case("bond-of-a-working-host", "provider", lambda _w: calls.hosts_withdraw_bond(host=HOSTS["second"].address), "Hosts.NotRetiring")
+        yield Case(
+            f"report-{name}-again",
+            "anyone",
+            lambda _w, n=name: calls.hosts_report_absent(host=HOSTS[n].address),
+            "Hosts.HostNotOnline",
+        )
+    yield Case(
+        "undrain-online",
+        "provider",
+        lambda _w: calls.hosts_undrain(host=HOSTS["online"].address),
+        "Hosts.TransitionNotAllowed",
+    )
+    yield Case(
+        "drain-offline",
+        "provider",
+        lambda _w: calls.hosts_drain(host=HOSTS["offline"].address),
+        "Hosts.TransitionNotAllowed",
+    )
+    yield Case(
+        "retire-with-leases",
+        "provider",
+        lambda _w: calls.hosts_retire(host=HOSTS["online"].address),
+        "Hosts.HasLiveLeases",
+    )
+    yield Case(
+        "bond-before-its-time",
+        "provider",
+        lambda _w: calls.hosts_withdraw_bond(host=HOSTS["retiring"].address),
+        "Hosts.StillUnbonding",
+    )
+    yield Case(
+        "bond-of-a-working-host",
+        "provider",
+        lambda _w: calls.hosts_withdraw_bond(host=HOSTS["second"].address),
+        "Hosts.NotRetiring",
+    )
     yield Case("heartbeat-of-nobody", "nobody", lambda _w: calls.hosts_heartbeat(), "Hosts.NoSuchHost")
-    yield Case("register-with-anothers-signature", "other", lambda w: _forged(w), "Hosts.BadHostSignature")
+    yield Case("register-with-anothers-signature", "other", _forged, "Hosts.BadHostSignature")
 
 
 def _forged(world: World) -> Call:
@@ -342,9 +444,14 @@ def of_root() -> Iterator[Case]:
         for signer in ("provider", "tenant", "second"):
             yield Case(f"{name}-by-{signer}", signer, lambda _w, m=make: m(), "BadOrigin")
     for signer in ("tenant", "provider", "scheduler"):
-        yield Case(f"sudo-by-{signer}", signer, lambda _w: by_sudo(calls.hosts_verify(host=address)), "Sudo.RequireSudo")
         yield Case(
-            f"validator-added-by-{signer}", signer, lambda _w: Call("Validators", "add", {"who": PEOPLE["other"].address}), "BadOrigin"
+            f"sudo-by-{signer}", signer, lambda _w: by_sudo(calls.hosts_verify(host=address)), "Sudo.RequireSudo"
+        )
+        yield Case(
+            f"validator-added-by-{signer}",
+            signer,
+            lambda _w: Call("Validators", "add", {"who": PEOPLE["other"].address}),
+            "BadOrigin",
         )
 
 
@@ -358,4 +465,3 @@ CASES = [
     *of_hosts(),
     *of_root(),
 ]
-__all__ = ["CASES", "BillingUnit", "Case", "NOWHERE_SPECIAL", "Resources", "hardware"]

@@ -4,7 +4,7 @@ use super::{governance::AdminOrigin, network::Treasury, system::RuntimeBlockWeig
 use crate::{AccountId, Balance, Balances, Runtime, RuntimeHoldReason, Timestamp};
 use alloc::vec::Vec;
 use frame_support::{
-    dispatch::DispatchResult, parameter_types, storage::with_storage_layer, traits::DefensiveResult, weights::Weight,
+    dispatch::DispatchResult, parameter_types, storage::with_storage_layer, traits::Defensive, weights::Weight,
 };
 use gantry_primitives::{
     faults::Fault, lease_parts, Conduct, DeviceSpec, HostId, HostRecord, HostStatus, LeaseId, Misconduct, PodResult,

@@ -24,8 +24,9 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "Stopped"): "Ended by the tenant.",
     ("Tasks", "Scaled"): "Is to have {pods} pods. {bills}",
     ("Tasks", "ResultAccepted"): "The tenant accepted the result.",
-    ("Tasks", "Verified"): "The results were compared; wrong: {wrong}.",
-    ("Tasks", "DisputeOpened"): "The result is disputed by {by}.",
+    ("Tasks", "Verified"): "The results of the replicas agree.",
+    ("Tasks", "NotVerified"): "The results of the replicas do not agree. {bills}",
+    ("Tasks", "Disputed"): "The result is disputed.",
     ("Tasks", "DisputeResolved"): "The dispute is decided; upheld: {upheld}. {bills}",
     ("Tasks", "Settled"): "Settled. {bills}",
     ("Tasks", "Rated"): "The tenant gave pod {pod} {stars} of 5 stars.",
@@ -73,7 +74,8 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Hosts", "EndpointChanged"): "It is reached in another way.",
 }
 _STATES = {"Submitted": "Queued", "Cancelled": "Cancelled", "Expired": "Expired", "Settled": "Settled"}
-_STATES |= {"ResultAccepted": "Verified", "Verified": "Verified", "DisputeOpened": "Disputed"}
+_STATES |= {"ResultAccepted": "Verified", "Verified": "Verified", "Disputed": "Disputed"}
+_STATES |= {"NotVerified": "Failed(NoAgreement)"}
 
 
 def state_text(plain: Any) -> str:

@@ -49,10 +49,8 @@ def _load(what: str, sustained: Sustained) -> tuple[list[str], dict[str, Any]]:
     blocks = max(1, sustained.blocks)
     lines = [
         f"{what}: {sustained.per_second:.0f}/s over {sustained.seconds:.0f} s: {each}",
-        (
-            f"  {sustained.blocks} blocks, {sustained.missed_slots} slots missed, {sustained.refused} refused; a block has "
-            f"{sustained.block_bytes / blocks / MIB:.2f} MiB, and {sustained.event_bytes / blocks / MIB:.2f} MiB of events"
-        ),
+        f"  {sustained.blocks} blocks, {sustained.missed_slots} slots missed, {sustained.refused} refused",
+        f"  a block: {sustained.block_bytes / blocks / MIB:.2f} MiB, events {sustained.event_bytes / blocks / MIB:.2f} MiB",
     ]
     facts = {
         "seconds": sustained.seconds,
@@ -107,11 +105,11 @@ def _flat(outcome: flat.Outcome) -> Found:
         each = ", ".join(f"{stage} {cost:.1f}" for stage, cost in costs.items())
         lines.append(f"  {level:>9,}: {outcome.mean(level):.1f} ({each})")
     change = round(outcome.worst_change * 100, 1)
-    costs = {
-        str(level): {stage: round(cost, 2) for stage, cost in of_stage.items()}
-        for level, of_stage in outcome.author_us.items()
+    table = {
+        str(level): {stage: round(cost, 2) for stage, cost in costs.items()}
+        for level, costs in outcome.author_us.items()
     }
-    facts: dict[str, Any] = {"author_us": costs, "worst_change_percent": change}
+    facts: dict[str, Any] = {"author_us": table, "worst_change_percent": change}
     return Found([Figure("chain-flat", "% change", (change,), 10)], lines, {"flat": facts})
 
 

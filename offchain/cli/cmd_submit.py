@@ -189,6 +189,7 @@ def _finish(outcome: Outcome, *, as_json: bool) -> None:
             "Expired": "No host took it before its deadline: raise the price limit or the deadline.",
             "Failed(AttemptsExhausted)": f"Every attempt failed, for the reasons above; {more}",
             "Failed(DurationExceeded)": "It ran longer than x-gantry.duration: raise it.",
+            "Failed(DisputeLost)": "Its result was found wrong, so nothing was paid for it. Submit it again.",
         }.get(view.state, more)
         message = f"task {view.id} ended as {view.state}."
         if not as_json:

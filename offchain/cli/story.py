@@ -24,8 +24,9 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "Stopped"): "Ended by the tenant.",
     ("Tasks", "Scaled"): "Is to have {pods} pods. {bills}",
     ("Tasks", "ResultAccepted"): "The tenant accepted the result.",
-    ("Tasks", "Verified"): "The results were compared; wrong: {wrong}.",
-    ("Tasks", "DisputeOpened"): "The result is disputed by {by}.",
+    ("Tasks", "Verified"): "The results of the replicas agree.",
+    ("Tasks", "NotVerified"): "The results of the replicas do not agree. {bills}",
+    ("Tasks", "Disputed"): "The result is disputed.",
     ("Tasks", "DisputeResolved"): "The dispute is decided; upheld: {upheld}. {bills}",
     ("Tasks", "Settled"): "Settled. {bills}",
     ("Tasks", "Rated"): "The tenant gave pod {pod} {stars} of 5 stars.",
@@ -44,12 +45,37 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Leases", "DataKept"): "The data of lease {lease} is kept until {until} for {share} and {fee} protocol fee.",
     ("Leases", "DataReleased"): "The tenant no longer needs the data of lease {lease}.",
     ("Leases", "PurgedWithoutReceipt"): "The data of lease {lease} is taken for deleted; its host sent no receipt.",
+    ("Verification", "CommitteeDrawn"): "Judges were drawn: {members}.",
+    ("Verification", "CommitteeNotDrawn"): "There were not enough judges to draw from.",
+    ("Verification", "VoteCommitted"): "{who} sealed a vote.",
+    ("Verification", "RevealsOpened"): "Votes are revealed until {until}.",
+    ("Verification", "VoteRevealed"): "{who} voted {vote}.",
+    ("Verification", "BallotClosed"): "The votes are counted; the verdict: {verdict}.",
+    ("Verification", "VerifierPenalised"): "{who} loses {amount}: {reason}.",
+    ("Verification", "VerifierRewarded"): "{who} gets {amount} for its vote.",
+    ("Verification", "ResultCommitted"): "Pod {pod} sealed its result (lease {lease}).",
+    ("Verification", "ResultsOpened"): "Results are revealed until {until}.",
+    ("Verification", "ResultRevealed"): "Pod {pod} revealed its result: {result}.",
+    ("Verification", "ReplicaRejected"): "The result of pod {pod} does not count: {reason}.",
+    ("Verification", "ExtraPodWanted"): "The results differ; {wanted} are wanted now.",
+    ("Verification", "ResultsClosed"): "The results were compared: {outcome}.",
+    ("Verification", "DisputeOpened"): "{by} disputes the result and stakes {stake}; evidence is taken until {until}.",
+    ("Verification", "EvidenceAdded"): "{by} named evidence {digest}.",
+    ("Verification", "JuryAwaited"): "Jurors are to be drawn.",
+    ("Verification", "JuryCommits"): "Jurors seal their votes until {until}.",
+    ("Verification", "DisputeDecided"): "The jury's verdict: {verdict}.",
+    ("Verification", "DisputeClosed"): "The dispute is closed: {outcome}.",
+    ("Verification", "Appealed"): "{by} appeals and stakes {stake}; evidence is taken until {until}.",
+    ("Verification", "StakeReturned"): "{who} has its stake of {amount} back.",
+    ("Verification", "StakeLost"): "{who} loses its stake of {amount}.",
+    ("Verification", "FeeRefunded"): "{who} has its fee of {amount} back.",
     ("Hosts", "Registered"): "Registered by {provider}.",
     ("Hosts", "StatusChanged"): "{from} to {to}.",
     ("Hosts", "EndpointChanged"): "It is reached in another way.",
 }
 _STATES = {"Submitted": "Queued", "Cancelled": "Cancelled", "Expired": "Expired", "Settled": "Settled"}
-_STATES |= {"ResultAccepted": "Verified", "Verified": "Verified", "DisputeOpened": "Disputed"}
+_STATES |= {"ResultAccepted": "Verified", "Verified": "Verified", "Disputed": "Disputed"}
+_STATES |= {"NotVerified": "Failed(NoAgreement)"}
 
 
 def state_text(plain: Any) -> str:
@@ -131,7 +157,7 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
 
 
 _WORDS: Mapping[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "owed", "bounty"), format_amount),
+    **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "owed", "bounty", "stake"), format_amount),
     **dict.fromkeys(("ends_at", "depletes_at", "reclaim_at", "until", "again_at"), time_text),
     "bills": _bills_text,
     "leases": _leases_text,

@@ -20,13 +20,15 @@ from offchain.cli import accounts, failures, options
 from offchain.cli import network as networks
 from offchain.cli.failures import CliError
 from offchain.cli.output import details, emit, progress
-from offchain.cli.session import CONNECT_SECONDS, Included, send
+from offchain.cli.session import Included, send
 from offchain.link.ports import Call, ChainPort, Signer
 
 RELEASED = Path(__file__).resolve().parent.parent.parent / "chain" / "release" / "gantry-runtime.wasm"
 _WASM = b"\0asm"
 _COMPRESSED = bytes.fromhex("52bc537646db8e05")
 """How a runtime begins that chains carry compressed."""
+PATIENCE_SECONDS = 60.0
+"""For how long a node may leave a question open: while it compiles the new runtime it answers nobody."""
 STALLED_SECONDS = 120.0
 """For how long no block may become final before the command gives up watching."""
 
@@ -63,7 +65,7 @@ def make_chain(network: networks.Network) -> ChainPort:
     from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (not needed for --help)
 
     return SubstrateChain(
-        network.url, expected_genesis=network.genesis_hash, check_metadata=False, timeout=CONNECT_SECONDS
+        network.url, expected_genesis=network.genesis_hash, check_metadata=False, timeout=PATIENCE_SECONDS
     )
 
 

@@ -118,6 +118,7 @@ def _lease_timers(
     task: Task, lease: Lease, host: Host | None, periods: Periods, now: int
 ) -> Iterator[tuple[int | None, Command]]:
     if lease.state is LeaseState.SUSPENDED:
+        # Nothing runs, and nothing is billed while the host is away: to give its data up for lost is for its tenant.
         return
     if host is not None and host.status is HostStatus.OFFLINE:
         yield None, Requeue(lease.id)

@@ -183,9 +183,7 @@ class FakeChain:
     async def query(self, pallet: str, item: str, params: Sequence[Any] = (), at: bytes | None = None) -> Any | None:
         """One storage value."""
         await self._reply()
-        if (pallet, item) == ("System", "Account"):
-            return self._account(params[0], at)
-        return self._state(at).get((pallet, item), {}).get(tuple(params))
+        return self._value(pallet, item, params, at)
 
     async def query_map(
         self, pallet: str, item: str, prefix: Sequence[Any] = (), at: bytes | None = None
@@ -205,8 +203,7 @@ class FakeChain:
     ) -> list[Any | None]:
         """The values of one item under several keys."""
         await self._reply()
-        found = self._state(at).get((pallet, item), {})
-        return [found.get(tuple(key)) for key in keys]
+        return [self._value(pallet, item, key, at) for key in keys]
 
     async def query_page(
         self, pallet: str, item: str, after: Any | None, limit: int, at: bytes | None = None
@@ -330,6 +327,11 @@ class FakeChain:
 
     def _state(self, at: bytes | None) -> dict[tuple[str, str], dict[tuple[Any, ...], Any]]:
         return self.storage if at is None else self._at(at).storage
+
+    def _value(self, pallet: str, item: str, params: Sequence[Any], at: bytes | None) -> Any | None:
+        if (pallet, item) == ("System", "Account"):
+            return self._account(params[0], at)
+        return self._state(at).get((pallet, item), {}).get(tuple(params))
 
     def _account(self, account: str, at: bytes | None) -> dict[str, Any]:
         made = self._best if at is None else self._at(at)

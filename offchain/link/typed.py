@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, overload
 
-from offchain.link.ports import Block, ChainPort
+from offchain.link.ports import ChainPort
 from offchain.schema import _generated_chain as gen
 from offchain.schema._generated_chain import storage
 from offchain.schema.chain import StorageItem
@@ -84,9 +84,6 @@ class GantryChain:
         """All values below a key prefix, by the rest of the key."""
         return {key: item.decode(plain) for key, plain in await self.port.query_map(item.pallet, item.item, prefix, at)}
 
-    async def _keys(self, item: StorageItem[Any], *prefix: Any, at: bytes | None = None) -> list[Any]:
-        return sorted(key for key, _ in await self.port.query_map(item.pallet, item.item, prefix, at))
-
     # --- hosts ----------------------------------------------------------------------------------------------------
 
     async def host(self, host: str, at: bytes | None = None) -> gen.HostRecord | None:
@@ -102,14 +99,6 @@ class GantryChain:
         item, wanted = storage.hosts_hosts, sorted(set(names))
         plains = await self.port.query_many(item.pallet, item.item, [(name,) for name in wanted], at)
         return {name: item.decode(plain) for name, plain in zip(wanted, plains, strict=True) if plain is not None}
-
-    async def hosts_of(self, provider: str, at: bytes | None = None) -> list[str]:
-        """The hosts of a provider."""
-        return await self._keys(storage.hosts_hosts_by_provider, provider, at=at)
-
-    async def host_score(self, host: str, at: bytes | None = None) -> gen.HostScore | None:
-        """The evidence about a host; None where there is none yet."""
-        return await self.read(storage.reputation_host_scores, host, at=at)
 
     # --- tasks and leases -----------------------------------------------------------------------------------------
 
@@ -156,10 +145,6 @@ class GantryChain:
         found = await self.read_map(storage.tasks_by_tenant, (tenant,), at)
         firsts = sorted((key_task(key), count) for key, count in found.items())
         return [first + place for first, count in firsts for place in range(count)]
-
-    async def spec(self, first: int, at: bytes | None = None) -> gen.SpecRecord | None:
-        """What the tasks that were submitted from this number on have in common."""
-        return await self.read(storage.tasks_specs, task_key(first), at=at)
 
     async def manifest(self, task: int, at: bytes | None = None) -> bytes | None:
         """What the tenant submitted; None once all tasks that were submitted with this one are final."""
@@ -221,12 +206,10 @@ class GantryChain:
     @overload
     async def params(self, pallet: Literal["Tasks"], at: bytes | None = None) -> gen.TasksParams: ...
     @overload
-    async def params(self, pallet: Literal["Leases"], at: bytes | None = None) -> gen.LeasesParams: ...
-    @overload
     async def params(self, pallet: Literal["Billing"], at: bytes | None = None) -> gen.BillingParams: ...
     async def params(
-        self, pallet: Literal["Hosts", "Tasks", "Leases", "Billing"], at: bytes | None = None
-    ) -> gen.HostsParams | gen.TasksParams | gen.LeasesParams | gen.BillingParams:
+        self, pallet: Literal["Hosts", "Tasks", "Billing"], at: bytes | None = None
+    ) -> gen.HostsParams | gen.TasksParams | gen.BillingParams:
         """The periods and amounts of a pallet."""
         plain = await self.port.query(pallet, "Params", (), at)
         match pallet:
@@ -234,13 +217,5 @@ class GantryChain:
                 return gen.HostsParams.decode(plain)
             case "Tasks":
                 return gen.TasksParams.decode(plain)
-            case "Leases":
-                return gen.LeasesParams.decode(plain)
             case "Billing":
                 return gen.BillingParams.decode(plain)
-
-    @staticmethod
-    def events(block: Block) -> list[gen.GantryEvent]:
-        """The events of our pallets in a block, in order."""
-        made = (gen.decode_event(event.pallet, event.name, event.fields) for event in block.events)
-        return [event for event in made if event is not None]

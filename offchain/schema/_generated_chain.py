@@ -13,10 +13,10 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "96f9390c40a904609d77e822f7b3cbea29ffa383a988c7d4363da66200ef8f43"
+METADATA_SHA256: Final = "734df0f6c7fdba573537ee5c6fb570f6f9acbd53a39ba1d017a571f254e55d75"
 SPEC_NAME: Final = "gantry"
-SPEC_VERSION: Final = 1
-TRANSACTION_VERSION: Final = 1
+SPEC_VERSION: Final = 2
+TRANSACTION_VERSION: Final = 2
 
 
 def _same(plain: Any) -> Any:
@@ -109,6 +109,36 @@ class Ask:
             + self.hour_ppm.to_bytes(4, "little")
             + self.day_ppm.to_bytes(4, "little")
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """gantry_primitives::types::verification::Ballot."""
+
+    round: int
+    asked_in: int
+    seed: bytes | None
+    seats: tuple[Seat, ...]
+    former: tuple[AccountId, ...]
+
+    @classmethod
+    def decode(cls, plain: Any) -> Ballot:
+        return cls(
+            round=plain["round"],
+            asked_in=plain["asked_in"],
+            seed=plain["seed"],
+            seats=tuple(Seat.decode(i0) for i0 in plain["seats"]),
+            former=tuple(plain["former"]),
+        )
+
+    def encode(self) -> Any:
+        return {
+            "round": self.round,
+            "asked_in": self.asked_in,
+            "seed": self.seed,
+            "seats": [i0.encode() for i0 in self.seats],
+            "former": list(self.former),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +271,110 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True)
+class ChallengeAnswer:
+    """gantry_primitives::types::verification::ChallengeAnswer."""
+
+    digest: bytes
+    at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> ChallengeAnswer:
+        return cls(digest=plain["digest"], at=plain["at"])
+
+    def encode(self) -> Any:
+        return {"digest": self.digest, "at": self.at}
+
+    def scale(self) -> bytes:
+        return self.digest + self.at.to_bytes(8, "little")
+
+
+class ChallengeOutcome(StrEnum):
+    """gantry_primitives::types::verification::ChallengeOutcome."""
+
+    PASSED = "Passed"
+    FAILED = "Failed"
+    NOT_ANSWERED = "NotAnswered"
+    NO_VERDICT = "NoVerdict"
+    TOO_FEW_VERIFIERS = "TooFewVerifiers"
+    HARDWARE_CHANGED = "HardwareChanged"
+
+    @classmethod
+    def decode(cls, plain: Any) -> ChallengeOutcome:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Passed": 0, "Failed": 1, "NotAnswered": 2, "NoVerdict": 3, "TooFewVerifiers": 4, "HardwareChanged": 5}[self.value]])
+
+
+class ChallengePhase(StrEnum):
+    """gantry_primitives::types::verification::ChallengePhase."""
+
+    WAITING = "Waiting"
+    ANSWERING = "Answering"
+    COMMITTING = "Committing"
+    REVEALING = "Revealing"
+    CLOSED = "Closed"
+
+    @classmethod
+    def decode(cls, plain: Any) -> ChallengePhase:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Waiting": 0, "Answering": 1, "Committing": 2, "Revealing": 3, "Closed": 4}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeRecord:
+    """gantry_primitives::types::verification::ChallengeRecord."""
+
+    host: AccountId
+    provider: AccountId
+    device: int
+    claim: DeviceSpec
+    opener: AccountId | None
+    fee: int
+    phase: ChallengePhase
+    until: int
+    opened_at: int
+    answer: ChallengeAnswer | None
+    retried: bool
+    ballot: Ballot
+
+    @classmethod
+    def decode(cls, plain: Any) -> ChallengeRecord:
+        return cls(
+            host=plain["host"],
+            provider=plain["provider"],
+            device=plain["device"],
+            claim=DeviceSpec.decode(plain["claim"]),
+            opener=plain["opener"],
+            fee=plain["fee"],
+            phase=ChallengePhase.decode(plain["phase"]),
+            until=plain["until"],
+            opened_at=plain["opened_at"],
+            answer=None if plain["answer"] is None else ChallengeAnswer.decode(plain["answer"]),
+            retried=plain["retried"],
+            ballot=Ballot.decode(plain["ballot"]),
+        )
+
+    def encode(self) -> Any:
+        return {
+            "host": self.host,
+            "provider": self.provider,
+            "device": self.device,
+            "claim": self.claim.encode(),
+            "opener": self.opener,
+            "fee": self.fee,
+            "phase": self.phase.value,
+            "until": self.until,
+            "opened_at": self.opened_at,
+            "answer": None if self.answer is None else self.answer.encode(),
+            "retried": self.retried,
+            "ballot": self.ballot.encode(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """gantry_primitives::types::hosts::Device."""
 
@@ -303,6 +437,90 @@ class DeviceSpec:
 
     def scale(self) -> bytes:
         return self.vendor.scale() + _bytes(self.model) + self.vram_mib.to_bytes(4, "little") + bytes([self.simulated])
+
+
+class DisputeOutcome(StrEnum):
+    """gantry_primitives::types::verification::DisputeOutcome."""
+
+    UPHELD = "Upheld"
+    REJECTED = "Rejected"
+    NO_VERDICT = "NoVerdict"
+
+    @classmethod
+    def decode(cls, plain: Any) -> DisputeOutcome:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Upheld": 0, "Rejected": 1, "NoVerdict": 2}[self.value]])
+
+
+class DisputePhase(StrEnum):
+    """gantry_primitives::types::verification::DisputePhase."""
+
+    HEARING = "Hearing"
+    WAITING = "Waiting"
+    COMMITTING = "Committing"
+    REVEALING = "Revealing"
+    DECIDED = "Decided"
+    CLOSED = "Closed"
+
+    @classmethod
+    def decode(cls, plain: Any) -> DisputePhase:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Hearing": 0, "Waiting": 1, "Committing": 2, "Revealing": 3, "Decided": 4, "Closed": 5}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeRecord:
+    """gantry_primitives::types::verification::DisputeRecord."""
+
+    opener: AccountId
+    tenant: AccountId
+    providers: tuple[AccountId, ...]
+    opened_at: int
+    phase: DisputePhase
+    until: int
+    level: int
+    retried: bool
+    verdict: Vote | None
+    stakes: tuple[Stake, ...]
+    evidence: tuple[Evidence, ...]
+    ballot: Ballot
+
+    @classmethod
+    def decode(cls, plain: Any) -> DisputeRecord:
+        return cls(
+            opener=plain["opener"],
+            tenant=plain["tenant"],
+            providers=tuple(plain["providers"]),
+            opened_at=plain["opened_at"],
+            phase=DisputePhase.decode(plain["phase"]),
+            until=plain["until"],
+            level=plain["level"],
+            retried=plain["retried"],
+            verdict=None if plain["verdict"] is None else Vote.decode(plain["verdict"]),
+            stakes=tuple(Stake.decode(i0) for i0 in plain["stakes"]),
+            evidence=tuple(Evidence.decode(i0) for i0 in plain["evidence"]),
+            ballot=Ballot.decode(plain["ballot"]),
+        )
+
+    def encode(self) -> Any:
+        return {
+            "opener": self.opener,
+            "tenant": self.tenant,
+            "providers": list(self.providers),
+            "opened_at": self.opened_at,
+            "phase": self.phase.value,
+            "until": self.until,
+            "level": self.level,
+            "retried": self.retried,
+            "verdict": None if self.verdict is None else self.verdict.value,
+            "stakes": [i0.encode() for i0 in self.stakes],
+            "evidence": [i0.encode() for i0 in self.evidence],
+            "ballot": self.ballot.encode(),
+        }
 
 
 class EndReason:
@@ -548,19 +766,36 @@ class Escrow:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """gantry_primitives::types::verification::Evidence."""
+
+    by: AccountId
+    digest: bytes
+    level: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> Evidence:
+        return cls(by=plain["by"], digest=plain["digest"], level=plain["level"])
+
+    def encode(self) -> Any:
+        return {"by": self.by, "digest": self.digest, "level": self.level}
+
+
 class FailReason(StrEnum):
     """gantry_primitives::types::tasks::FailReason."""
 
     ATTEMPTS_EXHAUSTED = "AttemptsExhausted"
     DURATION_EXCEEDED = "DurationExceeded"
     DISPUTE_LOST = "DisputeLost"
+    NO_AGREEMENT = "NoAgreement"
 
     @classmethod
     def decode(cls, plain: Any) -> FailReason:
         return cls(plain)
 
     def scale(self) -> bytes:
-        return bytes([{"AttemptsExhausted": 0, "DurationExceeded": 1, "DisputeLost": 2}[self.value]])
+        return bytes([{"AttemptsExhausted": 0, "DurationExceeded": 1, "DisputeLost": 2, "NoAgreement": 3}[self.value]])
 
 
 class Fault(StrEnum):
@@ -599,6 +834,23 @@ class FaultRecord:
 
     def scale(self) -> bytes:
         return self.weight.to_bytes(8, "little") + self.updated_at.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceParams:
+    """pallet_gantry_governance::types::Params."""
+
+    delay_blocks: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> GovernanceParams:
+        return cls(delay_blocks=plain["delay_blocks"])
+
+    def encode(self) -> Any:
+        return {"delay_blocks": self.delay_blocks}
+
+    def scale(self) -> bytes:
+        return self.delay_blocks.to_bytes(4, "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -702,6 +954,29 @@ class HardwareSpec:
             + self.network_mbps_down.to_bytes(4, "little")
             + self.network_mbps_up.to_bytes(4, "little")
             + compact(len(self.devices)) + b"".join(i0.scale() for i0 in self.devices)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HostChallenges:
+    """gantry_primitives::types::verification::HostChallenges."""
+
+    open: int | None
+    by_verifier_at: int | None
+    by_provider_at: int | None
+
+    @classmethod
+    def decode(cls, plain: Any) -> HostChallenges:
+        return cls(open=plain["open"], by_verifier_at=plain["by_verifier_at"], by_provider_at=plain["by_provider_at"])
+
+    def encode(self) -> Any:
+        return {"open": self.open, "by_verifier_at": self.by_verifier_at, "by_provider_at": self.by_provider_at}
+
+    def scale(self) -> bytes:
+        return (
+            (b"\0" if self.open is None else b"\1" + self.open.to_bytes(8, "little"))
+            + (b"\0" if self.by_verifier_at is None else b"\1" + self.by_verifier_at.to_bytes(8, "little"))
+            + (b"\0" if self.by_provider_at is None else b"\1" + self.by_provider_at.to_bytes(8, "little"))
         )
 
 
@@ -1271,6 +1546,137 @@ class LeasesParams:
         )
 
 
+class LeaveReason(StrEnum):
+    """gantry_primitives::types::verification::LeaveReason."""
+
+    UNBONDED = "Unbonded"
+    BOND_TOO_LOW = "BondTooLow"
+
+    @classmethod
+    def decode(cls, plain: Any) -> LeaveReason:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Unbonded": 0, "BondTooLow": 1}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class ListedVerifier:
+    """gantry_primitives::types::verification::ListedVerifier."""
+
+    who: AccountId
+    since: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> ListedVerifier:
+        return cls(who=plain["who"], since=plain["since"])
+
+    def encode(self) -> Any:
+        return {"who": self.who, "since": self.since}
+
+
+class Matter:
+    """gantry_primitives::types::verification::Matter.
+
+    One of `MatterChallenge`, `MatterDispute`, `MatterResults`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> Matter:
+        tag, payload = _variant(plain)
+        return _MATTER[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+    def scale(self) -> bytes:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class MatterChallenge(Matter):
+    """Matter: Challenge."""
+
+    tag: ClassVar[str] = "Challenge"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Challenge": self.value}
+
+    def scale(self) -> bytes:
+        return bytes([0]) + self.value.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class MatterDispute(Matter):
+    """Matter: Dispute."""
+
+    tag: ClassVar[str] = "Dispute"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Dispute": self.value}
+
+    def scale(self) -> bytes:
+        return bytes([1]) + self.value.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class MatterResults(Matter):
+    """Matter: Results."""
+
+    tag: ClassVar[str] = "Results"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Results": self.value}
+
+    def scale(self) -> bytes:
+        return bytes([2]) + self.value.to_bytes(8, "little")
+
+
+_MATTER: Final[dict[str, Callable[[Any], Matter]]] = {
+    "Challenge": lambda p: MatterChallenge(value=p),
+    "Dispute": lambda p: MatterDispute(value=p),
+    "Results": lambda p: MatterResults(value=p),
+}
+
+
+class Misconduct(StrEnum):
+    """gantry_primitives::types::verification::Misconduct."""
+
+    FAILED_CHALLENGE = "FailedChallenge"
+    CHALLENGE_NOT_ANSWERED = "ChallengeNotAnswered"
+    WRONG_RESULT = "WrongResult"
+    RESULT_NOT_REVEALED = "ResultNotRevealed"
+    DISPUTE_LOST = "DisputeLost"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Misconduct:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"FailedChallenge": 0, "ChallengeNotAnswered": 1, "WrongResult": 2, "ResultNotRevealed": 3, "DisputeLost": 4}[self.value]])
+
+
+class PenaltyReason(StrEnum):
+    """gantry_primitives::types::verification::PenaltyReason."""
+
+    ABSENT = "Absent"
+    MINORITY = "Minority"
+
+    @classmethod
+    def decode(cls, plain: Any) -> PenaltyReason:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Absent": 0, "Minority": 1}[self.value]])
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """gantry_primitives::types::hosts::Placement."""
@@ -1346,6 +1752,105 @@ class PodResult:
 
     def scale(self) -> bytes:
         return self.digest + self.exit_code.to_bytes(4, "little", signed=True) + self.usage.scale()
+
+
+class Queue(StrEnum):
+    """gantry_primitives::types::verification::Queue."""
+
+    SEED = "Seed"
+    ANSWER = "Answer"
+    CHALLENGE_COMMIT = "ChallengeCommit"
+    CHALLENGE_REVEAL = "ChallengeReveal"
+    HEARING = "Hearing"
+    DISPUTE_COMMIT = "DisputeCommit"
+    DISPUTE_REVEAL = "DisputeReveal"
+    APPEAL = "Appeal"
+    RESULT_COMMIT = "ResultCommit"
+    RESULT_REVEAL = "ResultReveal"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Queue:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Seed": 0, "Answer": 1, "ChallengeCommit": 2, "ChallengeReveal": 3, "Hearing": 4, "DisputeCommit": 5, "DisputeReveal": 6, "Appeal": 7, "ResultCommit": 8, "ResultReveal": 9}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEnds:
+    """gantry_primitives::types::verification::QueueEnds."""
+
+    head: int
+    tail: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> QueueEnds:
+        return cls(head=plain["head"], tail=plain["tail"])
+
+    def encode(self) -> Any:
+        return {"head": self.head, "tail": self.tail}
+
+    def scale(self) -> bytes:
+        return self.head.to_bytes(8, "little") + self.tail.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """gantry_primitives::types::verification::QueueEntry."""
+
+    matter: Matter
+    due: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> QueueEntry:
+        return cls(matter=Matter.decode(plain["matter"]), due=plain["due"])
+
+    def encode(self) -> Any:
+        return {"matter": self.matter.encode(), "due": self.due}
+
+    def scale(self) -> bytes:
+        return self.matter.scale() + self.due.to_bytes(8, "little")
+
+
+class RemovalReason(StrEnum):
+    """pallet_gantry_validators::types::RemovalReason."""
+
+    BY_ADMIN = "ByAdmin"
+    EQUIVOCATED = "Equivocated"
+
+    @classmethod
+    def decode(cls, plain: Any) -> RemovalReason:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"ByAdmin": 0, "Equivocated": 1}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """gantry_primitives::types::verification::Replica."""
+
+    lease: int
+    host: AccountId
+    commitment: bytes
+    result: PodResult | None
+
+    @classmethod
+    def decode(cls, plain: Any) -> Replica:
+        return cls(
+            lease=plain["lease"],
+            host=plain["host"],
+            commitment=plain["commitment"],
+            result=None if plain["result"] is None else PodResult.decode(plain["result"]),
+        )
+
+    def encode(self) -> Any:
+        return {
+            "lease": self.lease,
+            "host": self.host,
+            "commitment": self.commitment,
+            "result": None if self.result is None else self.result.encode(),
+        }
 
 
 class Report:
@@ -1550,6 +2055,138 @@ class Resources:
         )
 
 
+class ResultsOutcome:
+    """gantry_primitives::types::verification::ResultsOutcome.
+
+    One of `ResultsOutcomeAgreed`, `ResultsOutcomeNoAgreement`, `ResultsOutcomeOvertaken`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> ResultsOutcome:
+        tag, payload = _variant(plain)
+        return _RESULTS_OUTCOME[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+    def scale(self) -> bytes:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsOutcomeAgreed(ResultsOutcome):
+    """ResultsOutcome: Agreed."""
+
+    tag: ClassVar[str] = "Agreed"
+    digest: bytes
+    exit_code: int
+
+    def encode(self) -> Any:
+        return {"Agreed": {"digest": self.digest, "exit_code": self.exit_code}}
+
+    def scale(self) -> bytes:
+        return bytes([0]) + self.digest + self.exit_code.to_bytes(4, "little", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsOutcomeNoAgreement(ResultsOutcome):
+    """ResultsOutcome: NoAgreement."""
+
+    tag: ClassVar[str] = "NoAgreement"
+
+    def scale(self) -> bytes:
+        return bytes([1])
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsOutcomeOvertaken(ResultsOutcome):
+    """ResultsOutcome: Overtaken."""
+
+    tag: ClassVar[str] = "Overtaken"
+
+    def scale(self) -> bytes:
+        return bytes([2])
+
+
+_RESULTS_OUTCOME: Final[dict[str, Callable[[Any], ResultsOutcome]]] = {
+    "Agreed": lambda p: ResultsOutcomeAgreed(digest=p["digest"], exit_code=p["exit_code"]),
+    "NoAgreement": lambda _: ResultsOutcomeNoAgreement(),
+    "Overtaken": lambda _: ResultsOutcomeOvertaken(),
+}
+
+
+class ResultsPhase(StrEnum):
+    """gantry_primitives::types::verification::ResultsPhase."""
+
+    COMMITTING = "Committing"
+    REVEALING = "Revealing"
+    CLOSED = "Closed"
+
+    @classmethod
+    def decode(cls, plain: Any) -> ResultsPhase:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Committing": 0, "Revealing": 1, "Closed": 2}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsRecord:
+    """gantry_primitives::types::verification::ResultsRecord."""
+
+    phase: ResultsPhase
+    until: int
+    opened_at: int
+    wanted: int
+    extended: bool
+    replicas: tuple[Replica, ...]
+
+    @classmethod
+    def decode(cls, plain: Any) -> ResultsRecord:
+        return cls(
+            phase=ResultsPhase.decode(plain["phase"]),
+            until=plain["until"],
+            opened_at=plain["opened_at"],
+            wanted=plain["wanted"],
+            extended=plain["extended"],
+            replicas=tuple(Replica.decode(i0) for i0 in plain["replicas"]),
+        )
+
+    def encode(self) -> Any:
+        return {
+            "phase": self.phase.value,
+            "until": self.until,
+            "opened_at": self.opened_at,
+            "wanted": self.wanted,
+            "extended": self.extended,
+            "replicas": [i0.encode() for i0 in self.replicas],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """gantry_primitives::types::verification::Seat."""
+
+    who: AccountId
+    commitment: bytes | None
+    vote: Vote | None
+
+    @classmethod
+    def decode(cls, plain: Any) -> Seat:
+        return cls(
+            who=plain["who"],
+            commitment=plain["commitment"],
+            vote=None if plain["vote"] is None else Vote.decode(plain["vote"]),
+        )
+
+    def encode(self) -> Any:
+        return {"who": self.who, "commitment": self.commitment, "vote": None if self.vote is None else self.vote.value}
+
+
 @dataclass(frozen=True, slots=True)
 class Sla:
     """gantry_primitives::types::reputation::Sla."""
@@ -1602,6 +2239,28 @@ class SpecRecord:
             "manifest_deposit": self.manifest_deposit,
             "task_deposit": self.task_deposit,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """gantry_primitives::types::verification::Stake."""
+
+    who: AccountId
+    amount: int
+    fee_paid: int
+    side: Vote
+
+    @classmethod
+    def decode(cls, plain: Any) -> Stake:
+        return cls(
+            who=plain["who"],
+            amount=plain["amount"],
+            fee_paid=plain["fee_paid"],
+            side=Vote.decode(plain["side"]),
+        )
+
+    def encode(self) -> Any:
+        return {"who": self.who, "amount": self.amount, "fee_paid": self.fee_paid, "side": self.side.value}
 
 
 class SuspendReason(StrEnum):
@@ -2023,6 +2682,120 @@ class Vendor(StrEnum):
         return bytes([{"Nvidia": 0, "Amd": 1, "Other": 2}[self.value]])
 
 
+class VerificationHoldReason(StrEnum):
+    """pallet_gantry_verification::pallet::HoldReason."""
+
+    VERIFIER_BOND = "VerifierBond"
+    CHALLENGE_FEE = "ChallengeFee"
+    DISPUTE_STAKE = "DisputeStake"
+
+    @classmethod
+    def decode(cls, plain: Any) -> VerificationHoldReason:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"VerifierBond": 0, "ChallengeFee": 1, "DisputeStake": 2}[self.value]])
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationParams:
+    """pallet_gantry_verification::types::Params."""
+
+    verifier_bond: int
+    unbonding_ms: int
+    absence_penalty: int
+    minority_penalty: int
+    committee_size: int
+    challenge_fee: int
+    challenge_rest_ms: int
+    answer_ms: int
+    challenge_commit_ms: int
+    challenge_reveal_ms: int
+    result_commit_ms: int
+    result_reveal_ms: int
+    jury_size: int
+    appeal_jury_size: int
+    dispute_stake: int
+    jury_fee: int
+    hearing_ms: int
+    dispute_commit_ms: int
+    dispute_reveal_ms: int
+    appeal_ms: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> VerificationParams:
+        return cls(
+            verifier_bond=plain["verifier_bond"],
+            unbonding_ms=plain["unbonding_ms"],
+            absence_penalty=plain["absence_penalty"],
+            minority_penalty=plain["minority_penalty"],
+            committee_size=plain["committee_size"],
+            challenge_fee=plain["challenge_fee"],
+            challenge_rest_ms=plain["challenge_rest_ms"],
+            answer_ms=plain["answer_ms"],
+            challenge_commit_ms=plain["challenge_commit_ms"],
+            challenge_reveal_ms=plain["challenge_reveal_ms"],
+            result_commit_ms=plain["result_commit_ms"],
+            result_reveal_ms=plain["result_reveal_ms"],
+            jury_size=plain["jury_size"],
+            appeal_jury_size=plain["appeal_jury_size"],
+            dispute_stake=plain["dispute_stake"],
+            jury_fee=plain["jury_fee"],
+            hearing_ms=plain["hearing_ms"],
+            dispute_commit_ms=plain["dispute_commit_ms"],
+            dispute_reveal_ms=plain["dispute_reveal_ms"],
+            appeal_ms=plain["appeal_ms"],
+        )
+
+    def encode(self) -> Any:
+        return {
+            "verifier_bond": self.verifier_bond,
+            "unbonding_ms": self.unbonding_ms,
+            "absence_penalty": self.absence_penalty,
+            "minority_penalty": self.minority_penalty,
+            "committee_size": self.committee_size,
+            "challenge_fee": self.challenge_fee,
+            "challenge_rest_ms": self.challenge_rest_ms,
+            "answer_ms": self.answer_ms,
+            "challenge_commit_ms": self.challenge_commit_ms,
+            "challenge_reveal_ms": self.challenge_reveal_ms,
+            "result_commit_ms": self.result_commit_ms,
+            "result_reveal_ms": self.result_reveal_ms,
+            "jury_size": self.jury_size,
+            "appeal_jury_size": self.appeal_jury_size,
+            "dispute_stake": self.dispute_stake,
+            "jury_fee": self.jury_fee,
+            "hearing_ms": self.hearing_ms,
+            "dispute_commit_ms": self.dispute_commit_ms,
+            "dispute_reveal_ms": self.dispute_reveal_ms,
+            "appeal_ms": self.appeal_ms,
+        }
+
+    def scale(self) -> bytes:
+        return (
+            self.verifier_bond.to_bytes(16, "little")
+            + self.unbonding_ms.to_bytes(8, "little")
+            + self.absence_penalty.to_bytes(16, "little")
+            + self.minority_penalty.to_bytes(16, "little")
+            + self.committee_size.to_bytes(1, "little")
+            + self.challenge_fee.to_bytes(16, "little")
+            + self.challenge_rest_ms.to_bytes(8, "little")
+            + self.answer_ms.to_bytes(8, "little")
+            + self.challenge_commit_ms.to_bytes(8, "little")
+            + self.challenge_reveal_ms.to_bytes(8, "little")
+            + self.result_commit_ms.to_bytes(8, "little")
+            + self.result_reveal_ms.to_bytes(8, "little")
+            + self.jury_size.to_bytes(1, "little")
+            + self.appeal_jury_size.to_bytes(1, "little")
+            + self.dispute_stake.to_bytes(16, "little")
+            + self.jury_fee.to_bytes(16, "little")
+            + self.hearing_ms.to_bytes(8, "little")
+            + self.dispute_commit_ms.to_bytes(8, "little")
+            + self.dispute_reveal_ms.to_bytes(8, "little")
+            + self.appeal_ms.to_bytes(8, "little")
+        )
+
+
 class VerificationPolicy:
     """gantry_primitives::types::tasks::VerificationPolicy.
 
@@ -2075,12 +2848,161 @@ _VERIFICATION_POLICY: Final[dict[str, Callable[[Any], VerificationPolicy]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class VerifierRecord:
+    """gantry_primitives::types::verification::VerifierRecord."""
+
+    bond: int
+    status: VerifierStatus
+    duties: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> VerifierRecord:
+        return cls(bond=plain["bond"], status=VerifierStatus.decode(plain["status"]), duties=plain["duties"])
+
+    def encode(self) -> Any:
+        return {"bond": self.bond, "status": self.status.encode(), "duties": self.duties}
+
+    def scale(self) -> bytes:
+        return self.bond.to_bytes(16, "little") + self.status.scale() + self.duties.to_bytes(4, "little")
+
+
+class VerifierStatus:
+    """gantry_primitives::types::verification::VerifierStatus.
+
+    One of `VerifierStatusActive`, `VerifierStatusLeaving`.
+    """
+
+    __slots__ = ()
+    tag: ClassVar[str]
+    """The variant's name on the chain."""
+
+    @staticmethod
+    def decode(plain: Any) -> VerifierStatus:
+        tag, payload = _variant(plain)
+        return _VERIFIER_STATUS[tag](payload)
+
+    def encode(self) -> Any:
+        return self.tag
+
+    def scale(self) -> bytes:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class VerifierStatusActive(VerifierStatus):
+    """VerifierStatus: Active."""
+
+    tag: ClassVar[str] = "Active"
+
+    def scale(self) -> bytes:
+        return bytes([0])
+
+
+@dataclass(frozen=True, slots=True)
+class VerifierStatusLeaving(VerifierStatus):
+    """VerifierStatus: Leaving."""
+
+    tag: ClassVar[str] = "Leaving"
+    value: int
+
+    def encode(self) -> Any:
+        return {"Leaving": self.value}
+
+    def scale(self) -> bytes:
+        return bytes([1]) + self.value.to_bytes(8, "little")
+
+
+_VERIFIER_STATUS: Final[dict[str, Callable[[Any], VerifierStatus]]] = {
+    "Active": lambda _: VerifierStatusActive(),
+    "Leaving": lambda p: VerifierStatusLeaving(value=p),
+}
+
+
+class Vote(StrEnum):
+    """gantry_primitives::types::verification::Vote."""
+
+    YES = "Yes"
+    NO = "No"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Vote:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Yes": 0, "No": 1}[self.value]])
+
+
 class GantryEvent:
     """Base of the events of our pallets."""
 
     __slots__ = ()
     pallet: ClassVar[str]
     name: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorsAdded(GantryEvent):
+    """A validator joined the list."""
+
+    pallet: ClassVar[str] = "Validators"
+    name: ClassVar[str] = "Added"
+    validator: AccountId
+    """Whose session keys will be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorsRemoved(GantryEvent):
+    """A validator left the list."""
+
+    pallet: ClassVar[str] = "Validators"
+    name: ClassVar[str] = "Removed"
+    validator: AccountId
+    """Who."""
+    reason: RemovalReason
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorsEquivocatorKept(GantryEvent):
+    """A validator equivocated, but the list has no more than the fewest validators, so that it stays."""
+
+    pallet: ClassVar[str] = "Validators"
+    name: ClassVar[str] = "EquivocatorKept"
+    validator: AccountId
+    """Who."""
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceEnacting(GantryEvent):
+    """A call will be carried out as root. Its result will be in an event of the scheduler."""
+
+    pallet: ClassVar[str] = "Governance"
+    name: ClassVar[str] = "Enacting"
+    id: int
+    """The id to cancel it by."""
+    call_hash: bytes
+    """The hash of the encoded call."""
+    at: int
+    """The block that will carry it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceCancelled(GantryEvent):
+    """A call that waited will not be carried out."""
+
+    pallet: ClassVar[str] = "Governance"
+    name: ClassVar[str] = "Cancelled"
+    id: int
+    """Its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class GovernanceParamsChanged(GantryEvent):
+    """The periods of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Governance"
+    name: ClassVar[str] = "ParamsChanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -2433,26 +3355,34 @@ class TasksResultAccepted(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class TasksVerified(GantryEvent):
-    """The results of a task's replicas were compared, and most agree."""
+    """The results of a task's replicas were compared and agree."""
 
     pallet: ClassVar[str] = "Tasks"
     name: ClassVar[str] = "Verified"
     task: int
     """The task."""
-    wrong: tuple[int, ...]
-    """The leases whose results are wrong; they are not paid."""
 
 
 @dataclass(frozen=True, slots=True)
-class TasksDisputeOpened(GantryEvent):
+class TasksNotVerified(GantryEvent):
+    """The results of a task's replicas were compared and do not agree: the task has failed."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "NotVerified"
+    task: int
+    """The task."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksDisputed(GantryEvent):
     """The result of a task is disputed."""
 
     pallet: ClassVar[str] = "Tasks"
-    name: ClassVar[str] = "DisputeOpened"
+    name: ClassVar[str] = "Disputed"
     task: int
     """The task."""
-    by: AccountId
-    """Who disputes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -2689,6 +3619,8 @@ class LeasesBountyPaid(GantryEvent):
     """Who closed it."""
     bounty: int
     """What it got of the provider's share."""
+    fee: int
+    """What the treasury got for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -2791,7 +3723,480 @@ class ReputationTenantScored(GantryEvent):
     """Its score now, in parts per million."""
 
 
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierBonded(GantryEvent):
+    """An account may be drawn as a verifier, or brought its bond up to what is asked for."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierBonded"
+    who: AccountId
+    """The account."""
+    bond: int
+    """What is held of it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierLeaving(GantryEvent):
+    """A verifier is not drawn any more."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierLeaving"
+    who: AccountId
+    """The account."""
+    until: int
+    """Until when its bond is kept at least."""
+    reason: LeaveReason
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierLeft(GantryEvent):
+    """A verifier has its bond back."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierLeft"
+    who: AccountId
+    """The account."""
+    bond: int
+    """What it got back."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierPenalised(GantryEvent):
+    """A verifier lost some of its bond."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierPenalised"
+    who: AccountId
+    """The account."""
+    matter: Matter
+    """The committee or jury of this matter it was on."""
+    reason: PenaltyReason
+    """Why."""
+    amount: int
+    """How much it lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVerifierRewarded(GantryEvent):
+    """A verifier was paid for having voted with the majority."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VerifierRewarded"
+    who: AccountId
+    """The account."""
+    matter: Matter
+    """The committee or jury of this matter it was on."""
+    amount: int
+    """How much it got."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationCommitteeDrawn(GantryEvent):
+    """A committee or jury was drawn."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "CommitteeDrawn"
+    matter: Matter
+    """What it judges."""
+    round: int
+    """How many were drawn for this matter before."""
+    seed: bytes
+    """What it was drawn by."""
+    block: int
+    """The block whose randomness the seed is of."""
+    members: tuple[AccountId, ...]
+    """Its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationCommitteeNotDrawn(GantryEvent):
+    """There were not enough verifiers for a committee or jury."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "CommitteeNotDrawn"
+    matter: Matter
+    """What it was to judge."""
+    round: int
+    """How many were drawn for this matter before."""
+    seed: bytes
+    """What it was to be drawn by."""
+    block: int
+    """The block whose randomness the seed is of."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVoteCommitted(GantryEvent):
+    """A member of a committee or jury is bound to a vote."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VoteCommitted"
+    matter: Matter
+    """What it judges."""
+    who: AccountId
+    """The member."""
+    commitment: bytes
+    """What binds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationRevealsOpened(GantryEvent):
+    """The members of a committee or jury may reveal their votes."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "RevealsOpened"
+    matter: Matter
+    """What it judges."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationVoteRevealed(GantryEvent):
+    """A member of a committee or jury showed its vote."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "VoteRevealed"
+    matter: Matter
+    """What it judges."""
+    who: AccountId
+    """The member."""
+    vote: Vote
+    """The vote."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationBallotClosed(GantryEvent):
+    """A committee or jury is done."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "BallotClosed"
+    matter: Matter
+    """What it judged."""
+    round: int
+    """How many were drawn for this matter before."""
+    verdict: Vote | None
+    """The vote of more than half of its members, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationChallengeOpened(GantryEvent):
+    """A challenge was opened."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ChallengeOpened"
+    challenge: int
+    """The challenge."""
+    host: AccountId
+    """The host."""
+    device: int
+    """Which of its devices."""
+    claim: DeviceSpec
+    """What its provider says about the device."""
+    opener: AccountId | None
+    """Who opened it; none where the chain's governance did."""
+    fee: int
+    """What the opener pays the committee."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAnswerAwaited(GantryEvent):
+    """A challenge has a committee and its host must answer."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "AnswerAwaited"
+    challenge: int
+    """The challenge."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAnswered(GantryEvent):
+    """A host answered a challenge."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "Answered"
+    challenge: int
+    """The challenge."""
+    digest: bytes
+    """SHA-256 of the proof."""
+    until: int
+    """Until when the committee commits its votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationChallengeClosed(GantryEvent):
+    """A challenge is over."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ChallengeClosed"
+    challenge: int
+    """The challenge."""
+    host: AccountId
+    """The host."""
+    device: int
+    """Which of its devices."""
+    outcome: ChallengeOutcome
+    """What became of it."""
+    returned: int
+    """What of the fee the opener got back."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultCommitted(GantryEvent):
+    """A host is bound to a result."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultCommitted"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    commitment: bytes
+    """What binds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultsOpened(GantryEvent):
+    """The hosts that committed may reveal their results."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultsOpened"
+    task: int
+    """The task."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultRevealed(GantryEvent):
+    """A host showed its result."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultRevealed"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    result: PodResult
+    """The result."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReplicaRejected(GantryEvent):
+    """A host's result was wrong or missing."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ReplicaRejected"
+    task: int
+    """The task."""
+    lease: int
+    """The lease of the pod."""
+    host: AccountId
+    """The host."""
+    reason: Misconduct
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationExtraPodWanted(GantryEvent):
+    """Results do not agree and one more host is asked."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ExtraPodWanted"
+    task: int
+    """The task."""
+    wanted: int
+    """How many results are compared then."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationResultsClosed(GantryEvent):
+    """The results of a task were compared."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ResultsClosed"
+    task: int
+    """The task."""
+    outcome: ResultsOutcome
+    """What became of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationDisputeOpened(GantryEvent):
+    """A task is in dispute."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "DisputeOpened"
+    task: int
+    """The task."""
+    by: AccountId
+    """Who opened it."""
+    stake: int
+    """What it staked."""
+    evidence: bytes
+    """SHA-256 of its first piece of evidence."""
+    until: int
+    """Until when both sides may name evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationEvidenceAdded(GantryEvent):
+    """A side of a dispute named evidence."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "EvidenceAdded"
+    task: int
+    """The task."""
+    by: AccountId
+    """Who named it."""
+    digest: bytes
+    """SHA-256 of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationJuryAwaited(GantryEvent):
+    """A jury was asked for."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "JuryAwaited"
+    task: int
+    """The task."""
+    level: int
+    """How often a verdict was appealed."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationJuryCommits(GantryEvent):
+    """A jury may commit its votes."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "JuryCommits"
+    task: int
+    """The task."""
+    until: int
+    """The last moment for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationDisputeDecided(GantryEvent):
+    """A jury has a verdict."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "DisputeDecided"
+    task: int
+    """The task."""
+    level: int
+    """How often a verdict was appealed before."""
+    verdict: Vote
+    """Whether the complaint is right."""
+    appeal_until: int | None
+    """Until when it may be appealed; none where it may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAppealed(GantryEvent):
+    """A verdict was appealed."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "Appealed"
+    task: int
+    """The task."""
+    by: AccountId
+    """Who appealed."""
+    stake: int
+    """What it staked."""
+    level: int
+    """How often a verdict was appealed."""
+    until: int
+    """Until when both sides may name evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationStakeReturned(GantryEvent):
+    """Someone has a stake back."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "StakeReturned"
+    task: int
+    """The task."""
+    who: AccountId
+    """Whose it is."""
+    amount: int
+    """How much."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationStakeLost(GantryEvent):
+    """Someone lost a stake."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "StakeLost"
+    task: int
+    """The task."""
+    who: AccountId
+    """Whose it was."""
+    amount: int
+    """How much."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationFeeRefunded(GantryEvent):
+    """Someone who was right has the fee of a jury back from those who were wrong."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "FeeRefunded"
+    task: int
+    """The task."""
+    who: AccountId
+    """Who got it."""
+    amount: int
+    """How much."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationDisputeClosed(GantryEvent):
+    """A dispute is over."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "DisputeClosed"
+    task: int
+    """The task."""
+    outcome: DisputeOutcome
+    """What became of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationStepFailed(GantryEvent):
+    """What was due could not be done; nothing changed, and it is tried again later. A bug: please report it."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "StepFailed"
+    matter: Matter
+    """What was due."""
+    error: Any
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationParamsChanged(GantryEvent):
+    """The parameters of this pallet were changed."""
+
+    pallet: ClassVar[str] = "Verification"
+    name: ClassVar[str] = "ParamsChanged"
+
+
 _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
+    ("Validators", "Added"): lambda f: ValidatorsAdded(validator=f["validator"]),
+    ("Validators", "Removed"): lambda f: ValidatorsRemoved(
+        validator=f["validator"],
+        reason=RemovalReason.decode(f["reason"]),
+    ),
+    ("Validators", "EquivocatorKept"): lambda f: ValidatorsEquivocatorKept(validator=f["validator"]),
+    ("Governance", "Enacting"): lambda f: GovernanceEnacting(id=f["id"], call_hash=f["call_hash"], at=f["at"]),
+    ("Governance", "Cancelled"): lambda f: GovernanceCancelled(id=f["id"]),
+    ("Governance", "ParamsChanged"): lambda _: GovernanceParamsChanged(),
     ("Hosts", "Registered"): lambda f: HostsRegistered(host=f["host"], provider=f["provider"]),
     ("Hosts", "StatusChanged"): lambda f: HostsStatusChanged(
         host=f["host"],
@@ -2882,8 +4287,12 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         state=TaskState.decode(f["state"]),
     ),
     ("Tasks", "ResultAccepted"): lambda f: TasksResultAccepted(task=f["task"]),
-    ("Tasks", "Verified"): lambda f: TasksVerified(task=f["task"], wrong=tuple(f["wrong"])),
-    ("Tasks", "DisputeOpened"): lambda f: TasksDisputeOpened(task=f["task"], by=f["by"]),
+    ("Tasks", "Verified"): lambda f: TasksVerified(task=f["task"]),
+    ("Tasks", "NotVerified"): lambda f: TasksNotVerified(
+        task=f["task"],
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+    ),
+    ("Tasks", "Disputed"): lambda f: TasksDisputed(task=f["task"]),
     ("Tasks", "DisputeResolved"): lambda f: TasksDisputeResolved(
         task=f["task"],
         upheld=f["upheld"],
@@ -2923,7 +4332,12 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ),
     ("Leases", "ReclaimNoticed"): lambda f: LeasesReclaimNoticed(lease=f["lease"], reclaim_at=f["reclaim_at"]),
     ("Leases", "Paid"): lambda f: LeasesPaid(lease=f["lease"], until=f["until"], share=f["share"], fee=f["fee"]),
-    ("Leases", "BountyPaid"): lambda f: LeasesBountyPaid(lease=f["lease"], who=f["who"], bounty=f["bounty"]),
+    ("Leases", "BountyPaid"): lambda f: LeasesBountyPaid(
+        lease=f["lease"],
+        who=f["who"],
+        bounty=f["bounty"],
+        fee=f["fee"],
+    ),
     ("Leases", "DataKept"): lambda f: LeasesDataKept(
         lease=f["lease"],
         until=f["until"],
@@ -2938,6 +4352,146 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Billing", "ParamsChanged"): lambda _: BillingParamsChanged(),
     ("Reputation", "Scored"): lambda f: ReputationScored(host=f["host"], score_ppm=f["score_ppm"]),
     ("Reputation", "TenantScored"): lambda f: ReputationTenantScored(tenant=f["tenant"], score_ppm=f["score_ppm"]),
+    ("Verification", "VerifierBonded"): lambda f: VerificationVerifierBonded(who=f["who"], bond=f["bond"]),
+    ("Verification", "VerifierLeaving"): lambda f: VerificationVerifierLeaving(
+        who=f["who"],
+        until=f["until"],
+        reason=LeaveReason.decode(f["reason"]),
+    ),
+    ("Verification", "VerifierLeft"): lambda f: VerificationVerifierLeft(who=f["who"], bond=f["bond"]),
+    ("Verification", "VerifierPenalised"): lambda f: VerificationVerifierPenalised(
+        who=f["who"],
+        matter=Matter.decode(f["matter"]),
+        reason=PenaltyReason.decode(f["reason"]),
+        amount=f["amount"],
+    ),
+    ("Verification", "VerifierRewarded"): lambda f: VerificationVerifierRewarded(
+        who=f["who"],
+        matter=Matter.decode(f["matter"]),
+        amount=f["amount"],
+    ),
+    ("Verification", "CommitteeDrawn"): lambda f: VerificationCommitteeDrawn(
+        matter=Matter.decode(f["matter"]),
+        round=f["round"],
+        seed=f["seed"],
+        block=f["block"],
+        members=tuple(f["members"]),
+    ),
+    ("Verification", "CommitteeNotDrawn"): lambda f: VerificationCommitteeNotDrawn(
+        matter=Matter.decode(f["matter"]),
+        round=f["round"],
+        seed=f["seed"],
+        block=f["block"],
+    ),
+    ("Verification", "VoteCommitted"): lambda f: VerificationVoteCommitted(
+        matter=Matter.decode(f["matter"]),
+        who=f["who"],
+        commitment=f["commitment"],
+    ),
+    ("Verification", "RevealsOpened"): lambda f: VerificationRevealsOpened(
+        matter=Matter.decode(f["matter"]),
+        until=f["until"],
+    ),
+    ("Verification", "VoteRevealed"): lambda f: VerificationVoteRevealed(
+        matter=Matter.decode(f["matter"]),
+        who=f["who"],
+        vote=Vote.decode(f["vote"]),
+    ),
+    ("Verification", "BallotClosed"): lambda f: VerificationBallotClosed(
+        matter=Matter.decode(f["matter"]),
+        round=f["round"],
+        verdict=None if f["verdict"] is None else Vote.decode(f["verdict"]),
+    ),
+    ("Verification", "ChallengeOpened"): lambda f: VerificationChallengeOpened(
+        challenge=f["challenge"],
+        host=f["host"],
+        device=f["device"],
+        claim=DeviceSpec.decode(f["claim"]),
+        opener=f["opener"],
+        fee=f["fee"],
+    ),
+    ("Verification", "AnswerAwaited"): lambda f: VerificationAnswerAwaited(challenge=f["challenge"], until=f["until"]),
+    ("Verification", "Answered"): lambda f: VerificationAnswered(
+        challenge=f["challenge"],
+        digest=f["digest"],
+        until=f["until"],
+    ),
+    ("Verification", "ChallengeClosed"): lambda f: VerificationChallengeClosed(
+        challenge=f["challenge"],
+        host=f["host"],
+        device=f["device"],
+        outcome=ChallengeOutcome.decode(f["outcome"]),
+        returned=f["returned"],
+    ),
+    ("Verification", "ResultCommitted"): lambda f: VerificationResultCommitted(
+        task=f["task"],
+        lease=f["lease"],
+        commitment=f["commitment"],
+    ),
+    ("Verification", "ResultsOpened"): lambda f: VerificationResultsOpened(task=f["task"], until=f["until"]),
+    ("Verification", "ResultRevealed"): lambda f: VerificationResultRevealed(
+        task=f["task"],
+        lease=f["lease"],
+        result=PodResult.decode(f["result"]),
+    ),
+    ("Verification", "ReplicaRejected"): lambda f: VerificationReplicaRejected(
+        task=f["task"],
+        lease=f["lease"],
+        host=f["host"],
+        reason=Misconduct.decode(f["reason"]),
+    ),
+    ("Verification", "ExtraPodWanted"): lambda f: VerificationExtraPodWanted(task=f["task"], wanted=f["wanted"]),
+    ("Verification", "ResultsClosed"): lambda f: VerificationResultsClosed(
+        task=f["task"],
+        outcome=ResultsOutcome.decode(f["outcome"]),
+    ),
+    ("Verification", "DisputeOpened"): lambda f: VerificationDisputeOpened(
+        task=f["task"],
+        by=f["by"],
+        stake=f["stake"],
+        evidence=f["evidence"],
+        until=f["until"],
+    ),
+    ("Verification", "EvidenceAdded"): lambda f: VerificationEvidenceAdded(
+        task=f["task"],
+        by=f["by"],
+        digest=f["digest"],
+    ),
+    ("Verification", "JuryAwaited"): lambda f: VerificationJuryAwaited(task=f["task"], level=f["level"]),
+    ("Verification", "JuryCommits"): lambda f: VerificationJuryCommits(task=f["task"], until=f["until"]),
+    ("Verification", "DisputeDecided"): lambda f: VerificationDisputeDecided(
+        task=f["task"],
+        level=f["level"],
+        verdict=Vote.decode(f["verdict"]),
+        appeal_until=f["appeal_until"],
+    ),
+    ("Verification", "Appealed"): lambda f: VerificationAppealed(
+        task=f["task"],
+        by=f["by"],
+        stake=f["stake"],
+        level=f["level"],
+        until=f["until"],
+    ),
+    ("Verification", "StakeReturned"): lambda f: VerificationStakeReturned(
+        task=f["task"],
+        who=f["who"],
+        amount=f["amount"],
+    ),
+    ("Verification", "StakeLost"): lambda f: VerificationStakeLost(task=f["task"], who=f["who"], amount=f["amount"]),
+    ("Verification", "FeeRefunded"): lambda f: VerificationFeeRefunded(
+        task=f["task"],
+        who=f["who"],
+        amount=f["amount"],
+    ),
+    ("Verification", "DisputeClosed"): lambda f: VerificationDisputeClosed(
+        task=f["task"],
+        outcome=DisputeOutcome.decode(f["outcome"]),
+    ),
+    ("Verification", "StepFailed"): lambda f: VerificationStepFailed(
+        matter=Matter.decode(f["matter"]),
+        error=f["error"],
+    ),
+    ("Verification", "ParamsChanged"): lambda _: VerificationParamsChanged(),
 }
 
 
@@ -2949,6 +4503,31 @@ def decode_event(pallet: str, name: str, fields: Mapping[str, Any]) -> GantryEve
 
 class calls:
     """Calls of our pallets: `calls.pallet_function(argument=...)`."""
+
+    @staticmethod
+    def validators_add(*, who: AccountId) -> Call:
+        """Put an account that has session keys on the list. It validates from the session after the next on."""
+        return Call("Validators", "add", {"who": who})
+
+    @staticmethod
+    def validators_remove(*, who: AccountId) -> Call:
+        """Take an account off the list. It validates until the session after the next begins."""
+        return Call("Validators", "remove", {"who": who})
+
+    @staticmethod
+    def governance_enact(*, call: Any) -> Call:
+        """Have a call carried out as root once the delay is over."""
+        return Call("Governance", "enact", {"call": call})
+
+    @staticmethod
+    def governance_cancel(*, id: int) -> Call:
+        """Stop a call that waits."""
+        return Call("Governance", "cancel", {"id": id})
+
+    @staticmethod
+    def governance_set_params(*, params: GovernanceParams) -> Call:
+        """Change the periods of this pallet. By root alone, so that the delay cannot be shortened without waiting for it."""
+        return Call("Governance", "set_params", {"params": params.encode()})
 
     @staticmethod
     def hosts_register(
@@ -3268,9 +4847,103 @@ class calls:
         """Change the amounts and periods of this pallet. By root or whoever governs the chain."""
         return Call("Billing", "set_params", {"params": params.encode()})
 
+    @staticmethod
+    def verification_bond_verifier() -> Call:
+        """Become a verifier, come back as one, or bring the caller's bond up to what is asked for."""
+        return Call("Verification", "bond_verifier", {})
+
+    @staticmethod
+    def verification_unbond_verifier() -> Call:
+        """Be drawn no more. The duties that the caller has go on."""
+        return Call("Verification", "unbond_verifier", {})
+
+    @staticmethod
+    def verification_withdraw_verifier_bond() -> Call:
+        """Get the bond back, once its time has passed and no duties are left."""
+        return Call("Verification", "withdraw_verifier_bond", {})
+
+    @staticmethod
+    def verification_open_challenge(*, host: AccountId, device: int) -> Call:
+        """Ask a host to prove that a device of it is real. By a verifier or by the host's provider, who pays the
+        committee, or by root.
+        """
+        return Call("Verification", "open_challenge", {"host": host, "device": device})
+
+    @staticmethod
+    def verification_answer(*, challenge: int, digest: bytes) -> Call:
+        """The calling host answers a challenge with the SHA-256 of its proof. Free of charge when valid."""
+        return Call("Verification", "answer", {"challenge": challenge, "digest": digest})
+
+    @staticmethod
+    def verification_commit_vote(*, matter: Matter, commitment: bytes) -> Call:
+        """A member of the committee of a challenge or of the jury of a dispute binds itself to a vote."""
+        return Call("Verification", "commit_vote", {"matter": matter.encode(), "commitment": commitment})
+
+    @staticmethod
+    def verification_reveal_vote(*, matter: Matter, vote: Vote, salt: bytes) -> Call:
+        """A member shows the vote that it is bound to. The last one to do so closes the ballot."""
+        return Call("Verification", "reveal_vote", {"matter": matter.encode(), "vote": vote.value, "salt": salt})
+
+    @staticmethod
+    def verification_commit_result(*, lease: int, commitment: bytes) -> Call:
+        """The calling host binds itself to the result of a pod that is compared with others. Free of charge when
+        valid.
+        """
+        return Call("Verification", "commit_result", {"lease": lease, "commitment": commitment})
+
+    @staticmethod
+    def verification_reveal_result(*, lease: int, result: PodResult, salt: bytes) -> Call:
+        """The calling host shows the result that it is bound to. Free of charge when valid."""
+        return Call("Verification", "reveal_result", {"lease": lease, "result": result.encode(), "salt": salt})
+
+    @staticmethod
+    def verification_open_dispute(*, task: int, evidence: bytes) -> Call:
+        """Call the result of a reported task wrong. By its tenant or a verifier, who stakes coins on it."""
+        return Call("Verification", "open_dispute", {"task": task, "evidence": evidence})
+
+    @staticmethod
+    def verification_add_evidence(*, task: int, digest: bytes) -> Call:
+        """Name a piece of evidence in a dispute. By its opener, the tenant, or a provider whose hosts worked on the
+        task.
+        """
+        return Call("Verification", "add_evidence", {"task": task, "digest": digest})
+
+    @staticmethod
+    def verification_appeal(*, task: int) -> Call:
+        """Ask another jury, with twice the stake. By the side that the verdict is against."""
+        return Call("Verification", "appeal", {"task": task})
+
+    @staticmethod
+    def verification_advance(*, matter: Matter) -> Call:
+        """Do what is due in a matter, where the chain has not come to it yet. By anyone."""
+        return Call("Verification", "advance", {"matter": matter.encode()})
+
+    @staticmethod
+    def verification_set_params(*, params: VerificationParams) -> Call:
+        """Change the parameters of this pallet."""
+        return Call("Verification", "set_params", {"params": params.encode()})
+
 
 class storage:
     """Storage items of our pallets with the decoders of their values."""
+
+    validators_list: Final[StorageItem[tuple[AccountId, ...]]] = StorageItem("Validators", "List", lambda x: tuple(x))
+    """Who makes and finalizes blocks from the session after the next on, in the order in which they joined."""
+
+    validators_epoch_slots: Final[StorageItem[int]] = StorageItem("Validators", "EpochSlots", _same)
+    """Slots of a session, which is a BABE epoch. Written at genesis and never again: BABE computes the epoch of a slot
+    from it.
+    """
+
+    governance_next_enactment_id: Final[StorageItem[int]] = StorageItem("Governance", "NextEnactmentId", _same)
+    """The id of the next enactment."""
+
+    governance_params: Final[StorageItem[GovernanceParams]] = StorageItem(
+        "Governance",
+        "Params",
+        GovernanceParams.decode,
+    )
+    """The periods in force."""
 
     hosts_hosts: Final[StorageItem[HostRecord]] = StorageItem("Hosts", "Hosts", HostRecord.decode)
     """Every host that was ever registered."""
@@ -3353,8 +5026,91 @@ class storage:
     )
     """What is held against each provider that was ever slashed."""
 
+    verification_verifiers: Final[StorageItem[VerifierRecord]] = StorageItem(
+        "Verification",
+        "Verifiers",
+        VerifierRecord.decode,
+    )
+    """Everyone who has a verifier's bond."""
+
+    verification_verifier_list: Final[StorageItem[tuple[ListedVerifier, ...]]] = StorageItem(
+        "Verification",
+        "VerifierList",
+        lambda x: tuple(ListedVerifier.decode(i0) for i0 in x),
+    )
+    """The verifiers that may be drawn."""
+
+    verification_next_challenge_id: Final[StorageItem[int]] = StorageItem("Verification", "NextChallengeId", _same)
+    """The number of the next challenge."""
+
+    verification_challenges: Final[StorageItem[ChallengeRecord]] = StorageItem(
+        "Verification",
+        "Challenges",
+        ChallengeRecord.decode,
+    )
+    """The challenges that are open."""
+
+    verification_by_host: Final[StorageItem[HostChallenges]] = StorageItem(
+        "Verification",
+        "ByHost",
+        HostChallenges.decode,
+    )
+    """When each host was challenged."""
+
+    verification_results: Final[StorageItem[ResultsRecord]] = StorageItem(
+        "Verification",
+        "Results",
+        ResultsRecord.decode,
+    )
+    """The tasks whose results are being compared."""
+
+    verification_disputes: Final[StorageItem[DisputeRecord]] = StorageItem(
+        "Verification",
+        "Disputes",
+        DisputeRecord.decode,
+    )
+    """The tasks that are in dispute."""
+
+    verification_queued: Final[StorageItem[QueueEntry]] = StorageItem("Verification", "Queued", QueueEntry.decode)
+    """What falls due, by queue and place."""
+
+    verification_ends: Final[StorageItem[tuple[QueueEnds, ...]]] = StorageItem(
+        "Verification",
+        "Ends",
+        lambda x: tuple(QueueEnds.decode(i0) for i0 in x),
+    )
+    """Which places of each queue are taken, in the order of [`Queue::ALL`]."""
+
+    verification_seen_randomness: Final[StorageItem[tuple[bytes, int]]] = StorageItem(
+        "Verification",
+        "SeenRandomness",
+        _same,
+    )
+    """The randomness that was there when a block began, and that block's number. Kept while a matter waits for a seed,
+    to tell randomness of the block before from older.
+    """
+
+    verification_params: Final[StorageItem[VerificationParams]] = StorageItem(
+        "Verification",
+        "Params",
+        VerificationParams.decode,
+    )
+    """The periods, sizes and amounts in force."""
+
 
 ERRORS: Final[dict[str, dict[str, str]]] = {
+    "Validators": {
+        "AlreadyListed": "The account is on the list of validators already.",
+        "NotListed": "The account is not on the list of validators.",
+        "NoSessionKeys": "The account has set no session keys. It does so with session.setKeys.",
+        "TooManyValidators": "The list of validators is full.",
+        "TooFewValidators": "The list of validators would become shorter than it may be.",
+    },
+    "Governance": {
+        "NotPending": "No call of this id waits: it was carried out, cancelled, or never was.",
+        "CallTooHeavy": "The call is too heavy to be carried out in one block.",
+        "Overflow": "There are no ids left.",
+    },
     "Hosts": {
         "AlreadyRegistered": "The host is registered already; a key is used once, retired or not.",
         "NoSuchHost": "No such host is registered.",
@@ -3440,6 +5196,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "ResultsAreCompared": "The results of this task are compared: they are committed and revealed, not reported.",
         "NotRedundant": "The results of this task are not compared.",
         "NothingRight": "None of the results is right.",
+        "PodsStillRun": "A replica still runs, or waits for its start.",
         "WrongPodCount": "There are fewer or more pods than the task wants.",
         "PodOutOfRange": "Pods must be numbered from 0 without a gap.",
         "PodRepeated": "A pod is placed twice, or has a lease already.",
@@ -3491,6 +5248,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "AmountTooSmall": "The provider cannot be credited with so little: its account lacks the existential deposit.",
         "KeptTooLong": "The data would be kept for longer than the chain allows.",
         "StorageNotOffered": "The host does not offer storage in the billing unit of this lease.",
+        "StorageTooDear": "The host asks for more for storage than the tenant pays at most for the machine.",
         "NothingDue": "Nothing is due that could be paid now.",
         "NothingOnAgenda": "No entry of the agenda is due.",
         "TooManyLeasesOnHost": "The host has as many leases as the chain keeps for one.",
@@ -3506,6 +5264,61 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "Overflow": "A sum or product does not fit its type.",
     },
     "Reputation": {
+    },
+    "Verification": {
+        "NotVerifier": "The caller is not a verifier that may be drawn.",
+        "AlreadyBonded": "The caller has the whole bond of a verifier already.",
+        "HostCannotVerify": "A host's account cannot be a verifier.",
+        "TooManyVerifiers": "There are as many verifiers as there may be.",
+        "CannotPayBond": "The caller cannot pay the bond of a verifier.",
+        "StillBonded": "The verifier has not left, or must wait for its bond.",
+        "OnDuty": "The verifier sits on a committee or jury that is not done.",
+        "NotVerifierNorProvider": "The caller is neither a verifier nor the provider of the host.",
+        "HostNotListed": "The host is not there, or may not be challenged in its status.",
+        "NoSuchDevice": "The host has no such device.",
+        "ChallengeOpen": "A challenge of the host is open.",
+        "ChallengedLately": "The host was challenged too short a time ago.",
+        "CannotPayFee": "The caller cannot pay the committee.",
+        "NoSuchChallenge": "No such challenge is open.",
+        "NotChallengedHost": "The caller is not the host that is challenged.",
+        "NotAnswering": "The challenge does not wait for an answer.",
+        "NotCommitting": "No votes are committed now.",
+        "NotRevealing": "Nothing is revealed now.",
+        "TooLate": "The last moment for it has passed.",
+        "NotOnCommittee": "The caller is not a member of the committee or jury.",
+        "AlreadyCommitted": "It was committed already; a commitment cannot be changed.",
+        "NotCommitted": "Nothing was committed that could be revealed.",
+        "AlreadyRevealed": "It was revealed already.",
+        "CommitmentMismatch": "What is revealed is not what was committed to.",
+        "NoVoteOnResults": "Nobody votes on the results of a task.",
+        "NotReplicated": "The results of the task are not compared.",
+        "CommitmentsClosed": "As many results as are wanted were committed.",
+        "NoSuchResults": "The results of the task are not being compared.",
+        "NotHostOfLease": "The caller is not the host of the lease.",
+        "LeaseNotCurrent": "The lease was replaced or has failed.",
+        "NoSuchTask": "No such task was submitted.",
+        "AlreadyDisputed": "The task is in dispute already.",
+        "NoSuchDispute": "The task is not in dispute.",
+        "NotTenantNorVerifier": "The caller is neither the tenant of the task nor a verifier.",
+        "OpenerIsParty": "A provider cannot dispute a task that its own hosts worked on.",
+        "CannotPayStake": "The caller cannot pay the stake.",
+        "NotParty": "The caller is no party of the dispute.",
+        "NotHearing": "The dispute takes no evidence now.",
+        "TooMuchEvidence": "The caller has named as much evidence as it may in one hearing.",
+        "NotAppealable": "The dispute has no verdict that may be appealed.",
+        "NotLosingSide": "Only those against whom a verdict is may appeal it.",
+        "WaitsForSeed": "It waits for randomness, which the chain alone draws.",
+        "NotDue": "Its time has not passed.",
+        "TransitionNotAllowed": "A phase does not follow the present one. A bug: please report it.",
+        "SeatsInvalid": "The size of a committee or jury must be odd and at most 7.",
+        "AppealJuryTooSmall": "The jury of an appeal must not be smaller than the first.",
+        "BondOrStakeZero": "The bond of a verifier and the stake of a dispute must not be zero.",
+        "PenaltyTooHigh": "A penalty must not be more than half of a verifier's bond.",
+        "AbsenceTooCheap": "The penalty for absence must not be lower than that for voting against the majority.",
+        "JuryFeeTooHigh": "The fee of a jury must not be more than the stake.",
+        "StakeTooHigh": "Four times the stake does not fit its type.",
+        "PeriodInvalid": "A period must be 1 millisecond to 366 days.",
+        "Overflow": "A sum or product does not fit its type.",
     },
 }
 """What each refusal of our pallets means: pallet, error, documentation."""

@@ -51,4 +51,8 @@ def tasks_of_event(fields: Mapping[str, Any]) -> frozenset[int]:
         return frozenset({fields["task"]})
     if "lease" in fields:
         return frozenset({lease_parts(fields["lease"])[0]})
+    matter = fields.get("matter")
+    if isinstance(matter, Mapping):
+        # A committee judges challenges of hosts, too; those are about no task.
+        return frozenset(task for kind, task in matter.items() if kind in ("Dispute", "Results"))
     return frozenset()

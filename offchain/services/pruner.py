@@ -25,11 +25,13 @@ class Pruner:
         self._reads = reads
         self._after: int | None = None
         self._not_before = 0
+        self._period = 0
 
     async def due(self, at: bytes, now: int, archive_after_ms: int) -> list[int]:
         """The tasks of the next page that may be pruned at chain time `now`; none while there is nothing to do."""
-        if now < self._not_before:
+        if now < self._not_before and archive_after_ms == self._period:
             return []
+        self._period = archive_after_ms
         page = await self._reads.tasks_after(self._after, PAGE, at)
         found = [task for task, record in page if may_be_pruned(record, now, archive_after_ms)]
         if len(page) < PAGE or page[-1][1].submitted_at + archive_after_ms > now:

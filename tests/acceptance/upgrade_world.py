@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
@@ -99,17 +99,21 @@ class Chain:
 
 
 async def connect(url: str) -> SubstrateChain:
-    link = SubstrateChain(url, check_metadata=False)
+    # While it compiles a new runtime a node answers nobody.
+    link = SubstrateChain(url, check_metadata=False, timeout=PATIENCE)
     await link.connect()
     return link
 
 
 @asynccontextmanager
-async def chain_of(runtime: Path, folder: Path) -> AsyncIterator[Chain]:
-    """A chain with one validator that starts from this runtime."""
+async def chain_of(runtime: Path, folder: Path, patch: Mapping[str, Any] | None = None) -> AsyncIterator[Chain]:
+    """A chain with one validator that starts from this runtime; `patch` goes over the development preset."""
     node = binaries().node
     spec, port = folder / "spec.json", free()
     make_spec = [str(node), "chain-spec", f"--runtime={runtime}", "--preset=development", f"--output={spec}"]
+    if patch is not None:
+        (folder / "patch.json").write_text(json.dumps(patch), encoding="utf-8")
+        make_spec.append(f"--patch={folder / 'patch.json'}")
     await asyncio.to_thread(subprocess.run, make_spec, check=True, capture_output=True)
     command = [str(node), f"--chain={spec}", f"--base-path={folder / 'data'}", "--alice", "--validator"]
     command += ["--force-authoring", "--database=paritydb", "--state-pruning=archive", f"--node-key={'02' * 32}"]

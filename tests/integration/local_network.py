@@ -156,8 +156,14 @@ class Net:
         return [lease.record for lease in (await self.task(task)).leases]
 
     async def story(self, task: int) -> Story:
-        """What the chain's events say of the task."""
-        return await task_story(self.chain, task, None, lambda _: None)
+        """What the events of final blocks say of a task that is final, or soon will be."""
+
+        async def look() -> Story | None:
+            story = await task_story(self.chain, task, None, lambda _: None)
+            return story if story.final else None
+
+        found: Story = await self.each_block(look, f"the story of task {task} to end in a final block")
+        return found
 
     async def assert_paid_once(self, task: int) -> int:
         """Exactly one lease of a one-pod task is paid for, exactly by the rule; gives what was paid."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output
 
@@ -89,7 +91,7 @@ async def test_a_task_that_no_host_may_take_waits_and_can_be_cancelled(net: Net)
 
 async def test_a_task_s_story_is_told_from_events_alone(net: Net):
     task = await net.submit(steps=1)
-    await net.until(task, {"Settled"})
+    await net.story(task)
     done = await net.gantry("chain", "inspect", "task", str(task), "--json")
     assert done.code == 0, done.said
     names = [event["event"].removeprefix("Tasks.") for event in done.json["events"]]
@@ -100,12 +102,18 @@ async def test_a_task_s_story_is_told_from_events_alone(net: Net):
     assert "Settled." in for_people.out, for_people.said
 
 
-async def test_tasks_submitted_together_are_assigned_and_settled_in_batches(net: Net):
-    text = net.manifest(steps=1)
+async def test_tasks_submitted_together_go_through_the_chain_in_batches(net: Net):
+    text = re.sub(rb"        reservations:\n(          .*\n)+", b"", net.manifest(steps=1))
     spec = to_task_spec(parse_manifest(text), manifest_digest(text))
+    assert spec.resources.gpus.count == 0, "so that all of them fit on one host at once"
     submit = calls.tasks_submit_array(spec=spec, manifest=text, count=4)
-    _, block = await submit_once(net.chain, from_uri(TENANT), submit)
+    included, block = await submit_once(net.chain, from_uri(TENANT), submit)
     first = next(event.fields["first"] for event in block.events if event.name == "Submitted")
     for task in range(first, first + 4):
         await net.until(task, {"Settled"})
         await net.assert_paid_once(task)
+    last = (await net.chain.finalized_head()).number
+    since = [await net.chain.block(number) for number in range(included.block.number, last + 1)]
+    batches = [event.fields for block in since for event in block.events if event.name == "BatchDone"]
+    assert batches
+    assert all(batch["refused"] == 0 for batch in batches)

@@ -2,7 +2,7 @@
 //!
 //! Everything is reckoned when it is asked for, from the moment the running segment began; nothing changes with time
 //! alone. `host_downtime` is always the host's whole downtime in milliseconds, a number that never falls: what it has
-//! grown by since the segment began is not billed.
+//! grown by since the segment began is not billed. tests/vectors/escrow.json holds cases that Rust and Python both run.
 
 use crate::{
     rate::{self, MS_PER_HOUR},

@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+pub mod commitments;
 pub mod escrow;
 pub mod faults;
 pub mod fit;
@@ -17,6 +18,7 @@ pub mod registration;
 pub mod score;
 pub mod transitions;
 pub mod types;
+pub mod verification_tables;
 
 pub use faults::Fault;
 pub use ids::{lease_id, lease_parts, PageKey, TaskKey};

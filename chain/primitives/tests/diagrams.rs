@@ -1,13 +1,16 @@
-//! The diagrams in docs/invariants.md are drawn from the transition tables.
+//! The diagrams in docs/invariants.md and docs/verification.md are drawn from the transition tables.
 //!
 //! After a change of a table, `GANTRY_DRAW=1 cargo test -p gantry-primitives --test diagrams` draws them anew.
 
 use std::{env, fmt::Debug, fs, path::PathBuf};
 
-use gantry_primitives::transitions::{HOST_TRANSITIONS, LEASE_TRANSITIONS, TASK_TRANSITIONS};
+use gantry_primitives::{
+    transitions::{HOST_TRANSITIONS, LEASE_TRANSITIONS, TASK_TRANSITIONS},
+    verification_tables::{CHALLENGE_TRANSITIONS, DISPUTE_TRANSITIONS, RESULTS_TRANSITIONS},
+};
 
-fn page() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/invariants.md")
+fn page(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
 /// A table as a state diagram: where it begins, each move in the order of the table, and where it ends.
@@ -37,15 +40,31 @@ fn with_diagram(page: &str, name: &str, diagram: &str) -> String {
     format!("{before}{begin}{diagram}{end}{after}")
 }
 
-#[test]
-fn the_drawn_states_are_those_of_the_tables() {
-    let old = fs::read_to_string(page()).expect("docs/invariants.md can be read");
-    let new = with_diagram(&old, "hosts", &drawn(HOST_TRANSITIONS));
-    let new = with_diagram(&new, "tasks", &drawn(TASK_TRANSITIONS));
-    let new = with_diagram(&new, "leases", &drawn(LEASE_TRANSITIONS));
+/// The page of this name has these diagrams; or they are put there, where they are to be drawn anew.
+fn has_drawn(name: &str, diagrams: &[(&str, String)]) {
+    let page = page(name);
+    let old = fs::read_to_string(&page).unwrap_or_else(|error| panic!("docs/{name} can be read: {error}"));
+    let new = diagrams.iter().fold(old.clone(), |text, (place, diagram)| with_diagram(&text, place, diagram));
     if env::var_os("GANTRY_DRAW").is_some() {
-        fs::write(page(), &new).expect("docs/invariants.md can be written");
+        fs::write(&page, &new).unwrap_or_else(|error| panic!("docs/{name} can be written: {error}"));
         return;
     }
     assert!(old == new, "draw them anew: GANTRY_DRAW=1 cargo test -p gantry-primitives --test diagrams");
+}
+
+#[test]
+fn the_drawn_states_are_those_of_the_tables() {
+    let tables =
+        [("hosts", drawn(HOST_TRANSITIONS)), ("tasks", drawn(TASK_TRANSITIONS)), ("leases", drawn(LEASE_TRANSITIONS))];
+    has_drawn("invariants.md", &tables);
+}
+
+#[test]
+fn the_drawn_phases_of_verification_are_those_of_the_tables() {
+    let tables = [
+        ("challenges", drawn(CHALLENGE_TRANSITIONS)),
+        ("results", drawn(RESULTS_TRANSITIONS)),
+        ("disputes", drawn(DISPUTE_TRANSITIONS)),
+    ];
+    has_drawn("verification.md", &tables);
 }

@@ -2,8 +2,8 @@
 
 use crate::{
     configs::consensus::BABE_EPOCH, AccountId, Balance, BalancesConfig, Billing, BillingConfig, CouncilConfig,
-    GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys, SudoConfig,
-    TasksConfig, ValidatorsConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
+    GovernanceConfig, HostsConfig, LeasesConfig, Runtime, RuntimeGenesisConfig, Session, SessionConfig, SessionKeys,
+    SudoConfig, TasksConfig, ValidatorsConfig, VerificationConfig, EXISTENTIAL_DEPOSIT, GTY, SLOT_DURATION_MS,
 };
 use alloc::{vec, vec::Vec};
 use frame_support::{build_struct_json_patch, genesis_builder_helper::build_state};
@@ -128,6 +128,7 @@ fn chain(pace: Pace, people: People) -> Value {
         tasks: TasksConfig { params: tasks(pace) },
         leases: LeasesConfig { params: leases(pace) },
         billing: BillingConfig { params: billing(pace) },
+        verification: VerificationConfig { params: verification(pace), verifiers: vec![] },
     })
 }
 
@@ -203,4 +204,29 @@ fn billing(pace: Pace) -> pallet_gantry_billing::Params {
         Pace::Production => DAY,
     };
     pallet_gantry_billing::Params { fee_ppm: 20_000, held_back_ms, depletion_bounty: GTY / 100 }
+}
+
+fn verification(pace: Pace) -> pallet_gantry_verification::Params {
+    // What takes hours where coins depend on it takes as many minutes in staging and half as many seconds in tests.
+    let production = pallet_gantry_verification::Params::default();
+    let scaled = |ms: u64| match pace {
+        Pace::Test => (ms / 7_200).max(2 * SLOT_DURATION_MS),
+        Pace::Staging => (ms / 60).max(2 * SLOT_DURATION_MS),
+        Pace::Production => ms,
+    };
+    pallet_gantry_verification::Params {
+        unbonding_ms: scaled(production.unbonding_ms),
+        committee_size: if pace == Pace::Production { production.committee_size } else { 3 },
+        challenge_rest_ms: scaled(production.challenge_rest_ms),
+        answer_ms: if pace == Pace::Test { 10 * SECOND } else { production.answer_ms },
+        challenge_commit_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_commit_ms },
+        challenge_reveal_ms: if pace == Pace::Test { 10 * SECOND } else { production.challenge_reveal_ms },
+        result_commit_ms: if pace == Pace::Test { MINUTE } else { scaled(production.result_commit_ms) },
+        result_reveal_ms: if pace == Pace::Test { 20 * SECOND } else { production.result_reveal_ms },
+        hearing_ms: scaled(production.hearing_ms),
+        dispute_commit_ms: if pace == Pace::Test { 10 * SECOND } else { scaled(production.dispute_commit_ms) },
+        dispute_reveal_ms: if pace == Pace::Test { 10 * SECOND } else { scaled(production.dispute_reveal_ms) },
+        appeal_ms: if pace == Pace::Test { 10 * SECOND } else { scaled(production.appeal_ms) },
+        ..production
+    }
 }

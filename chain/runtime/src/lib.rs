@@ -162,6 +162,8 @@ mod runtime {
     pub type Billing = pallet_gantry_billing;
     #[runtime::pallet_index(44)]
     pub type Reputation = pallet_gantry_reputation;
+    #[runtime::pallet_index(45)]
+    pub type Verification = pallet_gantry_verification;
 }
 
 /// All vectors that RPC answers carry.

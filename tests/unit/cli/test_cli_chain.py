@@ -17,7 +17,7 @@ from offchain.link.fake import FakeChain
 from offchain.link.keys import from_uri
 from offchain.link.ports import Call, ChainEvent
 from offchain.schema import _generated_chain as gen
-from offchain.schema.ids import lease_id, task_key
+from offchain.schema.ids import lease_id, task_key, tasks_of_event
 from tests.chain_records import Tasks, host_record, task_spec
 
 ANYBODY = from_uri("//Dave")
@@ -249,6 +249,14 @@ def gen_fields(pallet: str, name: str) -> dict[str, Any]:
     if "result" in fields:
         fields["result"] = {"exit_code": 0, "digest": b""}
     return fields
+
+
+def test_what_judges_do_is_told_with_the_task_they_judge():
+    def about(matter):
+        return tasks_of_event({"matter": matter, "who": BOB, "vote": "Yes"})
+
+    assert about({"Dispute": 7}) == about({"Results": 7}) == {7}
+    assert about({"Challenge": 7}) == frozenset()
 
 
 def test_the_key_of_a_task_is_its_number_in_order():

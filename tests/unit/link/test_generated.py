@@ -16,7 +16,6 @@ from offchain.link.bundle import bundle
 from offchain.link.fake import FakeChain
 from offchain.link.intents import pack_call, unpack_call
 from offchain.link.keys import from_uri, verify
-from offchain.link.ports import Block, BlockRef, ChainEvent
 from offchain.link.registration import registration_payload, sign_registration
 from offchain.link.runtime import blake2_256
 from offchain.link.typed import Balance, GantryChain
@@ -234,14 +233,8 @@ def test_the_host_signs_what_the_chain_checks():
 async def test_typed_reads():
     port = FakeChain()
     chain = GantryChain(port)
-    beta = gen.Beta(1, 2)
-    score = gen.HostScore(beta, beta, beta, beta, beta, gen.Sla(3, 4), 7, 8)
-    port.storage["Reputation", "HostScores"][ALICE,] = score.encode()
     port.storage["Tasks", "Schedulers"][ALICE,] = 10
     port.storage["System", "Account"][ALICE,] = {"data": {"free": 10, "reserved": 4, "frozen": 6}}
-    await port.produce()
-    at = (await port.finalized_head()).hash
-    assert await chain.host_score(ALICE) == await chain.host_score(ALICE, at) == score
     assert await chain.host(ALICE) is None
     assert await chain.hosts_named([ALICE]) == {}
     assert await chain.schedulers() == {ALICE: 10}
@@ -281,9 +274,3 @@ async def test_the_agenda_is_as_late_as_its_first_entry():
     assert await GantryChain(port).agenda_at() is None
     port.storage["Leases", "AgendaPages"] = {(task_key(9),): 1, (task_key(300),): 2}
     assert await GantryChain(port).agenda_at() == 9 * 6_000
-
-
-def test_events_of_a_block_are_typed():
-    events = (ChainEvent("System", "Remarked", {}, 0), ChainEvent("Tasks", "Expired", {"task": 3}, 1))
-    block = Block(BlockRef(1, b""), b"", 0, events, ())
-    assert GantryChain.events(block) == [gen.TasksExpired(3)]

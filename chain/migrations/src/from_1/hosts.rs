@@ -12,14 +12,9 @@ use crate::v1::{
 /// List price: what release 1 asked was asked for every billing unit.
 const LIST_PRICE_PPM: u32 = 1_000_000;
 
-/// A host. It counts as a consumer machine with a Docker engine, which is what agents of release 1 ran on, and its
-/// bond is as high as it was required to be: `bond_per_device` for each device.
-pub(super) fn host(old: HostRecord, bond_per_device: Balance) -> now::HostRecord {
-    let counted = old.devices.len().max(1) as Balance;
-    let bond_required = match old.status {
-        HostStatus::Retired => 0,
-        _ => bond_per_device.saturating_mul(counted),
-    };
+/// A host. It counts as a consumer machine with a Docker engine, which is what agents of release 1 ran on. The bond it
+/// has is the bond it must have: bounties that were paid from it before are not asked for.
+pub(super) fn host(old: HostRecord) -> now::HostRecord {
     now::HostRecord {
         provider: old.provider,
         status: status(old.status),
@@ -34,7 +29,7 @@ pub(super) fn host(old: HostRecord, bond_per_device: Balance) -> now::HostRecord
         endpoint: old.endpoint,
         region: old.region,
         bond: old.bond,
-        bond_required,
+        bond_required: old.bond,
         generation: 0,
         registered_at: old.registered_at,
         last_heartbeat: old.last_heartbeat,

@@ -219,8 +219,7 @@ impl<T: tasks_pallet::Config> From1<T> {
 
     /// Returns the last key done where there are more.
     fn migrate_hosts(after: Option<Key>, began_at: v1::Moment, meter: &mut WeightMeter) -> Option<Key> {
-        let params = hosts_pallet::CurrentParams::<T>::get();
-        let bond_per_device = params.bond_consumer;
+        let absence_limit_ms = hosts_pallet::CurrentParams::<T>::get().absence_limit_ms;
         let now = hosts_pallet::Pallet::<T>::now();
         let all = match &after {
             Some(key) => v1::hosts::Hosts::<T>::iter_from(key.to_vec()),
@@ -232,10 +231,10 @@ impl<T: tasks_pallet::Config> From1<T> {
                 return last;
             }
             last = Self::key(v1::hosts::Hosts::<T>::hashed_key_for(&host));
-            let mut record = hosts::host(record, bond_per_device);
+            let mut record = hosts::host(record);
             // A host that was there when the pause began could not say so in it: it has as long from now on.
             let was_there =
-                record.last_heartbeat > 0 && began_at <= record.last_heartbeat.saturating_add(params.absence_limit_ms);
+                record.last_heartbeat > 0 && began_at <= record.last_heartbeat.saturating_add(absence_limit_ms);
             if was_there {
                 record.last_heartbeat = record.last_heartbeat.max(now);
             }

@@ -207,13 +207,16 @@ impl<T: Config> Pallet<T> {
         Ok(kept)
     }
 
-    /// What the disk of a lease costs an hour on its host now, with the rest given back.
+    /// What the disk of a lease costs an hour on its host now. A host that has raised its price above what the tenant
+    /// pays at most for the whole machine gets nothing.
     fn storage_rate(kept: &Kept) -> Result<Balance, Error<T>> {
         let Kept { spec, host, .. } = kept;
-        storage_rate_per_hour(&spec.resources, &host.ask, spec.unit).map_err(|error| match error {
+        let rate = storage_rate_per_hour(&spec.resources, &host.ask, spec.unit).map_err(|error| match error {
             RateError::NotOffered => Error::StorageNotOffered,
             RateError::Overflow => Error::CostTooHigh,
-        })
+        })?;
+        ensure!(rate <= spec.max_rate_per_hour, Error::StorageTooDear);
+        Ok(rate)
     }
 
     /// Holds `amount` more for a lease, which goes on for as long as that lasts. Returns when it is over.

@@ -262,6 +262,8 @@ pub mod pallet {
         KeptTooLong,
         /// The host does not offer storage in the billing unit of this lease.
         StorageNotOffered,
+        /// The host asks for more for storage than the tenant pays at most for the machine.
+        StorageTooDear,
         /// Nothing is due that could be paid now.
         NothingDue,
         /// No entry of the agenda is due.

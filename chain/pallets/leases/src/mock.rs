@@ -350,11 +350,7 @@ pub fn check_everything() {
         let listed = Leases::leases_of(&lease.host).contains(&id);
         assert_eq!(listed, lease.state.holds_something(), "a lease is listed exactly while it holds something");
         held += lease.escrow.held();
-        assert!(lease.escrow.paid <= lease.escrow.deposit);
-        assert!(lease.due_at.is_none_or(|at| Leases::is_on_agenda(id, at)), "a lease that is due is on the agenda");
-        let has_an_end = matches!(lease.state, LeaseState::Active | LeaseState::Suspended | LeaseState::Retained(_));
-        let is_jobs = spec.kind == TaskKind::Job;
-        assert_eq!(lease.due_at.is_some(), has_an_end && !is_jobs, "no lease is forgotten");
+        assert_ok!(Leases::check_lease(id, &lease, spec.kind));
     }
     assert_eq!(Billing::held(&account(TENANT)), held, "what is held is what the escrows hold");
     let sum: Balance =

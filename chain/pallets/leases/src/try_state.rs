@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use frame_support::ensure;
+use gantry_primitives::{Lease, LeaseId, LeaseState, TaskKind};
 use sp_runtime::TryRuntimeError;
 
 use crate::{agenda::page_key, Agenda, AgendaPages, Bucket, ByHost, Config, CurrentParams, Pallet};
@@ -33,6 +34,47 @@ impl<T: Config> Pallet<T> {
             );
         }
         ensure!(Self::ensure_sound(&CurrentParams::<T>::get()).is_ok(), "LEASE-6: the periods are sound");
+        Ok(())
+    }
+
+    /// Checks what must always be true of a lease by itself and of its place on the agenda. For the keeper of the
+    /// leases to call for each.
+    pub fn check_lease(id: LeaseId, lease: &Lease, kind: TaskKind) -> Result<(), TryRuntimeError> {
+        let Lease { state, created_at, started_at, ended_at, escrow, .. } = lease;
+        let runs = matches!(state, LeaseState::Active | LeaseState::Suspended);
+        ensure!(
+            escrow.fee <= escrow.paid && escrow.paid <= escrow.deposit && escrow.accrued <= escrow.deposit,
+            "LEASE-7: a fee is part of what is paid; no more is paid or owed than was deposited"
+        );
+        ensure!(escrow.since.is_some() == runs, "LEASE-8: a lease is billed exactly while it runs or is suspended");
+        ensure!(escrow.open || !state.is_live(), "LEASE-9: the escrow of a live lease is open");
+        ensure!(
+            started_at.is_some() || !(runs || matches!(state, LeaseState::Retained(_))),
+            "LEASE-10: a lease that runs, or whose data is kept, has started"
+        );
+        ensure!(
+            started_at.is_none() || *state != LeaseState::Pending,
+            "LEASE-10: a lease that waits for its start has not started"
+        );
+        ensure!(ended_at.is_none() == state.is_live(), "LEASE-11: a lease has an end exactly when it is not live");
+        ensure!(
+            started_at.is_none_or(|at| *created_at <= at)
+                && ended_at.is_none_or(|at| started_at.unwrap_or(*created_at) <= at),
+            "LEASE-12: a lease is opened, started and ended in this order"
+        );
+        ensure!(
+            lease.resume_rate.is_some() == (*state == LeaseState::Suspended),
+            "LEASE-13: a lease has a rate to return to exactly while it is suspended"
+        );
+        ensure!(
+            lease.reclaim_at.is_none() || kind != TaskKind::Job,
+            "LEASE-14: no notice is given for the lease of a job"
+        );
+        let is_awaited = (runs && kind != TaskKind::Job) || matches!(state, LeaseState::Retained(_));
+        ensure!(
+            !is_awaited || lease.due_at.is_some_and(|at| Self::is_on_agenda(id, at)),
+            "LEASE-15: a lease that time will end or purge is on the agenda"
+        );
         Ok(())
     }
 }

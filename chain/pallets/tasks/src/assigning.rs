@@ -51,12 +51,7 @@ impl<T: Config> Pallet<T> {
 
 impl<T: Config> Desk<T> {
     /// Opens a lease for each pod. See the call `assign`.
-    pub fn assign(
-        &mut self,
-        assigner: &Assigner,
-        task: TaskId,
-        pods: UpTo<PodPlacement, MAX_PODS>,
-    ) -> DispatchResult {
+    pub fn assign(&mut self, assigner: &Assigner, task: TaskId, pods: UpTo<PodPlacement, MAX_PODS>) -> DispatchResult {
         let mut case = self.open(task)?;
         if let Assigner::Tenant(who) = assigner {
             ensure!(**who == case.record.tenant, Error::<T>::NotSchedulerOrTenant);
@@ -65,7 +60,7 @@ impl<T: Config> Desk<T> {
         ensure!(is_first || case.is_short(), Error::<T>::NotQueued);
         let pods = if is_first { first_pods::<T>(&case, pods)? } else { missing_pods::<T>(&case, pods)? };
         if is_first {
-            let deadline = case.spec().deadline;
+            let deadline = case.deadline();
             ensure!(deadline.is_none_or(|deadline| self.now <= deadline), Error::<T>::DeadlinePassed);
         }
         self.touch(pods.len() as u32)?;
@@ -95,9 +90,7 @@ impl<T: Config> Desk<T> {
 
         let opened = self.open_leases(&mut case, placed);
         if is_first {
-            // Listed in the table; nothing can stop it now.
-            case.record.state = TaskState::Assigned;
-            case.record.changed_at = self.now;
+            self.go(&mut case, TaskState::Assigned);
         }
         if let Some(source) = source {
             self.move_data(source, opened.first().map(|(lease, ..)| *lease));
@@ -165,11 +158,7 @@ impl<T: Config> Desk<T> {
         Ok(())
     }
 
-    fn models_of(
-        &mut self,
-        host: &HostId,
-        devices: &[u8],
-    ) -> Result<Vec<gantry_primitives::ModelName>, DispatchError> {
+    fn models_of(&mut self, host: &HostId, devices: &[u8]) -> Result<Vec<gantry_primitives::ModelName>, DispatchError> {
         let all = &self.host(host)?.record.devices;
         let mut models: Vec<_> = devices
             .iter()
@@ -210,10 +199,7 @@ impl<T: Config> Desk<T> {
 
 /// The placements of a waiting task, in the order of its pods: as many as it wants, numbered from 0 without gap or
 /// repeat.
-fn first_pods<T: Config>(
-    case: &Case,
-    pods: UpTo<PodPlacement, MAX_PODS>,
-) -> Result<Vec<PodPlacement>, DispatchError> {
+fn first_pods<T: Config>(case: &Case, pods: UpTo<PodPlacement, MAX_PODS>) -> Result<Vec<PodPlacement>, DispatchError> {
     let count = pods.len();
     let TaskSpec { pods_min, .. } = case.spec();
     // A service that was scaled down may want fewer than its spec.

@@ -67,10 +67,12 @@ pub(crate) fn assign_batch_weight<T: Config>(assignments: &[Assignment]) -> Weig
     <T as Config>::WeightInfo::assign_batch(0, items, pods)
 }
 
-/// What `report_batch` may cost: each report is about a task with a spec of its own; one about a gang touches a host
-/// more for each of its other pods.
-pub(crate) fn report_batch_weight<T: Config>(items: u32) -> Weight {
-    <T as Config>::WeightInfo::report_batch(0, items, leases_paid_for(items))
+/// What `report_batch` may cost: each report is about a task with a spec of its own. Only where a pod fails are other
+/// hosts than the caller touched.
+pub(crate) fn report_batch_weight<T: Config>(reports: &[(LeaseId, Report)]) -> Weight {
+    let failures = reports.iter().filter(|(_, report)| matches!(report, Report::Failed(_))).count() as u32;
+    let hosts = if failures > 0 { leases_paid_for(failures) } else { 0 };
+    <T as Config>::WeightInfo::report_batch(0, reports.len() as u32, hosts.saturating_add(1))
 }
 
 /// What `settle_batch` may cost: each task has a spec of its own, and each lease a host.
@@ -95,7 +97,10 @@ impl<T: Config> Pallet<T> {
         Ok(Some(<T as Config>::WeightInfo::assign_batch(done.plain, done.specs, done.hosts)).into())
     }
 
-    pub(crate) fn do_report_batch(host: HostId, reports: UpTo<(LeaseId, Report), MAX_BATCH>) -> DispatchResultWithPostInfo {
+    pub(crate) fn do_report_batch(
+        host: HostId,
+        reports: UpTo<(LeaseId, Report), MAX_BATCH>,
+    ) -> DispatchResultWithPostInfo {
         let mut desk = Desk::<T>::for_leases(leases_paid_for(reports.len() as u32));
         let mut outcome = Outcome::default();
         for (lease, report) in reports {

@@ -1,14 +1,15 @@
-//! Measures what each call costs: each pod on a host of its own, with as many devices and as long texts as there may be.
+//! Measures what each call costs. Single calls: each pod on a host of its own, with as many devices and as long texts as
+//! there may be. Batches: what an item costs by itself, what each further spec adds, and what each further host adds.
 
 use alloc::{vec, vec::Vec};
 use frame_benchmarking::v2::*;
-use frame_support::traits::{fungible::Unbalanced, tokens::Precision};
+use frame_support::traits::{fungible::Unbalanced, tokens::Precision, EnsureOrigin};
 use frame_system::RawOrigin;
 use gantry_primitives::{
-    AccountId, Ask, Balance, BillingUnit, Bytes, Capacity, Device, DeviceSpec, GpuRequest, HostFailure, HostId,
-    HostRecord, HostStatus, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult, Resources, TaskId, TaskKind,
-    TaskSpec, TaskState, TaskStateTag, UpTo, Usage, Vendor, VerificationPolicy, MAX_DEVICES, MAX_MANIFEST_BYTES,
-    MAX_PODS, MILLI_PER_DEVICE,
+    AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceSpec, GpuRequest, HostFailure,
+    HostId, HostRecord, HostStatus, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult, Report, Resources,
+    TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor, VerificationPolicy, MAX_ARRAY,
+    MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MILLI_PER_DEVICE,
 };
 
 use crate::{hosts, Call, Config, CurrentParams, NextTaskId, Pallet, Params, Schedulers};
@@ -18,6 +19,8 @@ const COINS: Balance = 1 << 100;
 const HOUR: u64 = 3_600_000;
 /// The time at which every benchmark begins.
 const BEGIN: Moment = 1_000_000_000;
+/// The number of the host that the items of a batch share.
+const SHARED: u32 = 1_000_000;
 
 fn text<const N: u32>(letter: u8) -> Bytes<N> {
     vec![letter; N as usize].try_into().expect("it is as long as it may be")
@@ -30,33 +33,50 @@ fn with_coins<T: Config>(name: &'static str, number: u32) -> AccountId {
 }
 
 fn tenant<T: Config>() -> AccountId {
-    with_coins::<T>("tenant", 0)
+    account("tenant", 0, 0)
 }
 
-/// A host of a provider of its own, online, with room for a pod.
+fn host_id(number: u32) -> HostId {
+    account("host", number, 0)
+}
+
+/// A host of a provider of its own, online, with room for many pods.
 fn online_host<T: Config>(number: u32) -> HostId {
-    let host: HostId = account("host", number, 0);
+    let host = host_id(number);
     let spec = DeviceSpec { vendor: Vendor::Nvidia, model: text(b'm'), vram_mib: 24_000, simulated: false };
-    let device = Device { spec, milli_free: MILLI_PER_DEVICE, attested: false };
-    let capacity = Capacity { cpu_milli: 64_000, memory_mib: 65_536, disk_gib: 1_000 };
+    let device = Device { spec, milli_free: MILLI_PER_DEVICE, attested: false, healthy: true };
+    let capacity = Capacity { cpu_milli: 1 << 30, memory_mib: 1 << 30, disk_gib: 1 << 30 };
     let price = Balance::from(HOUR) * 1_000;
     let record = HostRecord {
         provider: with_coins::<T>("provider", number),
         status: HostStatus::Online,
+        tier: Tier::Consumer,
+        capabilities: Capabilities { docker: true, ..Default::default() },
+        network_mbps_down: 1_000,
+        network_mbps_up: 1_000,
         total: capacity,
         free: capacity,
         devices: vec![device; MAX_DEVICES as usize].try_into().expect("there are as many as may be"),
         ask: Ask {
+            gpu: Default::default(),
             gpu_per_hour: price,
             cpu_core_per_hour: price,
             memory_gib_per_hour: price,
             disk_gib_per_hour: price,
+            network_gib: price,
+            storage_gib_per_hour: price,
+            second_ppm: 1_000_000,
+            hour_ppm: 1_000_000,
+            day_ppm: 1_000_000,
         },
         endpoint: text(b'e'),
         region: text(b'r'),
         bond: 0,
+        bond_required: 0,
+        generation: 0,
         registered_at: 0,
         last_heartbeat: hosts::Pallet::<T>::now(),
+        downtime_ms: 0,
         live_leases: 0,
     };
     frame_system::Pallet::<T>::inc_providers(&host);
@@ -68,27 +88,29 @@ fn manifest(bytes: u32) -> Manifest {
     vec![b'm'; bytes as usize].try_into().expect("it is not too long")
 }
 
-fn spec(pods: u32, manifest: &Manifest) -> TaskSpec {
+/// A spec with lists and texts as long as they may be. `devices` of each host are used, a thousandth of each.
+fn spec(kind: TaskKind, pods_min: u32, pods_max: u32, devices: u8, manifest: &Manifest) -> TaskSpec {
     let mut models: Vec<Bytes<64>> = (b'a'..=b'c').map(text).collect();
     models.push(text(b'm'));
     let mut regions: Vec<Bytes<32>> = (b'a'..=b'c').map(text).collect();
     regions.push(text(b'r'));
+    let others: Vec<AccountId> = (0..8).map(|number| account("other", number, 0)).collect();
     TaskSpec {
-        kind: TaskKind::Job,
+        kind,
         manifest_digest: sp_io::hashing::sha2_256(manifest),
         resources: Resources {
-            cpu_milli: 1_000,
+            cpu_milli: 1,
             memory_mib: 1_024,
             disk_gib: 1,
             gpus: GpuRequest {
-                count: MAX_DEVICES as u8,
-                milli: MILLI_PER_DEVICE,
+                count: devices,
+                milli: 1,
                 min_vram_mib: 1,
                 models: models.try_into().expect("four fit"),
             },
         },
-        pods_min: pods as u16,
-        pods_max: pods as u16,
+        pods_min: pods_min as u16,
+        pods_max: pods_max as u16,
         max_rate_per_hour: 1 << 60,
         unit: BillingUnit::Second,
         max_duration_ms: HOUR,
@@ -98,44 +120,49 @@ fn spec(pods: u32, manifest: &Manifest) -> TaskSpec {
         verification: VerificationPolicy::Acceptance,
         placement: Placement {
             regions: regions.try_into().expect("four fit"),
-            hosts: Default::default(),
-            allow_simulated: false,
+            providers_denied: others.try_into().expect("eight fit"),
+            ..Default::default()
         },
+        data_from: None,
     }
 }
 
-fn submitted<T: Config>(pods: u32) -> TaskId {
-    let task = NextTaskId::<T>::get();
-    let manifest = manifest(MAX_MANIFEST_BYTES);
-    Pallet::<T>::do_submit(tenant::<T>(), spec(pods, &manifest), manifest).expect("it is sound");
-    task
-}
-
+/// So many pods, each to be placed on a host of its own with all its devices, in an order that must be changed.
 fn placements<T: Config>(pods: u32) -> UpTo<PodPlacement, MAX_PODS> {
     let all: Vec<u8> = (0..MAX_DEVICES as u8).collect();
     let place = |pod: u32| PodPlacement {
-        pod: pod as u16,
+        pod: pod as u8,
         host: online_host::<T>(pod),
         devices: all.clone().try_into().expect("there are as many as may be"),
     };
-    // The other way round, so that they must be sorted.
     (0..pods).rev().map(place).collect::<Vec<_>>().try_into().expect("there are not too many")
 }
 
-fn assigned<T: Config>(pods: u32) -> (TaskId, Vec<LeaseId>) {
-    let task = submitted::<T>(pods);
+fn submitted<T: Config>(kind: TaskKind, pods: u32) -> TaskId {
+    let manifest = manifest(MAX_MANIFEST_BYTES);
+    let least = if kind == TaskKind::Service { 1 } else { pods };
+    let spec = spec(kind, least, pods, MAX_DEVICES as u8, &manifest);
+    Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), spec, manifest, 1).expect("it is sound")
+}
+
+fn leases<T: Config>(task: TaskId) -> Vec<(LeaseId, HostId)> {
+    Pallet::<T>::leases_of(task).expect("the task exists")
+}
+
+fn assigned<T: Config>(kind: TaskKind, pods: u32) -> (TaskId, Vec<(LeaseId, HostId)>) {
+    let task = submitted::<T>(kind, pods);
     Pallet::<T>::do_assign(tenant::<T>(), task, placements::<T>(pods)).expect("they fit");
-    (task, Pallet::<T>::task(task).expect("it exists").leases.into_inner())
+    (task, leases::<T>(task))
 }
 
-fn host_of<T: Config>(lease: LeaseId) -> HostId {
-    crate::leases::Pallet::<T>::lease(lease).expect("it exists").host
+fn report<T: Config>(lease: LeaseId, host: HostId, report: Report) {
+    Pallet::<T>::do_report(host, lease, report).expect("it may say so");
 }
 
-fn running<T: Config>(pods: u32) -> (TaskId, Vec<LeaseId>) {
-    let (task, leases) = assigned::<T>(pods);
-    for lease in &leases {
-        Pallet::<T>::do_report_started(host_of::<T>(*lease), *lease).expect("it waits for its start");
+fn running<T: Config>(kind: TaskKind, pods: u32) -> (TaskId, Vec<(LeaseId, HostId)>) {
+    let (task, leases) = assigned::<T>(kind, pods);
+    for (lease, host) in &leases {
+        report::<T>(*lease, host.clone(), Report::Started);
     }
     (task, leases)
 }
@@ -145,10 +172,10 @@ fn result() -> PodResult {
 }
 
 fn reported<T: Config + pallet_timestamp::Config<Moment = Moment>>(pods: u32) -> TaskId {
-    let (task, leases) = running::<T>(pods);
-    set_time::<T>(BEGIN + HOUR / 2);
-    for lease in leases {
-        Pallet::<T>::do_report_result(host_of::<T>(lease), lease, result()).expect("it runs");
+    let (task, leases) = running::<T>(TaskKind::Job, pods);
+    set_time::<T>(BEGIN + 60_000);
+    for (lease, host) in leases {
+        report::<T>(lease, host, Report::Result(result()));
     }
     task
 }
@@ -164,7 +191,91 @@ fn prepare<T: Config + pallet_timestamp::Config<Moment = Moment>>() {
 }
 
 fn state<T: Config>(task: TaskId) -> TaskStateTag {
-    Pallet::<T>::task(task).expect("it exists").state.tag()
+    Pallet::<T>::record(task).expect("it exists").state.tag()
+}
+
+/// An active lease of a rental, another for each number, with a tenant that can pay and a host that is online.
+pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
+    let tenant = with_coins::<T>("tenant", 0);
+    let manifest = manifest(1);
+    let mut wanted = spec(TaskKind::Rental, 1, 1, MAX_DEVICES as u8, &manifest);
+    wanted.deadline = None;
+    let task = Pallet::<T>::do_submit(tenant.clone(), wanted, manifest, 1).expect("it is sound");
+    let devices: Vec<u8> = (0..MAX_DEVICES as u8).collect();
+    let host = online_host::<T>(number);
+    let place = PodPlacement { pod: 0, host: host.clone(), devices: devices.try_into().expect("16 fit") };
+    Pallet::<T>::do_assign(tenant, task, vec![place].try_into().expect("one fits")).expect("it fits");
+    let (lease, _) = leases::<T>(task).remove(0);
+    report::<T>(lease, host, Report::Started);
+    lease
+}
+
+/// What the items of a batch are about.
+struct Items {
+    /// Tasks of one array on one host.
+    plain: Vec<TaskId>,
+    /// Tasks that each have a spec of their own, on that host.
+    own_spec: Vec<TaskId>,
+    /// Tasks of that array that each have a host of their own.
+    own_host: Vec<(TaskId, HostId)>,
+}
+
+impl Items {
+    fn submit<T: Config>(plain: u32, own_spec: u32, own_host: u32) -> Self {
+        let tenant = with_coins::<T>("tenant", 0);
+        let scheduler = with_coins::<T>("scheduler", 0);
+        Pallet::<T>::do_bond_scheduler(scheduler).expect("it has coins");
+        online_host::<T>(SHARED);
+        let manifest = manifest(1);
+        let wanted = spec(TaskKind::Job, 1, 1, 1, &manifest);
+        let submit = |count| Pallet::<T>::do_submit(tenant.clone(), wanted.clone(), manifest.clone(), count);
+        // One more, so that the array does not become final with the batch.
+        let first = submit(plain + own_host + 1).expect("it is sound");
+        let apart = (0..own_spec).map(|_| submit(1).expect("it is sound")).collect();
+        let tasks: Vec<TaskId> = (first..first + u64::from(plain + own_host)).collect();
+        let (here, elsewhere) = tasks.split_at(plain as usize);
+        let elsewhere = elsewhere.iter().zip(0..).map(|(task, number)| (*task, online_host::<T>(number)));
+        Self { plain: here.to_vec(), own_spec: apart, own_host: elsewhere.collect() }
+    }
+
+    fn all(&self) -> Vec<(TaskId, HostId)> {
+        let shared = self.plain.iter().chain(&self.own_spec).map(|task| (*task, host_id(SHARED)));
+        shared.chain(self.own_host.iter().cloned()).collect()
+    }
+
+    fn tasks(&self) -> Vec<TaskId> {
+        self.all().into_iter().map(|(task, _)| task).collect()
+    }
+
+    fn assignments(&self) -> Vec<(TaskId, UpTo<PodPlacement, MAX_PODS>)> {
+        let place = |(task, host): (TaskId, HostId)| {
+            // Not all on one device, which has room for a thousand.
+            let device = (task % u64::from(MAX_DEVICES)) as u8;
+            let devices = vec![device].try_into().expect("one fits");
+            (task, vec![PodPlacement { pod: 0, host, devices }].try_into().expect("one fits"))
+        };
+        self.all().into_iter().map(place).collect()
+    }
+
+    fn start<T: Config>(&self) {
+        for (task, pods) in self.assignments() {
+            Pallet::<T>::do_assign(account("scheduler", 0, 0), task, pods).expect("it fits");
+            let (lease, host) = leases::<T>(task).remove(0);
+            report::<T>(lease, host, Report::Started);
+        }
+    }
+
+    fn report<T: Config + pallet_timestamp::Config<Moment = Moment>>(&self) {
+        self.start::<T>();
+        set_time::<T>(BEGIN + 60_000);
+        for (task, host) in self.all() {
+            report::<T>(leases::<T>(task).remove(0).0, host, Report::Result(result()));
+        }
+    }
+
+    fn are<T: Config>(&self, tag: TaskStateTag) -> bool {
+        self.tasks().into_iter().all(|task| state::<T>(task) == tag)
+    }
 }
 
 #[benchmarks(where T: pallet_timestamp::Config<Moment = Moment>)]
@@ -175,16 +286,26 @@ mod benchmarks {
     fn submit(b: Linear<1, MAX_MANIFEST_BYTES>) {
         prepare::<T>();
         let manifest = manifest(b);
-        let spec = spec(MAX_PODS, &manifest);
+        let spec = spec(TaskKind::Job, MAX_PODS, MAX_PODS, MAX_DEVICES as u8, &manifest);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant::<T>()), spec, manifest);
+        _(RawOrigin::Signed(with_coins::<T>("tenant", 0)), spec, manifest);
         assert_eq!(state::<T>(0), TaskStateTag::Queued);
+    }
+
+    #[benchmark]
+    fn submit_array(b: Linear<1, MAX_MANIFEST_BYTES>, t: Linear<1, MAX_ARRAY>) {
+        prepare::<T>();
+        let manifest = manifest(b);
+        let spec = spec(TaskKind::Job, 1, 1, MAX_DEVICES as u8, &manifest);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(with_coins::<T>("tenant", 0)), spec, manifest, t);
+        assert_eq!(NextTaskId::<T>::get(), u64::from(t));
     }
 
     #[benchmark]
     fn assign(p: Linear<1, MAX_PODS>) {
         prepare::<T>();
-        let task = submitted::<T>(p);
+        let task = submitted::<T>(TaskKind::Job, p);
         let scheduler = with_coins::<T>("scheduler", 0);
         Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
         let pods = placements::<T>(p);
@@ -194,70 +315,121 @@ mod benchmarks {
     }
 
     #[benchmark]
+    fn assign_batch(i: Linear<0, 256>, s: Linear<0, 128>, h: Linear<0, 128>) {
+        prepare::<T>();
+        let items = Items::submit::<T>(i, s, h);
+        let assignments = items.assignments().try_into().expect("there are not too many");
+        #[extrinsic_call]
+        _(RawOrigin::Signed(account("scheduler", 0, 0)), assignments);
+        assert!(items.are::<T>(TaskStateTag::Assigned));
+    }
+
+    #[benchmark]
     fn report_started() {
         prepare::<T>();
-        let (task, leases) = assigned::<T>(1);
+        let (task, leases) = assigned::<T>(TaskKind::Rental, 1);
+        let (lease, host) = leases[0].clone();
         #[extrinsic_call]
-        _(RawOrigin::Signed(host_of::<T>(leases[0])), leases[0]);
+        _(RawOrigin::Signed(host), lease);
         assert_eq!(state::<T>(task), TaskStateTag::Running);
     }
 
     #[benchmark]
     fn report_result() {
         prepare::<T>();
-        let (task, leases) = running::<T>(1);
+        let (task, leases) = running::<T>(TaskKind::Rental, 1);
+        let (lease, host) = leases[0].clone();
         #[extrinsic_call]
-        _(RawOrigin::Signed(host_of::<T>(leases[0])), leases[0], result());
+        _(RawOrigin::Signed(host), lease, result());
         assert_eq!(state::<T>(task), TaskStateTag::Reported);
     }
 
     #[benchmark]
     fn report_failed(p: Linear<1, MAX_PODS>) {
         prepare::<T>();
-        let (task, leases) = running::<T>(p);
-        set_time::<T>(BEGIN + HOUR / 2);
+        let (task, leases) = running::<T>(TaskKind::Job, p);
+        set_time::<T>(BEGIN + 60_000);
+        let (lease, host) = leases[0].clone();
         #[extrinsic_call]
-        _(RawOrigin::Signed(host_of::<T>(leases[0])), leases[0], HostFailure::DriverError);
+        _(RawOrigin::Signed(host), lease, HostFailure::DriverError);
         assert_eq!(state::<T>(task), TaskStateTag::Failed);
+    }
+
+    #[benchmark]
+    fn report_batch(i: Linear<0, 256>, s: Linear<0, 128>, h: Linear<0, 16>) {
+        prepare::<T>();
+        let items = Items::submit::<T>(i, s, 0);
+        items.start::<T>();
+        let mut reports: Vec<(LeaseId, Report)> =
+            items.tasks().into_iter().map(|task| (leases::<T>(task).remove(0).0, Report::Result(result()))).collect();
+        // A gang that fails on the shared host touches one host more each.
+        let manifest = manifest(1);
+        let gang = spec(TaskKind::Job, 2, 2, 1, &manifest);
+        let first = Pallet::<T>::do_submit(tenant::<T>(), gang, manifest, h + 1).expect("it is sound");
+        for number in 0..h {
+            let task = first + u64::from(number);
+            let device = || vec![0u8].try_into().expect("one fits");
+            let pods = vec![
+                PodPlacement { pod: 0, host: host_id(SHARED), devices: device() },
+                PodPlacement { pod: 1, host: online_host::<T>(number), devices: device() },
+            ];
+            Pallet::<T>::do_assign(tenant::<T>(), task, pods.try_into().expect("two fit")).expect("they fit");
+            let pair = leases::<T>(task);
+            for (lease, host) in &pair {
+                report::<T>(*lease, host.clone(), Report::Started);
+            }
+            reports.push((pair[0].0, Report::Failed(HostFailure::DriverError)));
+        }
+        set_time::<T>(BEGIN + 60_000);
+        let reports = reports.try_into().expect("there are not too many");
+        #[extrinsic_call]
+        _(RawOrigin::Signed(host_id(SHARED)), reports);
+        assert!(items.are::<T>(TaskStateTag::Reported));
     }
 
     #[benchmark]
     fn requeue(p: Linear<1, MAX_PODS>) {
         prepare::<T>();
-        let (task, leases) = running::<T>(p);
+        let (task, leases) = running::<T>(TaskKind::Job, p);
         set_time::<T>(BEGIN + HOUR / 2);
-        hosts::Hosts::<T>::mutate(host_of::<T>(leases[0]), |record| {
+        let (lease, host) = leases[0].clone();
+        hosts::Hosts::<T>::mutate(host, |record| {
             record.as_mut().expect("it exists").status = HostStatus::Offline;
         });
         #[extrinsic_call]
-        _(RawOrigin::Signed(account("anyone", 0, 0)), leases[0]);
+        _(RawOrigin::Signed(account("anyone", 0, 0)), lease);
         assert_eq!(state::<T>(task), TaskStateTag::Failed);
     }
 
     #[benchmark]
     fn expire_lease(p: Linear<1, MAX_PODS>) {
         prepare::<T>();
-        let (task, leases) = running::<T>(p);
+        let (task, leases) = running::<T>(TaskKind::Job, p);
         set_time::<T>(BEGIN + HOUR + 1);
+        for (_, host) in &leases {
+            hosts::Hosts::<T>::mutate(host, |record| {
+                record.as_mut().expect("it exists").last_heartbeat = BEGIN + HOUR;
+            });
+        }
         #[extrinsic_call]
-        _(RawOrigin::Signed(account("anyone", 0, 0)), leases[0]);
+        _(RawOrigin::Signed(account("anyone", 0, 0)), leases[0].0);
         assert_eq!(state::<T>(task), TaskStateTag::Failed);
     }
 
     #[benchmark]
     fn cancel(p: Linear<1, MAX_PODS>) {
         prepare::<T>();
-        let (task, _) = running::<T>(p);
-        set_time::<T>(BEGIN + HOUR / 2);
+        let (task, _) = running::<T>(TaskKind::Job, p);
+        set_time::<T>(BEGIN + 60_000);
         #[extrinsic_call]
-        _(RawOrigin::Signed(account("tenant", 0, 0)), task);
+        _(RawOrigin::Signed(tenant::<T>()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Cancelled);
     }
 
     #[benchmark]
     fn expire() {
         prepare::<T>();
-        let task = submitted::<T>(1);
+        let task = submitted::<T>(TaskKind::Job, 1);
         set_time::<T>(BEGIN + HOUR + 1);
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), task);
@@ -267,9 +439,9 @@ mod benchmarks {
     #[benchmark]
     fn accept_result() {
         prepare::<T>();
-        let task = reported::<T>(1);
+        let task = reported::<T>(MAX_PODS);
         #[extrinsic_call]
-        _(RawOrigin::Signed(account("tenant", 0, 0)), task);
+        _(RawOrigin::Signed(tenant::<T>()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Verified);
     }
 
@@ -280,7 +452,67 @@ mod benchmarks {
         set_time::<T>(BEGIN + 24 * HOUR);
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), task);
-        assert_eq!(Pallet::<T>::task(task).expect("it exists").state, TaskState::Settled);
+        assert_eq!(Pallet::<T>::record(task).expect("it exists").state, TaskState::Settled);
+    }
+
+    #[benchmark]
+    fn settle_batch(i: Linear<0, 256>, s: Linear<0, 128>, h: Linear<0, 128>) {
+        prepare::<T>();
+        let items = Items::submit::<T>(i, s, h);
+        items.report::<T>();
+        set_time::<T>(BEGIN + 24 * HOUR);
+        let tasks = items.tasks().try_into().expect("there are not too many");
+        #[extrinsic_call]
+        _(RawOrigin::Signed(account("anyone", 0, 0)), tasks);
+        assert!(items.are::<T>(TaskStateTag::Settled));
+    }
+
+    #[benchmark]
+    fn prune(i: Linear<0, 256>, s: Linear<0, 128>) {
+        prepare::<T>();
+        let items = Items::submit::<T>(i, s, 0);
+        items.report::<T>();
+        set_time::<T>(BEGIN + 24 * HOUR);
+        for task in items.tasks() {
+            Pallet::<T>::do_settle(task).expect("its window has passed");
+        }
+        set_time::<T>(BEGIN + 1_000 * HOUR);
+        let tasks = items.tasks().try_into().expect("there are not too many");
+        #[extrinsic_call]
+        _(RawOrigin::Signed(account("anyone", 0, 0)), tasks);
+        assert!(items.tasks().into_iter().all(|task| Pallet::<T>::record(task).is_err()));
+    }
+
+    #[benchmark]
+    fn scale(p: Linear<1, MAX_PODS>) {
+        prepare::<T>();
+        let (task, _) = running::<T>(TaskKind::Service, p);
+        set_time::<T>(BEGIN + 60_000);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(tenant::<T>()), task, 1);
+        assert_eq!(leases::<T>(task).len(), 1);
+    }
+
+    #[benchmark]
+    fn end(p: Linear<1, MAX_PODS>) {
+        prepare::<T>();
+        let (task, _) = running::<T>(TaskKind::Service, p);
+        set_time::<T>(BEGIN + 60_000);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(tenant::<T>()), task);
+        assert_eq!(state::<T>(task), TaskStateTag::Reported);
+    }
+
+    #[benchmark]
+    fn rate() {
+        prepare::<T>();
+        let task = reported::<T>(MAX_PODS);
+        set_time::<T>(BEGIN + 24 * HOUR);
+        Pallet::<T>::do_settle(task).expect("its window has passed");
+        let (lease, _) = leases::<T>(task).remove(0);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(tenant::<T>()), lease, 5);
+        assert!(Pallet::<T>::lease(lease).expect("it exists").0.rated);
     }
 
     #[benchmark]
@@ -305,8 +537,9 @@ mod benchmarks {
     #[benchmark]
     fn set_params() {
         let params = Params { max_attempts: 7, ..Params::default() };
+        let origin = <T as Config>::AdminOrigin::try_successful_origin().expect("someone governs the chain");
         #[extrinsic_call]
-        _(RawOrigin::Root, params.clone());
+        _(origin as T::RuntimeOrigin, params.clone());
         assert_eq!(CurrentParams::<T>::get(), params);
     }
 

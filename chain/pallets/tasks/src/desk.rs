@@ -4,6 +4,8 @@
 //! cannot fail, so a refused item of a batch leaves no trace. Where the desk finds that the chain's own books are
 //! wrong, the whole extrinsic is refused at [`Desk::commit`].
 
+mod hosting;
+
 use alloc::{
     collections::{btree_map::Entry, BTreeMap},
     rc::Rc,
@@ -15,72 +17,20 @@ use frame_support::{
     traits::{fungible::MutateHold, tokens::Precision},
 };
 use gantry_primitives::{
-    faults::Fault,
     lease_id, lease_parts,
-    transitions::{allows, TASK_TRANSITIONS},
-    AccountId, Balance, Conduct, EndReason, HostId, HostRecord, IndexTag, Lease, LeaseBill, LeaseId, LeaseState,
-    Moment, PodResult, Resources, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState,
-    TenantConduct,
+    transitions::{allows, LEASE_TRANSITIONS, TASK_TRANSITIONS},
+    AccountId, Balance, EndReason, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag, Moment, PodResult,
+    SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, TenantConduct,
 };
 use pallet_gantry_billing::Ledger;
-use pallet_gantry_leases::HostLeases;
+
+pub(crate) use hosting::Hold;
+use hosting::{commit_host, HostEntry};
 
 use crate::{
-    billing, hosts, index::Index, leases, reputation, Archive, ArchivePage, ByTenant, Config, CurrentParams, Error, HoldReason, Manifests, Pallet,
-    Params, Specs, Tasks,
+    billing, hosts, index::Index, leases, reputation, Archive, ArchivePage, ByTenant, Config, CurrentParams, Error,
+    HoldReason, Manifests, Pallet, Params, Specs, Tasks,
 };
-
-/// Observations of one kind about one host.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    count: u32,
-    value: Balance,
-}
-
-/// A host that an extrinsic is about.
-pub(crate) struct HostEntry {
-    pub record: HostRecord,
-    /// How long it was away so far, in milliseconds, an absence that goes on included; known once asked for.
-    away: Option<u64>,
-    changed: bool,
-    leases: Option<HostLeases>,
-    conduct: Vec<(Conduct, Tally)>,
-    uptime: Option<(u64, u64, Tally)>,
-}
-
-impl HostEntry {
-    fn away<T: Config>(&mut self) -> u64 {
-        *self.away.get_or_insert_with(|| hosts::Pallet::<T>::downtime_ms(&self.record))
-    }
-
-    /// The leases that hold something of it.
-    fn leases<T: Config>(&mut self, host: &HostId) -> &mut HostLeases {
-        self.leases.get_or_insert_with(|| leases::Pallet::<T>::leases_of(host))
-    }
-
-    fn observe(&mut self, conduct: Conduct, value: Balance) {
-        let place = match self.conduct.iter().position(|(known, _)| *known == conduct) {
-            Some(place) => place,
-            None => {
-                self.conduct.push((conduct, Tally::default()));
-                self.conduct.len() - 1
-            }
-        };
-        add(&mut self.conduct[place].1, value);
-    }
-
-    fn observe_uptime(&mut self, up_ms: u64, down_ms: u64, value: Balance) {
-        let (up, down, tally) = self.uptime.get_or_insert_with(Default::default);
-        *up = up.saturating_add(up_ms);
-        *down = down.saturating_add(down_ms);
-        add(tally, value);
-    }
-}
-
-fn add(tally: &mut Tally, value: Balance) {
-    tally.count = tally.count.saturating_add(1);
-    tally.value = tally.value.saturating_add(value);
-}
 
 /// What tasks submitted together share, and its counters as this extrinsic changes them.
 struct SpecEntry {
@@ -121,6 +71,12 @@ impl Case {
     pub fn id(&self, place: usize) -> LeaseId {
         let lease = &self.record.leases[place];
         lease_id(self.task, lease.pod, lease.generation)
+    }
+
+    /// The time by which it must be assigned. A service or rental that once was has met it for good.
+    pub fn deadline(&self) -> Option<Moment> {
+        let has_met_it = self.spec().kind != TaskKind::Job && self.record.generation > 0;
+        self.spec().deadline.filter(|_| !has_met_it)
     }
 
     /// Whether the task is to have more pods than it has leases while the others go on.
@@ -276,106 +232,9 @@ impl<T: Config> Desk<T> {
         }
     }
 
-    /// A host. Fails with `NoSuchHost`.
-    pub fn host(&mut self, host: &HostId) -> Result<&mut HostEntry, DispatchError> {
-        Ok(match self.hosts.entry(host.clone()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(vacant) => vacant.insert(HostEntry {
-                record: hosts::Pallet::<T>::host(host)?,
-                away: None,
-                changed: false,
-                leases: None,
-                conduct: Vec::new(),
-                uptime: None,
-            }),
-        })
-    }
-
-    /// The host of a lease, which the books say exists.
-    fn host_of(&mut self, host: &HostId) -> Option<&mut HostEntry> {
-        if let Err(error) = self.host(host) {
-            self.fail(error);
-        }
-        self.hosts.get_mut(host)
-    }
-
     /// The books are wrong: the extrinsic will be refused as a whole.
     pub fn fail(&mut self, error: DispatchError) {
         self.broken.get_or_insert(error);
-    }
-
-    /// How long a host was away so far, in milliseconds, an absence that goes on included. Fails with `NoSuchHost`.
-    pub fn downtime_of(&mut self, host: &HostId) -> Result<u64, DispatchError> {
-        Ok(self.host(host)?.away::<T>())
-    }
-
-    /// Whether a host is lost. Fails with `NoSuchHost`.
-    pub fn is_lost(&mut self, host: &HostId) -> Result<bool, DispatchError> {
-        Ok(hosts::Pallet::<T>::is_lost(&self.host(host)?.record))
-    }
-
-    /// Takes what a pod needs from a host, and lists the lease there. Fails where it does not fit, and changes nothing.
-    pub fn take(&mut self, id: LeaseId, host: &HostId, spec: &TaskSpec, devices: &[u8]) -> DispatchResult {
-        let entry = self.host(host)?;
-        leases::Pallet::<T>::list_add(entry.leases::<T>(host), id)?;
-        let taken = hosts::Pallet::<T>::reserve_in(&mut entry.record, host, &spec.resources, devices, &spec.placement);
-        if let Err(error) = taken {
-            leases::Pallet::<T>::list_remove(entry.leases::<T>(host), id);
-            return Err(error.into());
-        }
-        entry.changed = true;
-        Ok(())
-    }
-
-    /// Gives a host back what a lease holds of it, and takes the lease off its list.
-    pub fn give_back(&mut self, id: LeaseId, host: &HostId, needs: &Resources, devices: &[u8]) {
-        let Some(entry) = self.host_of(host) else { return };
-        entry.changed = true;
-        leases::Pallet::<T>::list_remove(entry.leases::<T>(host), id);
-        if let Err(error) = hosts::Pallet::<T>::release_in(&mut entry.record, needs, devices) {
-            self.fail(error);
-        }
-    }
-
-    /// Takes disk from a host that has just been given at least as much, whatever its status.
-    pub fn keep_disk(&mut self, id: LeaseId, host: &HostId, disk_gib: u32) {
-        let Some(entry) = self.host_of(host) else { return };
-        let left = entry.record.free.disk_gib.checked_sub(disk_gib);
-        let live = entry.record.live_leases.checked_add(1);
-        let listed = leases::Pallet::<T>::list_add(entry.leases::<T>(host), id);
-        match (left, live, listed) {
-            (Some(left), Some(live), Ok(())) => {
-                entry.record.free.disk_gib = left;
-                entry.record.live_leases = live;
-                entry.changed = true;
-            }
-            _ => self.fail(Error::<T>::Overflow.into()),
-        }
-    }
-
-    /// Makes a lease hold of its host what it holds in another state. Fails, and changes nothing, where what it is to
-    /// hold anew is not free, or the host takes nothing now.
-    pub fn change_hold(&mut self, id: LeaseId, lease: &Lease, spec: &TaskSpec, from: Hold, to: Hold) -> DispatchResult {
-        let Lease { host, devices, .. } = lease;
-        let needs = &spec.resources;
-        match (from, to) {
-            (Hold::All, Hold::All) | (Hold::Disk, Hold::Disk) | (Hold::Nothing, Hold::Nothing) => {}
-            (Hold::All, Hold::Nothing) => self.give_back(id, host, needs, devices),
-            (Hold::Disk, Hold::Nothing) => self.give_back(id, host, &needs.disk_only(), &[]),
-            (Hold::All, Hold::Disk) => {
-                self.give_back(id, host, needs, devices);
-                self.keep_disk(id, host, needs.disk_gib);
-            }
-            (Hold::Disk, Hold::All) => {
-                self.give_back(id, host, &needs.disk_only(), &[]);
-                if let Err(error) = self.take(id, host, spec, devices) {
-                    self.keep_disk(id, host, needs.disk_gib);
-                    return Err(error);
-                }
-            }
-            (Hold::Nothing, _) => return Err(Error::<T>::LeaseTransitionNotAllowed.into()),
-        }
-        Ok(())
     }
 
     /// Ends a live lease: billing stops and its host gets back what it held. A rental that had started keeps its data
@@ -403,18 +262,15 @@ impl<T: Config> Desk<T> {
             let down_ms = away.saturating_sub(lease.escrow.downtime_mark);
             entry.observe_uptime(now.saturating_sub(since).saturating_sub(down_ms), down_ms, lease.escrow.deposit);
         }
+        let listed = allows(LEASE_TRANSITIONS, lease.state.tag(), LeaseStateTag::Ended);
         let from = Hold::of(&lease.state);
         end(lease, now, away);
         if has_data && shared.spec.kind == TaskKind::Rental && lease.started_at.is_some() {
             leases::Pallet::<T>::retain(id, lease, now);
         }
         self.shift_hold(id, lease, &shared.spec, from);
-    }
-
-    /// Makes a lease hold of its host what its state says, which is less than before.
-    pub fn shift_hold(&mut self, id: LeaseId, lease: &Lease, spec: &TaskSpec, from: Hold) {
-        if let Err(error) = self.change_hold(id, lease, spec, from, Hold::of(&lease.state)) {
-            self.fail(error);
+        if !listed {
+            self.fail(Error::<T>::LeaseTransitionNotAllowed.into());
         }
     }
 
@@ -436,38 +292,17 @@ impl<T: Config> Desk<T> {
         open.into_iter().map(|place| self.close(case, place)).collect()
     }
 
-    /// Notes what a host did in a lease worth `value` base units. A tenant on its own host proves nothing.
-    pub fn observe(&mut self, tenant: &AccountId, host: &HostId, conduct: Conduct, value: Balance) {
-        if let Some(entry) = self.host_of(host).filter(|entry| entry.record.provider != *tenant) {
-            entry.observe(conduct, value);
-        }
-    }
-
-    /// Notes that a tenant paid for tasks worth `value` base units.
+    /// Notes that a tenant paid others `value` base units for a task.
     pub fn observe_settled(&mut self, tenant: &AccountId, value: Balance) {
+        if value == 0 {
+            return;
+        }
         match self.settled.get_mut(tenant) {
             Some(sum) => *sum = sum.saturating_add(value),
             None => {
                 self.settled.insert(tenant.clone(), value);
             }
         }
-    }
-
-    /// Slashes the bond of the host of a lease.
-    pub fn punish(&mut self, host: &HostId, fault: Fault, duration_ms: u64) {
-        let now = self.now;
-        if let Some(entry) = self.host_of(host) {
-            hosts::Pallet::<T>::punish(host, &mut entry.record, fault, duration_ms, now);
-            entry.changed = true;
-        }
-    }
-
-    /// Takes a fine from the bond of a host, to the treasury. Fails with `NoSuchHost`.
-    pub fn fine(&mut self, host: &HostId, amount: Balance) -> DispatchResult {
-        let entry = self.host(host)?;
-        hosts::Pallet::<T>::charge_bond(host, &mut entry.record, amount, &billing::Pallet::<T>::treasury());
-        entry.changed = true;
-        Ok(())
     }
 
     /// Writes everything down. Fails, and with it the extrinsic, only where the chain's books were wrong before.
@@ -527,42 +362,4 @@ fn commit_spec<T: Config>(
         Specs::<T>::insert(key, record);
     }
     Ok(())
-}
-
-fn commit_host<T: Config>(host: &HostId, entry: HostEntry, now: Moment) {
-    let HostEntry { record, changed, leases, conduct, uptime, .. } = entry;
-    if changed {
-        hosts::Pallet::<T>::store(host, &record);
-        if let Some(list) = leases {
-            leases::Pallet::<T>::store_list(host, &list);
-        }
-    }
-    for (conduct, tally) in conduct {
-        reputation::Pallet::<T>::observe_host(host, conduct, tally.count, tally.value, now);
-    }
-    if let Some((up_ms, down_ms, tally)) = uptime {
-        let conduct = Conduct::Uptime { up_ms, down_ms };
-        reputation::Pallet::<T>::observe_host(host, conduct, tally.count, tally.value, now);
-    }
-}
-
-/// What a lease holds of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hold {
-    /// Everything that its task asked for.
-    All,
-    /// The disk alone.
-    Disk,
-    /// Nothing.
-    Nothing,
-}
-
-impl Hold {
-    pub const fn of(state: &LeaseState) -> Self {
-        match state {
-            LeaseState::Pending | LeaseState::Active => Self::All,
-            LeaseState::Suspended | LeaseState::Retained(_) => Self::Disk,
-            LeaseState::Ended(_) | LeaseState::Purged => Self::Nothing,
-        }
-    }
 }

@@ -76,7 +76,7 @@ impl<T: Config> Pallet<T> {
         let mut desk = Desk::<T>::new();
         let mut case = desk.open(task)?;
         ensure!(case.record.state == TaskState::Queued, Error::<T>::NotQueued);
-        let passed = case.spec().deadline.is_some_and(|deadline| desk.now > deadline);
+        let passed = case.deadline().is_some_and(|deadline| desk.now > deadline);
         ensure!(passed, Error::<T>::DeadlineNotPassed);
         case.go::<T>(TaskState::Expired, desk.now)?;
         desk.put(case);

@@ -22,9 +22,7 @@ impl<T: Config> Pallet<T> {
     /// The leases of a task, each with its host, in the order of its pods. Fails with `NoSuchTask`.
     pub fn leases_of(task: TaskId) -> Result<Vec<(LeaseId, HostId)>, DispatchError> {
         let record = Self::record(task)?;
-        let ids = record.leases.iter().map(|lease| {
-            (lease_id(task, lease.pod, lease.generation), lease.host.clone())
-        });
+        let ids = record.leases.iter().map(|lease| (lease_id(task, lease.pod, lease.generation), lease.host.clone()));
         Ok(ids.collect())
     }
 
@@ -106,9 +104,8 @@ impl<T: Config> Pallet<T> {
 
     /// Whether a lease is one of its task's and has not failed.
     pub fn is_current(lease: LeaseId) -> bool {
-        Self::view_lease(lease).is_some_and(|(lease, ..)| {
-            lease.state.is_live() || lease.state == LeaseState::Ended(EndReason::Completed)
-        })
+        Self::view_lease(lease)
+            .is_some_and(|(lease, ..)| lease.state.is_live() || lease.state == LeaseState::Ended(EndReason::Completed))
     }
 
     /// Whether any pod of a task other than those of `committed` runs or waits for its start, within its time.
@@ -211,9 +208,8 @@ impl<T: Config> Pallet<T> {
         ensure!(case.spec().is_redundant(), Error::<T>::NotRedundant);
         ensure!(case.record.state == TaskState::Running, Error::<T>::NotRunning);
         ensure!(!case.record.leases.iter().any(|lease| lease.state.is_live()), Error::<T>::PodsStillRun);
-        let is_right = |lease: &&Lease| {
-            lease.state == LeaseState::Ended(EndReason::Completed) && lease.result.is_some()
-        };
+        let is_right =
+            |lease: &&Lease| lease.state == LeaseState::Ended(EndReason::Completed) && lease.result.is_some();
         ensure!(case.record.leases.iter().any(|lease| is_right(&lease)), Error::<T>::NothingRight);
         case.go::<T>(TaskState::Reported, desk.now)?;
         case.go::<T>(TaskState::Verified, desk.now)?;

@@ -700,12 +700,7 @@ pub mod pallet {
         /// a task of its own.
         #[pallet::call_index(14)]
         #[pallet::weight(<T as Config>::WeightInfo::submit_array(manifest.len() as u32, *count))]
-        pub fn submit_array(
-            origin: OriginFor<T>,
-            spec: TaskSpec,
-            manifest: Manifest,
-            count: u32,
-        ) -> DispatchResult {
+        pub fn submit_array(origin: OriginFor<T>, spec: TaskSpec, manifest: Manifest, count: u32) -> DispatchResult {
             let tenant = ensure_signed(origin)?;
             Self::do_submit(tenant, spec, manifest, count)?;
             Ok(())
@@ -726,7 +721,7 @@ pub mod pallet {
         /// one costs the host's bond a fine. Free of charge where the batch is not longer than the list of the host's
         /// leases and its bond covers the fines for all.
         #[pallet::call_index(16)]
-        #[pallet::weight(batches::report_batch_weight::<T>(reports.len() as u32))]
+        #[pallet::weight(batches::report_batch_weight::<T>(reports))]
         #[pallet::feeless_if(|origin: &OriginFor<T>, reports: &UpTo<(LeaseId, Report), MAX_BATCH>| -> bool {
             ensure_signed(origin.clone()).is_ok_and(|host| Pallet::<T>::batch_is_free(&host, reports.len() as u32))
         })]

@@ -209,6 +209,13 @@ pub fn register(provider: u8, number: u8, hardware: HardwareSpec) -> frame_suppo
     Hosts::register(signed(provider), host(number), hardware, endpoint, region, ask, signature)
 }
 
+/// Room for a thousand pods without devices.
+pub fn great_hardware() -> HardwareSpec {
+    let mut great = hardware();
+    (great.cpu_milli, great.memory_mib, great.disk_gib) = (1_024_000, 1_048_576, 10_000);
+    great
+}
+
 /// Even numbers are hosts of [`PROVIDER`], odd ones of [`OTHER_PROVIDER`].
 pub fn provider_of(number: u8) -> u8 {
     if number.is_multiple_of(2) {
@@ -481,7 +488,11 @@ impl Default for ExtBuilder {
                 allow_simulated: true,
                 verification_required: false,
             },
-            billing: pallet_gantry_billing::Params { fee_ppm: 100_000, held_back_ms: HELD_BACK, depletion_bounty: GTY / 100 },
+            billing: pallet_gantry_billing::Params {
+                fee_ppm: 100_000,
+                held_back_ms: HELD_BACK,
+                depletion_bounty: GTY / 100,
+            },
             leases: pallet_gantry_leases::Params {
                 reclaim_notice_ms: NOTICE,
                 retention_ms: RETENTION,

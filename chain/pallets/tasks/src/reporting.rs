@@ -102,7 +102,12 @@ impl<T: Config> Desk<T> {
             case.record.failures = 0;
         }
         let of = &case.record.leases[place];
-        self.observe(&case.record.tenant, &of.host, Conduct::StartedAfter(now.saturating_sub(of.created_at)), of.escrow.deposit);
+        self.observe(
+            &case.record.tenant,
+            &of.host,
+            Conduct::StartedAfter(now.saturating_sub(of.created_at)),
+            of.escrow.deposit,
+        );
         self.follow(&mut case);
         let (task, state) = (case.task, case.record.state);
         self.put(case);

@@ -3,7 +3,8 @@
 use codec::Encode;
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    ids::TASKS_PER_ARCHIVE_PAGE, AccountId, Conduct, EndReason, LeaseId, LeaseState, TaskId, TaskState, TaskStateTag,
+    ids::TASKS_PER_ARCHIVE_PAGE, AccountId, Balance, Conduct, EndReason, LeaseId, LeaseState, TaskId, TaskState,
+    TaskStateTag,
 };
 
 use crate::{
@@ -70,13 +71,15 @@ impl<T: Config> Desk<T> {
         let leases = case.record.leases.len() as u32;
         self.touch(leases)?;
         let bills = self.close_all(&mut case);
+        let tenant = &case.record.tenant;
+        let mut paid: Balance = 0;
         for lease in &case.record.leases {
-            if lease.state != LeaseState::Ended(EndReason::DisputeLost) && lease.started_at.is_some() {
-                self.observe(&case.record.tenant, &lease.host, Conduct::Completed, lease.escrow.paid);
+            let is_done = lease.state != LeaseState::Ended(EndReason::DisputeLost) && lease.started_at.is_some();
+            if is_done && self.observe(tenant, &lease.host, Conduct::Completed, lease.escrow.paid) {
+                paid = paid.saturating_add(lease.escrow.paid);
             }
         }
-        let paid = bills.iter().map(|bill| bill.paid).fold(0, u128::saturating_add);
-        self.observe_settled(&case.record.tenant, paid);
+        self.observe_settled(tenant, paid);
         self.put(case);
         Pallet::<T>::deposit_event(Event::Settled { task, bills });
         Ok(leases)

@@ -94,6 +94,12 @@ impl<T: Config> Pallet<T> {
         ensure!(follows, "TASK-7: the state of a task follows from those of its leases");
         for lease in leases {
             ensure!(
+                lease.ended_at.is_some() != lease.state.is_live()
+                    && lease.started_at.is_none_or(|at| lease.created_at <= at)
+                    && lease.ended_at.is_none_or(|at| lease.started_at.unwrap_or(lease.created_at) <= at),
+                "TASK-16: a lease is opened, started and ended in this order, and has an end exactly when it is over"
+            );
+            ensure!(
                 lease.generation <= record.generation && lease.pod < record.pods_wanted,
                 "TASK-6: a lease is of this generation or one before, and of a pod that is wanted"
             );
@@ -105,14 +111,11 @@ impl<T: Config> Pallet<T> {
                 lease.state == LeaseState::Suspended || lease.escrow.rate_per_hour <= spec.max_rate_per_hour,
                 "TASK-14: no lease costs more than its task allows"
             );
-            ensure!(
-                (lease.escrow.since.is_some()) == matches!(lease.state, LeaseState::Active | LeaseState::Suspended),
-                "TASK-11: a lease is billed exactly while its pod runs or its machine is stopped"
-            );
+            let id = lease_id(task, lease.pod, lease.generation);
+            leases::Pallet::<T>::check_lease(id, lease, spec.kind)?;
             let sum = books.escrowed.entry(record.tenant.clone()).or_default();
             *sum = sum.checked_add(lease.escrow.held()).ok_or("TASK-4: what is held of a tenant can be added")?;
             if let Some(resources) = lease.holds(&spec.resources) {
-                let id = lease_id(task, lease.pod, lease.generation);
                 let held = books.held.entry(lease.host.clone()).or_default();
                 held.push((id, resources, lease.devices_held().to_vec()));
             }

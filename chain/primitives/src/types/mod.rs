@@ -5,12 +5,14 @@ mod hosts;
 mod leases;
 mod reputation;
 mod tasks;
+mod verification;
 
 pub use billing::*;
 pub use hosts::*;
 pub use leases::*;
 pub use reputation::*;
 pub use tasks::*;
+pub use verification::*;
 
 use sp_core::ConstU32;
 use sp_runtime::{AccountId32, BoundedVec};

@@ -8,3 +8,4 @@ mod network;
 pub mod proxies;
 pub mod session_keys;
 mod system;
+mod verification;

@@ -8,6 +8,7 @@ use frame_support::{
     traits::{ConstU32, InstanceFilter},
 };
 use pallet_gantry_hosts::Call as HostsCall;
+use pallet_gantry_leases::Call as LeasesCall;
 use pallet_gantry_tasks::Call as TasksCall;
 use scale_info::TypeInfo;
 use sp_runtime::traits::BlakeTwo256;
@@ -53,6 +54,8 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                     | RuntimeCall::Proxy(..)
                     | RuntimeCall::Hosts(..)
                     | RuntimeCall::Tasks(..)
+                    | RuntimeCall::Leases(..)
+                    | RuntimeCall::Verification(..)
             ),
             ProxyType::Tenant => matches!(
                 call,
@@ -61,6 +64,17 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                         | TasksCall::assign { .. }
                         | TasksCall::cancel { .. }
                         | TasksCall::accept_result { .. }
+                        | TasksCall::submit_array { .. }
+                        | TasksCall::scale { .. }
+                        | TasksCall::end { .. }
+                        | TasksCall::rate { .. }
+                ) | RuntimeCall::Leases(
+                    LeasesCall::extend { .. }
+                        | LeasesCall::top_up { .. }
+                        | LeasesCall::suspend { .. }
+                        | LeasesCall::resume { .. }
+                        | LeasesCall::keep { .. }
+                        | LeasesCall::release_data { .. }
                 )
             ),
             ProxyType::Provider => matches!(
@@ -71,7 +85,9 @@ impl InstanceFilter<RuntimeCall> for ProxyType {
                         | HostsCall::drain { .. }
                         | HostsCall::undrain { .. }
                         | HostsCall::retire { .. }
-                )
+                        | HostsCall::change_hardware { .. }
+                        | HostsCall::top_up_bond { .. }
+                ) | RuntimeCall::Leases(LeasesCall::reclaim { .. })
             ),
         }
     }

@@ -74,9 +74,13 @@ pub fn next_session() {
     }
 }
 
-/// The block is opened as its author leaves it: with a BABE slot claimed and the clock set.
 fn open(number: u32, parent: Header, author: u32) {
     let slot = FIRST_SLOT + u64::from(number) - 1;
+    open_in(slot, slot * SLOT_DURATION_MS, number, parent, author);
+}
+
+/// Opens a block as its author leaves it: with a BABE slot claimed and the clock set to `now`, in milliseconds.
+pub fn open_in(slot: u64, now: u64, number: u32, parent: Header, author: u32) {
     let claim =
         sp_consensus_babe::digests::PreDigest::SecondaryPlain(sp_consensus_babe::digests::SecondaryPlainPreDigest {
             authority_index: author,
@@ -85,7 +89,6 @@ fn open(number: u32, parent: Header, author: u32) {
     let digest = Digest { logs: vec![DigestItem::PreRuntime(sp_consensus_babe::BABE_ENGINE_ID, claim.encode())] };
     let parent = if number == 1 { System::parent_hash() } else { parent.hash() };
     Executive::initialize_block(&Header::new(number, Default::default(), Default::default(), parent, digest));
-    let now = slot * SLOT_DURATION_MS;
     let clock = UncheckedExtrinsic::new_bare(RuntimeCall::Timestamp(pallet_timestamp::Call::set { now }));
     assert_ok!(Executive::apply_extrinsic(clock).expect("the clock is set"));
 }

@@ -66,10 +66,15 @@ fn data_is_not_kept_for_longer_than_the_chain_allows() {
 }
 
 #[test]
-fn time_that_is_too_cheap_to_be_paid_is_not_had_for_nothing() {
+fn time_that_is_too_cheap_to_be_paid_or_too_dear_is_not_had() {
     on_chain(|| {
         ended();
-        change_host(|host| host.provider = account(NOBODY));
+        change_host(|host| host.ask.storage_gib_per_hour = GTY);
+        assert_noop!(Leases::keep(signed(TENANT), 1, 1_000), Error::<Test>::StorageTooDear);
+        change_host(|host| {
+            host.ask.storage_gib_per_hour = STORAGE_RATE / 100;
+            host.provider = account(NOBODY);
+        });
         assert_noop!(Leases::keep(signed(TENANT), 1, 1_000), Error::<Test>::AmountTooSmall);
     });
 }

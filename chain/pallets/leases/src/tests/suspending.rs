@@ -105,6 +105,15 @@ fn a_host_that_does_not_offer_the_unit_keeps_no_stopped_machine() {
 }
 
 #[test]
+fn a_host_that_raises_its_storage_price_at_the_last_moment_gets_nothing() {
+    on_chain(|| {
+        open(1, Rental, Second, HOUR);
+        change_host(|host| host.ask.storage_gib_per_hour = GTY);
+        assert_noop!(Leases::suspend(signed(TENANT), 1), Error::<Test>::StorageTooDear);
+    });
+}
+
+#[test]
 fn a_host_that_is_away_is_not_paid_for_it_and_the_tenant_has_that_time_later() {
     on_chain(|| {
         open(1, Rental, Second, 2 * HOUR);

@@ -150,7 +150,7 @@ fn a_new_ask_changes_no_open_lease() {
         let mut dearer = ask();
         dearer.gpu_per_hour *= 100;
         assert_ok!(Hosts::set_ask(signed(PROVIDER), host(10), dearer));
-                assert_eq!(escrow(lease_id).rate_per_hour, RATE);
+        assert_eq!(escrow(lease_id).rate_per_hour, RATE);
     });
 }
 

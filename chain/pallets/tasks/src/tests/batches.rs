@@ -76,7 +76,10 @@ fn a_batch_says_of_each_item_what_became_of_it() {
         assert_eq!(refusals(), [(0, full, pallet_gantry_hosts::Error::<Test>::NotEnoughCpu.into())]);
         assert!(is_listed(IndexTag::Queued, full));
 
-        report_batch(10, vec![(leases[0], Report::Started), (leases[0], Report::Started), (leases[1], Report::Started)]);
+        report_batch(
+            10,
+            vec![(leases[0], Report::Started), (leases[0], Report::Started), (leases[1], Report::Started)],
+        );
         assert_eq!(refusals(), [(1, tasks[0], Error::<Test>::LeaseNotPending.into())]);
         assert_eq!(record(tasks[1]).state, TaskState::Running, "what comes after a refused item is done");
     });
@@ -172,7 +175,10 @@ fn a_batch_by_someone_who_is_no_host_is_refused_as_a_whole() {
         let reports = vec![(leases[0], Report::Started)];
         assert_storage_noop!({
             let sent = Tasks::report_batch(signed(ANYONE), reports.try_into().expect("few"));
-            assert_eq!(sent.map_err(|refused| refused.error), Err(pallet_gantry_hosts::Error::<Test>::NoSuchHost.into()));
+            assert_eq!(
+                sent.map_err(|refused| refused.error),
+                Err(pallet_gantry_hosts::Error::<Test>::NoSuchHost.into())
+            );
         });
     });
 }

@@ -2,9 +2,9 @@
 //! rule.
 
 use gantry_primitives::{
-    fit::first_devices, lease_id, registration::hardware_message, BillingUnit, DeviceIndices, HostFailure, HostId, HostRecord, HostStatus,
-    IndexTag, Lease, LeaseId, LeaseState, PodPlacement, Report, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec,
-    TaskState, VerificationPolicy,
+    fit::first_devices, lease_id, registration::hardware_message, BillingUnit, DeviceIndices, HostFailure, HostId,
+    HostRecord, HostStatus, IndexTag, Lease, LeaseId, LeaseState, PodPlacement, Report, TaskId, TaskKey, TaskKind,
+    TaskRecord, TaskSpec, TaskState, VerificationPolicy,
 };
 use sp_core::Pair;
 use sp_runtime::DispatchResult;

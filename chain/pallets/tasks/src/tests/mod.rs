@@ -1,6 +1,8 @@
 //! The life of tasks, told as sentences. Every test ends with every pallet's invariants.
 
+mod agenda;
 mod assigning;
+mod attacks;
 mod batches;
 mod endings;
 mod feeless;

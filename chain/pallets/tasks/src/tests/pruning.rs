@@ -13,10 +13,7 @@ fn prune(tasks: &[TaskId]) -> Vec<Event<Test>> {
 fn refused(task: TaskId, error: Error<Test>) {
     assert_eq!(
         prune(&[task]),
-        [
-            Event::ItemRefused { index: 0, task, error: error.into() },
-            Event::BatchDone { accepted: 0, refused: 1 }
-        ]
+        [Event::ItemRefused { index: 0, task, error: error.into() }, Event::BatchDone { accepted: 0, refused: 1 }]
     );
 }
 

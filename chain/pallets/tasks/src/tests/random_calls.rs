@@ -147,10 +147,7 @@ fn random_calls_break_nothing() {
     let begin = Instant::now();
     let mut succeeded = BTreeMap::new();
     let mut runs = 0;
-    while runs < RUNS_AT_LEAST
-        || begin.elapsed() < limit
-        || (succeeded.len() < ACTIONS.len() && runs < RUNS_AT_MOST)
-    {
+    while runs < RUNS_AT_LEAST || begin.elapsed() < limit || (succeeded.len() < ACTIONS.len() && runs < RUNS_AT_MOST) {
         runs += 1;
         make_run(runs, &mut succeeded);
     }

@@ -152,10 +152,7 @@ fn a_stopped_machine_whose_place_was_taken_does_not_start() {
         let (_, lease_id) = rented();
         assert_ok!(Leases::suspend(signed(TENANT), lease_id));
         assign(submit(spec()), vec![place(0, 10, &[0])]);
-        assert_noop!(
-            Leases::resume(signed(TENANT), lease_id),
-            pallet_gantry_hosts::Error::<Test>::DeviceBusy
-        );
+        assert_noop!(Leases::resume(signed(TENANT), lease_id), pallet_gantry_hosts::Error::<Test>::DeviceBusy);
     });
 }
 

@@ -25,10 +25,7 @@ fn a_service_runs_when_what_was_placed_has_started_and_is_short_of_the_rest() {
         assert_eq!(record(task).state, TaskState::Running, "a further pod does not stop the others");
         assert!(!is_listed(IndexTag::Short, task));
         assert_eq!(leases.len(), 3);
-        assert_noop!(
-            Tasks::assign(signed(SCHEDULER), task, placed(vec![place(1, 10, &[])])),
-            Error::<Test>::NotQueued
-        );
+        assert_noop!(Tasks::assign(signed(SCHEDULER), task, placed(vec![place(1, 10, &[])])), Error::<Test>::NotQueued);
     });
 }
 
@@ -255,5 +252,20 @@ fn a_service_pod_that_ends_by_itself_is_not_replaced() {
         assert!(!is_listed(IndexTag::Short, task));
         assert_ok!(Tasks::report_result(host_origin(10), leases[1], result(1_000)));
         assert_eq!(record(task).state, TaskState::Reported);
+    });
+}
+
+#[test]
+fn a_service_that_was_assigned_in_time_is_placed_again_after_its_deadline() {
+    on_chain(|| {
+        online_host(10);
+        let mut hasty = service(1);
+        hasty.deadline = Some(START + 100);
+        let task = submit(hasty);
+        let lease = start_on(task, &[10])[0];
+        work(1_000);
+        assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::DriverError));
+        assert_noop!(Tasks::expire(signed(ANYONE), task), Error::<Test>::DeadlineNotPassed);
+        start_on(task, &[10]);
     });
 }

@@ -1,0 +1,62 @@
+//! Whether replicated results agree. Pure.
+
+use gantry_primitives::{Digest, Replica};
+
+/// What makes two results the same: their digest and what the first container returned. What they used may differ.
+pub type Essence = (Digest, i32);
+
+/// The essence of a revealed result.
+pub fn essence(replica: &Replica) -> Option<Essence> {
+    replica.result.map(|result| (result.digest, result.exit_code))
+}
+
+/// What at least two, and more than half of all that revealed, have in common.
+pub fn agreed(replicas: &[Replica]) -> Option<Essence> {
+    let revealed = replicas.iter().filter_map(essence).count();
+    replicas.iter().filter_map(essence).find(|one| {
+        let same = replicas.iter().filter_map(essence).filter(|other| other == one).count();
+        same >= 2 && 2 * same > revealed
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gantry_primitives::{HostId, PodResult, Usage};
+
+    fn replicas(results: &[Option<(u8, i32)>]) -> Vec<Replica> {
+        let usage = |place| Usage { wall_ms: place, cpu_ms: 0, memory_peak_mib: 0 };
+        let replica = |(place, result): (usize, &Option<(u8, i32)>)| Replica {
+            lease: place as u64,
+            host: HostId::new([place as u8; 32]),
+            commitment: [0; 32],
+            result: result.map(|(digest, exit_code)| PodResult {
+                digest: [digest; 32],
+                exit_code,
+                usage: usage(place as u64),
+            }),
+        };
+        results.iter().enumerate().map(replica).collect()
+    }
+
+    #[test]
+    fn two_equal_results_agree_whatever_they_used() {
+        assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((1, 0))])), Some(([1; 32], 0)));
+        assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((2, 0))])), None);
+        assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((1, 1))])), None, "the exit code counts");
+    }
+
+    #[test]
+    fn one_result_agrees_with_nobody() {
+        assert_eq!(agreed(&replicas(&[Some((1, 0))])), None);
+        assert_eq!(agreed(&replicas(&[Some((1, 0)), None])), None);
+        assert_eq!(agreed(&replicas(&[])), None);
+    }
+
+    #[test]
+    fn a_third_decides_between_two() {
+        assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((2, 0)), Some((2, 0))])), Some(([2; 32], 0)));
+        assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((2, 0)), Some((3, 0))])), None);
+        assert_eq!(agreed(&replicas(&[Some((1, 0)), Some((1, 0)), Some((2, 0)), Some((2, 0))])), None);
+    }
+}

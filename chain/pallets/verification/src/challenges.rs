@@ -1,0 +1,246 @@
+//! Timed proofs that a device is real: opened, answered, judged.
+
+use frame_support::{
+    pallet_prelude::*,
+    traits::{fungible::MutateHold, tokens::Precision},
+};
+use gantry_primitives::{
+    transitions::allows, verification_tables::CHALLENGE_TRANSITIONS, AccountId, Ballot, ChallengeAnswer, ChallengeId,
+    ChallengeOutcome, ChallengePhase, ChallengeRecord, Commitment, Digest, HostId, Matter, Misconduct, Moment, Salt,
+    Vote,
+};
+
+use crate::{
+    ballot, voting::Purse, ByHost, Challenges, Config, CurrentParams, Error, Event, HoldReason, Hosts, NextChallengeId,
+    Pallet,
+};
+
+impl<T: Config> Pallet<T> {
+    pub(crate) fn do_open_challenge(opener: Option<AccountId>, host: HostId, device: u8) -> DispatchResult {
+        let params = CurrentParams::<T>::get();
+        let now = Self::now();
+        ensure!(T::Hosts::is_listed(&host), Error::<T>::HostNotListed);
+        let provider = T::Hosts::provider_of(&host).ok_or(Error::<T>::HostNotListed)?;
+        let claim = T::Hosts::device_of(&host, device).ok_or(Error::<T>::NoSuchDevice)?;
+        let mut of_host = ByHost::<T>::get(&host).unwrap_or_default();
+        ensure!(of_host.open.is_none(), Error::<T>::ChallengeOpen);
+        if let Some(who) = &opener {
+            let own = *who == provider;
+            ensure!(own || Self::active_verifier(who).is_ok(), Error::<T>::NotVerifierNorProvider);
+            // A provider that challenges its own host cannot keep verifiers from doing so.
+            let last = if own { &mut of_host.by_provider_at } else { &mut of_host.by_verifier_at };
+            let rested = last.is_none_or(|last| now >= last.saturating_add(params.challenge_rest_ms));
+            ensure!(rested, Error::<T>::ChallengedLately);
+            *last = Some(now);
+        }
+        let id = NextChallengeId::<T>::get();
+        let next = id.checked_add(1).ok_or(Error::<T>::Overflow)?;
+        let fee = if opener.is_some() { params.challenge_fee } else { 0 };
+
+        if let Some(who) = opener.as_ref().filter(|_| fee > 0) {
+            T::Currency::hold(&HoldReason::ChallengeFee.into(), who, fee).map_err(|_| Error::<T>::CannotPayFee)?;
+        }
+        NextChallengeId::<T>::put(next);
+        of_host.open = Some(id);
+        ByHost::<T>::insert(&host, of_host);
+        let ballot = Ballot { asked_in: Self::ask_for_seed(Matter::Challenge(id)), ..Default::default() };
+        Self::deposit_event(Event::ChallengeOpened {
+            challenge: id,
+            host: host.clone(),
+            device,
+            claim: claim.clone(),
+            opener: opener.clone(),
+            fee,
+        });
+        let record = ChallengeRecord {
+            host,
+            provider,
+            device,
+            claim,
+            opener,
+            fee,
+            phase: ChallengePhase::Waiting,
+            until: 0,
+            opened_at: now,
+            answer: None,
+            retried: false,
+            ballot,
+        };
+        Challenges::<T>::insert(id, record);
+        Ok(())
+    }
+
+    /// The challenge that `host` may answer now.
+    pub(crate) fn answerable(host: &HostId, id: ChallengeId) -> Result<ChallengeRecord, DispatchError> {
+        let record = Self::challenge(id)?;
+        ensure!(record.host == *host, Error::<T>::NotChallengedHost);
+        ensure!(record.phase == ChallengePhase::Answering, Error::<T>::NotAnswering);
+        ensure!(Self::now() <= record.until, Error::<T>::TooLate);
+        Ok(record)
+    }
+
+    pub(crate) fn do_answer(host: HostId, id: ChallengeId, digest: Digest) -> DispatchResult {
+        let mut record = Self::answerable(&host, id)?;
+        let now = Self::now();
+        let until = now.saturating_add(CurrentParams::<T>::get().challenge_commit_ms);
+        record.answer = Some(ChallengeAnswer { digest, at: now });
+        Self::move_challenge(id, &mut record, ChallengePhase::Committing, until)?;
+        Challenges::<T>::insert(id, record);
+        Self::deposit_event(Event::Answered { challenge: id, digest, until });
+        Ok(())
+    }
+
+    pub(crate) fn commit_on_challenge(id: ChallengeId, who: &AccountId, commitment: Commitment) -> DispatchResult {
+        let mut record = Self::challenge(id)?;
+        ensure!(record.phase == ChallengePhase::Committing, Error::<T>::NotCommitting);
+        ensure!(Self::now() <= record.until, Error::<T>::TooLate);
+        Self::bind(Matter::Challenge(id), &mut record.ballot, who, commitment)?;
+        if ballot::all_committed(&record.ballot.seats) {
+            Self::open_challenge_reveals(id, &mut record)?;
+        }
+        Challenges::<T>::insert(id, record);
+        Ok(())
+    }
+
+    pub(crate) fn reveal_on_challenge(id: ChallengeId, who: &AccountId, vote: Vote, salt: &Salt) -> DispatchResult {
+        let mut record = Self::challenge(id)?;
+        ensure!(record.phase == ChallengePhase::Revealing, Error::<T>::NotRevealing);
+        ensure!(Self::now() <= record.until, Error::<T>::TooLate);
+        Self::show(Matter::Challenge(id), &mut record.ballot, who, vote, salt)?;
+        if ballot::all_revealed(&record.ballot.seats) {
+            return Self::judge_challenge(id, record);
+        }
+        Challenges::<T>::insert(id, record);
+        Ok(())
+    }
+
+    /// Draws the committee of a challenge that waits for it.
+    pub(crate) fn draw_for_challenge(id: ChallengeId) -> DispatchResult {
+        let mut record = Self::challenge(id)?;
+        let params = CurrentParams::<T>::get();
+        let matter = Matter::Challenge(id);
+        let seed = Self::seed(matter, record.ballot.round)?;
+        let behind_opener = record.opener.as_ref().and_then(T::Hosts::provider_of);
+        let mut excluded = alloc::vec![&record.host, &record.provider];
+        excluded.extend(record.opener.iter().chain(&behind_opener));
+        let ballot = &mut record.ballot;
+        if !Self::seat_committee(matter, ballot, params.committee_size, seed, &excluded) {
+            return Self::close_challenge(id, record, ChallengeOutcome::TooFewVerifiers);
+        }
+        let until = Self::now().saturating_add(params.answer_ms);
+        Self::move_challenge(id, &mut record, ChallengePhase::Answering, until)?;
+        Challenges::<T>::insert(id, record);
+        Self::deposit_event(Event::AnswerAwaited { challenge: id, until });
+        Ok(())
+    }
+
+    /// The time of the present phase has passed.
+    pub(crate) fn end_challenge_phase(id: ChallengeId) -> DispatchResult {
+        let mut record = Self::challenge(id)?;
+        match record.phase {
+            ChallengePhase::Answering => {
+                Self::dismiss_committee(&mut record.ballot);
+                Self::close_challenge(id, record, ChallengeOutcome::NotAnswered)
+            }
+            ChallengePhase::Committing if ballot::can_decide(&record.ballot.seats) => {
+                Self::open_challenge_reveals(id, &mut record)?;
+                Challenges::<T>::insert(id, record);
+                Ok(())
+            }
+            ChallengePhase::Committing | ChallengePhase::Revealing => Self::judge_challenge(id, record),
+            ChallengePhase::Waiting | ChallengePhase::Closed => Err(Error::<T>::TransitionNotAllowed.into()),
+        }
+    }
+
+    fn open_challenge_reveals(id: ChallengeId, record: &mut ChallengeRecord) -> DispatchResult {
+        let until = Self::now().saturating_add(CurrentParams::<T>::get().challenge_reveal_ms);
+        Self::move_challenge(id, record, ChallengePhase::Revealing, until)?;
+        Self::deposit_event(Event::RevealsOpened { matter: Matter::Challenge(id), until });
+        Ok(())
+    }
+
+    /// Closes the ballot, and the challenge with it, or asks for a second committee where the first came to nothing.
+    fn judge_challenge(id: ChallengeId, mut record: ChallengeRecord) -> DispatchResult {
+        let matter = Matter::Challenge(id);
+        let verdict = ballot::verdict(&record.ballot.seats);
+        let purse =
+            record.opener.as_ref().map(|who| Purse { who, reason: HoldReason::ChallengeFee, amount: record.fee });
+        let spent = Self::close_ballot(matter, &mut record.ballot, verdict, purse);
+        record.fee = record.fee.saturating_sub(spent);
+        match verdict {
+            Some(Vote::Yes) => {
+                let same = T::Hosts::device_of(&record.host, record.device).as_ref() == Some(&record.claim);
+                let outcome = if same { ChallengeOutcome::Passed } else { ChallengeOutcome::HardwareChanged };
+                Self::close_challenge(id, record, outcome)
+            }
+            Some(Vote::No) => {
+                if let Some(opener) = record.opener.as_ref().filter(|opener| **opener != record.provider) {
+                    T::Hosts::compensate(&record.host, opener, spent);
+                }
+                Self::close_challenge(id, record, ChallengeOutcome::Failed)
+            }
+            None if record.retried => Self::close_challenge(id, record, ChallengeOutcome::NoVerdict),
+            None => {
+                record.retried = true;
+                record.answer = None;
+                Self::move_challenge(id, &mut record, ChallengePhase::Waiting, 0)?;
+                Challenges::<T>::insert(id, record);
+                Ok(())
+            }
+        }
+    }
+
+    /// The end of a challenge, with what it means for the host.
+    fn close_challenge(id: ChallengeId, mut record: ChallengeRecord, outcome: ChallengeOutcome) -> DispatchResult {
+        Self::move_challenge(id, &mut record, ChallengePhase::Closed, 0)?;
+        let (host, device) = (record.host, record.device);
+        if let Some(opener) = record.opener.filter(|_| record.fee > 0) {
+            T::Currency::release(&HoldReason::ChallengeFee.into(), &opener, record.fee, Precision::Exact)?;
+        }
+        let lasted = Self::now().saturating_sub(record.opened_at);
+        let misconduct = match outcome {
+            ChallengeOutcome::Passed => {
+                T::Hosts::attest(&host, device, true);
+                T::Hosts::mark_verified(&host);
+                None
+            }
+            ChallengeOutcome::Failed => Some(Misconduct::FailedChallenge),
+            ChallengeOutcome::NotAnswered => Some(Misconduct::ChallengeNotAnswered),
+            ChallengeOutcome::NoVerdict | ChallengeOutcome::TooFewVerifiers | ChallengeOutcome::HardwareChanged => None,
+        };
+        if let Some(misconduct) = misconduct {
+            T::Hosts::attest(&host, device, false);
+            T::Hosts::suspend(&host);
+            T::Hosts::punish(&host, misconduct, lasted);
+        }
+        ByHost::<T>::mutate(&host, |of_host| {
+            if let Some(of_host) = of_host {
+                of_host.open = None;
+            }
+        });
+        Challenges::<T>::remove(id);
+        Self::deposit_event(Event::ChallengeClosed { challenge: id, host, device, outcome, returned: record.fee });
+        Ok(())
+    }
+
+    /// The one way in which a challenge changes its phase; the caller stores the record.
+    fn move_challenge(
+        id: ChallengeId,
+        record: &mut ChallengeRecord,
+        to: ChallengePhase,
+        until: Moment,
+    ) -> DispatchResult {
+        ensure!(allows(CHALLENGE_TRANSITIONS, record.phase, to), Error::<T>::TransitionNotAllowed);
+        record.phase = to;
+        record.until = until;
+        match to {
+            ChallengePhase::Waiting => record.ballot.asked_in = Self::ask_for_seed(Matter::Challenge(id)),
+            _ => to.queue().into_iter().for_each(|queue| Self::schedule(queue, Matter::Challenge(id), until)),
+        }
+        Ok(())
+    }
+
+    fn challenge(id: ChallengeId) -> Result<ChallengeRecord, DispatchError> {
+        Challenges::<T>::get(id).ok_or_else(|| Error::<T>::NoSuchChallenge.into())
+    }
+}

@@ -1,0 +1,165 @@
+//! What is due happens: by the chain itself at the beginning of each block, within a share of it, or by anyone's call.
+//!
+//! Each queue holds what waits equally long, so its first entry is the first that is due, and a block that finds nothing
+//! due reads one value. What does not fit into a block waits for the next; nothing is lost. An entry may be out of date,
+//! because the matter went on before; then nothing happens. Seeds are drawn by the chain alone: whoever could choose the
+//! block could choose the seed.
+
+use frame_support::{pallet_prelude::*, storage::with_storage_layer, traits::Randomness, weights::WeightMeter};
+use gantry_primitives::{commitments::seed_subject, Matter, Moment, Queue, QueueEntry, Seed};
+use sp_core::H256;
+use sp_runtime::SaturatedConversion;
+
+use crate::{Challenges, Config, Disputes, Ends, Error, Event, Pallet, Queued, Results, SeenRandomness, WeightInfo};
+
+/// So many blocks after the one that asked for it, a seed may be drawn at the earliest: then the block before, whose
+/// randomness it is of, came after the one that asked.
+pub const SEED_DELAY: u32 = 2;
+/// What failed is tried again after so many milliseconds; of a seed, after as many blocks as this has seconds.
+pub const RETRY_MS: u64 = 600_000;
+
+impl<T: Config> Pallet<T> {
+    /// Does what is due until `limit` is used up, and says what was.
+    pub(crate) fn run_queues(limit: Weight) -> Weight {
+        let mut meter = WeightMeter::with_limit(limit);
+        if meter.try_consume(T::WeightInfo::hook()).is_err() {
+            return meter.consumed();
+        }
+        let fresh = Self::watch_randomness();
+        let step = T::WeightInfo::advance().max(T::WeightInfo::draw_seed());
+        // Each block begins with another queue, so that none waits for the others for ever.
+        let first = Self::block() as usize % Queue::ALL.len();
+        for place in 0..Queue::ALL.len() {
+            let queue = Queue::ALL[(first + place) % Queue::ALL.len()];
+            if queue == Queue::Seed && !fresh {
+                continue;
+            }
+            while let Some(entry) = Self::first_due(queue) {
+                if meter.try_consume(step).is_err() {
+                    return meter.consumed();
+                }
+                Self::take(queue, entry);
+            }
+        }
+        meter.consumed()
+    }
+
+    /// Puts a matter into a queue.
+    pub(crate) fn schedule(queue: Queue, matter: Matter, due: u64) {
+        Ends::<T>::mutate(|ends| {
+            let end = &mut ends[queue as usize];
+            Queued::<T>::insert((queue, end.tail), QueueEntry { matter, due });
+            end.tail = end.tail.saturating_add(1);
+        });
+    }
+
+    /// Puts a matter into the queue for seeds; says in which block that was.
+    pub(crate) fn ask_for_seed(matter: Matter) -> u32 {
+        let asked_in = Self::block();
+        Self::schedule(Queue::Seed, matter, u64::from(asked_in.saturating_add(SEED_DELAY)));
+        asked_in
+    }
+
+    pub(crate) fn do_advance(matter: Matter) -> DispatchResult {
+        let (queue, until) = Self::waiting(matter)?;
+        ensure!(queue != Queue::Seed, Error::<T>::WaitsForSeed);
+        ensure!(Self::now() > until, Error::<T>::NotDue);
+        Self::end_phase(matter)
+    }
+
+    /// In which queue a matter waits, and until when.
+    pub(crate) fn waiting(matter: Matter) -> Result<(Queue, Moment), DispatchError> {
+        let (queue, until, missing) = match matter {
+            Matter::Challenge(id) => {
+                let record = Challenges::<T>::get(id).ok_or(Error::<T>::NoSuchChallenge)?;
+                (record.phase.queue(), record.until, Error::<T>::NoSuchChallenge)
+            }
+            Matter::Dispute(task) => {
+                let record = Disputes::<T>::get(task).ok_or(Error::<T>::NoSuchDispute)?;
+                (record.phase.queue(), record.until, Error::<T>::NoSuchDispute)
+            }
+            Matter::Results(task) => {
+                let record = Results::<T>::get(task).ok_or(Error::<T>::NoSuchResults)?;
+                (record.phase.queue(), record.until, Error::<T>::NoSuchResults)
+            }
+        };
+        Ok((queue.ok_or(missing)?, until))
+    }
+
+    fn end_phase(matter: Matter) -> DispatchResult {
+        match matter {
+            Matter::Challenge(id) => Self::end_challenge_phase(id),
+            Matter::Dispute(task) => Self::end_dispute_phase(task),
+            Matter::Results(task) => Self::end_results_phase(task),
+        }
+    }
+
+    /// The first entry of a queue, where it is due.
+    fn first_due(queue: Queue) -> Option<QueueEntry> {
+        let end = Ends::<T>::get()[queue as usize];
+        if end.head == end.tail {
+            return None;
+        }
+        let entry = Queued::<T>::get((queue, end.head))?;
+        let due = match queue {
+            Queue::Seed => u64::from(Self::block()) >= entry.due,
+            _ => Self::now() > entry.due,
+        };
+        due.then_some(entry)
+    }
+
+    /// Takes the first entry off a queue and does what it is about, or nothing of it: then it is tried again later.
+    fn take(queue: Queue, entry: QueueEntry) {
+        Ends::<T>::mutate(|ends| {
+            let end = &mut ends[queue as usize];
+            Queued::<T>::remove((queue, end.head));
+            end.head = end.head.saturating_add(1);
+        });
+        let matter = entry.matter;
+        let done = with_storage_layer(|| match Self::waiting(matter) {
+            Ok((Queue::Seed, _)) if queue == Queue::Seed => Self::draw_seed(matter),
+            Ok((waits, until)) if waits == queue && Self::now() > until => Self::end_phase(matter),
+            _ => Ok(()),
+        });
+        if let Err(error) = done {
+            let later = match queue {
+                Queue::Seed => u64::from(Self::block()).saturating_add(RETRY_MS / 1_000),
+                _ => Self::now().saturating_add(RETRY_MS),
+            };
+            Self::schedule(queue, matter, later);
+            Self::deposit_event(Event::StepFailed { matter, error });
+        }
+    }
+
+    fn draw_seed(matter: Matter) -> DispatchResult {
+        match matter {
+            Matter::Challenge(id) => Self::draw_for_challenge(id),
+            Matter::Dispute(task) => Self::draw_for_dispute(task),
+            Matter::Results(_) => Ok(()),
+        }
+    }
+
+    /// The seed of a matter's round, and the block whose randomness it is of. Only for the hook.
+    pub(crate) fn seed(matter: Matter, round: u8) -> Result<(Seed, u32), DispatchError> {
+        let (random, block) = T::Randomness::random(&seed_subject(matter, round));
+        Ok((random.ok_or(Error::<T>::WaitsForSeed)?.0, block.saturated_into()))
+    }
+
+    /// Whether the randomness is that of the block before, and not older. A slot without a VRF leaves the randomness
+    /// of an earlier block in place, which was known when that block was made. So it must differ from what was there a
+    /// block ago; the chain looks at it while anything waits for a seed.
+    fn watch_randomness() -> bool {
+        let end = Ends::<T>::get()[Queue::Seed as usize];
+        let seen = SeenRandomness::<T>::get();
+        if end.head == end.tail {
+            if seen.is_some() {
+                SeenRandomness::<T>::kill();
+            }
+            return false;
+        }
+        let block = Self::block();
+        let (Some(random), _) = T::Randomness::random(&seed_subject(Matter::Challenge(0), 0)) else { return false };
+        SeenRandomness::<T>::put((random, block));
+        seen.is_some_and(|(before, seen_in): (H256, u32)| seen_in.saturating_add(1) == block && before != random)
+    }
+}

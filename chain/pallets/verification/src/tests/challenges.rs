@@ -1,0 +1,289 @@
+use frame_support::{assert_noop, assert_ok, dispatch::CheckIfFeeless};
+use gantry_primitives::{
+    commitments::seed_subject, ChallengeOutcome, ChallengePhase, Matter, Misconduct, PenaltyReason, VerifierRecord,
+    Vote,
+};
+use sp_core::H256;
+
+use crate::{
+    draw, mock::*, ByHost, Call, Challenges, CurrentParams, Error, Event, HoldReason, VerifierList, Verifiers,
+};
+
+fn outcome() -> ChallengeOutcome {
+    let closed = events().into_iter().rev().find_map(|event| match event {
+        Event::ChallengeClosed { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    closed.expect("a challenge was closed")
+}
+
+fn phase(matter: Matter) -> ChallengePhase {
+    let Matter::Challenge(id) = matter else { panic!("it is a challenge") };
+    Challenges::<Test>::get(id).expect("it is open").phase
+}
+
+#[test]
+fn a_host_that_convinces_its_committee_is_attested_and_verified() {
+    on_chain(|| {
+        let (matter, members) = answered();
+        assert_eq!(held(OPENER, HoldReason::ChallengeFee), FEE);
+        vote(matter, &members, &[Some(Vote::Yes); 3]);
+        assert_eq!(outcome(), ChallengeOutcome::Passed);
+        assert!(host().attested && host().verified && !host().suspended);
+        assert!(host().punished.is_empty());
+        assert_eq!(worth(OPENER), COINS - FEE);
+        for who in &members {
+            assert_eq!(worth(number_of(who)), COINS + FEE / 3);
+            assert_eq!(Verifiers::<Test>::get(who).expect("it is bonded").duties, 0);
+        }
+        assert_eq!(Challenges::<Test>::iter().count(), 0);
+        assert_eq!(ByHost::<Test>::get(account(HOST)).expect("it was challenged").open, None);
+    });
+}
+
+#[test]
+fn a_host_that_fails_is_suspended_and_punished_and_pays_the_opener_back() {
+    on_chain(|| {
+        let (matter, members) = answered();
+        vote(matter, &members, &[Some(Vote::No), Some(Vote::No), Some(Vote::Yes)]);
+        assert_eq!(outcome(), ChallengeOutcome::Failed);
+        assert!(!host().attested && !host().verified && host().suspended);
+        assert_eq!(host().punished, [(Misconduct::FailedChallenge, 2 * BLOCK_MS)]);
+        assert_eq!(worth(OPENER), COINS);
+        assert_eq!(worth(PROVIDER), COINS - FEE);
+        // The majority shares fee and penalty.
+        assert_eq!(worth(number_of(&members[0])), COINS + (FEE + MINORITY) / 2);
+        assert_eq!(worth(number_of(&members[2])), COINS - MINORITY);
+        System::assert_has_event(
+            Event::VerifierPenalised {
+                who: members[2].clone(),
+                matter,
+                reason: PenaltyReason::Minority,
+                amount: MINORITY,
+            }
+            .into(),
+        );
+    });
+}
+
+#[test]
+fn a_host_that_does_not_answer_fails_and_its_committee_goes_unharmed() {
+    on_chain(|| {
+        let id = open_challenge(OPENER);
+        blocks(2);
+        let members = members(Matter::Challenge(id));
+        assert_noop!(Verification::advance(signed(ANYONE), Matter::Challenge(id)), Error::<Test>::NotDue);
+        pass(ANSWER);
+        assert_ok!(Verification::advance(signed(ANYONE), Matter::Challenge(id)));
+        assert_eq!(outcome(), ChallengeOutcome::NotAnswered);
+        assert!(host().suspended);
+        assert_eq!(host().punished[0].0, Misconduct::ChallengeNotAnswered);
+        assert_eq!(worth(OPENER), COINS, "nobody did any work for the fee");
+        for who in members {
+            assert_eq!(
+                Verifiers::<Test>::get(who).map(|VerifierRecord { bond, duties, .. }| (bond, duties)),
+                Some((BOND, 0))
+            );
+        }
+    });
+}
+
+#[test]
+fn only_the_challenged_host_answers_and_only_in_time() {
+    on_chain(|| {
+        let id = open_challenge(OPENER);
+        let answer = |who| Verification::answer(signed(who), id, [8; 32]);
+        assert_noop!(answer(HOST), Error::<Test>::NotAnswering);
+        blocks(2);
+        assert_noop!(answer(HOST + 1), Error::<Test>::NotChallengedHost);
+        assert_noop!(answer(PROVIDER), Error::<Test>::NotChallengedHost);
+        assert_noop!(Verification::answer(signed(HOST), id + 1, [8; 32]), Error::<Test>::NoSuchChallenge);
+        pass(ANSWER);
+        assert_noop!(answer(HOST), Error::<Test>::TooLate);
+    });
+}
+
+#[test]
+fn an_answer_is_free_of_charge_exactly_when_it_is_valid() {
+    on_chain(|| {
+        let free = |who, challenge| {
+            let call = RuntimeCall::from(Call::answer { challenge, digest: [8; 32] });
+            call.is_feeless(&signed(who))
+        };
+        let id = open_challenge(OPENER);
+        assert!(!free(HOST, id));
+        blocks(2);
+        assert!(free(HOST, id) && !free(HOST + 1, id) && !free(HOST, id + 1));
+        assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+        assert!(!free(HOST, id));
+        assert_noop!(Verification::answer(signed(HOST), id, [9; 32]), Error::<Test>::NotAnswering);
+    });
+}
+
+#[test]
+fn a_challenge_is_opened_by_a_verifier_the_provider_or_root() {
+    on_chain(|| {
+        let open = |who, host, device| Verification::open_challenge(signed(who), account(host), device);
+        assert_noop!(open(ANYONE, HOST, 0), Error::<Test>::NotVerifierNorProvider);
+        assert_noop!(open(OTHER_PROVIDER, HOST, 0), Error::<Test>::NotVerifierNorProvider);
+        assert_noop!(open(OPENER, HOST, 2), Error::<Test>::NoSuchDevice);
+        assert_noop!(open(OPENER, ANYONE, 0), Error::<Test>::HostNotListed);
+        assert_ok!(open(PROVIDER, HOST, 1));
+        assert_noop!(open(OPENER, HOST, 0), Error::<Test>::ChallengeOpen);
+        assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), account(HOST + 1), 0));
+        assert_eq!(Challenges::<Test>::get(1).expect("it is open").fee, 0);
+        world(|world| world.hosts.get_mut(&account(HOST + 2)).expect("it exists").listed = false);
+        assert_noop!(open(OPENER, HOST + 2, 0), Error::<Test>::HostNotListed);
+    });
+}
+
+#[test]
+fn an_opener_must_be_able_to_pay() {
+    on_chain(|| {
+        CurrentParams::<Test>::mutate(|params| params.challenge_fee = COINS);
+        let open = Verification::open_challenge(signed(OPENER), account(HOST), 0);
+        assert_noop!(open, Error::<Test>::CannotPayFee);
+    });
+}
+
+#[test]
+fn a_host_rests_between_challenges_and_its_provider_cannot_use_up_that_of_verifiers() {
+    on_chain(|| {
+        let pass_one = |opener| {
+            let id = open_challenge(opener);
+            blocks(2);
+            assert_ok!(Verification::answer(signed(HOST), id, [8; 32]));
+            let matter = Matter::Challenge(id);
+            vote(matter, &members(matter), &[Some(Vote::Yes); 3]);
+        };
+        let again = |who| Verification::open_challenge(signed(who), account(HOST), 0);
+        pass_one(PROVIDER);
+        assert_noop!(again(PROVIDER), Error::<Test>::ChallengedLately);
+        pass_one(OPENER);
+        assert_noop!(again(OPENER + 1), Error::<Test>::ChallengedLately);
+        assert_ok!(Verification::open_challenge(RuntimeOrigin::root(), account(HOST), 0));
+        blocks(2);
+        wait_past(ANSWER);
+        world(|world| world.hosts.get_mut(&account(HOST)).expect("it exists").suspended = false);
+        pass(REST);
+        assert_ok!(again(OPENER + 1));
+    });
+}
+
+#[test]
+fn anyone_can_draw_the_committee_again() {
+    on_chain(|| {
+        let id = open_challenge(OPENER);
+        let matter = Matter::Challenge(id);
+        blocks(2);
+        let ballot = ballot(matter);
+        let subject = seed_subject(matter, 0);
+        let randomness = Random::get().expect("there is some");
+        let seed = sp_io::hashing::blake2_256(&[&subject[..], randomness.as_bytes()].concat());
+        assert_eq!(ballot.seed, Some(seed));
+        let excluded = [&account(OPENER), &account(PROVIDER), &account(HOST)];
+        let again = draw::draw(&seed, &VerifierList::<Test>::get(), 3, ballot.asked_in, &excluded, |_| false);
+        assert_eq!(again, Some(members(matter)));
+        System::assert_has_event(
+            Event::CommitteeDrawn { matter, round: 0, seed, block: 2, members: members(matter) }.into(),
+        );
+    });
+}
+
+#[test]
+fn a_committee_without_verdict_is_replaced_once_by_another() {
+    on_chain(|| {
+        let (matter, first) = answered();
+        vote(matter, &first, &[Some(Vote::Yes), Some(Vote::No), None]);
+        assert_eq!(phase(matter), ChallengePhase::Waiting);
+        assert_eq!(held(OPENER, HoldReason::ChallengeFee), FEE, "the fee is for those who decide");
+        assert_eq!(worth(number_of(&first[0])), COINS);
+        assert_eq!(worth(number_of(&first[2])), COINS - ABSENCE);
+        assert_eq!(worth(TREASURY), COINS + ABSENCE);
+        blocks(2);
+        let Matter::Challenge(id) = matter else { unreachable!() };
+        assert_noop!(commit(matter, &first[0], Vote::Yes), Error::<Test>::NotCommitting);
+        assert_ok!(Verification::answer(signed(HOST), id, [9; 32]));
+        let second = members(matter);
+        assert!(second.iter().all(|who| !first.contains(who)));
+        assert_noop!(commit(matter, &first[0], Vote::Yes), Error::<Test>::NotOnCommittee);
+        wait_past(COMMIT);
+        assert_eq!(outcome(), ChallengeOutcome::NoVerdict);
+        assert_eq!(worth(OPENER), COINS, "the fee comes back");
+        assert!(!host().suspended && !host().attested);
+        assert!(second.iter().all(|who| worth(number_of(who)) == COINS - ABSENCE));
+    });
+}
+
+#[test]
+fn who_commits_and_does_not_reveal_is_absent() {
+    on_chain(|| {
+        let (matter, members) = answered();
+        for who in &members {
+            assert_ok!(commit(matter, who, Vote::Yes));
+        }
+        assert_eq!(phase(matter), ChallengePhase::Revealing, "nobody is left who could commit");
+        assert_ok!(reveal(matter, &members[0], Vote::Yes));
+        assert_ok!(reveal(matter, &members[1], Vote::Yes));
+        assert_eq!(phase(matter), ChallengePhase::Revealing);
+        wait_past(REVEAL);
+        assert_eq!(outcome(), ChallengeOutcome::Passed);
+        assert_eq!(worth(number_of(&members[2])), COINS - ABSENCE);
+        assert_eq!(worth(number_of(&members[0])), COINS + (FEE + ABSENCE) / 2);
+    });
+}
+
+#[test]
+fn without_enough_verifiers_a_challenge_says_nothing() {
+    let builder = ExtBuilder { verifiers: 3, ..Default::default() };
+    builder.build_and_execute(|| {
+        open_challenge(OPENER);
+        blocks(2);
+        assert_eq!(outcome(), ChallengeOutcome::TooFewVerifiers);
+        assert_eq!(worth(OPENER), COINS);
+        assert!(!host().suspended && !host().attested);
+    });
+}
+
+#[test]
+fn a_verdict_on_hardware_that_was_changed_says_nothing() {
+    on_chain(|| {
+        let (matter, members) = answered();
+        world(|world| world.hosts.get_mut(&account(HOST)).expect("it exists").devices[0] = model("H100"));
+        vote(matter, &members, &[Some(Vote::Yes); 3]);
+        assert_eq!(outcome(), ChallengeOutcome::HardwareChanged);
+        assert!(!host().attested && !host().verified && !host().suspended);
+    });
+}
+
+#[test]
+fn the_story_of_a_challenge_is_told_by_its_events() {
+    on_chain(|| {
+        let (matter, members) = answered();
+        vote(matter, &members, &[Some(Vote::Yes); 3]);
+        let names: Vec<String> = events()
+            .iter()
+            .map(|event| format!("{event:?}").replace("Event::", "").split(' ').next().unwrap_or_default().into())
+            .collect();
+        let expected =
+            "ChallengeOpened CommitteeDrawn AnswerAwaited Answered VoteCommitted VoteCommitted VoteCommitted \
+                        RevealsOpened VoteRevealed VoteRevealed VoteRevealed VerifierRewarded VerifierRewarded \
+                        VerifierRewarded BallotClosed ChallengeClosed";
+        assert_eq!(names.join(" "), expected);
+    });
+}
+
+#[test]
+fn a_seed_waits_for_a_block_that_has_randomness() {
+    on_chain(|| {
+        let matter = Matter::Challenge(open_challenge(OPENER));
+        for _ in 0..5 {
+            begin_block(None);
+            assert_eq!(phase(matter), ChallengePhase::Waiting);
+        }
+        begin_block(Some(H256::repeat_byte(4)));
+        assert_eq!(phase(matter), ChallengePhase::Waiting, "it may be older than the block before");
+        begin_block(Some(H256::repeat_byte(5)));
+        assert_eq!(phase(matter), ChallengePhase::Answering);
+    });
+}

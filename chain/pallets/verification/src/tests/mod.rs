@@ -1,0 +1,8 @@
+mod attacks;
+mod challenges;
+mod deadlines;
+mod disputes;
+mod params;
+mod random_calls;
+mod results;
+mod verifiers;

@@ -1,0 +1,316 @@
+//! Random calls by random accounts. After each, every invariant holds and no coin was made or lost; at the end every
+//! call of the pallet was made successfully.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+use frame_support::{
+    dispatch::CheckIfFeeless,
+    traits::{GetCallName, UnfilteredDispatchable},
+};
+use gantry_primitives::{
+    commitments::{result_commitment, vote_commitment},
+    AccountId, ChallengePhase, DisputePhase, DisputeRecord, LeaseId, Matter, ResultsPhase, TaskId, VerifierRecord,
+    VerifierStatus, Vote,
+};
+use sp_core::H256;
+
+use crate::{mock::*, Call, Challenges, Disputes, Event, Params, Results, Verifiers};
+
+/// Runs that are made however slow the machine is. No further one begins after the time that GANTRY_RANDOM_SECONDS
+/// gives, by default 10 seconds.
+const RUNS_AT_LEAST: u64 = 4;
+/// So many runs are made at most for every call to succeed once.
+const RUNS_AT_MOST: u64 = 20;
+const STEPS: usize = 400;
+
+/// Verifiers get their bonds back soon.
+fn quick() -> Params {
+    Params { unbonding_ms: 20_000, ..params() }
+}
+
+/// Marsaglia's xorshift64: a seed gives the same calls on every machine.
+struct Random64(u64);
+
+impl Random64 {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn one_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, of: &[T]) -> Option<T> {
+        (!of.is_empty()).then(|| of[self.below(of.len() as u64) as usize].clone())
+    }
+
+    fn account(&mut self) -> AccountId {
+        let people = [PROVIDER, OTHER_PROVIDER, TENANT, ANYONE, NOBODY, HOST, HOST + 1, HOST + 2, HOST + 3];
+        account(if self.one_in(2) { 100 + self.below(20) as u8 } else { people[self.below(9) as usize] })
+    }
+}
+
+fn matters() -> Vec<Matter> {
+    let challenges = Challenges::<Test>::iter_keys().map(Matter::Challenge);
+    let disputes = Disputes::<Test>::iter_keys().map(Matter::Dispute);
+    challenges.chain(disputes).chain(Results::<Test>::iter_keys().map(Matter::Results)).collect()
+}
+
+/// A ballot in the wanted half of its vote, as a rule.
+fn votable(random: &mut Random64, reveals: bool) -> Option<Matter> {
+    let fits = |matter: &Matter| match matter {
+        Matter::Challenge(id) => Challenges::<Test>::get(id).is_some_and(|record| {
+            record.phase == if reveals { ChallengePhase::Revealing } else { ChallengePhase::Committing }
+        }),
+        Matter::Dispute(task) => Disputes::<Test>::get(task).is_some_and(|record| {
+            record.phase == if reveals { DisputePhase::Revealing } else { DisputePhase::Committing }
+        }),
+        Matter::Results(_) => false,
+    };
+    random.pick(&matters().into_iter().filter(fits).collect::<Vec<_>>())
+}
+
+fn random_vote(random: &mut Random64, reveals: bool) -> (Call<Test>, AccountId) {
+    let Some(matter) = votable(random, reveals) else {
+        return (Call::commit_vote { matter: Matter::Results(0), commitment: [0; 32] }, random.account());
+    };
+    let ballot = ballot(matter);
+    let seats: Vec<_> = ballot.seats.iter().filter(|seat| seat.commitment.is_some() == reveals).cloned().collect();
+    let member = random.pick(&seats).map_or_else(|| random.account(), |seat| seat.who);
+    let who = if random.one_in(8) { random.account() } else { member };
+    // Members vote alike as a rule, by the number of the matter; some lie about what they committed to.
+    let alike = if number(matter) % 2 == 0 { Vote::Yes } else { Vote::No };
+    let lies = <[u8; 32]>::from(who.clone())[0] % 5 == 0;
+    let vote = if lies && alike == Vote::Yes { Vote::No } else { alike };
+    let call = match reveals {
+        true => Call::reveal_vote { matter, vote: if random.one_in(12) { Vote::Yes } else { vote }, salt: SALT },
+        false => {
+            let commitment = vote_commitment(matter, ballot.round, vote, &SALT, &who);
+            Call::commit_vote { matter, commitment }
+        }
+    };
+    (call, who)
+}
+
+fn number(matter: Matter) -> u64 {
+    match matter {
+        Matter::Challenge(number) | Matter::Dispute(number) | Matter::Results(number) => number,
+    }
+}
+
+/// A lease of a task whose results are compared, with its host and what it works out.
+fn random_replica(random: &mut Random64, reveals: bool) -> (LeaseId, AccountId, u8) {
+    let all: Vec<_> = World::get()
+        .tasks
+        .iter()
+        .filter(|(task, _)| {
+            let reveals_now = Results::<Test>::get(task).is_some_and(|record| record.phase == ResultsPhase::Revealing);
+            reveals_now == reveals
+        })
+        .flat_map(|(_, task)| task.leases.clone())
+        .filter(|(_, _, state)| *state == if reveals { MockLease::Committed } else { MockLease::Running })
+        .collect();
+    let (lease, host, _) = random.pick(&all).unwrap_or((1, account(HOST), MockLease::Running));
+    (lease, host, (lease % 3 / 2) as u8)
+}
+
+/// A dispute of this phase, as a rule; else any, or none.
+fn random_dispute(random: &mut Random64, phase: DisputePhase) -> TaskId {
+    let fits = |(task, record): (TaskId, DisputeRecord)| (record.phase == phase).then_some(task);
+    let fitting: Vec<_> = Disputes::<Test>::iter().filter_map(fits).collect();
+    random.pick(&fitting).filter(|_| !random.one_in(8)).unwrap_or(1 + random.below(30))
+}
+
+fn random_call(random: &mut Random64) -> (Call<Test>, Option<AccountId>) {
+    let anyone = random.account();
+    let host = account(HOST + random.below(4) as u8);
+    let judge = account(100 + random.below(20) as u8);
+    if random.one_in(4) && Disputes::<Test>::iter_values().any(|record| record.phase == DisputePhase::Decided) {
+        let who = [account(TENANT), account(PROVIDER), account(OTHER_PROVIDER), anyone];
+        let task = random_dispute(random, DisputePhase::Decided);
+        return (Call::appeal { task }, random.pick(&who));
+    }
+    match random.below(100) {
+        0..=3 => (Call::bond_verifier {}, Some(anyone)),
+        4..=5 => (Call::unbond_verifier {}, Some(anyone)),
+        6..=9 => {
+            let leaves = |(who, record): (AccountId, VerifierRecord)| {
+                matches!(record.status, VerifierStatus::Leaving(_)).then_some(who)
+            };
+            let leavers: Vec<_> = Verifiers::<Test>::iter().filter_map(leaves).collect();
+            (Call::withdraw_verifier_bond {}, random.pick(&leavers).or(Some(anyone)))
+        }
+        10..=17 => {
+            let device = random.below(3) as u8;
+            let opener = if random.one_in(8) { None } else { Some(if random.one_in(4) { anyone } else { judge }) };
+            (Call::open_challenge { host, device }, opener)
+        }
+        18..=24 => {
+            let open = Challenges::<Test>::iter().collect::<Vec<_>>();
+            let (challenge, host) = random.pick(&open).map_or((9_999, host), |(id, record)| (id, record.host));
+            (Call::answer { challenge, digest: [1; 32] }, Some(if random.one_in(6) { anyone } else { host }))
+        }
+        25..=44 => {
+            let (call, who) = random_vote(random, false);
+            (call, Some(who))
+        }
+        45..=64 => {
+            let (call, who) = random_vote(random, true);
+            (call, Some(who))
+        }
+        65..=71 => {
+            let (lease, host, digest) = random_replica(random, false);
+            let commitment = result_commitment(&result(digest), &SALT, &host);
+            (Call::commit_result { lease, commitment }, Some(host))
+        }
+        72..=78 => {
+            let (lease, host, digest) = random_replica(random, true);
+            let digest = if random.one_in(10) { 9 } else { digest };
+            (Call::reveal_result { lease, result: result(digest), salt: SALT }, Some(host))
+        }
+        79..=83 => {
+            let reported: Vec<_> = World::get()
+                .tasks
+                .into_iter()
+                .filter(|(_, task)| task.state == MockState::Reported)
+                .map(|(number, _)| number)
+                .collect();
+            let task = random.pick(&reported).unwrap_or(9_999);
+            let opener = if random.one_in(3) { anyone } else { account(TENANT) };
+            (Call::open_dispute { task, evidence: [2; 32] }, Some(opener))
+        }
+        84..=86 => {
+            let who = [account(TENANT), account(PROVIDER), anyone];
+            let task = random_dispute(random, DisputePhase::Hearing);
+            (Call::add_evidence { task, digest: [3; 32] }, random.pick(&who))
+        }
+        87..=98 => {
+            let matter = random.pick(&matters()).unwrap_or(Matter::Dispute(9_999));
+            (Call::advance { matter }, Some(anyone))
+        }
+        _ => {
+            let sizes = [1, 3, 5, 7, 8];
+            let size = sizes[random.below(5) as usize];
+            let params = Params { committee_size: size, jury_fee: random.below(2) as u128 * JURY_FEE, ..quick() };
+            (Call::set_params { params }, None)
+        }
+    }
+}
+
+fn votes_are_open(random: &mut Random64) -> bool {
+    votable(random, false).or(votable(random, true)).is_some()
+}
+
+/// What happens outside of this pallet: time, blocks, tasks and hosts.
+fn something_else(random: &mut Random64) {
+    match random.below(12) {
+        0..=5 => {
+            let fresh = Some(H256(sp_io::hashing::blake2_256(&random.next().to_le_bytes())));
+            let slots = [fresh, fresh, fresh, Random::get(), None];
+            begin_block(slots[random.below(5) as usize]);
+        }
+        // Votes need their time; a jump in the midst of them is rare.
+        6 if votes_are_open(random) && !random.one_in(10) => {}
+        6 => pass(random.below(2 * APPEAL)),
+        7 => {
+            let number = World::get().tasks.last_key_value().map_or(1, |(number, _)| number + 1);
+            // What has ended is forgotten, so that the world stays small.
+            let goes_on = |task: TaskId| Disputes::<Test>::contains_key(task) || Results::<Test>::contains_key(task);
+            let ended = [MockState::Verified, MockState::Failed, MockState::Cancelled];
+            world(|world| world.tasks.retain(|number, task| goes_on(*number) || !ended.contains(&task.state)));
+            let replicas = random.one_in(2).then(|| 2 + random.below(2) as u8);
+            let state = if replicas.is_some() { MockState::Running } else { MockState::Reported };
+            let lease = if replicas.is_some() { MockLease::Running } else { MockLease::Completed };
+            let pod = |pod: u8| (number * 100 + u64::from(pod), account(HOST + pod), lease.clone());
+            let leases = (0..replicas.unwrap_or(1)).map(pod).collect();
+            world(|world| world.tasks.insert(number, MockTask { leases, ..task(state, replicas) }));
+        }
+        8 => {
+            let extra: Vec<_> =
+                World::get().tasks.into_iter().filter(|(_, task)| task.extra_wanted && task.leases.len() < 4).collect();
+            if let Some((number, _)) = random.pick(&extra) {
+                world(|world| {
+                    let task = world.tasks.get_mut(&number).expect("it exists");
+                    let pod = task.leases.len() as u8;
+                    task.leases.push((number * 100 + u64::from(pod), account(HOST + pod), MockLease::Running));
+                });
+            }
+        }
+        9 => {
+            let numbers: Vec<_> = World::get().tasks.into_keys().collect();
+            let number = random.pick(&numbers).unwrap_or(0);
+            world(|world| {
+                if let Some(task) = world.tasks.get_mut(&number).filter(|task| task.state == MockState::Running) {
+                    task.state = MockState::Cancelled;
+                }
+            });
+        }
+        10 => world(|world| {
+            for host in world.hosts.values_mut() {
+                host.suspended = false;
+            }
+        }),
+        _ => pass(random.below(BLOCK_MS)),
+    }
+}
+
+/// Makes random calls; counts which of them were made successfully.
+fn run(seed: u64, made: &mut BTreeMap<&'static str, u32>) {
+    ExtBuilder { params: quick(), verifiers: 20 }.build().execute_with(|| {
+        let issued = pallet_balances::TotalIssuance::<Test>::get();
+        let mut random = Random64(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        for step in 0..STEPS {
+            if random.one_in(3) {
+                something_else(&mut random);
+            } else {
+                let (call, who) = random_call(&mut random);
+                let origin = who.map_or(RuntimeOrigin::root(), RuntimeOrigin::signed);
+                let name = call.get_call_name();
+                let feeless = RuntimeCall::from(call.clone()).is_feeless(&origin);
+                let done = frame_support::storage::with_storage_layer(|| {
+                    call.clone().dispatch_bypass_filter(origin).map_err(|error| error.error)
+                });
+                if done.is_ok() {
+                    *made.entry(name).or_default() += 1;
+                }
+                let may_be_free = ["answer", "commit_result", "reveal_result"].contains(&name);
+                assert_eq!(feeless, may_be_free && done.is_ok(), "seed {seed}, step {step}: {call:?} {done:?}");
+            }
+            let sum: u128 = frame_system::Account::<Test>::iter_values()
+                .map(|account| account.data.free + account.data.reserved)
+                .sum();
+            assert_eq!(sum, issued, "seed {seed}, step {step}");
+            let sound = Verification::do_try_state();
+            assert!(sound.is_ok(), "seed {seed}, step {step}: {sound:?}");
+            let failed = events().into_iter().find(|event| matches!(event, Event::StepFailed { .. }));
+            assert_eq!(failed, None, "seed {seed}, step {step}");
+            System::reset_events();
+        }
+    });
+}
+
+#[test]
+fn whatever_is_called_every_invariant_holds() {
+    let seconds = std::env::var("GANTRY_RANDOM_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let (begin, limit) = (Instant::now(), Duration::from_secs(seconds));
+    let mut made = BTreeMap::new();
+    let mut runs = 0;
+    let all: BTreeSet<_> = Call::<Test>::get_call_names().iter().copied().collect();
+    let missing = |made: &BTreeMap<&'static str, u32>| all.iter().any(|name| !made.contains_key(name));
+    while runs < RUNS_AT_LEAST || begin.elapsed() < limit || (missing(&made) && runs < RUNS_AT_MOST) {
+        runs += 1;
+        run(runs, &mut made);
+    }
+    let once: BTreeSet<_> = made.keys().copied().collect();
+    assert_eq!(once, all, "every call is made successfully at least once in {runs} runs: {made:?}");
+}

@@ -1,0 +1,188 @@
+//! What governs the verification pallet.
+
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use gantry_primitives::{Balance, MAX_APPEALS, MAX_SEATS};
+use scale_info::TypeInfo;
+use serde::{Deserialize, Serialize};
+
+/// No period may be longer: 366 days.
+pub const LONGEST_PERIOD_MS: u64 = 366 * 24 * 3_600_000;
+
+/// The periods (milliseconds), sizes (members) and amounts (base units) of the verification pallet.
+#[derive(
+    Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen, Serialize, Deserialize,
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Params {
+    /// Coins held for a verifier. One that has less than half of it left leaves the list.
+    pub verifier_bond: Balance,
+    /// How long the bond of a verifier that leaves is kept.
+    pub unbonding_ms: u64,
+    /// What a verifier loses that does not commit and reveal its vote.
+    pub absence_penalty: Balance,
+    /// What a verifier loses that votes against the majority.
+    pub minority_penalty: Balance,
+    /// How many verifiers judge a challenge.
+    pub committee_size: u8,
+    /// What who opens a challenge pays its committee.
+    pub challenge_fee: Balance,
+    /// A host is challenged by verifiers at most once in so long, and by its own provider, too.
+    pub challenge_rest_ms: u64,
+    /// How long a host has to answer once the seed is drawn.
+    pub answer_ms: u64,
+    /// How long a committee has to commit its votes on a challenge.
+    pub challenge_commit_ms: u64,
+    /// How long it has to reveal them.
+    pub challenge_reveal_ms: u64,
+    /// How long the chain waits for a replicated result while no pod of the task runs.
+    pub result_commit_ms: u64,
+    /// How long hosts have to reveal the results that they committed.
+    pub result_reveal_ms: u64,
+    /// How many verifiers are a first jury.
+    pub jury_size: u8,
+    /// How many verifiers are the jury of an appeal.
+    pub appeal_jury_size: u8,
+    /// What who opens a dispute stakes. The first appeal stakes twice, the second four times as much.
+    pub dispute_stake: Balance,
+    /// What of a stake goes to the jury that it asks for.
+    pub jury_fee: Balance,
+    /// How long both sides may name evidence.
+    pub hearing_ms: u64,
+    /// How long a jury has to commit its votes.
+    pub dispute_commit_ms: u64,
+    /// How long it has to reveal them.
+    pub dispute_reveal_ms: u64,
+    /// How long a verdict may be appealed.
+    pub appeal_ms: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        const SECOND: u64 = 1_000;
+        const HOUR: u64 = 3_600 * SECOND;
+        const GTY: Balance = 1_000_000_000_000;
+        Self {
+            verifier_bond: 100 * GTY,
+            unbonding_ms: 7 * 24 * HOUR,
+            absence_penalty: 2 * GTY,
+            minority_penalty: GTY,
+            committee_size: 5,
+            challenge_fee: GTY,
+            challenge_rest_ms: 6 * HOUR,
+            answer_ms: 60 * SECOND,
+            challenge_commit_ms: 300 * SECOND,
+            challenge_reveal_ms: 120 * SECOND,
+            result_commit_ms: HOUR,
+            result_reveal_ms: 600 * SECOND,
+            jury_size: 3,
+            appeal_jury_size: 7,
+            dispute_stake: 10 * GTY,
+            jury_fee: 2 * GTY,
+            hearing_ms: 6 * HOUR,
+            dispute_commit_ms: 6 * HOUR,
+            dispute_reveal_ms: HOUR,
+            appeal_ms: 12 * HOUR,
+        }
+    }
+}
+
+/// What is wrong with parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsound {
+    /// A committee or jury is even, empty or larger than a ballot.
+    SeatsInvalid,
+    /// An appeal has a smaller jury than what it appeals.
+    AppealJuryTooSmall,
+    /// The bond or the stake is zero.
+    BondOrStakeZero,
+    /// A penalty is more than half of the bond.
+    PenaltyTooHigh,
+    /// It is cheaper to stay away than to vote against the majority.
+    AbsenceTooCheap,
+    /// The jury's fee is more than the stake.
+    JuryFeeTooHigh,
+    /// The stake cannot be doubled for each appeal.
+    StakeTooHigh,
+    /// A period is zero, or longer than [`LONGEST_PERIOD_MS`].
+    PeriodInvalid,
+}
+
+impl Params {
+    /// Whether these can be worked with.
+    pub fn check(&self) -> Result<(), Unsound> {
+        let sound_size = |size: u8| size % 2 == 1 && u32::from(size) <= MAX_SEATS;
+        let sizes = [self.committee_size, self.jury_size, self.appeal_jury_size];
+        if !sizes.into_iter().all(sound_size) {
+            return Err(Unsound::SeatsInvalid);
+        }
+        if self.appeal_jury_size < self.jury_size {
+            return Err(Unsound::AppealJuryTooSmall);
+        }
+        if self.verifier_bond == 0 || self.dispute_stake == 0 {
+            return Err(Unsound::BondOrStakeZero);
+        }
+        if self.absence_penalty > self.verifier_bond / 2 {
+            return Err(Unsound::PenaltyTooHigh);
+        }
+        if self.minority_penalty > self.absence_penalty {
+            return Err(Unsound::AbsenceTooCheap);
+        }
+        if self.jury_fee > self.dispute_stake {
+            return Err(Unsound::JuryFeeTooHigh);
+        }
+        if self.dispute_stake.checked_mul(1 << MAX_APPEALS).is_none() {
+            return Err(Unsound::StakeTooHigh);
+        }
+        let periods = [
+            self.unbonding_ms,
+            self.challenge_rest_ms,
+            self.answer_ms,
+            self.challenge_commit_ms,
+            self.challenge_reveal_ms,
+            self.result_commit_ms,
+            self.result_reveal_ms,
+            self.hearing_ms,
+            self.dispute_commit_ms,
+            self.dispute_reveal_ms,
+            self.appeal_ms,
+        ];
+        if !periods.into_iter().all(|period| (1..=LONGEST_PERIOD_MS).contains(&period)) {
+            return Err(Unsound::PeriodInvalid);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(change: impl FnOnce(&mut Params)) -> Result<(), Unsound> {
+        let mut params = Params::default();
+        change(&mut params);
+        params.check()
+    }
+
+    #[test]
+    fn the_default_is_sound() {
+        assert_eq!(Params::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn each_unsound_value_is_refused_with_its_own_reason() {
+        for size in [0, 2, 4, 9] {
+            assert_eq!(with(|params| params.committee_size = size), Err(Unsound::SeatsInvalid));
+            assert_eq!(with(|params| params.jury_size = size), Err(Unsound::SeatsInvalid));
+            assert_eq!(with(|params| params.appeal_jury_size = size), Err(Unsound::SeatsInvalid));
+        }
+        assert_eq!(with(|params| params.appeal_jury_size = 1), Err(Unsound::AppealJuryTooSmall));
+        assert_eq!(with(|params| params.verifier_bond = 0), Err(Unsound::BondOrStakeZero));
+        assert_eq!(with(|params| params.dispute_stake = 0), Err(Unsound::BondOrStakeZero));
+        assert_eq!(with(|params| params.absence_penalty = params.verifier_bond), Err(Unsound::PenaltyTooHigh));
+        assert_eq!(with(|params| params.absence_penalty = 0), Err(Unsound::AbsenceTooCheap));
+        assert_eq!(with(|params| params.jury_fee = params.dispute_stake + 1), Err(Unsound::JuryFeeTooHigh));
+        assert_eq!(with(|params| params.dispute_stake = Balance::MAX), Err(Unsound::StakeTooHigh));
+        assert_eq!(with(|params| params.appeal_ms = 0), Err(Unsound::PeriodInvalid));
+        assert_eq!(with(|params| params.answer_ms = u64::MAX), Err(Unsound::PeriodInvalid));
+    }
+}

@@ -1,0 +1,461 @@
+//! What the network does to find out whether a host is honest: challenges, replicated results and disputes.
+
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use scale_info::TypeInfo;
+
+use super::{AccountId, Balance, DeviceSpec, Digest, HostId, LeaseId, Moment, PodResult, TaskId, UpTo};
+
+/// Challenges are numbered from 0 in the order they were opened.
+pub type ChallengeId = u64;
+/// A blake2-256 hash that binds to something not yet shown.
+pub type Commitment = [u8; 32];
+/// The random bytes that keep a commitment from being guessed.
+pub type Salt = [u8; 32];
+/// What a committee is drawn by.
+pub type Seed = [u8; 32];
+
+/// The most verifiers that may be on the list at a time.
+pub const MAX_VERIFIERS: u32 = 512;
+/// The most members of a committee or jury.
+pub const MAX_SEATS: u32 = 7;
+/// How often a verdict on a dispute may be appealed.
+pub const MAX_APPEALS: u8 = 2;
+/// The most members of all earlier committees of one matter: two draws for a dispute and for each appeal, less the
+/// present one.
+pub const MAX_FORMER: u32 = (2 * (MAX_APPEALS as u32 + 1) - 1) * MAX_SEATS;
+/// How many pieces of evidence one party may name in one hearing.
+pub const EVIDENCE_PER_HEARING: usize = 2;
+/// The most pieces of evidence of one dispute: opener, tenant and 16 providers in each of three hearings.
+pub const MAX_EVIDENCE: u32 = 18 * EVIDENCE_PER_HEARING as u32 * (MAX_APPEALS as u32 + 1);
+/// The most results of one task that are compared.
+pub const MAX_REPLICAS: u32 = 8;
+
+/// One thing that is found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum Matter {
+    /// The challenge of this number.
+    Challenge(ChallengeId),
+    /// The dispute about this task.
+    Dispute(TaskId),
+    /// The replicated results of this task.
+    Results(TaskId),
+}
+
+/// An answer to the question of a matter. For a challenge: is the device what its provider says? For a dispute: is
+/// the complaint right?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum Vote {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+}
+
+/// Where a verifier stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum VerifierStatus {
+    /// May be drawn.
+    Active,
+    /// Is not drawn any more; its bond is free from then on, once it has no duties left.
+    Leaving(Moment),
+}
+
+/// An account that judges, and answers for it with a bond.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct VerifierRecord {
+    /// Coins held for it.
+    pub bond: Balance,
+    /// Where it stands.
+    pub status: VerifierStatus,
+    /// How many open committees and juries it sits on.
+    pub duties: u32,
+}
+
+/// A verifier that may be drawn.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct ListedVerifier {
+    /// The account.
+    pub who: AccountId,
+    /// The block in which it joined. It is drawn only for what was asked for in a later one.
+    pub since: u32,
+}
+
+/// Why a verifier left the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum LeaveReason {
+    /// It wanted to.
+    Unbonded,
+    /// Penalties left less than half of the bond that the chain asks for.
+    BondTooLow,
+}
+
+/// What a verifier is penalised for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum PenaltyReason {
+    /// It did not commit a vote, or did not reveal it.
+    Absent,
+    /// It voted against the majority.
+    Minority,
+}
+
+/// A member of a committee or jury.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct Seat {
+    /// The verifier.
+    pub who: AccountId,
+    /// What binds it to its vote.
+    pub commitment: Option<Commitment>,
+    /// Its vote, once revealed.
+    pub vote: Option<Vote>,
+}
+
+/// The vote of a committee or jury.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct Ballot {
+    /// How many committees this matter has had before the present one.
+    pub round: u8,
+    /// The block in which the present one was asked for. Its seed is of a later block.
+    pub asked_in: u32,
+    /// What the present one was drawn by.
+    pub seed: Option<Seed>,
+    /// The present one; empty while none is drawn.
+    pub seats: UpTo<Seat, MAX_SEATS>,
+    /// The members of those before it, who are not drawn again.
+    pub former: UpTo<AccountId, MAX_FORMER>,
+}
+
+/// Where a challenge stands. Changes only along `verification_tables::CHALLENGE_TRANSITIONS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum ChallengePhase {
+    /// Waits for its seed.
+    Waiting,
+    /// The host must answer.
+    Answering,
+    /// The committee commits its votes.
+    Committing,
+    /// The committee reveals its votes.
+    Revealing,
+    /// Decided. The chain keeps no record of it.
+    Closed,
+}
+
+/// What a host answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct ChallengeAnswer {
+    /// SHA-256 of the proof, which the committee fetches from the host.
+    pub digest: Digest,
+    /// When it came.
+    pub at: Moment,
+}
+
+/// A host that must prove that a device of it is real.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct ChallengeRecord {
+    /// The host.
+    pub host: HostId,
+    /// Who owns it.
+    pub provider: AccountId,
+    /// Which of its devices.
+    pub device: u8,
+    /// What its provider says about the device.
+    pub claim: DeviceSpec,
+    /// Who opened it and pays the committee; none where the chain's governance did.
+    pub opener: Option<AccountId>,
+    /// Coins of the opener held for the committee.
+    pub fee: Balance,
+    /// Where it stands.
+    pub phase: ChallengePhase,
+    /// The last moment of this phase; 0 while it waits for its seed.
+    pub until: Moment,
+    /// When it was opened.
+    pub opened_at: Moment,
+    /// What the host answered to the present seed.
+    pub answer: Option<ChallengeAnswer>,
+    /// True once a committee came to no verdict and another was asked for.
+    pub retried: bool,
+    /// The committee and its votes.
+    pub ballot: Ballot,
+}
+
+/// When a host was challenged.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct HostChallenges {
+    /// The challenge that is open.
+    pub open: Option<ChallengeId>,
+    /// When a verifier last opened one.
+    pub by_verifier_at: Option<Moment>,
+    /// When its own provider last opened one.
+    pub by_provider_at: Option<Moment>,
+}
+
+/// What became of a challenge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum ChallengeOutcome {
+    /// The device is what its provider says.
+    Passed,
+    /// It is not.
+    Failed,
+    /// The host did not answer in time.
+    NotAnswered,
+    /// Neither of two committees came to a verdict.
+    NoVerdict,
+    /// There were not enough verifiers for a committee.
+    TooFewVerifiers,
+    /// The host passed, but its hardware was changed meanwhile.
+    HardwareChanged,
+}
+
+/// Where replicated results stand. Change only along `verification_tables::RESULTS_TRANSITIONS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum ResultsPhase {
+    /// Hosts commit.
+    Committing,
+    /// Hosts that committed reveal.
+    Revealing,
+    /// Decided. The chain keeps no record of it.
+    Closed,
+}
+
+/// The result of one replica.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct Replica {
+    /// The lease of the pod.
+    pub lease: LeaseId,
+    /// Its host.
+    pub host: HostId,
+    /// What binds the host to its result.
+    pub commitment: Commitment,
+    /// The result, once revealed.
+    pub result: Option<PodResult>,
+}
+
+/// The results of a task that several hosts of different providers work out.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct ResultsRecord {
+    /// Where they stand.
+    pub phase: ResultsPhase,
+    /// While hosts commit: when the chain next looks whether any pod still runs; while they reveal: the last moment.
+    pub until: Moment,
+    /// When the first host committed.
+    pub opened_at: Moment,
+    /// How many results are compared.
+    pub wanted: u8,
+    /// True once a further host was asked for.
+    pub extended: bool,
+    /// Those that committed, in that order.
+    pub replicas: UpTo<Replica, MAX_REPLICAS>,
+}
+
+/// What became of replicated results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum ResultsOutcome {
+    /// More than half agree on this result.
+    Agreed {
+        /// SHA-256 of the result.
+        digest: Digest,
+        /// What the first container returned.
+        exit_code: i32,
+    },
+    /// No two results agree.
+    NoAgreement,
+    /// The task was ended, or every host that committed was replaced, meanwhile.
+    Overtaken,
+}
+
+/// Where a dispute stands. Changes only along `verification_tables::DISPUTE_TRANSITIONS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum DisputePhase {
+    /// Both sides name their evidence.
+    Hearing,
+    /// Waits for the seed of its jury.
+    Waiting,
+    /// The jury commits its votes.
+    Committing,
+    /// The jury reveals its votes.
+    Revealing,
+    /// Has a verdict that may be appealed.
+    Decided,
+    /// The verdict is final. The chain keeps no record of it.
+    Closed,
+}
+
+/// A piece of evidence.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct Evidence {
+    /// Who names it.
+    pub by: AccountId,
+    /// SHA-256 of it.
+    pub digest: Digest,
+    /// In which hearing: 0, or the number of the appeal.
+    pub level: u8,
+}
+
+/// What someone risks for being right.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct Stake {
+    /// Whose coins they are.
+    pub who: AccountId,
+    /// Coins held.
+    pub amount: Balance,
+    /// Coins that went to the jury that this stake asked for.
+    pub fee_paid: Balance,
+    /// The verdict that the stake is for.
+    pub side: Vote,
+}
+
+/// A task whose result is called wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct DisputeRecord {
+    /// Who opened it.
+    pub opener: AccountId,
+    /// Who pays for the task.
+    pub tenant: AccountId,
+    /// Who owns the hosts that worked on the task.
+    pub providers: UpTo<AccountId, 16>,
+    /// When it was opened.
+    pub opened_at: Moment,
+    /// Where it stands.
+    pub phase: DisputePhase,
+    /// The last moment of this phase; 0 while it waits for a seed.
+    pub until: Moment,
+    /// How often a verdict was appealed.
+    pub level: u8,
+    /// True once a jury of this level came to no verdict and another was asked for.
+    pub retried: bool,
+    /// The last verdict.
+    pub verdict: Option<Vote>,
+    /// One of the opener and one of each appellant.
+    pub stakes: UpTo<Stake, 3>,
+    /// What both sides named.
+    pub evidence: UpTo<Evidence, MAX_EVIDENCE>,
+    /// The jury and its votes.
+    pub ballot: Ballot,
+}
+
+/// What became of a dispute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum DisputeOutcome {
+    /// The complaint is right.
+    Upheld,
+    /// The complaint is wrong.
+    Rejected,
+    /// No jury came to a verdict: the result stands and nobody loses a stake.
+    NoVerdict,
+}
+
+/// What a host did wrong, as this part of the chain found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum Misconduct {
+    /// Its device is not what its provider says.
+    FailedChallenge,
+    /// It did not answer a challenge.
+    ChallengeNotAnswered,
+    /// Its result differs from that of the majority.
+    WrongResult,
+    /// It committed a result and did not reveal it.
+    ResultNotRevealed,
+    /// A jury found its result wrong.
+    DisputeLost,
+}
+
+/// Where the chain keeps what falls due. All entries of one queue wait for the same time, so they fall due in the order
+/// in which they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub enum Queue {
+    /// Matters that wait for a seed; due are block numbers.
+    Seed,
+    /// Challenges that wait for an answer.
+    Answer,
+    /// Challenges that wait for commitments.
+    ChallengeCommit,
+    /// Challenges that wait for votes.
+    ChallengeReveal,
+    /// Disputes that wait for evidence.
+    Hearing,
+    /// Disputes that wait for commitments.
+    DisputeCommit,
+    /// Disputes that wait for votes.
+    DisputeReveal,
+    /// Disputes that wait for an appeal.
+    Appeal,
+    /// Results that wait for commitments.
+    ResultCommit,
+    /// Results that wait to be revealed.
+    ResultReveal,
+}
+
+impl Queue {
+    /// Every queue, in the order of their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Seed,
+        Self::Answer,
+        Self::ChallengeCommit,
+        Self::ChallengeReveal,
+        Self::Hearing,
+        Self::DisputeCommit,
+        Self::DisputeReveal,
+        Self::Appeal,
+        Self::ResultCommit,
+        Self::ResultReveal,
+    ];
+}
+
+/// An entry of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct QueueEntry {
+    /// What falls due.
+    pub matter: Matter,
+    /// After which moment; for seeds: from which block on.
+    pub due: u64,
+}
+
+/// Which places of a queue are taken: from `head` to before `tail`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub struct QueueEnds {
+    /// The place of the first entry.
+    pub head: u64,
+    /// The place of the next entry to come.
+    pub tail: u64,
+}
+
+impl ChallengePhase {
+    /// The queue in which a challenge of this phase waits.
+    pub const fn queue(self) -> Option<Queue> {
+        match self {
+            Self::Waiting => Some(Queue::Seed),
+            Self::Answering => Some(Queue::Answer),
+            Self::Committing => Some(Queue::ChallengeCommit),
+            Self::Revealing => Some(Queue::ChallengeReveal),
+            Self::Closed => None,
+        }
+    }
+}
+
+impl DisputePhase {
+    /// The queue in which a dispute of this phase waits.
+    pub const fn queue(self) -> Option<Queue> {
+        match self {
+            Self::Hearing => Some(Queue::Hearing),
+            Self::Waiting => Some(Queue::Seed),
+            Self::Committing => Some(Queue::DisputeCommit),
+            Self::Revealing => Some(Queue::DisputeReveal),
+            Self::Decided => Some(Queue::Appeal),
+            Self::Closed => None,
+        }
+    }
+}
+
+impl ResultsPhase {
+    /// The queue in which results of this phase wait.
+    pub const fn queue(self) -> Option<Queue> {
+        match self {
+            Self::Committing => Some(Queue::ResultCommit),
+            Self::Revealing => Some(Queue::ResultReveal),
+            Self::Closed => None,
+        }
+    }
+}

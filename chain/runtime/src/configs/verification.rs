@@ -1,0 +1,178 @@
+//! Verification, and what it needs of hosts and tasks.
+
+use super::{governance::AdminOrigin, network::Treasury, system::RuntimeBlockWeights};
+use crate::{AccountId, Balance, Balances, Runtime, RuntimeHoldReason, Timestamp};
+use alloc::vec::Vec;
+use frame_support::{
+    dispatch::DispatchResult, parameter_types, storage::with_storage_layer, traits::Defensive, weights::Weight,
+};
+use gantry_primitives::{
+    faults::Fault, lease_parts, Conduct, DeviceSpec, HostId, HostRecord, HostStatus, LeaseId, Misconduct, PodResult,
+    SuspendReason, TaskId,
+};
+use pallet_gantry_hosts::Pallet as Hosts;
+use pallet_gantry_reputation::Pallet as Reputation;
+use pallet_gantry_tasks::Pallet as Tasks;
+use pallet_gantry_verification as ports;
+use sp_runtime::Perbill;
+
+parameter_types! {
+    /// What is due in verification may take a twentieth of a block; the rest waits for the next.
+    pub HookWeight: Weight = Perbill::from_percent(5) * RuntimeBlockWeights::get().max_block;
+}
+
+impl pallet_gantry_verification::Config for Runtime {
+    type Currency = Balances;
+    type RuntimeHoldReason = RuntimeHoldReason;
+    type Time = Timestamp;
+    type Randomness = pallet_babe::ParentBlockRandomness<Runtime>;
+    type Hosts = NetworkHosts;
+    type Tasks = NetworkTasks;
+    type Treasury = Treasury;
+    type AdminOrigin = AdminOrigin;
+    type HookWeight = HookWeight;
+    type WeightInfo = pallet_gantry_verification::weights::SubstrateWeight<Runtime>;
+}
+
+/// Does all of something or nothing. That it fails would be a mistake of ours: its conditions were checked before.
+fn surely(work: impl FnOnce() -> DispatchResult) {
+    let _ = with_storage_layer(work).defensive();
+}
+
+/// The hosts pallet, as verification sees it.
+pub struct NetworkHosts;
+
+impl NetworkHosts {
+    /// Changes a host's record. Nothing happens where there is no such host.
+    fn change<R: Default>(host: &HostId, work: impl FnOnce(&mut HostRecord) -> R) -> R {
+        let Ok(mut record) = Hosts::<Runtime>::host(host) else { return R::default() };
+        let result = work(&mut record);
+        Hosts::<Runtime>::store(host, &record);
+        result
+    }
+}
+
+impl ports::Hosts for NetworkHosts {
+    fn provider_of(host: &HostId) -> Option<AccountId> {
+        Hosts::<Runtime>::provider_of(host).ok()
+    }
+
+    fn is_listed(host: &HostId) -> bool {
+        let Ok(record) = Hosts::<Runtime>::host(host) else { return false };
+        let in_service = match record.status {
+            HostStatus::Suspended(reason) => reason == SuspendReason::FailedChallenge,
+            HostStatus::Retiring(_) | HostStatus::Retired => false,
+            HostStatus::Unverified
+            | HostStatus::Verified
+            | HostStatus::Online
+            | HostStatus::Offline
+            | HostStatus::Draining => true,
+        };
+        in_service && !Hosts::<Runtime>::is_silent(&record)
+    }
+
+    fn device_of(host: &HostId, device: u8) -> Option<DeviceSpec> {
+        let record = Hosts::<Runtime>::host(host).ok()?;
+        record.devices.get(usize::from(device)).map(|found| found.spec.clone())
+    }
+
+    fn attest(host: &HostId, device: u8, ok: bool) {
+        surely(|| Hosts::<Runtime>::set_attested(host, device, ok));
+    }
+
+    fn mark_verified(host: &HostId) {
+        // Refused where the bond has become too low or the host is going; then it stays what it is.
+        let _ = with_storage_layer(|| Hosts::<Runtime>::mark_verified(host));
+    }
+
+    fn suspend(host: &HostId) {
+        // Refused where it is suspended or gone already.
+        let _ = with_storage_layer(|| Hosts::<Runtime>::suspend_for(host, SuspendReason::FailedChallenge));
+    }
+
+    fn punish(host: &HostId, why: Misconduct, duration_ms: u64) {
+        let now = Hosts::<Runtime>::now();
+        let fault = match why {
+            Misconduct::FailedChallenge | Misconduct::ChallengeNotAnswered => {
+                // What tasks find out about results, they write down themselves.
+                Reputation::<Runtime>::observe_host(host, Conduct::NotVerified, 1, 0, now);
+                Fault::FailedChallenge
+            }
+            Misconduct::WrongResult | Misconduct::ResultNotRevealed | Misconduct::DisputeLost => Fault::WrongResult,
+        };
+        Self::change(host, |record| Hosts::<Runtime>::punish(host, record, fault, duration_ms, now));
+    }
+
+    fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance {
+        Self::change(host, |record| Hosts::<Runtime>::charge_bond(host, record, amount, to))
+    }
+}
+
+/// The tasks pallet, as verification sees it.
+pub struct NetworkTasks;
+
+impl ports::Tasks for NetworkTasks {
+    fn tenant_of(task: TaskId) -> Option<AccountId> {
+        Tasks::<Runtime>::tenant_of(task).ok()
+    }
+
+    fn leases_of(task: TaskId) -> Vec<(LeaseId, HostId)> {
+        Tasks::<Runtime>::leases_of(task).unwrap_or_default()
+    }
+
+    fn task_of(lease: LeaseId) -> TaskId {
+        lease_parts(lease).0
+    }
+
+    fn replicas_of(task: TaskId) -> Option<u8> {
+        Tasks::<Runtime>::replicas_of(task)
+    }
+
+    fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
+        Tasks::<Runtime>::can_commit(lease, host)
+    }
+
+    fn committed(lease: LeaseId) {
+        surely(|| Tasks::<Runtime>::committed(lease));
+    }
+
+    fn is_current(lease: LeaseId) -> bool {
+        Tasks::<Runtime>::is_current(lease)
+    }
+
+    fn runs_on(task: TaskId, committed: &[LeaseId]) -> bool {
+        Tasks::<Runtime>::runs_on(task, committed)
+    }
+
+    fn end_others(task: TaskId, committed: &[LeaseId]) {
+        surely(|| Tasks::<Runtime>::end_others(task, committed));
+    }
+
+    fn complete_pod(lease: LeaseId, result: PodResult) -> DispatchResult {
+        Tasks::<Runtime>::complete_pod(lease, result)
+    }
+
+    fn void_pod(lease: LeaseId) {
+        surely(|| Tasks::<Runtime>::void_pod(lease));
+    }
+
+    fn want_extra_pod(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::want_extra_pod(task))
+    }
+
+    fn verified(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::verified(task))
+    }
+
+    fn no_agreement(task: TaskId) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::no_agreement(task))
+    }
+
+    fn dispute(task: TaskId) -> DispatchResult {
+        Tasks::<Runtime>::dispute(task)
+    }
+
+    fn resolve(task: TaskId, upheld: bool) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::resolve(task, upheld))
+    }
+}

@@ -1,0 +1,66 @@
+//! Runs the benchmarks that a runtime's wasm carries, and writes the weights of its pallets.
+//!
+//! The runtime is built with the feature `runtime-benchmarks`; `scripts/weights` does all of it. Each benchmark runs in
+//! the wasm, in the executor that nodes use, over a trie in memory. Time is what the call took, without the database;
+//! what its reads and writes cost is added by the runtime's `DbWeight`.
+
+mod measure;
+mod table;
+
+use clap::Parser;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Measure the calls of a runtime's pallets and write their weights.
+#[derive(Debug, Parser)]
+struct Cli {
+    /// The runtime: wasm with the feature runtime-benchmarks.
+    #[arg(long)]
+    runtime: PathBuf,
+    /// The folder of the pallets. Weights of `pallet_gantry_NAME` go to `NAME/src/weights.rs` in it.
+    #[arg(long)]
+    pallets: PathBuf,
+    /// Only these pallets, by the NAME of their folder. All otherwise.
+    #[arg(long)]
+    only: Vec<String>,
+    /// How many values of each component are tried.
+    #[arg(long, default_value_t = 10)]
+    steps: u32,
+    /// How often each is measured.
+    #[arg(long, default_value_t = 20)]
+    repeat: u32,
+}
+
+fn main() -> Result<(), String> {
+    let cli = Cli::parse();
+    let code = fs::read(&cli.runtime).map_err(|e| format!("cannot read {}: {e}", cli.runtime.display()))?;
+    let bench = measure::Bench::new(&code)?;
+    let mut pallets: BTreeMap<String, Vec<table::Measured>> = BTreeMap::new();
+    for list in bench.list()? {
+        let name = String::from_utf8_lossy(&list.pallet).into_owned();
+        let folder = name.trim_start_matches("pallet_gantry_").to_owned();
+        if !cli.only.is_empty() && !cli.only.contains(&folder) {
+            continue;
+        }
+        for benchmark in &list.benchmarks {
+            let measured = bench.measure(&list, benchmark, cli.steps, cli.repeat)?;
+            eprintln!("{folder}.{measured}");
+            pallets.entry(folder.clone()).or_default().push(measured);
+        }
+    }
+    if pallets.is_empty() {
+        return Err("no benchmark was run: the runtime has none of these pallets".into());
+    }
+    for (folder, measured) in pallets {
+        let path = cli.pallets.join(&folder).join("src").join("weights.rs");
+        write(&path, &table::render(&folder, &measured))?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}

@@ -1,0 +1,261 @@
+"""A chain with somebody in every role, and a host, a task and a lease in every state: where wrong calls are tried."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from upgrade_world import GTY, PATIENCE, Chain
+
+from offchain.link.keys import from_uri
+from offchain.link.ports import Block, Call, DispatchFailure, Signer
+from offchain.link.registration import sign_registration
+from offchain.schema._generated_chain import (
+    Ask,
+    BillingUnit,
+    Capabilities,
+    GpuRequest,
+    HardwareSpec,
+    HostFailure,
+    Placement,
+    PodPlacement,
+    PodResult,
+    Resources,
+    TaskKind,
+    TaskSpec,
+    Tier,
+    Usage,
+    VerificationPolicyAcceptance,
+    calls,
+)
+
+MANIFEST = b"services: {}"
+UNKNOWN_TASK = 999_999
+MINUTE_MS = 60_000
+PEOPLE = {
+    name: from_uri(uri)
+    for name, uri in {
+        "sudo": "//Alice",
+        "provider": "//Bob",
+        "tenant": "//Charlie",
+        "scheduler": "//Dave",
+        "other": "//Eve",
+        "anyone": "//Ferdie",
+        "poor": "//Poor",
+    }.items()
+}
+HOSTS = {
+    name: from_uri(f"//{name}", "ed25519")
+    for name in ("online", "second", "offline", "draining", "suspended", "retiring")
+}
+NOBODYS_HOST = from_uri("//nobody", "ed25519")
+SIGNERS: dict[str, Signer] = {**PEOPLE, **HOSTS, "nobody": NOBODYS_HOST}
+PATCH = {
+    "hosts": {"params": {"absenceLimitMs": 12_000, "heartbeatPeriodMs": 6_000}},
+    "tasks": {"params": {"disputeWindowMs": 60 * MINUTE_MS, "startTimeoutMs": 60 * MINUTE_MS, "maxAttempts": 1}},
+}
+"""Absence is found fast; nothing else happens by itself while the wrong calls are tried."""
+OURS = ("Hosts", "Tasks", "Leases", "Billing", "Reputation", "Verification", "Validators", "Governance")
+MOVES_BY_ITSELF = {("Leases", "AgendaAt"), ("Validators", "Authored"), ("Verification", "LastRandomness")}
+"""What hooks write in every block."""
+
+
+def lease_id(task: int, pod: int = 0, generation: int = 0) -> int:
+    """The number of a lease."""
+    return task << 24 | pod << 16 | generation
+
+
+def ask() -> Ask:
+    return Ask(
+        gpu=(),
+        gpu_per_hour=GTY,
+        cpu_core_per_hour=GTY,
+        memory_gib_per_hour=0,
+        disk_gib_per_hour=0,
+        network_gib=0,
+        storage_gib_per_hour=GTY // 100,
+        second_ppm=1_000_000,
+        hour_ppm=1_000_000,
+        day_ppm=0,
+    )
+
+
+def hardware() -> HardwareSpec:
+    return HardwareSpec(
+        tier=Tier.CONSUMER,
+        capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
+        cpu_milli=8_000,
+        memory_mib=16_384,
+        disk_gib=100,
+        network_mbps_down=100,
+        network_mbps_up=100,
+        devices=(),
+    )
+
+
+NOWHERE_SPECIAL = Placement(
+    regions=(),
+    hosts=(),
+    providers_allowed=(),
+    providers_denied=(),
+    tiers=(),
+    verified_only=False,
+    allow_simulated=True,
+    min_network_mbps=0,
+    capabilities=Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False),
+)
+JOB = TaskSpec(
+    kind=TaskKind.JOB,
+    manifest_digest=sha256(MANIFEST).digest(),
+    resources=Resources(100, 64, 1, GpuRequest(0, 0, 0, ())),
+    pods_min=1,
+    pods_max=1,
+    max_rate_per_hour=2 * GTY,
+    unit=BillingUnit.SECOND,
+    max_duration_ms=60 * MINUTE_MS,
+    deadline=None,
+    priority=0,
+    queue=b"default",
+    verification=VerificationPolicyAcceptance(),
+    placement=NOWHERE_SPECIAL,
+    data_from=None,
+)
+SERVICE = replace(JOB, kind=TaskKind.SERVICE)
+RENTAL = replace(JOB, kind=TaskKind.RENTAL)
+RESULT = PodResult(bytes(32), 0, Usage(1_000, 1_000, 10))
+FAILED = HostFailure.DRIVER_ERROR
+
+
+def on(host: str, pod: int = 0, devices: bytes = b"") -> PodPlacement:
+    return PodPlacement(pod, SIGNERS[host].address, devices)
+
+
+@dataclass
+class World:
+    chain: Chain
+    genesis: bytes
+    tasks: dict[str, int] = field(default_factory=dict)
+    """State -> the task that is in it."""
+
+    def lease(self, state: str) -> int:
+        """The one lease of the task in this state."""
+        return lease_id(self.tasks[state])
+
+    async def send(self, wanted: Sequence[tuple[str, Call]]) -> list[DispatchFailure | None]:
+        """Have every call included, each signer's in the order given; gives how each ended."""
+        link = self.chain.link
+        nonces: dict[str, int] = {}
+        hashes: list[bytes] = []
+        start = (await link.finalized_head()).number
+        for signer, call in wanted:
+            who = SIGNERS[signer]
+            nonce = nonces.get(signer, await link.next_nonce(who.address) if signer not in nonces else 0)
+            nonces[signer] = nonce + 1
+            extrinsic = await link.sign(call, who, nonce)
+            await link.broadcast(extrinsic)
+            hashes.append(extrinsic.hash)
+        found: dict[bytes, DispatchFailure | None] = {}
+        missing = set(hashes)
+        async with asyncio.timeout(PATIENCE):
+            number = start
+            while missing:
+                number += 1
+                block: Block = await self.chain.block_with(number)
+                for inclusion in block.inclusions:
+                    if inclusion.extrinsic_hash in missing:
+                        found[inclusion.extrinsic_hash] = inclusion.failure
+                        missing.discard(inclusion.extrinsic_hash)
+        return [found[one] for one in hashes]
+
+    async def do(self, *wanted: tuple[str, Call]) -> None:
+        """Have every call succeed."""
+        for (signer, call), failure in zip(wanted, await self.send(wanted), strict=True):
+            assert failure is None, f"{signer}: {call.pallet}.{call.function}: {failure}"
+
+    async def books(self) -> dict[str, Any]:
+        """Everything that our pallets keep, but what hooks write in every block."""
+        runtime = self.chain.runtime()
+        head = await self.chain.link.finalized_head()
+        books: dict[str, Any] = {}
+        for pallet in OURS:
+            for item in runtime.pallet(pallet).storage:
+                if (pallet, item) not in MOVES_BY_ITSELF:
+                    entry = runtime.entry(pallet, item)
+                    read = self.chain.link.query_map if entry.keys else self.chain.link.query
+                    books[f"{pallet}.{item}"] = await read(pallet, item, (), head.hash)
+        return books
+
+
+def register(world: World, host: str) -> Call:
+    key = SIGNERS[host]
+    signature = sign_registration(key, world.genesis, PEOPLE["provider"].address, hardware(), b"here", b"eu", ask())
+    return calls.hosts_register(
+        host=key.address, hardware=hardware(), endpoint=b"here", region=b"eu", ask=ask(), host_signature=signature
+    )
+
+
+STATES = ("Queued", "Assigned", "Running", "Reported", "Verified", "Settled", "Cancelled", "Failed", "Expired")
+"""Of jobs with one pod. Beside them: a running service, a running rental, and one whose data is retained."""
+
+
+async def build(world: World) -> None:
+    """Everybody and everything in its place."""
+    sudo, provider, tenant = "sudo", "provider", "tenant"
+    transfers = [
+        Call(
+            "Balances",
+            "transfer_allow_death",
+            {"dest": {"Id": signer.address}, "value": GTY * (1 if name == "poor" else 1_000)},
+        )
+        for name, signer in {**HOSTS, "nobody": NOBODYS_HOST, "poor": PEOPLE["poor"]}.items()
+    ]
+    await world.do(
+        *((sudo, call) for call in transfers),
+        *((provider, register(world, host)) for host in HOSTS),
+        ("scheduler", calls.tasks_bond_scheduler()),
+    )
+    await world.do(*((host, calls.hosts_heartbeat()) for host in HOSTS))
+    now = int(await world.chain.link.query("Timestamp", "Now") or 0)
+    kinds = dict.fromkeys(STATES, JOB) | {"Service": SERVICE, "Rental": RENTAL, "Retained": RENTAL}
+    kinds["Expired"] = replace(JOB, deadline=now + 15_000)
+    first = int(await world.chain.link.query("Tasks", "NextTaskId") or 0)
+    world.tasks = {state: first + place for place, state in enumerate(kinds)}
+    await world.do(*((tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST)) for spec in kinds.values()))
+    placed = [state for state in kinds if state not in ("Queued", "Expired", "Cancelled")]
+    await world.do(
+        *(("scheduler", calls.tasks_assign(task=world.tasks[state], pods=[on("online")])) for state in placed)
+    )
+    begun = [state for state in placed if state not in ("Assigned", "Failed")]
+    await world.do(
+        *(("online", calls.tasks_report_started(lease=world.lease(state))) for state in begun),
+        ("online", calls.tasks_report_failed(lease=world.lease("Failed"), reason=FAILED)),
+        (tenant, calls.tasks_cancel(task=world.tasks["Cancelled"])),
+        (provider, calls.hosts_drain(host=HOSTS["draining"].address)),
+        (provider, calls.hosts_retire(host=HOSTS["retiring"].address)),
+        (sudo, by_sudo(calls.hosts_suspend(host=HOSTS["suspended"].address))),
+    )
+    reported = ("Reported", "Verified", "Settled")
+    await world.do(
+        *(("online", calls.tasks_report_result(lease=world.lease(state), result=RESULT)) for state in reported),
+        (tenant, calls.tasks_end(task=world.tasks["Retained"])),
+    )
+    await world.do(*((tenant, calls.tasks_accept_result(task=world.tasks[state])) for state in reported[1:]))
+    await world.do(("anyone", calls.tasks_settle(task=world.tasks["Settled"])))
+    await _until_absent(world, now)
+    await world.do(
+        ("anyone", calls.hosts_report_absent(host=HOSTS["offline"].address)),
+        ("anyone", calls.tasks_expire(task=world.tasks["Expired"])),
+    )
+
+
+def by_sudo(call: Call) -> Call:
+    return Call("Sudo", "sudo", {"call": {call.pallet: {call.function: dict(call.args)}}})
+
+
+async def _until_absent(world: World, since_ms: int) -> None:
+    """Keep all hosts but one beating until that one is missed and the deadline has passed."""
+    while int(await world.chain.link.query("Timestamp", "Now") or 0) <= since_ms + 18_000:
+        await world.do(*((host, calls.hosts_heartbeat()) for host in HOSTS if host not in ("offline", "retiring")))

@@ -47,10 +47,11 @@ def measure(parts: Sequence[str], seconds: int) -> list[Found]:
 def _load(what: str, sustained: Sustained) -> tuple[list[str], dict[str, Any]]:
     each = ", ".join(f"{kind} {count}" for kind, count in sustained.operations.items())
     blocks = max(1, sustained.blocks)
+    size = [total / blocks / MIB for total in (sustained.block_bytes, sustained.event_bytes)]
     lines = [
         f"{what}: {sustained.per_second:.0f}/s over {sustained.seconds:.0f} s: {each}",
         f"  {sustained.blocks} blocks, {sustained.missed_slots} slots missed, {sustained.refused} refused",
-        f"  a block: {sustained.block_bytes / blocks / MIB:.2f} MiB, events {sustained.event_bytes / blocks / MIB:.2f} MiB",
+        f"  a block: {size[0]:.2f} MiB, its events {size[1]:.2f} MiB",
     ]
     facts = {
         "seconds": sustained.seconds,

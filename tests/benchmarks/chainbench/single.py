@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from chain import blocks, signing
-from chain.blocks import Sustained
-from chain.flood import Report, flood, frame
-from chain.node import running
-from chain.scene import (
+from chainbench import blocks, signing
+from chainbench.blocks import Sustained
+from chainbench.flood import Report, flood, frame
+from chainbench.node import running
+from chainbench.scene import (
     MANIFEST,
     PARAMS,
     RESULT,
@@ -26,8 +26,7 @@ from chain.scene import (
     scheduler,
     tenant,
 )
-from chain.signing import Account
-
+from chainbench.signing import Account
 from offchain.local.release import Binaries
 from offchain.schema._generated_chain import PodPlacement, calls
 

@@ -222,7 +222,7 @@ impl_runtime_apis! {
         fn benchmark_metadata(
             extra: bool,
         ) -> (Vec<frame_benchmarking::BenchmarkList>, Vec<frame_support::traits::StorageInfo>) {
-            use crate::{benches::*, *};
+            use crate::*;
             use frame_benchmarking::BenchmarkList;
             use frame_support::traits::StorageInfoTrait;
 
@@ -234,7 +234,7 @@ impl_runtime_apis! {
         fn dispatch_benchmark(
             config: frame_benchmarking::BenchmarkConfig,
         ) -> Result<Vec<frame_benchmarking::BenchmarkBatch>, alloc::string::String> {
-            use crate::{benches::*, *};
+            use crate::*;
             use frame_benchmarking::BenchmarkBatch;
             use frame_support::traits::WhitelistedStorageKeys;
 

@@ -1,4 +1,34 @@
-//! Which benchmarks there are. `scripts/weights` runs them and writes each pallet's weights.
+//! Which benchmarks there are, and the world that some of them need. `scripts/weights` runs them and writes each
+//! pallet's weights.
+
+use crate::{AccountId, Runtime, System};
+use alloc::vec::Vec;
+use gantry_primitives::{HostId, LeaseId, TaskId};
+use pallet_gantry_tasks::benchmarking as tasks;
+
+/// Hosts and tasks for the benchmarks of verification.
+pub struct World;
+
+impl pallet_gantry_verification::BenchmarkHelper for World {
+    fn host() -> (HostId, AccountId) {
+        tasks::an_unverified_host::<Runtime>()
+    }
+
+    fn reported_task(_tenant: &AccountId) -> TaskId {
+        // Benchmarks of both pallets name their tenant alike.
+        tasks::a_reported_job::<Runtime>()
+    }
+
+    fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>) {
+        tasks::a_compared_job::<Runtime>()
+    }
+
+    fn set_block(number: u32, now: u64, randomness: [u8; 32]) {
+        System::set_block_number(number);
+        pallet_timestamp::Now::<Runtime>::put(now);
+        pallet_babe::AuthorVrfRandomness::<Runtime>::put(Some(randomness));
+    }
+}
 
 frame_benchmarking::define_benchmarks!(
     [pallet_gantry_billing, Billing]

@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, vec};
 use frame_benchmarking::v2::*;
-use frame_support::{pallet_prelude::*, traits::EnsureOrigin};
+use frame_support::traits::EnsureOrigin;
 use frame_system::{Call as SystemCall, RawOrigin};
 
 use crate::{Call, CallOf, Config, CurrentParams, NextEnactmentId, Pallet, Params};

@@ -210,6 +210,39 @@ pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
     lease
 }
 
+/// A host that waits to be verified, with devices that may be challenged, and its provider. For pallets above.
+pub fn an_unverified_host<T: Config>() -> (HostId, AccountId) {
+    let host = online_host::<T>(0);
+    let provider = hosts::Hosts::<T>::mutate(&host, |record| {
+        let record = record.as_mut().expect("it was just made");
+        record.status = HostStatus::Unverified;
+        record.provider.clone()
+    });
+    (host, provider)
+}
+
+/// A job of as many pods as there may be that has reported; its tenant is the account named `tenant`. For pallets above.
+pub fn a_reported_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> TaskId {
+    prepare::<T>();
+    reported::<T>(MAX_PODS)
+}
+
+/// A running job whose results are compared, with the leases of its replicas. For pallets above.
+pub fn a_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> (TaskId, Vec<(LeaseId, HostId)>) {
+    const REPLICAS: u32 = 3;
+    prepare::<T>();
+    let manifest = manifest(1);
+    let mut wanted = spec(TaskKind::Job, REPLICAS, REPLICAS, MAX_DEVICES as u8, &manifest);
+    wanted.verification = VerificationPolicy::Redundant { replicas: REPLICAS as u8 };
+    let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
+    Pallet::<T>::do_assign(tenant::<T>(), task, placements::<T>(REPLICAS)).expect("they fit");
+    let leases = leases::<T>(task);
+    for (lease, host) in &leases {
+        report::<T>(*lease, host.clone(), Report::Started);
+    }
+    (task, leases)
+}
+
 /// What the items of a batch are about.
 struct Items {
     /// Tasks of one array on one host.

@@ -15,7 +15,7 @@ extern crate alloc;
 mod assigning;
 mod batches;
 #[cfg(feature = "runtime-benchmarks")]
-mod benchmarking;
+pub mod benchmarking;
 mod desk;
 mod endings;
 mod index;

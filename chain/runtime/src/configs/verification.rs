@@ -32,6 +32,8 @@ impl pallet_gantry_verification::Config for Runtime {
     type AdminOrigin = AdminOrigin;
     type HookWeight = HookWeight;
     type WeightInfo = pallet_gantry_verification::weights::SubstrateWeight<Runtime>;
+    #[cfg(feature = "runtime-benchmarks")]
+    type BenchmarkHelper = crate::benches::World;
 }
 
 /// Does all of something or nothing. That it fails would be a mistake of ours: its conditions were checked before.

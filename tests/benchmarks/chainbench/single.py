@@ -15,7 +15,6 @@ from chainbench.node import running
 from chainbench.scene import (
     MANIFEST,
     PARAMS,
-    RESULT,
     SLOT_SECONDS,
     SPEC,
     Scene,
@@ -23,6 +22,7 @@ from chainbench.scene import (
     endowed,
     host,
     lease_of,
+    result_of,
     scheduler,
     tenant,
 )
@@ -83,7 +83,8 @@ class _Load:
         start = calls.tasks_report_started(lease=lease_of(self._to_run + number))
         yield host(number % HOSTS), self.runtime.encode_call(start)
         if number >= _LATER:
-            result = calls.tasks_report_result(lease=lease_of(self._to_run + number - _LATER), result=RESULT)
+            task = self._to_run + number - _LATER
+            result = calls.tasks_report_result(lease=lease_of(task), result=result_of(task))
             yield host(number % HOSTS), self.runtime.encode_call(result)
         settle = calls.tasks_settle(task=self._to_settle + number)
         yield crank(number % CRANKS), self.runtime.encode_call(settle)

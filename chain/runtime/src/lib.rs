@@ -9,9 +9,9 @@
 extern crate alloc;
 
 mod apis;
-pub mod charging;
 #[cfg(feature = "runtime-benchmarks")]
 mod benches;
+pub mod charging;
 mod configs;
 pub mod genesis;
 

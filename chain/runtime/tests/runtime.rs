@@ -131,7 +131,8 @@ fn what_hosts_must_say_goes_before_what_others_pay_for() {
         let remark = RuntimeCall::System(frame_system::Call::remark { remark: vec![1; 100] });
         let paid = signed(rich.to_account_id(), |payload| MultiSignature::Sr25519(rich.sign(payload)), 0, remark);
         let priority = |extrinsic| {
-            let checked = Executive::validate_transaction(TransactionSource::External, extrinsic, System::block_hash(0));
+            let checked =
+                Executive::validate_transaction(TransactionSource::External, extrinsic, System::block_hash(0));
             checked.expect("it is valid").priority
         };
         assert_eq!(priority(free), gantry_runtime::charging::FREE_PRIORITY);

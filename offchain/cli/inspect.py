@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +16,12 @@ from offchain.link.typed import GantryChain
 from offchain.schema.ids import TASK_PALLETS, lease_parts, task_key, tasks_of_event
 
 Tell = Callable[[str], None]
+
+_BY_OLD_NUMBERS = frozenset(
+    [("Leases", "Started"), ("Leases", "Ended")]
+    + [("Billing", name) for name in ("EscrowOpened", "EscrowStarted", "EscrowClosed")]
+)
+"""Events of the first release, in which a lease's number did not contain its task's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ async def task_story(chain: ChainPort, task: int, from_block: int | None, tell: 
             async for block in found:
                 last = block.ref.number
                 for event in block.events:
-                    if event.pallet in TASK_PALLETS and task in tasks_of_event(event.fields):
+                    if _is_about(event, task, story.bill.leases):
                         story.add(block, event)
                 if story.final:
                     break
@@ -91,6 +97,15 @@ async def task_story(chain: ChainPort, task: int, from_block: int | None, tell: 
         # Of a final task little more is heard, and that long after: go where its record changes next.
         upcoming = await _next_change(chain, task, last, head.number)
     return story
+
+
+def _is_about(event: ChainEvent, task: int, leases: Container[int]) -> bool:
+    """Whether an event is about a task, whose leases are known so far."""
+    if event.pallet not in TASK_PALLETS:
+        return False
+    if (event.pallet, event.name) in _BY_OLD_NUMBERS:
+        return event.fields["lease"] in leases
+    return task in tasks_of_event(event.fields)
 
 
 async def _next_change(chain: ChainPort, task: int, after: int, last: int) -> int | None:

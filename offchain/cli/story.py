@@ -21,6 +21,7 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "LeaseEnded"): "Lease {lease} ended: {reason}. {bills}",
     ("Tasks", "Cancelled"): "Cancelled by the tenant. {bills}",
     ("Tasks", "Expired"): "Was not assigned before its deadline.",
+    ("Tasks", "StateChanged"): "{from} to {to}.",
     ("Tasks", "Stopped"): "Ended by the tenant.",
     ("Tasks", "Scaled"): "Is to have {pods} pods. {bills}",
     ("Tasks", "ResultAccepted"): "The tenant accepted the result.",
@@ -98,7 +99,7 @@ def state_after(event: ChainEvent) -> str | None:
     """The state that an event of the tasks pallet brought its task to; None where it does not say."""
     if event.pallet != "Tasks":
         return None
-    told = event.fields.get("state")
+    told = event.fields.get("to" if event.name == "StateChanged" else "state")
     return _STATES.get(event.name) if told is None else state_text(told)
 
 
@@ -120,9 +121,16 @@ def event_text(event: ChainEvent, failure: DispatchFailure | None = None) -> str
     words["together"] = f" with {count - 1} more, from task {first} on" if count > 1 else ""
     sentence = _SENTENCES.get((event.pallet, event.name))
     if sentence is None:
-        told = ", ".join(f"{name} {words[name]}" for name in event.fields)
-        return f"{event.pallet}.{event.name}{': ' if told else ''}{told}."
-    return sentence.format_map(words).strip()
+        return _bare_text(event, words)
+    try:
+        return sentence.format_map(words).strip()
+    except KeyError:  # an older runtime said it with other fields
+        return _bare_text(event, words)
+
+
+def _bare_text(event: ChainEvent, words: Mapping[str, str]) -> str:
+    told = ", ".join(f"{name} {words[name]}" for name in event.fields)
+    return f"{event.pallet}.{event.name}{': ' if told else ''}{told}."
 
 
 def _word(name: str, value: Any) -> str:
@@ -137,10 +145,13 @@ def _word(name: str, value: Any) -> str:
 
 
 def _leases_text(opened: Iterable[tuple[int, str, int, int]]) -> str:
-    return "; ".join(
-        f"lease {lease} on {host} at {format_amount(rate)} an hour, {format_amount(deposit)} deposited"
-        for lease, host, rate, deposit in opened
-    )
+    return "; ".join(_lease_text(*one) for one in opened)
+
+
+def _lease_text(lease: int, host: str, rate: int | None = None, deposit: int | None = None) -> str:
+    if rate is None or deposit is None:  # the first release told that in an event of its own
+        return f"lease {lease} on {host}"
+    return f"lease {lease} on {host} at {format_amount(rate)} an hour, {format_amount(deposit)} deposited"
 
 
 def _result_text(result: Mapping[str, Any]) -> str:
@@ -193,8 +204,17 @@ class Bill:
         """Take in an event."""
         fields = event.fields
         if event.name == "Assigned":
-            for lease, host, rate, deposit in fields["leases"]:
-                self.leases[lease] = LeaseBill(lease, host, rate, deposit)
+            for lease, host, *terms in fields["leases"]:
+                found = self._of(lease)
+                found.host = host
+                if terms:
+                    found.rate_per_hour, found.deposited = terms
+        elif event.name == "EscrowOpened":
+            found = self._of(fields["lease"])
+            found.rate_per_hour, found.deposited = fields["rate_per_hour"], fields["deposit"]
+        elif event.name == "EscrowClosed":
+            found = self._of(fields["lease"])
+            found.paid, found.fee, found.refunded = fields["paid"], fields["fee"], fields["refunded"]
         elif event.pallet == "Leases" and event.name in ("Extended", "ToppedUp"):
             self._of(fields["lease"]).deposited += fields["amount"]
         elif event.pallet == "Leases" and event.name in ("Paid", "DataKept"):

@@ -19,6 +19,9 @@ class Reason(StrEnum):
     HOST_BOND = "host bond"
     SCHEDULER_BOND = "scheduler bond"
     TASK_DEPOSIT = "task deposit"
+    VERIFIER_BOND = "verifier bond"
+    CHALLENGE_FEE = "challenge fee"
+    DISPUTE_STAKE = "dispute stake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A record that stands behind a hold: an open escrow, a host's bond, a scheduler's bond, a task's deposit."""
+    """A record that stands behind a hold: an open escrow, a bond, a deposit, a fee or a stake."""
 
     account: str
     reason: Reason

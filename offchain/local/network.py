@@ -140,6 +140,9 @@ class Network:
             f"--node-key={secrets.token_hex(32)}",
             f"--rpc-port={self.rpc_port}",
             "--rpc-max-connections=1000",
+            # The pool counts what is in blocks that are not final yet, too: at full speed some ten thousand.
+            "--pool-limit=32768",
+            "--pool-kbytes=65536",
             "--rpc-cors=all",
             f"--listen-addr=/ip4/127.0.0.1/tcp/{ports.free()}",
             "--no-prometheus",

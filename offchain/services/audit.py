@@ -15,6 +15,9 @@ _REASONS = {
     ("Hosts", "Bond"): Reason.HOST_BOND,
     ("Tasks", "SchedulerBond"): Reason.SCHEDULER_BOND,
     ("Tasks", "Deposit"): Reason.TASK_DEPOSIT,
+    ("Verification", "VerifierBond"): Reason.VERIFIER_BOND,
+    ("Verification", "ChallengeFee"): Reason.CHALLENGE_FEE,
+    ("Verification", "DisputeStake"): Reason.DISPUTE_STAKE,
 }
 
 
@@ -52,7 +55,21 @@ async def _claims(chain: GantryChain, at: bytes) -> list[Claim]:
         claims.append(Claim(record.provider, Reason.HOST_BOND, record.bond, f"host {host}"))
     for account, bond in (await chain.schedulers(at)).items():
         claims.append(Claim(account, Reason.SCHEDULER_BOND, bond, f"scheduler {account}"))
+    claims += await _claims_of_verification(chain, at)
     return [claim for claim in claims if claim.amount]
+
+
+async def _claims_of_verification(chain: GantryChain, at: bytes) -> list[Claim]:
+    claims: list[Claim] = []
+    for account, verifier in (await chain.read_map(storage.verification_verifiers, at=at)).items():
+        claims.append(Claim(account, Reason.VERIFIER_BOND, verifier.bond, f"verifier {account}"))
+    for number, challenge in (await chain.read_map(storage.verification_challenges, at=at)).items():
+        if challenge.opener is not None:
+            claims.append(Claim(challenge.opener, Reason.CHALLENGE_FEE, challenge.fee, f"challenge {number}"))
+    for task, dispute in (await chain.read_map(storage.verification_disputes, at=at)).items():
+        about = f"dispute about task {task}"
+        claims += [Claim(stake.who, Reason.DISPUTE_STAKE, stake.amount, about) for stake in dispute.stakes]
+    return claims
 
 
 def _reason(identity: Any) -> Reason | None:

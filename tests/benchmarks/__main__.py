@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from chain import report as chain
-from chain.node import NodeError
+from chainbench import report as chain
+from chainbench.node import NodeError
 from main_job import BenchError, measure
 from table import Figure, record
 

@@ -45,3 +45,14 @@ async def test_polkadot_js(net: Net):
 async def test_substrate_interface(net: Net):
     python = prepared("GANTRY_TEST_SUBSTRATE_PYTHON")
     await submitted_and_settled(net, python, str(ROOT / "examples" / "submit_substrate_interface.py"))
+
+
+async def test_polkadot_js_reads_every_storage_item_and_every_error(net: Net):
+    node = prepared("GANTRY_TEST_NODE", "node")
+    done = await run(node, str(ROOT / "examples" / "read_chain.mjs"), net.url, "--json", env={})
+    assert done.code == 0, done.said
+    found = done.json
+    assert found["wrong"] == []
+    read = {item["name"] for item in found["storage"]}
+    assert {"tasks.tasks", "tasks.byState", "leases.byHost", "hosts.hosts", "verification.params"} <= read
+    assert len(found["errors"]) > 200

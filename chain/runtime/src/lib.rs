@@ -11,6 +11,7 @@ extern crate alloc;
 mod apis;
 #[cfg(feature = "runtime-benchmarks")]
 mod benches;
+pub mod charging;
 mod configs;
 pub mod genesis;
 
@@ -54,10 +55,7 @@ pub type TxExtension = (
     frame_system::CheckMortality<Runtime>,
     frame_system::CheckNonce<Runtime>,
     frame_system::CheckWeight<Runtime>,
-    pallet_skip_feeless_payment::SkipCheckIfFeeless<
-        Runtime,
-        pallet_transaction_payment::ChargeTransactionPayment<Runtime>,
-    >,
+    charging::ChargeOrFree,
 );
 
 /// Migrations that the next upgrade runs, oldest first.

@@ -19,7 +19,7 @@ use sp_keyring::Sr25519Keyring;
 use sp_runtime::{
     generic::{Era, ExtrinsicFormat},
     traits::Zero,
-    transaction_validity::{InvalidTransaction, TransactionValidityError},
+    transaction_validity::{InvalidTransaction, TransactionSource, TransactionValidityError},
     MultiAddress, MultiSignature,
 };
 
@@ -37,9 +37,7 @@ fn signed(
         frame_system::CheckMortality::from(Era::Immortal),
         frame_system::CheckNonce::from(nonce),
         frame_system::CheckWeight::new(),
-        pallet_skip_feeless_payment::SkipCheckIfFeeless::from(
-            pallet_transaction_payment::ChargeTransactionPayment::from(0),
-        ),
+        pallet_transaction_payment::ChargeTransactionPayment::from(0).into(),
     );
     let genesis_hash = System::block_hash(0);
     let implicit = ((), VERSION.spec_version, VERSION.transaction_version, genesis_hash, genesis_hash, (), (), ());
@@ -120,6 +118,25 @@ fn a_host_without_coins_sends_a_due_heartbeat_and_no_second_one() {
             Err(TransactionValidityError::Invalid(InvalidTransaction::Payment))
         );
         assert_eq!(System::account(&host).data.free, 0);
+    });
+}
+
+#[test]
+fn what_hosts_must_say_goes_before_what_others_pay_for() {
+    started(genesis::DEVELOPMENT).execute_with(|| {
+        let (pair, host) = registered_host();
+        let heartbeat = RuntimeCall::Hosts(pallet_gantry_hosts::Call::heartbeat {});
+        let free = signed(host, |payload| MultiSignature::Ed25519(pair.sign(payload)), 0, heartbeat);
+        let rich = Sr25519Keyring::Ferdie;
+        let remark = RuntimeCall::System(frame_system::Call::remark { remark: vec![1; 100] });
+        let paid = signed(rich.to_account_id(), |payload| MultiSignature::Sr25519(rich.sign(payload)), 0, remark);
+        let priority = |extrinsic| {
+            let checked =
+                Executive::validate_transaction(TransactionSource::External, extrinsic, System::block_hash(0));
+            checked.expect("it is valid").priority
+        };
+        assert_eq!(priority(free), gantry_runtime::charging::FREE_PRIORITY);
+        assert!(priority(paid) < gantry_runtime::charging::FREE_PRIORITY);
     });
 }
 

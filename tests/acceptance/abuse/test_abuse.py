@@ -49,7 +49,7 @@ def test_there_are_hundreds_of_them_each_with_a_name_of_its_own() -> None:
 def test_a_wrong_call_is_refused_with_the_right_error(case: Case, outcome: Outcome) -> None:
     failure = outcome.failures[case.name]
     assert failure is not None, "the chain took it"
-    assert f"{failure.pallet}.{failure.name}".removeprefix(".") == case.expected
+    assert f"{failure.pallet}.{failure.name}" == case.expected
 
 
 def test_all_of_them_together_changed_nothing(outcome: Outcome) -> None:

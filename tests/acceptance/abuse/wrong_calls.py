@@ -169,38 +169,46 @@ def of_lease_calls() -> Iterator[Case]:
     }
     for name, (signer, make) in makers.items():
         for state in WITH_LEASE:
-            yield Case(f"lease-{name}-{state}", signer, _at(make, state), "Leases.LeaseOfJob")
+            expected = "LeaseNotRetained" if name in ("keep", "release_data") else "LeaseOfJob"
+            yield Case(f"lease-{name}-{state}", signer, _at(make, state), f"Leases.{expected}")
         yield Case(f"lease-{name}-unknown", signer, lambda _w, m=make: m(lease_id(UNKNOWN_TASK)), "Tasks.NoSuchTask")
         if signer == "tenant":
-            for state in ("Service", "Rental", "Retained"):
+            for state in ("Service", "Rental"):
                 yield Case(f"lease-{name}-{state}-of-another", "other", _at(make, state), "Leases.NotTenant")
+            expected = "NotTenant" if name in ("keep", "release_data") else "LeaseNotRunning"
+            yield Case(f"lease-{name}-Retained-of-another", "other", _at(make, "Retained"), f"Leases.{expected}")
     yield Case("reclaim-by-a-stranger", "other", _at(makers["reclaim"][1], "Rental"), "Leases.NotProvider")
     yield Case(
-        "finish-reclaim-without-notice", "anyone", _at(makers["finish_reclaim"][1], "Rental"), "Leases.NotReclaimed"
+        "finish-reclaim-without-notice",
+        "anyone",
+        _at(makers["finish_reclaim"][1], "Rental"),
+        "Leases.ReclaimNotNoticed",
     )
-    yield Case("close-what-is-paid-for", "anyone", _at(makers["close_depleted"][1], "Rental"), "Leases.NotDepleted")
+    yield Case(
+        "close-what-is-paid-for", "anyone", _at(makers["close_depleted"][1], "Rental"), "Leases.LeaseNotDepleted"
+    )
     yield Case("suspend-a-service", "tenant", _at(makers["suspend"][1], "Service"), "Leases.NotRental")
     yield Case("resume-what-runs", "tenant", _at(makers["resume"][1], "Rental"), "Leases.LeaseNotSuspended")
-    yield Case("keep-what-runs", "tenant", _at(makers["keep"][1], "Rental"), "Leases.DataNotRetained")
-    yield Case("release-what-runs", "tenant", _at(makers["release_data"][1], "Rental"), "Leases.DataNotRetained")
-    yield Case("extend-what-ended", "tenant", _at(makers["extend"][1], "Retained"), "Leases.LeaseEnded")
+    yield Case("keep-what-runs", "tenant", _at(makers["keep"][1], "Rental"), "Leases.LeaseNotRetained")
+    yield Case("release-what-runs", "tenant", _at(makers["release_data"][1], "Rental"), "Leases.LeaseNotRetained")
+    yield Case("extend-what-ended", "tenant", _at(makers["extend"][1], "Retained"), "Leases.LeaseNotRunning")
     yield Case(
         "top-up-nothing",
         "tenant",
         lambda w: calls.leases_top_up(lease=w.lease("Rental"), amount=0),
-        "Leases.NothingToDo",
+        "Leases.AmountIsZero",
     )
     yield Case(
         "extend-by-nothing",
         "tenant",
         lambda w: calls.leases_extend(lease=w.lease("Rental"), ms=0),
-        "Leases.NothingToDo",
+        "Leases.DurationIsZero",
     )
     yield Case(
         "top-up-more-than-there-is",
         "tenant",
         lambda w: calls.leases_top_up(lease=w.lease("Rental"), amount=U128),
-        "Billing.Overflow",
+        "Billing.TenantCannotPay",
     )
     yield Case(
         "purge-too-early",
@@ -421,7 +429,7 @@ def of_hosts() -> Iterator[Case]:
         "bond-of-a-working-host",
         "provider",
         lambda _w: calls.hosts_withdraw_bond(host=HOSTS["second"].address),
-        "Hosts.NotRetiring",
+        "Hosts.TransitionNotAllowed",
     )
     yield Case("heartbeat-of-nobody", "nobody", lambda _w: calls.hosts_heartbeat(), "Hosts.NoSuchHost")
     yield Case("register-with-anothers-signature", "other", _forged, "Hosts.BadHostSignature")
@@ -442,7 +450,7 @@ def of_root() -> Iterator[Case]:
         "unsuspend": lambda: calls.hosts_unsuspend(host=HOSTS["suspended"].address),
     }.items():
         for signer in ("provider", "tenant", "second"):
-            yield Case(f"{name}-by-{signer}", signer, lambda _w, m=make: m(), "BadOrigin")
+            yield Case(f"{name}-by-{signer}", signer, lambda _w, m=make: m(), "System.BadOrigin")
     for signer in ("tenant", "provider", "scheduler"):
         yield Case(
             f"sudo-by-{signer}", signer, lambda _w: by_sudo(calls.hosts_verify(host=address)), "Sudo.RequireSudo"
@@ -451,7 +459,7 @@ def of_root() -> Iterator[Case]:
             f"validator-added-by-{signer}",
             signer,
             lambda _w: Call("Validators", "add", {"who": PEOPLE["other"].address}),
-            "BadOrigin",
+            "System.BadOrigin",
         )
 
 

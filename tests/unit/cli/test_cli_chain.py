@@ -111,6 +111,31 @@ async def test_a_pruned_task_still_has_its_story():
     assert story.pruned
 
 
+async def test_what_the_first_release_told_is_understood():
+    history = History()
+    history.tasks.submit(CHARLIE, task_spec(), 2)
+    await history.block(("Tasks", "Submitted", {"task": 1, "tenant": CHARLIE, "kind": "Job"}))
+    await history.block(
+        ("Leases", "Opened", {"lease": 5, "task": 1, "host": HOST}),
+        ("Billing", "EscrowOpened", {"lease": 5, "tenant": CHARLIE, "deposit": RATE, "rate_per_hour": RATE}),
+        ("Billing", "EscrowOpened", {"lease": 6, "tenant": CHARLIE, "deposit": 1, "rate_per_hour": 1}),
+        ("Tasks", "Assigned", {"task": 1, "attempt": 0, "leases": [(5, HOST)]}),
+        ("Tasks", "StateChanged", {"task": 1, "from": "Queued", "to": "Assigned"}),
+    )
+    await history.block(("Tasks", "PodStarted", {"task": 1, "lease": 5}))
+    await history.block(
+        ("Billing", "EscrowClosed", {"lease": 5, "paid": PAID, "fee": 7, "refunded": RATE - PAID}),
+        ("Billing", "EscrowClosed", {"lease": 6, "paid": 1, "fee": 0, "refunded": 0}),
+        ("Tasks", "StateChanged", {"task": 1, "from": "Verified", "to": "Settled"}),
+        ("Tasks", "Settled", {"task": 1, "paid": PAID}),
+    )
+    story = await told(history, 1, from_block=0)
+    assert (story.state, story.bill.paid, list(story.bill.leases)) == ("Settled", PAID, [5])
+    assert "PodStarted" in names(story)
+    assert story.entries[-1].text.startswith("Tasks.Settled: task 1")
+    assert names(await told(history, 0, from_block=0)) == []
+
+
 async def test_a_story_can_begin_in_the_middle():
     history = History()
     task = await history.submit()

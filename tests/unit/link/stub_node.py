@@ -7,9 +7,17 @@ from pathlib import Path
 
 from websockets.asyncio.server import serve
 
+from offchain.schema import _generated_chain as made_for
+
 METADATA = (Path(__file__).parents[3] / "chain/metadata/gantry.scale").read_bytes()
 GENESIS = "0x" + "11" * 32
 HASH = "0x" + "22" * 32
+VERSION = {
+    "specName": made_for.SPEC_NAME,
+    "specVersion": made_for.SPEC_VERSION,
+    "transactionVersion": made_for.TRANSACTION_VERSION,
+}
+"""That of the runtime whose metadata is committed."""
 
 
 def header(number):
@@ -29,7 +37,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
 class StubNode:
     def __init__(self):
         self.genesis = GENESIS
-        self.version = {"specName": "gantry", "specVersion": 1, "transactionVersion": 1}
+        self.version = dict(VERSION)
         self.metadata = METADATA
         self.submitted = []
         self.refusal = None

@@ -5,7 +5,7 @@ from contextlib import aclosing, asynccontextmanager
 from hashlib import blake2b
 
 import pytest
-from stub_node import GENESIS, METADATA, Refusal, stub_node
+from stub_node import GENESIS, METADATA, VERSION, Refusal, stub_node
 
 from offchain.link.errors import BadReply, BadValue, ChainUnreachable, SubmitRefusal, SubmitRefused, WrongChain
 from offchain.link.keys import from_uri
@@ -35,8 +35,8 @@ async def test_the_expected_chain_is_accepted():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"version": {"specName": "gantry", "specVersion": 2, "transactionVersion": 1}}, "spec"),
-        ({"version": {"specName": "other", "specVersion": 1, "transactionVersion": 1}}, "spec"),
+        ({"version": {**VERSION, "specVersion": 99}}, "spec"),
+        ({"version": {**VERSION, "specName": "other"}}, "spec"),
         ({"metadata": METADATA + b"\0"}, "metadata"),
         ({"genesis": "0x" + "33" * 32}, "genesis"),
     ],
@@ -56,7 +56,7 @@ async def test_another_chain_is_refused_before_anything_is_signed(change, what):
 
 async def test_unchecked_metadata_may_differ():
     async with stub_node() as node:
-        node.version = {"specName": "gantry", "specVersion": 9, "transactionVersion": 1}
+        node.version = {**VERSION, "specVersion": 99}
         async with connected(node, check_metadata=False) as chain:
             assert (await chain.sign(REMARK, ALICE, 0)).valid_until == 7 + 63
 
@@ -64,7 +64,7 @@ async def test_unchecked_metadata_may_differ():
 async def test_a_new_runtime_stops_the_signing():
     async with stub_node() as node, connected(node) as chain:
         await chain.sign(REMARK, ALICE, 0)
-        node.version = {"specName": "gantry", "specVersion": 2, "transactionVersion": 1}
+        node.version = {**VERSION, "specVersion": 99}
         chain._terms_at = float("-inf")
         with pytest.raises(WrongChain):
             await chain.sign(REMARK, ALICE, 1)

@@ -21,7 +21,7 @@ async def books() -> Toy:
     toy.tasks.change(1, state=gen.TaskStateSettled(), leases=(lease(HOST, escrow=closed),))
     toy.put("Billing", "TotalEscrowed", value=40)
     toy.put("Balances", "TotalIssuance", value=1_000)
-    for account, free, held in ((TENANT, 455, 45), (PROVIDER, 270, 30), (WORKER, 193, 7)):
+    for account, free, held in ((TENANT, 455, 45), (PROVIDER, 270, 30), (WORKER, 176, 24)):
         toy.put("System", "Account", account.address, value={"data": {"free": free, "reserved": held, "frozen": 0}})
     tenant_holds = [
         {"id": {"Billing": "Escrow"}, "amount": 40},
@@ -29,9 +29,53 @@ async def books() -> Toy:
     ]
     toy.put("Balances", "Holds", TENANT.address, value=tenant_holds)
     toy.put("Balances", "Holds", PROVIDER.address, value=[{"id": {"Hosts": "Bond"}, "amount": 30}])
-    toy.put("Balances", "Holds", WORKER.address, value=[{"id": {"Tasks": "SchedulerBond"}, "amount": 7}])
+    worker_holds = [
+        {"id": {"Tasks": "SchedulerBond"}, "amount": 7},
+        {"id": {"Verification": "VerifierBond"}, "amount": 9},
+        {"id": {"Verification": "ChallengeFee"}, "amount": 3},
+        {"id": {"Verification": "DisputeStake"}, "amount": 5},
+    ]
+    toy.put("Balances", "Holds", WORKER.address, value=worker_holds)
+    judge(toy)
     await toy.block()
     return toy
+
+
+def judge(toy: Toy) -> None:
+    """The worker is a verifier, has challenged a host, and disputes a task."""
+    device = {"vendor": "Nvidia", "model": b"", "vram_mib": 1, "simulated": False}
+    ballot = {"round": 0, "asked_in": 0, "seed": None, "seats": [], "former": []}
+    toy.put("Verification", "Verifiers", WORKER.address, value={"bond": 9, "status": "Active", "duties": 0})
+    challenge = {
+        "host": HOST,
+        "provider": PROVIDER.address,
+        "device": 0,
+        "claim": device,
+        "opener": WORKER.address,
+        "fee": 3,
+        "phase": "Waiting",
+        "until": 0,
+        "opened_at": 0,
+        "answer": None,
+        "retried": False,
+        "ballot": ballot,
+    }
+    toy.put("Verification", "Challenges", 4, value=challenge)
+    dispute = {
+        "opener": WORKER.address,
+        "tenant": TENANT.address,
+        "providers": [],
+        "opened_at": 0,
+        "phase": "Hearing",
+        "until": 0,
+        "level": 0,
+        "retried": False,
+        "verdict": None,
+        "stakes": [{"who": WORKER.address, "amount": 5, "fee_paid": 0, "side": "Yes"}],
+        "evidence": [],
+        "ballot": ballot,
+    }
+    toy.put("Verification", "Disputes", 1, value=dispute)
 
 
 async def test_books_that_are_right_are_sound():
@@ -42,6 +86,9 @@ async def test_books_that_are_right_are_sound():
         Reason.HOST_BOND: 30,
         Reason.SCHEDULER_BOND: 7,
         Reason.TASK_DEPOSIT: 5,
+        Reason.VERIFIER_BOND: 9,
+        Reason.CHALLENGE_FEE: 3,
+        Reason.DISPUTE_STAKE: 5,
     }
 
 

@@ -437,7 +437,7 @@ pub fn bill(lease: LeaseId) -> LeaseBill {
         ) => Some(bills),
         _ => None,
     });
-    bills.flatten().filter(|bill| bill.lease == lease).last().expect("an event tells how the lease was paid")
+    bills.flatten().rfind(|bill| bill.lease == lease).expect("an event tells how the lease was paid")
 }
 
 /// The events of the tasks pallet since this was last asked.

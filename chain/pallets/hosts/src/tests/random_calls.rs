@@ -130,7 +130,7 @@ fn act_of_another_pallet(random: &mut Random, step: u8) {
 #[test]
 fn no_order_of_calls_breaks_an_invariant() {
     let mut succeeded: BTreeMap<&str, usize> = BTreeMap::new();
-    for seed in 1..=8 {
+    for seed in 1..=16 {
         let mut random = Random(0x9E37_79B9_7F4A_7C15u64.wrapping_mul(seed));
         on_chain(|| {
             let issued = pallet_balances::TotalIssuance::<Test>::get();

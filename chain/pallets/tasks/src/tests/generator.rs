@@ -58,7 +58,7 @@ pub const HOSTS: std::ops::Range<u8> = 10..16;
 /// What one step does.
 pub enum Deed {
     /// A call, and who makes it.
-    Call(RuntimeCall, RuntimeOrigin),
+    Call(Box<RuntimeCall>, RuntimeOrigin),
     /// What another pallet decides.
     Decision(Box<dyn FnOnce() -> DispatchResult>),
 }
@@ -288,7 +288,7 @@ fn host_and_provider(random: &mut Random, suits: impl Fn(&HostRecord) -> bool) -
 }
 
 fn call(call: impl Into<RuntimeCall>, origin: RuntimeOrigin) -> Deed {
-    Deed::Call(call.into(), origin)
+    Deed::Call(Box::new(call.into()), origin)
 }
 
 fn decide(decision: impl FnOnce() -> DispatchResult + 'static) -> Deed {

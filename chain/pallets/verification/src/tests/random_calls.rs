@@ -89,7 +89,7 @@ fn random_vote(random: &mut Random64, reveals: bool) -> (Call<Test>, AccountId) 
     let member = random.pick(&seats).map_or_else(|| random.account(), |seat| seat.who);
     let who = if random.one_in(8) { random.account() } else { member };
     // Members vote alike as a rule, by the number of the matter; some lie about what they committed to.
-    let alike = if number(matter) % 2 == 0 { Vote::Yes } else { Vote::No };
+    let alike = if number(matter).is_multiple_of(2) { Vote::Yes } else { Vote::No };
     let lies = <[u8; 32]>::from(who.clone())[0] % 5 == 0;
     let vote = if lies && alike == Vote::Yes { Vote::No } else { alike };
     let call = match reveals {

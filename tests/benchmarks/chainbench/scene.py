@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chain.crowd import Crowd
-from chain.node import Node, NodeError
-from chain.signing import Account
-
+from chainbench.crowd import Crowd
+from chainbench.node import Node, NodeError
+from chainbench.signing import Account
 from offchain.link.registration import sign_registration
 from offchain.schema._generated_chain import (
     Ask,
@@ -85,9 +84,7 @@ SPEC = TaskSpec(
     ),
     data_from=None,
 )
-RESULT = PodResult(
-    digest=hashlib.sha256(b"result").digest(), exit_code=0, usage=Usage(wall_ms=1, cpu_ms=1, memory_peak_mib=1)
-)
+_USAGE = Usage(wall_ms=1, cpu_ms=1, memory_peak_mib=1)
 
 
 # Periods that let a benchmark settle and prune at once, and hosts that need no heartbeat while it runs.
@@ -117,6 +114,11 @@ def crank(number: int) -> Account:
 def lease_of(task: int) -> int:
     """The number of the only lease of a task's first attempt."""
     return task << 24
+
+
+def result_of(task: int) -> PodResult:
+    """Another for each task: the database keeps values that are equal only once."""
+    return PodResult(digest=hashlib.sha256(task.to_bytes(8, "big")).digest(), exit_code=0, usage=_USAGE)
 
 
 def endowed(*, schedulers: int, cranks: int, tenants: int = 1) -> dict[str, int]:
@@ -177,16 +179,20 @@ class Scene:
 
     def submit_tasks(self, count: int) -> int:
         """So many tasks more, all waiting; gives the number of the first."""
-        entry = self.node.runtime.entry("Tasks", "NextTaskId")
-        key = "0x" + self.node.runtime.storage_key(entry).hex()
-        first = self.node.runtime.read_value(entry, _bytes(self.node.rpc.call("state_getStorage", key))) or 0
+        first = self._next_task()
         sizes = [min(ARRAY, count - start) for start in range(0, count, ARRAY)]
         submissions = [calls.tasks_submit_array(spec=SPEC, manifest=MANIFEST, count=size) for size in sizes]
         self.crowd.act([(tenant(0), call) for call in submissions], at_once=64)
-        after = self.node.runtime.read_value(entry, _bytes(self.node.rpc.call("state_getStorage", key)))
-        if after != first + count:
-            raise NodeError(f"{after - first} of {count} tasks were submitted")
-        return int(first)
+        made = self._next_task() - first
+        if made != count:
+            raise NodeError(f"{made} of {count} tasks were submitted")
+        return first
+
+    def _next_task(self) -> int:
+        runtime = self.node.runtime
+        entry = runtime.entry("Tasks", "NextTaskId")
+        raw = self.node.rpc.call("state_getStorage", "0x" + runtime.storage_key(entry).hex())
+        return int(runtime.read_value(entry, None if raw is None else bytes.fromhex(raw[2:])) or 0)
 
     def bring(self, first: int, count: int, until: str) -> None:
         """Take waiting tasks as far as this stage, in batches; task `first + n` is on host `n % hosts`."""
@@ -205,7 +211,9 @@ class Scene:
         """The whole lives of one batch of tasks on each host, stage by stage."""
         shares = [range(first + number * BATCH, first + (number + 1) * BATCH) for number in range(self.hosts)]
         whole = [list(self.stages(number, share)) for number, share in enumerate(shares)]
-        return [Line(parts[0][0], [(account, call) for _, account, call in parts]) for parts in zip(*whole, strict=True)]
+        return [
+            Line(parts[0][0], [(account, call) for _, account, call in parts]) for parts in zip(*whole, strict=True)
+        ]
 
     def settle_down(self) -> None:
         """Until two blocks are made without anything to do, so that nothing of the preparation is measured."""
@@ -231,7 +239,7 @@ class Scene:
 
     def finished(self, tasks: Sequence[int]) -> bytes:
         """By the host."""
-        reports = [(lease_of(task), ReportResult(RESULT)) for task in tasks]
+        reports = [(lease_of(task), ReportResult(result_of(task))) for task in tasks]
         return self.node.runtime.encode_call(calls.tasks_report_batch(reports=reports))
 
     def settle(self, tasks: Sequence[int]) -> bytes:
@@ -249,7 +257,3 @@ class Scene:
         yield "result", host(number), self.finished(tasks)
         yield "settle", crank(number % self.schedulers), self.settle(tasks)
         yield "prune", crank(number % self.schedulers), self.prune(tasks)
-
-
-def _bytes(raw: str | None) -> bytes | None:
-    return None if raw is None else bytes.fromhex(raw[2:])

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from chain import signing
-from chain.node import Node, NodeError
-from chain.signing import Account, Order
-
+from chainbench import signing
+from chainbench.node import Node, NodeError
+from chainbench.signing import Account, Order
 from offchain.schema.chain import Call
 
 _POLL_SECONDS = 0.1

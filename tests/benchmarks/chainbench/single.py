@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from chain import blocks, signing
-from chain.blocks import Sustained
-from chain.flood import Report, flood, frame
-from chain.node import running
-from chain.scene import (
+from chainbench import blocks, signing
+from chainbench.blocks import Sustained
+from chainbench.flood import Report, flood, frame
+from chainbench.node import running
+from chainbench.scene import (
     MANIFEST,
     PARAMS,
-    RESULT,
     SLOT_SECONDS,
     SPEC,
     Scene,
@@ -23,11 +22,11 @@ from chain.scene import (
     endowed,
     host,
     lease_of,
+    result_of,
     scheduler,
     tenant,
 )
-from chain.signing import Account
-
+from chainbench.signing import Account
 from offchain.local.release import Binaries
 from offchain.schema._generated_chain import PodPlacement, calls
 
@@ -84,7 +83,8 @@ class _Load:
         start = calls.tasks_report_started(lease=lease_of(self._to_run + number))
         yield host(number % HOSTS), self.runtime.encode_call(start)
         if number >= _LATER:
-            result = calls.tasks_report_result(lease=lease_of(self._to_run + number - _LATER), result=RESULT)
+            task = self._to_run + number - _LATER
+            result = calls.tasks_report_result(lease=lease_of(task), result=result_of(task))
             yield host(number % HOSTS), self.runtime.encode_call(result)
         settle = calls.tasks_settle(task=self._to_settle + number)
         yield crank(number % CRANKS), self.runtime.encode_call(settle)

@@ -12,15 +12,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chain import blocks, signing
-from chain.flood import Wire, frame
-from chain.blocks import Sustained
-from chain.node import running
-from chain.scene import BATCH, PARAMS, SLOT_SECONDS, Scene, endowed
-from chain.signing import Account, Order
-
-from offchain.local.release import Binaries
 from table import MIB
+
+from chainbench import blocks, signing
+from chainbench.blocks import Sustained
+from chainbench.flood import Wire, frame
+from chainbench.node import running
+from chainbench.scene import BATCH, PARAMS, SLOT_SECONDS, Scene, endowed
+from chainbench.signing import Account, Order
+from offchain.local.release import Binaries
 
 EVENTS = {
     "assign": "Tasks.Assigned",
@@ -162,6 +162,4 @@ def measure(binaries: Binaries, seconds: int) -> Outcome:
         filled = blocks.read(node, range(began.number + 1, ended.number + 1))
     counted = blocks.sustained(filled, began.slot + 1 + _MARGIN_SLOTS, slots, EVENTS, SLOT_SECONDS)
     done = max(1, sum(block.events[event] for block in filled for event in EVENTS.values()))
-    return Outcome(
-        counted, driver.refused, author / done * 1e6, cpu / done * 1e6, driver.cpu_seconds / driven, memory
-    )
+    return Outcome(counted, driver.refused, author / done * 1e6, cpu / done * 1e6, driver.cpu_seconds / driven, memory)

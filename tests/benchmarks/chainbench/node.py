@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -25,6 +26,8 @@ from offchain.local.release import Binaries
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _START_SECONDS = 60.0
 _STALL_SECONDS = 60.0
+# ParityDB's tables: how many there are for each column, and what an entry of the last one and of an index takes.
+_TIERS, _PART_BYTES, _INDEX_BYTES = 256, 4096, 16
 _POLL_SECONDS = 0.1
 _RPC_SECONDS = 120.0
 _SAMPLE = re.compile(r"^(\w+)(\{[^}]*\})? ([0-9.eE+-]+)$", re.MULTILINE)
@@ -207,8 +210,22 @@ class Node:
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) * 1024
 
     def database_bytes(self) -> int:
-        """What the database takes on disk."""
-        return sum(path.stat().st_blocks * 512 for path in self.data.rglob("*") if path.is_file())
+        """What the database has filled of its files, which it makes larger by chunks; with the node stopped.
+
+        A file `table_COLUMN_TIER` begins with two numbers, the second of which says how many entries are in use or
+        free again. All entries of a tier have one size, from 32 bytes in the first to 32,760 in the last but one by
+        equal factors; the last holds parts of larger values. Each entry has a place in an index that is half full.
+        """
+        used = 0
+        for path in self.data.rglob("table_*"):
+            with path.open("rb") as file:
+                _, filled = struct.unpack("<QQ", file.read(16))
+            used += filled * (_entry_bytes(int(path.name[-2:], 16)) + _INDEX_BYTES)
+        return used
+
+
+def _entry_bytes(tier: int) -> int:
+    return _PART_BYTES if tier == _TIERS - 1 else round(32 * (32_760 / 32) ** (tier / (_TIERS - 2)))
 
 
 def header_of(rpc: Rpc, block_hash: str) -> Header:

@@ -6,10 +6,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chain.node import Node, running
-from chain.scene import PARAMS, Scene, endowed
-from chain.signing import Account
-
+from chainbench.node import Node, running
+from chainbench.scene import PARAMS, Scene, endowed
+from chainbench.signing import Account
 from offchain.local.release import Binaries
 
 LEVELS = (1_000, 10_000, 100_000, 1_000_000)

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from chainbench.node import Node
 from offchain.link import extrinsic, keys, ss58
 from offchain.link.extrinsic import Terms
 from offchain.link.ports import BlockRef, Signer
 from offchain.link.runtime import blake2_256
 from offchain.schema.chain import Call, compact
-
-from chain.node import Node
 
 Crypto = Literal["sr25519", "ed25519"]
 # The longest that a runtime remembers; a long run signs everything at its beginning.

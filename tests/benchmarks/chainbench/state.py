@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from chain.node import Node, running
-from chain.scene import BATCH, PARAMS, SLOT_SECONDS, Scene, endowed
-
+from chainbench.node import Node, running
+from chainbench.scene import BATCH, PARAMS, SLOT_SECONDS, Scene, endowed
 from offchain.local.release import Binaries
 
 HOSTS, SCHEDULERS = 64, 16

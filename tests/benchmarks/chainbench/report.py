@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chain import batched, flat, single, state
-from chain.blocks import Sustained
 from table import MIB, Figure
 
+from chainbench import batched, flat, single, state
+from chainbench.blocks import Sustained
 from offchain.local.release import Binaries, binaries
 
 PARTS = ("single", "batched", "flat", "state")
@@ -46,11 +46,12 @@ def measure(parts: Sequence[str], seconds: int) -> list[Found]:
 
 def _load(what: str, sustained: Sustained) -> tuple[list[str], dict[str, Any]]:
     each = ", ".join(f"{kind} {count}" for kind, count in sustained.operations.items())
+    blocks = max(1, sustained.blocks)
+    size = [total / blocks / MIB for total in (sustained.block_bytes, sustained.event_bytes)]
     lines = [
         f"{what}: {sustained.per_second:.0f}/s over {sustained.seconds:.0f} s: {each}",
-        f"  {sustained.blocks} blocks, {sustained.missed_slots} slots missed, {sustained.refused} refused, "
-        f"{sustained.block_bytes / max(1, sustained.blocks) / MIB:.2f} MiB and "
-        f"{sustained.event_bytes / max(1, sustained.blocks) / MIB:.2f} MiB of events a block",
+        f"  {sustained.blocks} blocks, {sustained.missed_slots} slots missed, {sustained.refused} refused",
+        f"  a block: {size[0]:.2f} MiB, its events {size[1]:.2f} MiB",
     ]
     facts = {
         "seconds": sustained.seconds,
@@ -105,8 +106,11 @@ def _flat(outcome: flat.Outcome) -> Found:
         each = ", ".join(f"{stage} {cost:.1f}" for stage, cost in costs.items())
         lines.append(f"  {level:>9,}: {outcome.mean(level):.1f} ({each})")
     change = round(outcome.worst_change * 100, 1)
-    costs = {str(level): {k: round(v, 2) for k, v in each.items()} for level, each in outcome.author_us.items()}
-    facts = {"author_us": costs, "worst_change_percent": change}
+    table = {
+        str(level): {stage: round(cost, 2) for stage, cost in costs.items()}
+        for level, costs in outcome.author_us.items()
+    }
+    facts: dict[str, Any] = {"author_us": table, "worst_change_percent": change}
     return Found([Figure("chain-flat", "% change", (change,), 10)], lines, {"flat": facts})
 
 
@@ -123,10 +127,14 @@ def _state(outcome: state.Outcome) -> Found:
             for kind, one in outcome.accesses.items()
         ),
         f"state, bytes a task: {each}",
-        f"database, bytes a task's life: archive {outcome.archive.a_task:.0f}, pruned {outcome.pruned.a_task:.0f}; "
-        f"an empty block: {outcome.archive.an_empty_block:.0f} and {outcome.pruned.an_empty_block:.0f}",
-        f"a year of {_TASKS_A_DAY:,} tasks a day, on paper: archive {year['archive']:.0f} GB, "
-        f"pruned {year['pruned']:.0f} GB",
+        (
+            f"database, bytes a task's life: archive {outcome.archive.a_task:.0f}, pruned {outcome.pruned.a_task:.0f}; "
+            f"an empty block: {outcome.archive.an_empty_block:.0f} and {outcome.pruned.an_empty_block:.0f}"
+        ),
+        (
+            f"a year of {_TASKS_A_DAY:,} tasks a day, on paper: archive {year['archive']:.0f} GB, "
+            f"pruned {year['pruned']:.0f} GB"
+        ),
     ]
     size = outcome.state
     figures = [

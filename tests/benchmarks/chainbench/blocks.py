@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chain.node import Code, Header, Node, Rpc, header_of
+from chainbench.node import Code, Header, Node, Rpc, header_of
 
 _reader: _Reader
 

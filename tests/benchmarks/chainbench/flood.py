@@ -12,8 +12,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
-from chain.node import Rpc
+from chainbench.node import Rpc
 
 _TICK_SECONDS = 0.02
 _WRITE, _READ = 1 << 20, 1 << 18
@@ -39,7 +40,7 @@ def frame(extrinsic: bytes, number: int = 1) -> bytes:
 
 
 class Wire:
-    """A WebSocket that never waits: what is written goes out when the socket takes it, texts are read when they came."""
+    """A WebSocket that never waits: it writes what the socket takes and reads what has come."""
 
     def __init__(self, port: int) -> None:
         self.sock = _connect(port)
@@ -107,7 +108,7 @@ def _connect(port: int) -> socket.socket:
         answer += sock.recv(1)
     if b" 101 " not in answer.split(b"\r\n")[0]:
         raise ConnectionError(answer.decode(errors="replace"))
-    sock.setblocking(False)
+    sock.settimeout(0)
     return sock
 
 
@@ -121,7 +122,7 @@ class Followed:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> Followed:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -142,9 +143,7 @@ class Followed:
                 self.included += len(body) - INHERENTS
 
 
-def flood(
-    port: int, lanes: Sequence[Sequence[bytes]], *, per_second: float, window: int, seconds: float
-) -> Report:
+def flood(port: int, lanes: Sequence[Sequence[bytes]], *, per_second: float, window: int, seconds: float) -> Report:
     """Send `per_second` extrinsics, never more than `window` between sent and included; one connection a lane.
 
     The window keeps the pool below its limit: what the pool drops leaves a gap in an account's nonces.

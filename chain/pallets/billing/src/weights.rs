@@ -26,14 +26,16 @@ macro_rules! weights {
 
         impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
             $(fn $name($($arg: u32),*) -> Weight {
-                $(let $arg = u64::from($arg);)*
+                // What a component adds may be nothing.
+                $(#[allow(unused_variables)] let $arg = u64::from($arg);)*
                 measured(T::DbWeight::get(), $picos, $proof, $reads, $writes)
             })*
         }
 
         impl WeightInfo for () {
             $(fn $name($($arg: u32),*) -> Weight {
-                $(let $arg = u64::from($arg);)*
+                // What a component adds may be nothing.
+                $(#[allow(unused_variables)] let $arg = u64::from($arg);)*
                 measured(ParityDbWeight::get(), $picos, $proof, $reads, $writes)
             })*
         }

@@ -1,0 +1,229 @@
+"""The chain with everybody on it, and how a story is told on it: people, hosts, tasks, coins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from hashlib import sha256
+from typing import Any
+
+from verification_cast import ANYONE, ASK, GTY, HARDWARE, MINUTE_MS, SUDO, VERIFIERS, Cast, cast_of
+from verification_client import Client, Done
+from verification_node import Node
+
+from offchain.link.ports import Block, Call, Signer
+from offchain.link.registration import sign_registration
+from offchain.schema._generated_chain import (
+    BillingUnit,
+    Capabilities,
+    GpuRequest,
+    HostRecord,
+    HostScore,
+    Placement,
+    PodPlacement,
+    PodResult,
+    Resources,
+    TaskKind,
+    TaskSpec,
+    TasksSubmitted,
+    Usage,
+    VerificationParams,
+    VerificationPolicy,
+    VerificationPolicyAcceptance,
+    VerificationPolicyRedundant,
+    calls,
+    storage,
+)
+from offchain.schema.ids import lease_id, task_key
+
+MANIFEST = b"services: {}"
+NOWHERE_SPECIAL = Placement((), (), (), (), (), verified_only=False, allow_simulated=True, min_network_mbps=0,
+                            capabilities=Capabilities(False, False, False, False, False))
+JOB = TaskSpec(
+    kind=TaskKind.JOB,
+    manifest_digest=sha256(MANIFEST).digest(),
+    resources=Resources(1_000, 1_024, 1, GpuRequest(1, 1_000, 0, ())),
+    pods_min=1,
+    pods_max=1,
+    max_rate_per_hour=3_600 * GTY,
+    unit=BillingUnit.SECOND,
+    max_duration_ms=10 * MINUTE_MS,
+    deadline=None,
+    priority=0,
+    queue=b"default",
+    verification=VerificationPolicyAcceptance(),
+    placement=NOWHERE_SPECIAL,
+    data_from=None,
+)
+PRICE = GTY
+"""What a pod costs that says it ran for WALL_MS."""
+WALL_MS = 1_000
+
+
+def result(content: int) -> PodResult:
+    """What a pod worked out, in a second."""
+    return PodResult(bytes([content] * 32), 0, Usage(WALL_MS, WALL_MS, 10))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task whose pods run, pod n on the story's host n."""
+
+    task: int
+    leases: tuple[int, ...]
+
+
+@dataclass
+class World:
+    """`stories`: those that are being told, by name."""
+
+    node: Node
+    client: Client
+    genesis: bytes
+    params: VerificationParams
+    stories: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    # --- setting the scene ----------------------------------------------------------------------------------------
+
+    async def enter(self, stories: Sequence[Story]) -> None:
+        """Everybody has coins, the verifiers are bonded, and the stories' hosts are registered and heard of."""
+        casts = [(story, cast_of(story.name, story.hosts)) for story in stories]
+        people = [*VERIFIERS.values(), *(who for _, cast in casts for who in (cast.tenant, *cast.providers))]
+        paying = [host for story, cast in casts if story.hosts_pay for host in cast.hosts]
+        await self.client.do(SUDO, batch(_transfer(who, 10_000 * GTY) for who in (*people, *paying)))
+        await asyncio.gather(
+            *(self.client.do(who, calls.verification_bond_verifier()) for who in VERIFIERS.values()),
+            *(self._register(*pair) for _, cast in casts for pair in zip(cast.providers, cast.hosts, strict=True)),
+        )
+        good = [host for story, cast in casts if story.verified for host in cast.hosts]
+        if good:
+            await self.sudo(batch(calls.hosts_verify(host=host.address) for host in good))
+        await asyncio.gather(
+            *(self.client.do(host, calls.hosts_heartbeat()) for _, cast in casts for host in cast.hosts)
+        )
+        for story, cast in casts:
+            self.stories[story.name] = asyncio.ensure_future(story.play(self, cast))
+
+    async def _register(self, provider: Signer, host: Signer) -> Done:
+        about = {"hardware": HARDWARE, "endpoint": b"here", "region": b"eu", "ask": ASK}
+        signature = sign_registration(host, self.genesis, provider.address, HARDWARE, b"here", b"eu", ASK)
+        call = calls.hosts_register(host=host.address, **about, host_signature=signature)  # type: ignore[arg-type]
+        return await self.client.do(provider, call)
+
+    async def sudo(self, call: Call) -> Done:
+        return await self.client.do(SUDO, Call("Sudo", "sudo", {"call": plain(call)}))
+
+    async def ended(self) -> None:
+        """All stories are over, however they ended."""
+        await asyncio.gather(*self.stories.values(), return_exceptions=True)
+
+    # --- tasks ----------------------------------------------------------------------------------------------------
+
+    async def running(self, cast: Cast, replicas: int = 1) -> Job:
+        """A job of the tenant runs, one pod on each of so many hosts; results of several are compared."""
+        policy: VerificationPolicy = VerificationPolicyAcceptance()
+        if replicas > 1:
+            policy = VerificationPolicyRedundant(replicas=replicas)
+        spec = replace(JOB, pods_min=replicas, pods_max=replicas, verification=policy)
+        submitted = await self.client.do(cast.tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST))
+        task = submitted.one(TasksSubmitted).first
+        pods = [PodPlacement(pod, cast.hosts[pod].address, b"\0") for pod in range(replicas)]
+        await self.client.do(cast.tenant, calls.tasks_assign(task=task, pods=pods))
+        leases = tuple(lease_id(task, pod, 0) for pod in range(replicas))
+        await asyncio.gather(*(self.started(cast, pod, lease) for pod, lease in enumerate(leases)))
+        return Job(task, leases)
+
+    async def started(self, cast: Cast, host: int, lease: int) -> None:
+        await self.client.do(cast.hosts[host], calls.tasks_report_started(lease=lease))
+
+    async def reported(self, cast: Cast) -> Job:
+        """A job of the tenant has run on the story's first host, whose result may be disputed."""
+        job = await self.running(cast)
+        call = calls.tasks_report_result(lease=job.leases[0], result=result(1))
+        await self.client.do(cast.hosts[0], call)
+        return job
+
+    async def state_of(self, task: int) -> str:
+        """`Verified`, `Failed(DisputeLost)` and so on."""
+        state: Any = (await self.client.must(storage.tasks_tasks, task_key(task))).state.encode()
+        return state if isinstance(state, str) else "".join(f"{name}({why})" for name, why in state.items())
+
+    async def settle(self, task: int) -> Done:
+        return await self.client.do(ANYONE, calls.tasks_settle(task=task))
+
+    # --- hosts ----------------------------------------------------------------------------------------------------
+
+    async def host(self, host: Signer, at: bytes | None = None) -> HostRecord:
+        return await self.client.must(storage.hosts_hosts, host.address, at=at)
+
+    async def score(self, host: Signer) -> HostScore:
+        return await self.client.must(storage.reputation_host_scores, host.address)
+
+    async def faults_of(self, provider: Signer) -> int:
+        """What is held against a provider, in millionths of a grave fault. Nothing has faded yet worth speaking of."""
+        record = await self.client.read(storage.reputation_provider_faults, provider.address)
+        return 0 if record is None else record.weight
+
+    # --- coins ----------------------------------------------------------------------------------------------------
+
+    async def coins(self, who: str, at: bytes) -> int:
+        """All coins of an account, held ones included."""
+        record = await self.client.link.query("System", "Account", [who], at=at)
+        return int(record["data"]["free"] + record["data"]["reserved"]) if record else 0
+
+    async def gained(self, who: Signer, after: Block, until: Block) -> int:
+        """What an account has more after `until` than after `after`, without the fees of its transactions."""
+        between = [b for b in self.client.blocks if after.ref.number < b.ref.number <= until.ref.number]
+        paid = [e.fields for b in between for e in b.events if e.name == "TransactionFeePaid"]
+        fees = sum(fee["actual_fee"] for fee in paid if fee["who"] == who.address)
+        had, has = [await self.coins(who.address, at=block.ref.hash) for block in (after, until)]
+        return has - had + fees
+
+    @property
+    def now(self) -> Block:
+        """The newest final block that was seen."""
+        return self.client.blocks[-1]
+
+
+@dataclass(frozen=True)
+class Story:
+    """`play` runs at the same time as all other stories. `verified`: whether its hosts are from the start.
+    `hosts_pay`: whether they have coins, which a host needs only for wrong calls."""
+
+    name: str
+    hosts: int
+    verified: bool
+    hosts_pay: bool
+    play: Callable[[World, Cast], Awaitable[None]]
+
+
+def story(
+    *, hosts: int = 1, verified: bool = True, hosts_pay: bool = False
+) -> Callable[[Callable[[World, Cast], Awaitable[None]]], Callable[[World], Awaitable[None]]]:
+    """Makes a test of a story: the test waits for its end."""
+
+    def of(play: Callable[[World, Cast], Awaitable[None]]) -> Callable[[World], Awaitable[None]]:
+        async def test(world: World) -> None:
+            await world.stories[play.__name__]
+
+        test.__name__, test.__doc__, test.__module__ = play.__name__, play.__doc__, play.__module__
+        test.story = Story(play.__name__, hosts, verified, hosts_pay, play)  # type: ignore[attr-defined]
+        return test
+
+    return of
+
+
+def plain(call: Call) -> dict[str, Any]:
+    """A call as calls of calls take it."""
+    return {call.pallet: {call.function: dict(call.args)}}
+
+
+def batch(all_of: Iterable[Call]) -> Call:
+    """All of it or nothing."""
+    return Call("Utility", "batch_all", {"calls": [plain(call) for call in all_of]})
+
+
+def _transfer(to: Signer, amount: int) -> Call:
+    return Call("Balances", "transfer_keep_alive", {"dest": {"Id": to.address}, "value": amount})

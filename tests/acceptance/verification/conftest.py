@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 import pytest_asyncio

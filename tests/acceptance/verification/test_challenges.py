@@ -5,19 +5,26 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from verification_cast import BOND, GTY, VERIFIERS, Cast
-from verification_votes import NO, YES, committee
+from verification_cast import ANYONE, BOND, VERIFIERS, Cast
+from verification_votes import NO, YES, Committee, committee
 from verification_world import World, story
 
+from offchain.link.ports import Call, Signer
 from offchain.schema._generated_chain import (
     ChallengeOutcome,
     ChallengePhase,
+    Fault,
     HostsDeviceAttested,
+    HostsSlashed,
+    HostStatusSuspended,
     MatterChallenge,
+    PenaltyReason,
+    SuspendReason,
     VerificationAnswerAwaited,
     VerificationBallotClosed,
     VerificationChallengeClosed,
     VerificationChallengeOpened,
+    VerificationVerifierPenalised,
     VerificationVerifierRewarded,
     calls,
     storage,
@@ -25,40 +32,237 @@ from offchain.schema._generated_chain import (
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 PROOF = bytes([7] * 32)
+OPENER = next(iter(VERIFIERS.values()))
+ANOTHER = list(VERIFIERS.values())[1]
+
+
+async def opened_by(world: World, opener: Signer, cast: Cast) -> MatterChallenge:
+    call = calls.verification_open_challenge(host=cast.hosts[0].address, device=0)
+    said = (await world.client.do(opener, call)).one(VerificationChallengeOpened)
+    assert (said.host, said.device) == (cast.hosts[0].address, 0)
+    assert (said.opener, said.fee) == (opener.address, world.params.challenge_fee)
+    return MatterChallenge(said.challenge)
+
+
+async def drawn_and_answered(world: World, opener: Signer, cast: Cast, matter: MatterChallenge) -> Committee:
+    """The committee is drawn from the seed of a later block, and the host answers, free of charge."""
+    host = cast.hosts[0]
+    parties = {host.address, cast.providers[0].address, opener.address}
+    found = await committee(world.client, matter, size=world.params.committee_size, parties=parties)
+    awaited = await world.client.event(VerificationAnswerAwaited, challenge=matter.value)
+    assert awaited.block == found.drawn.block
+    answered = await world.client.do(host, calls.verification_answer(challenge=matter.value, digest=PROOF))
+    assert answered.was_free
+    record = await world.client.must(storage.verification_challenges, matter.value, at=answered.block.ref.hash)
+    assert record.phase == ChallengePhase.COMMITTING
+    assert record.answer is not None
+    assert record.answer.digest == PROOF
+    return found
+
+
+def rewards(world: World, matter: MatterChallenge) -> dict[str, int]:
+    return {e.who: e.amount for e in world.client.events(VerificationVerifierRewarded, matter=matter)}
+
+
+def penalties(world: World, matter: MatterChallenge) -> dict[str, tuple[PenaltyReason, int]]:
+    return {e.who: (e.reason, e.amount) for e in world.client.events(VerificationVerifierPenalised, matter=matter)}
+
+
+async def bond_of(world: World, who: Signer, at: bytes) -> int:
+    return (await world.client.must(storage.verification_verifiers, who.address, at=at)).bond
 
 
 @story(verified=False)
 async def test_a_host_that_proves_its_device_is_verified_and_the_committee_is_paid(world: World, cast: Cast) -> None:
     client, host, provider = world.client, cast.hosts[0], cast.providers[0]
     assert (await world.host(host)).status.tag == "Unverified"
-    start = world.now
-    opened = await client.do(provider, calls.verification_open_challenge(host=host.address, device=0))
-    said = opened.one(VerificationChallengeOpened)
-    fee = world.params.challenge_fee
-    assert (said.host, said.device, said.opener, said.fee) == (host.address, 0, provider.address, fee)
-    matter = MatterChallenge(said.challenge)
+    start, fee = world.now, world.params.challenge_fee
+    matter = await opened_by(world, provider, cast)
+    found = await drawn_and_answered(world, provider, cast, matter)
+    await found.votes(YES, YES, YES)
 
-    jury = await committee(client, matter, size=3, parties={host.address, provider.address})
-    awaited = await client.event(VerificationAnswerAwaited, challenge=said.challenge)
-    assert awaited.block == jury.drawn.block
-    answered = await client.do(host, calls.verification_answer(challenge=said.challenge, digest=PROOF))
-    assert answered.was_free
-    record = await client.must(storage.verification_challenges, said.challenge)
-    assert record.phase == ChallengePhase.COMMITTING
-    assert record.answer is not None and record.answer.digest == PROOF
-
-    await jury.votes(YES, YES, YES)
-    closed = await client.event(VerificationChallengeClosed, challenge=said.challenge)
+    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
     assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.PASSED, 0)
     (ballot,) = client.events(VerificationBallotClosed, matter=matter)
     assert ballot.verdict == YES
-    assert {(e.who, e.amount) for e in client.events(VerificationVerifierRewarded, matter=matter)} == {
-        (member.address, fee // 3) for member in jury.members
-    }
+    assert rewards(world, matter) == {member.address: fee // 3 for member in found.members}
+    assert penalties(world, matter) == {}
     assert await world.gained(provider, start, closed.block) == -fee
-    assert await client.read(storage.verification_challenges, said.challenge) is None
+    assert await client.read(storage.verification_challenges, matter.value) is None
+
     after = await world.host(host)
     assert (after.status.tag, after.devices[0].attested, after.bond) == ("Verified", True, BOND)
     assert client.events(HostsDeviceAttested, host=host.address)[-1].attested
     await client.do(host, calls.hosts_heartbeat())
     assert (await world.host(host)).status.tag == "Online"
+
+
+@story()
+async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_pays_for_it(
+    world: World, cast: Cast
+) -> None:
+    client, host, provider = world.client, cast.hosts[0], cast.providers[0]
+    start, fee = world.now, world.params.challenge_fee
+    matter = await opened_by(world, OPENER, cast)
+    found = await drawn_and_answered(world, OPENER, cast, matter)
+    assert OPENER not in found.members
+    await found.votes(NO, NO, YES)
+
+    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.FAILED, 0)
+    minority, majority = found.members[2], found.members[:2]
+    lost = world.params.minority_penalty
+    assert penalties(world, matter) == {minority.address: (PenaltyReason.MINORITY, lost)}
+    assert rewards(world, matter) == {member.address: (fee + lost) // 2 for member in majority}
+    before, after = closed.block.parent_hash, closed.block.ref.hash
+    assert await bond_of(world, minority, before) - await bond_of(world, minority, after) == lost
+
+    slashed = BOND // 10
+    assert client.events(HostsSlashed, host=host.address) == [
+        HostsSlashed(host.address, Fault.FAILED_CHALLENGE, slashed)
+    ]
+    record = await world.host(host)
+    assert record.status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
+    assert (record.bond, record.devices[0].attested) == (BOND - slashed - fee, False)
+    assert await world.gained(provider, start, closed.block) == -slashed - fee, "the opener has its fee back"
+    score = await world.score(host)
+    assert (score.verified.positive, score.verified.negative) == (0, 1_000_000)
+    assert await world.faults_of(provider) == 1_000_000
+
+
+@story()
+async def test_a_host_that_does_not_answer_is_suspended_and_slashed_and_nobody_votes(world: World, cast: Cast) -> None:
+    client, host, provider = world.client, cast.hosts[0], cast.providers[0]
+    start = world.now
+    matter = await opened_by(world, provider, cast)
+    parties = {host.address, provider.address}
+    found = await committee(client, matter, size=world.params.committee_size, parties=parties)
+    vote = calls.verification_commit_vote(matter=matter, commitment=found.commitment(found.members[0], NO))
+    assert await client.refused(found.members[0], vote) == "Verification.NotCommitting"
+    advance = calls.verification_advance(matter=matter)
+    assert await client.refused(ANYONE, advance) == "Verification.NotDue"
+
+    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
+    outcome = ChallengeOutcome.NOT_ANSWERED
+    assert (closed.event.outcome, closed.event.returned) == (outcome, world.params.challenge_fee)
+    awaited = await client.event(VerificationAnswerAwaited, challenge=matter.value)
+    until = awaited.event.until
+    # In its hook a block sees the clock of the block before.
+    assert until < client.blocks[closed.block.ref.number - 2].timestamp_ms <= until + 4_000
+    assert rewards(world, matter) == penalties(world, matter) == {}
+    assert await world.gained(provider, start, closed.block) == -BOND // 10, "the fee is back"
+    assert (await world.host(host)).status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
+    late = calls.verification_answer(challenge=matter.value, digest=PROOF)
+    assert await client.not_free(host, late)
+
+
+@story()
+async def test_who_copies_a_vote_or_changes_it_cannot_reveal_and_loses_more_than_a_minority(
+    world: World, cast: Cast
+) -> None:
+    client, provider = world.client, cast.providers[0]
+    start, params = world.now, world.params
+    matter = await opened_by(world, provider, cast)
+    found = await drawn_and_answered(world, provider, cast, matter)
+    honest, changing, copying = found.members
+
+    first = found.commitment(honest, YES)
+    too_early = found.shows(honest, YES)
+    await client.do(honest, calls.verification_commit_vote(matter=matter, commitment=first))
+    assert await client.refused(honest, too_early) == "Verification.NotRevealing"
+    again = calls.verification_commit_vote(matter=matter, commitment=found.commitment(honest, NO))
+    assert await client.refused(honest, again) == "Verification.AlreadyCommitted"
+    outsider = next(who for who in VERIFIERS.values() if who not in found.members)
+    assert await client.refused(outsider, again) == "Verification.NotOnCommittee"
+    copy = calls.verification_commit_vote(matter=matter, commitment=first)
+    await asyncio.gather(client.do(copying, copy), found.commit_of(changing, YES))
+
+    # The copied one is opened with everything that its author shows; the changed one with another vote.
+    await client.do(honest, found.shows(honest, YES))
+    stolen = found.shows(honest, YES)
+    refused = await asyncio.gather(
+        client.refused(copying, stolen),
+        client.refused(changing, found.shows(changing, NO)),
+        client.refused(honest, found.shows(honest, YES)),
+    )
+    mismatch = "Verification.CommitmentMismatch"
+    assert refused == [mismatch, mismatch, "Verification.AlreadyRevealed"]
+    await client.do(changing, found.shows(changing, YES))
+
+    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
+    assert closed.event.outcome == ChallengeOutcome.PASSED
+    assert penalties(world, matter) == {copying.address: (PenaltyReason.ABSENT, params.absence_penalty)}
+    share = (params.challenge_fee + params.absence_penalty) // 2
+    assert rewards(world, matter) == {honest.address: share, changing.address: share}
+    assert await world.gained(provider, start, closed.block) == -params.challenge_fee
+
+
+@story()
+async def test_a_committee_that_stays_away_is_replaced_once_and_then_there_is_no_verdict(
+    world: World, cast: Cast
+) -> None:
+    client, provider, params = world.client, cast.providers[0], world.params
+    start = world.now
+    matter = await opened_by(world, provider, cast)
+    parties = {cast.hosts[0].address, provider.address}
+    first = await drawn_and_answered(world, provider, cast, matter)
+    await first.commit(YES)
+    former = [member.address for member in first.members]
+    second = await committee(client, matter, size=params.committee_size, parties=parties, former=former, turn=1)
+    assert not set(second.members) & set(first.members)
+    # Who committed when too few did is not at fault; the others are.
+    absent = {member.address for member in first.members[1:]}
+    assert penalties(world, matter) == dict.fromkeys(absent, (PenaltyReason.ABSENT, params.absence_penalty))
+    # It is asked again, from the new seed.
+    await client.do(cast.hosts[0], calls.verification_answer(challenge=matter.value, digest=PROOF))
+    old = calls.verification_commit_vote(matter=matter, commitment=first.commitment(first.members[0], YES))
+    assert await client.refused(first.members[0], old) == "Verification.NotOnCommittee"
+
+    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NO_VERDICT, params.challenge_fee)
+    assert set(penalties(world, matter)) == absent | {member.address for member in second.members}
+    assert rewards(world, matter) == {}
+    assert await world.gained(provider, start, closed.block) == 0
+    assert (await world.host(cast.hosts[0])).status.tag == "Online"
+
+
+@story(hosts_pay=True)
+async def test_wrong_challenges_and_answers_are_refused_by_name(world: World, cast: Cast) -> None:
+    client, host, provider = world.client, cast.hosts[0], cast.providers[0]
+
+    def challenge(host: str, device: int = 0) -> Call:
+        return calls.verification_open_challenge(host=host, device=device)
+
+    wrong = [
+        (ANYONE, challenge(host.address), "NotVerifierNorProvider"),
+        (OPENER, challenge(host.address, 1), "NoSuchDevice"),
+        (OPENER, challenge(ANYONE.address), "HostNotListed"),
+        (host, calls.verification_bond_verifier(), "HostCannotVerify"),
+        (OPENER, calls.verification_bond_verifier(), "AlreadyBonded"),
+        (OPENER, calls.verification_withdraw_verifier_bond(), "StillBonded"),
+        (ANYONE, calls.verification_unbond_verifier(), "NotVerifier"),
+        (ANYONE, calls.verification_advance(matter=MatterChallenge(10**6)), "NoSuchChallenge"),
+        (host, calls.verification_answer(challenge=10**6, digest=PROOF), "NoSuchChallenge"),
+    ]
+    names = await asyncio.gather(*(client.refused(who, call) for who, call, _ in wrong))
+    assert names == [f"Verification.{expected}" for *_, expected in wrong]
+
+    matter = await opened_by(world, provider, cast)
+    assert await client.refused(ANYONE, calls.verification_advance(matter=matter)) in (
+        "Verification.WaitsForSeed",
+        "Verification.NotDue",
+    )
+    assert await client.refused(OPENER, challenge(host.address)) == "Verification.ChallengeOpen"
+    await client.event(VerificationAnswerAwaited, challenge=matter.value)
+    answer = calls.verification_answer(challenge=matter.value, digest=PROOF)
+    assert await client.refused(ANYONE, answer) == "Verification.NotChallengedHost"
+    await client.do(host, answer)
+    assert await client.refused(host, answer) == "Verification.NotAnswering"
+    found = await committee(
+        client, matter, size=world.params.committee_size, parties={host.address, provider.address}
+    )
+    await found.votes(YES, YES, NO)
+    await client.event(VerificationChallengeClosed, challenge=matter.value)
+    assert await client.refused(provider, challenge(host.address)) == "Verification.ChallengedLately"
+    # Its provider's challenge did not use up the verifiers' turn.
+    await client.do(ANOTHER, challenge(host.address))

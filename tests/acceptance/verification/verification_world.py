@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from hashlib import sha256
 from typing import Any
 
@@ -39,8 +38,17 @@ from offchain.schema._generated_chain import (
 from offchain.schema.ids import lease_id, task_key
 
 MANIFEST = b"services: {}"
-NOWHERE_SPECIAL = Placement((), (), (), (), (), verified_only=False, allow_simulated=True, min_network_mbps=0,
-                            capabilities=Capabilities(False, False, False, False, False))
+NOWHERE_SPECIAL = Placement(
+    (),
+    (),
+    (),
+    (),
+    (),
+    verified_only=False,
+    allow_simulated=True,
+    min_network_mbps=0,
+    capabilities=Capabilities(False, False, False, False, False),
+)
 JOB = TaskSpec(
     kind=TaskKind.JOB,
     manifest_digest=sha256(MANIFEST).digest(),
@@ -60,6 +68,8 @@ JOB = TaskSpec(
 PRICE = GTY
 """What a pod costs that says it ran for WALL_MS."""
 WALL_MS = 1_000
+FEE = 50
+"""One in so many coins of every bill is the network's."""
 
 
 def result(content: int) -> PodResult:

@@ -8,36 +8,39 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from verification_cast import GENESIS
+from verification_cast import GENESIS, endowed
 from verification_client import PATIENCE, Client
-from verification_node import Node
-from verification_world import World
+from verification_world import World, stories_of
 
 from offchain.link.substrate import SubstrateChain
+from offchain.local.node import Node, endow
+from offchain.local.release import binaries
 from offchain.schema._generated_chain import VerificationParams
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """Every story that is to be tested has begun."""
-    stories = [item.function.story for item in request.session.items if hasattr(item.function, "story")]  # type: ignore[attr-defined]
-    node = await asyncio.to_thread(Node, tmp_path_factory.mktemp("verification"), GENESIS)
-    node.start()
+    """Every story that is to be tested has begun, but those that are told alone."""
+    stories = stories_of(request.session.items)
+    found = await asyncio.to_thread(binaries)
+    coins = await asyncio.to_thread(endow, found, endowed(cast for _, cast in stories))
+    node = Node(found, tmp_path_factory.mktemp("verification"), patch={**GENESIS, **coins})
     link = SubstrateChain(node.url, timeout=PATIENCE)
     client = Client(link, after=0)
-    found: World | None = None
+    made: World | None = None
     try:
+        await asyncio.to_thread(node.start)
         await link.connect()
         params = VerificationParams.decode(await link.query("Verification", "Params"))
-        found = World(node, client, await link.genesis_hash(), params)
+        made = World(node, client, await link.genesis_hash(), params)
         client.start()
-        await found.enter(stories)
-        yield found
+        await made.enter(stories)
+        yield made
     except BaseException:
-        sys.stderr.write(node.child.last_lines(40))
+        sys.stderr.write(node.last_lines(40))
         raise
     finally:
-        for told in found.stories.values() if found else ():
+        for told in made.told.values() if made else ():
             told.cancel()
         await client.stop()
         await link.close()

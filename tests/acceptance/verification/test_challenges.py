@@ -125,7 +125,7 @@ async def test_a_host_that_cannot_prove_its_device_is_suspended_and_slashed_and_
     assert record.status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
     assert (record.bond, record.devices[0].attested) == (BOND - slashed - fee, False)
     assert await world.gained(provider, start, closed.block) == -slashed - fee, "the opener has its fee back"
-    score = await world.score(host)
+    score = await world.score(host, closed.block)
     assert (score.verified.positive, score.verified.negative) == (0, 1_000_000)
     assert await world.faults_of(provider) == 1_000_000
 
@@ -138,9 +138,9 @@ async def test_a_host_that_does_not_answer_is_suspended_and_slashed_and_nobody_v
     parties = {host.address, provider.address}
     found = await committee(client, matter, size=world.params.committee_size, parties=parties)
     vote = calls.verification_commit_vote(matter=matter, commitment=found.commitment(found.members[0], NO))
-    assert await client.refused(found.members[0], vote) == "Verification.NotCommitting"
     advance = calls.verification_advance(matter=matter)
-    assert await client.refused(ANYONE, advance) == "Verification.NotDue"
+    tried = await client.outcomes((found.members[0], vote), (ANYONE, advance))
+    assert tried == ["Verification.NotCommitting", "Verification.NotDue"]
 
     closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
     outcome = ChallengeOutcome.NOT_ANSWERED
@@ -149,7 +149,7 @@ async def test_a_host_that_does_not_answer_is_suspended_and_slashed_and_nobody_v
     until = awaited.event.until
     # In its hook a block sees the clock of the block before.
     assert until < client.blocks[closed.block.ref.number - 2].timestamp_ms <= until + 4_000
-    assert rewards(world, matter) == penalties(world, matter) == {}
+    assert (rewards(world, matter), penalties(world, matter)) == ({}, {})
     assert await world.gained(provider, start, closed.block) == -BOND // 10, "the fee is back"
     assert (await world.host(host)).status == HostStatusSuspended(SuspendReason.FAILED_CHALLENGE)
     late = calls.verification_answer(challenge=matter.value, digest=PROOF)
@@ -167,23 +167,24 @@ async def test_who_copies_a_vote_or_changes_it_cannot_reveal_and_loses_more_than
     honest, changing, copying = found.members
 
     first = found.commitment(honest, YES)
-    too_early = found.shows(honest, YES)
-    await client.do(honest, calls.verification_commit_vote(matter=matter, commitment=first))
-    assert await client.refused(honest, too_early) == "Verification.NotRevealing"
     again = calls.verification_commit_vote(matter=matter, commitment=found.commitment(honest, NO))
-    assert await client.refused(honest, again) == "Verification.AlreadyCommitted"
     outsider = next(who for who in VERIFIERS.values() if who not in found.members)
-    assert await client.refused(outsider, again) == "Verification.NotOnCommittee"
+    await found.commit_of(honest, YES)
+    refused = await client.outcomes(
+        (honest, again),
+        (honest, found.shows(honest, YES)),
+        (outsider, again),
+    )
+    assert refused == [f"Verification.{name}" for name in ("AlreadyCommitted", "NotRevealing", "NotOnCommittee")]
     copy = calls.verification_commit_vote(matter=matter, commitment=first)
     await asyncio.gather(client.do(copying, copy), found.commit_of(changing, YES))
 
-    # The copied one is opened with everything that its author shows; the changed one with another vote.
     await client.do(honest, found.shows(honest, YES))
-    stolen = found.shows(honest, YES)
-    refused = await asyncio.gather(
-        client.refused(copying, stolen),
-        client.refused(changing, found.shows(changing, NO)),
-        client.refused(honest, found.shows(honest, YES)),
+    # With everything that the other showed, and with another vote than the one that was bound.
+    refused = await client.outcomes(
+        (copying, found.shows(honest, YES)),
+        (changing, found.shows(changing, NO)),
+        (honest, found.shows(honest, YES)),
     )
     mismatch = "Verification.CommitmentMismatch"
     assert refused == [mismatch, mismatch, "Verification.AlreadyRevealed"]
@@ -216,7 +217,7 @@ async def test_a_committee_that_stays_away_is_replaced_once_and_then_there_is_no
     # It is asked again, from the new seed.
     await client.do(cast.hosts[0], calls.verification_answer(challenge=matter.value, digest=PROOF))
     old = calls.verification_commit_vote(matter=matter, commitment=first.commitment(first.members[0], YES))
-    assert await client.refused(first.members[0], old) == "Verification.NotOnCommittee"
+    assert await client.outcomes((first.members[0], old)) == ["Verification.NotOnCommittee"]
 
     closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
     assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.NO_VERDICT, params.challenge_fee)
@@ -244,25 +245,18 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(world: World, ca
         (ANYONE, calls.verification_advance(matter=MatterChallenge(10**6)), "NoSuchChallenge"),
         (host, calls.verification_answer(challenge=10**6, digest=PROOF), "NoSuchChallenge"),
     ]
-    names = await asyncio.gather(*(client.refused(who, call) for who, call, _ in wrong))
+    names = await client.outcomes(*((who, call) for who, call, _ in wrong))
     assert names == [f"Verification.{expected}" for *_, expected in wrong]
 
     matter = await opened_by(world, provider, cast)
-    assert await client.refused(ANYONE, calls.verification_advance(matter=matter)) in (
-        "Verification.WaitsForSeed",
-        "Verification.NotDue",
-    )
-    assert await client.refused(OPENER, challenge(host.address)) == "Verification.ChallengeOpen"
+    assert await client.outcomes((OPENER, challenge(host.address))) == ["Verification.ChallengeOpen"]
     await client.event(VerificationAnswerAwaited, challenge=matter.value)
     answer = calls.verification_answer(challenge=matter.value, digest=PROOF)
-    assert await client.refused(ANYONE, answer) == "Verification.NotChallengedHost"
-    await client.do(host, answer)
-    assert await client.refused(host, answer) == "Verification.NotAnswering"
-    found = await committee(
-        client, matter, size=world.params.committee_size, parties={host.address, provider.address}
-    )
+    tried = await client.outcomes((ANYONE, answer), (host, answer), (host, answer))
+    assert tried == ["Verification.NotChallengedHost", "", "Verification.NotAnswering"]
+    found = await committee(client, matter, size=world.params.committee_size, parties={host.address, provider.address})
     await found.votes(YES, YES, NO)
     await client.event(VerificationChallengeClosed, challenge=matter.value)
-    assert await client.refused(provider, challenge(host.address)) == "Verification.ChallengedLately"
+    assert await client.outcomes((provider, challenge(host.address))) == ["Verification.ChallengedLately"]
     # Its provider's challenge did not use up the verifiers' turn.
     await client.do(ANOTHER, challenge(host.address))

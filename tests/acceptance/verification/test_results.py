@@ -9,7 +9,7 @@ import pytest
 from verification_cast import ANYONE, BOND, Cast
 from verification_client import Done
 from verification_hashes import result_commitment
-from verification_world import FEE, PRICE, Job, World, result, story
+from verification_world import FEE, ONE_OBSERVATION, PRICE, Job, World, result, story
 
 from offchain.link.ports import Call
 from offchain.schema._generated_chain import (
@@ -31,16 +31,12 @@ from offchain.schema._generated_chain import (
     VerificationReplicaRejected,
     VerificationResultsClosed,
     VerificationResultsOpened,
-
     calls,
     storage,
 )
 
-
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 RIGHT, WRONG, ODD = result(1), result(2), result(3)
-ONE_OBSERVATION = 8_000_000
-"""What a lease of this price is worth as evidence for or against a host: the most there is."""
 
 
 def salt_of(host: str) -> bytes:
@@ -107,9 +103,9 @@ async def test_equal_results_of_two_hosts_verify_the_task_and_both_are_paid(worl
     assert await world.gained(cast.tenant, start, world.now) == -2 * PRICE
     for provider, host in zip(cast.providers, cast.hosts, strict=True):
         assert await world.gained(provider, start, world.now) == PRICE - PRICE // FEE
-        score = await world.score(host)
+        score = await world.score(host, closed.block)
         assert (score.verified.positive, score.verified.negative) == (ONE_OBSERVATION, 0)
-        assert score.settled_leases == 1
+        assert (await world.score(host, world.now)).settled_leases == 1
     assert not client.events(VerificationReplicaRejected, task=job.task)
 
 
@@ -127,15 +123,13 @@ async def test_where_two_disagree_a_third_decides_and_the_liar_is_unpaid_and_sla
     liar, slashed = cast.hosts[1], BOND * 3 // 10
     rejected = VerificationReplicaRejected(job.task, job.leases[1], liar.address, Misconduct.WRONG_RESULT)
     assert client.events(VerificationReplicaRejected, task=job.task) == [rejected]
-    assert client.events(HostsSlashed, host=liar.address) == [
-        HostsSlashed(liar.address, Fault.WRONG_RESULT, slashed)
-    ]
+    assert client.events(HostsSlashed, host=liar.address) == [HostsSlashed(liar.address, Fault.WRONG_RESULT, slashed)]
     assert client.events(TasksLeaseEnded, lease=job.leases[1])[-1].reason.tag == "DisputeLost"
     assert await paid(world, job) == {job.leases[0]: PRICE, job.leases[1]: 0, job.leases[2]: PRICE}
     earned = PRICE - PRICE // FEE
     gained = [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)]
     assert gained == [-2 * PRICE, earned, -slashed, earned]
-    score = await world.score(liar)
+    score = await world.score(liar, closed.block)
     assert (score.verified.positive, score.verified.negative) == (0, ONE_OBSERVATION)
     assert await world.faults_of(cast.providers[1]) == 2_000_000
     record = await world.host(liar)
@@ -150,24 +144,26 @@ async def test_who_copies_a_result_cannot_show_it_and_is_punished_and_a_third_is
     job = await world.running(cast, replicas=2)
     honest, copier = cast.hosts[:2]
     direct = calls.tasks_report_result(lease=job.leases[0], result=RIGHT)
-    assert (await client.refused(honest, direct)).startswith("Tasks.")
-    early = await client.refused(honest, shows(cast, job, 0, RIGHT))
-    assert early == "Verification.NoSuchResults"
     bound = result_commitment(RIGHT, salt_of(honest.address), honest.address)
     theft = calls.verification_commit_result(lease=job.leases[0], commitment=bound)
-    assert await client.refused(copier, theft) == "Tasks.NotHostOfLease"
+    refused = await client.outcomes(
+        (honest, direct),
+        (honest, shows(cast, job, 0, RIGHT)),
+        (copier, theft),
+    )
+    assert refused == ["Tasks.ResultsAreCompared", "Verification.NoSuchResults", "Tasks.NotHostOfLease"]
 
     await commit(world, cast, job, 0, RIGHT)
-    assert await client.refused(honest, theft) == "Tasks.LeaseNotActive", "it is bound, once"
-    assert await client.refused(honest, shows(cast, job, 0, RIGHT)) == "Verification.NotRevealing"
+    refused = await client.outcomes((honest, theft), (honest, shows(cast, job, 0, RIGHT)))
+    assert refused == ["Tasks.LeaseNotActive", "Verification.NotRevealing"], "it is bound, once"
     copied = calls.verification_commit_result(lease=job.leases[1], commitment=bound)
     opened = await client.do(copier, copied)
     await reveal(world, cast, job, 0, RIGHT)
     # With everything that the other showed.
     stolen = calls.verification_reveal_result(lease=job.leases[1], result=RIGHT, salt=salt_of(honest.address))
-    assert await client.refused(copier, stolen) == "Verification.CommitmentMismatch"
     vote = calls.verification_commit_vote(matter=MatterResults(job.task), commitment=bound)
-    assert await client.refused(copier, vote) == "Verification.NoVoteOnResults"
+    refused = await client.outcomes((copier, stolen), (copier, vote))
+    assert refused == ["Verification.CommitmentMismatch", "Verification.NoVoteOnResults"]
 
     job = await a_third_is_asked(world, cast, job, wanted=2)
     until = opened.one(VerificationResultsOpened).until
@@ -183,9 +179,8 @@ async def test_who_copies_a_result_cannot_show_it_and_is_punished_and_a_third_is
     earned = PRICE - PRICE // FEE
     gained = [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)]
     assert gained == [-2 * PRICE, earned, -slashed, earned]
-    assert await client.refused(ANYONE, calls.verification_advance(matter=MatterResults(job.task))) == (
-        "Verification.NoSuchResults"
-    )
+    advance = calls.verification_advance(matter=MatterResults(job.task))
+    assert await client.outcomes((ANYONE, advance)) == ["Verification.NoSuchResults"]
 
 
 @story(hosts=3)

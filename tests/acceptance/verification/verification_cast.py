@@ -1,7 +1,8 @@
-"""Who plays: the verifiers, and for each story people and hosts of its own, so that stories can run at the same time."""
+"""Who plays: the verifiers, and for each story people and hosts of its own, so that stories run at the same time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from offchain.link.keys import from_uri
@@ -15,21 +16,21 @@ ANYONE = from_uri("//Ferdie")
 VERIFIERS = {signer.address: signer for signer in (from_uri(f"//Verifier{number}") for number in range(16))}
 GENESIS = {
     "hosts": {"params": {"verificationRequired": True, "absenceLimitMs": 20 * MINUTE_MS}},
-    "tasks": {"params": {"disputeWindowMs": 30_000}},
+    "tasks": {"params": {"disputeWindowMs": 24_000}},
     "verification": {
         "params": {
             "jurySize": 3,
             "appealJurySize": 5,
             "challengeRestMs": 10 * MINUTE_MS,
-            "answerMs": 24_000,
-            "challengeCommitMs": 24_000,
-            "challengeRevealMs": 24_000,
-            "resultRevealMs": 24_000,
-            "resultCommitMs": 24_000,
+            "answerMs": 30_000,
+            "challengeCommitMs": 30_000,
+            "challengeRevealMs": 30_000,
+            "resultRevealMs": 30_000,
+            "resultCommitMs": 30_000,
             "hearingMs": 12_000,
-            "disputeCommitMs": 24_000,
-            "disputeRevealMs": 24_000,
-            "appealMs": 24_000,
+            "disputeCommitMs": 30_000,
+            "disputeRevealMs": 30_000,
+            "appealMs": 30_000,
             "unbondingMs": 4_000,
         }
     },
@@ -39,19 +40,30 @@ GENESIS = {
 
 @dataclass(frozen=True)
 class Cast:
-    """The people of one story. Each host has a provider of its own."""
+    """The people of one story. Each host has a provider of its own. `hosts_pay`: hosts have coins, which they need for
+    wrong calls alone."""
 
+    hosts_pay: bool
     tenant: Signer
     providers: tuple[Signer, ...]
     hosts: tuple[Signer, ...]
 
 
-def cast_of(story: str, hosts: int) -> Cast:
+def cast_of(story: str, hosts: int, *, hosts_pay: bool) -> Cast:
     return Cast(
+        hosts_pay,
         from_uri(f"//{story}//tenant"),
         tuple(from_uri(f"//{story}//provider{number}") for number in range(hosts)),
         tuple(from_uri(f"//{story}//host{number}", "ed25519") for number in range(hosts)),
     )
+
+
+def endowed(casts: Iterable[Cast]) -> dict[str, int]:
+    """The coins that everybody has in the beginning."""
+    people = list(VERIFIERS.values())
+    for cast in casts:
+        people += [cast.tenant, *cast.providers, *(cast.hosts if cast.hosts_pay else ())]
+    return dict.fromkeys([who.address for who in people], 10_000 * GTY)
 
 
 GPU = DeviceSpec(vendor=Vendor.NVIDIA, model=b"SIM-1", vram_mib=24_576, simulated=True)

@@ -142,13 +142,18 @@ class Client:
         """Have a call take effect."""
         return await self._included(call, await self.send(who, call))
 
-    async def refused(self, who: Signer, call: Call) -> str:
-        """Have a call refused by the chain in a block; gives the error as `Pallet.Error`."""
-        try:
-            await self.do(who, call)
-        except Refused as refused:
-            return refused.name
-        raise AssertionError(f"the chain took {call}")
+    async def outcomes(self, *tried: tuple[Signer, Call]) -> list[str]:
+        """How each of these calls ended, sent together, each signer's in this order: its error, or "" where it took
+        effect."""
+
+        async def one(who: Signer, call: Call) -> str:
+            try:
+                await self.do(who, call)
+            except Refused as refused:
+                return refused.name
+            return ""
+
+        return list(await asyncio.gather(*(one(*pair) for pair in tried)))
 
     async def not_free(self, who: Signer, call: Call) -> bool:
         """Whether the node refuses a call because it is not free and its sender has no coins."""

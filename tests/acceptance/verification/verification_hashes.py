@@ -36,7 +36,7 @@ def drawn(
     excluded: Collection[str],
     is_involved: Callable[[str], bool] = lambda _who: False,
 ) -> tuple[str, ...]:
-    """Who sits: the lowest tickets of those who were on the list before the committee was asked for, and are no party."""
+    """Who sits: the lowest tickets of those who were on the list before they were asked for, and are no party."""
     may_sit = [one.who for one in listed if one.since < asked_in and one.who not in excluded]
     by_ticket = sorted(may_sit, key=lambda who: blake2_256(seed + ss58.decode(who)))[:32]
     return tuple([who for who in by_ticket if not is_involved(who)][:size])

@@ -118,5 +118,3 @@ class Ledger:
         for bill in bills:
             self.gained[tenant] -= bill.paid
             self.gained[self.providers[self.hosts[bill.lease]]] += bill.paid - bill.fee
-
-

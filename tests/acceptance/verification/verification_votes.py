@@ -14,8 +14,8 @@ from verification_hashes import drawn, seed_of, vote_commitment
 from offchain.link.ports import Call, Signer
 from offchain.schema._generated_chain import (
     Ballot,
-    Matter,
     MatterChallenge,
+    MatterDispute,
     VerificationCommitteeDrawn,
     VerificationRevealsOpened,
     Vote,
@@ -23,6 +23,8 @@ from offchain.schema._generated_chain import (
     storage,
 )
 
+Contested = MatterChallenge | MatterDispute
+"""What is voted on."""
 YES, NO = Vote.YES, Vote.NO
 
 
@@ -36,7 +38,7 @@ class Committee:
     """Who sits, and the block in which they were drawn."""
 
     client: Client
-    matter: Matter
+    matter: Contested
     turn: int
     members: tuple[Signer, ...]
     drawn: Happened[VerificationCommitteeDrawn]
@@ -69,7 +71,7 @@ class Committee:
         await self.reveal(*votes)
 
 
-async def ballot_of(client: Client, matter: Matter, at: bytes | None = None) -> Ballot:
+async def ballot_of(client: Client, matter: Contested, at: bytes | None = None) -> Ballot:
     """The ballot of an open matter."""
     if isinstance(matter, MatterChallenge):
         return (await client.must(storage.verification_challenges, matter.value, at=at)).ballot
@@ -77,22 +79,24 @@ async def ballot_of(client: Client, matter: Matter, at: bytes | None = None) -> 
 
 
 async def committee(
-    client: Client, matter: Matter, *, size: int, parties: Collection[str], former: Sequence[str] = (), turn: int = 0
+    client: Client, matter: Contested, *, size: int, parties: Collection[str], former: Sequence[str] = (), turn: int = 0
 ) -> Committee:
     """Waits for the committee of a matter, draws it again, and finds the same seed and members."""
     found = await client.event(VerificationCommitteeDrawn, matter=matter, round=turn)
     said, block = found.event, found.block
     before = await ballot_of(client, matter, at=block.parent_hash)
-    assert before.seats == () and before.seed is None, "nobody sat before the draw"
+    assert (before.seats, before.seed) == ((), None), "nobody sat before the draw"
     assert before.asked_in < said.block < block.ref.number, "the randomness is of a block after the one that asked"
 
     left_by = await client.link.block_ref(said.block)
     randomness = await client.link.query("Babe", "AuthorVrfRandomness", at=left_by.hash)
+    assert isinstance(randomness, bytes)
     seed = seed_of(matter, turn, randomness)
     assert said.seed == seed
     listed = await client.must(storage.verification_verifier_list, at=block.parent_hash)
     members = drawn(seed, listed, size, before.asked_in, {*parties, *former})
-    assert said.members == members and len(members) == size
+    assert said.members == members
+    assert len(members) == size
 
     after = await ballot_of(client, matter, at=block.ref.hash)
     assert (after.seed, tuple(seat.who for seat in after.seats)) == (seed, members)

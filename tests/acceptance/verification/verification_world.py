@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
 from verification_cast import ANYONE, ASK, GTY, HARDWARE, MINUTE_MS, SUDO, VERIFIERS, Cast, cast_of
 from verification_client import Client, Done
-from verification_node import Node
 
 from offchain.link.ports import Block, Call, Signer
 from offchain.link.registration import sign_registration
+from offchain.local.node import Node
 from offchain.schema._generated_chain import (
     BillingUnit,
     Capabilities,
@@ -27,6 +29,7 @@ from offchain.schema._generated_chain import (
     TaskKind,
     TaskSpec,
     TasksSubmitted,
+    TenantScore,
     Usage,
     VerificationParams,
     VerificationPolicy,
@@ -36,6 +39,7 @@ from offchain.schema._generated_chain import (
     storage,
 )
 from offchain.schema.ids import lease_id, task_key
+from tests.real_chain import by_sudo, plain
 
 MANIFEST = b"services: {}"
 NOWHERE_SPECIAL = Placement(
@@ -47,7 +51,7 @@ NOWHERE_SPECIAL = Placement(
     verified_only=False,
     allow_simulated=True,
     min_network_mbps=0,
-    capabilities=Capabilities(False, False, False, False, False),
+    capabilities=Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False),
 )
 JOB = TaskSpec(
     kind=TaskKind.JOB,
@@ -70,6 +74,8 @@ PRICE = GTY
 WALL_MS = 1_000
 FEE = 50
 """One in so many coins of every bill is the network's."""
+ONE_OBSERVATION = 8_000_000
+"""What a lease with the deposit of such a job is worth as evidence for or against somebody: the most there is."""
 
 
 def result(content: int) -> PodResult:
@@ -87,34 +93,37 @@ class Job:
 
 @dataclass
 class World:
-    """`stories`: those that are being told, by name."""
+    """`told`: the stories that are being told, by name."""
 
     node: Node
     client: Client
     genesis: bytes
     params: VerificationParams
-    stories: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    casts: dict[str, Cast] = field(default_factory=dict)
+    told: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     # --- setting the scene ----------------------------------------------------------------------------------------
 
-    async def enter(self, stories: Sequence[Story]) -> None:
-        """Everybody has coins, the verifiers are bonded, and the stories' hosts are registered and heard of."""
-        casts = [(story, cast_of(story.name, story.hosts)) for story in stories]
-        people = [*VERIFIERS.values(), *(who for _, cast in casts for who in (cast.tenant, *cast.providers))]
-        paying = [host for story, cast in casts if story.hosts_pay for host in cast.hosts]
-        await self.client.do(SUDO, batch(_transfer(who, 10_000 * GTY) for who in (*people, *paying)))
+    async def enter(self, stories: Sequence[tuple[Story, Cast]]) -> None:
+        """The verifiers are bonded, and the stories' hosts are registered and heard of."""
+        do = self.client.do
+        pairs = [pair for _, cast in stories for pair in zip(cast.providers, cast.hosts, strict=True)]
         await asyncio.gather(
-            *(self.client.do(who, calls.verification_bond_verifier()) for who in VERIFIERS.values()),
-            *(self._register(*pair) for _, cast in casts for pair in zip(cast.providers, cast.hosts, strict=True)),
+            *(do(who, calls.verification_bond_verifier()) for who in VERIFIERS.values()),
+            *(self._register(provider, host) for provider, host in pairs),
         )
-        good = [host for story, cast in casts if story.verified for host in cast.hosts]
+        good = [host for story, cast in stories if story.verified for host in cast.hosts]
         if good:
-            await self.sudo(batch(calls.hosts_verify(host=host.address) for host in good))
-        await asyncio.gather(
-            *(self.client.do(host, calls.hosts_heartbeat()) for _, cast in casts for host in cast.hosts)
-        )
-        for story, cast in casts:
-            self.stories[story.name] = asyncio.ensure_future(story.play(self, cast))
+            await do(SUDO, by_sudo(batch(calls.hosts_verify(host=host.address) for host in good)))
+        await asyncio.gather(*(do(host, calls.hosts_heartbeat()) for _, host in pairs))
+        self.casts = {story.name: cast for story, cast in stories}
+        for story, cast in stories:
+            if not story.alone:
+                self.told[story.name] = asyncio.ensure_future(story.play(self, cast))
+
+    async def all_told(self) -> None:
+        """Every story that is not told alone is over, however it ended."""
+        await asyncio.gather(*self.told.values(), return_exceptions=True)
 
     async def _register(self, provider: Signer, host: Signer) -> Done:
         about = {"hardware": HARDWARE, "endpoint": b"here", "region": b"eu", "ask": ASK}
@@ -122,12 +131,10 @@ class World:
         call = calls.hosts_register(host=host.address, **about, host_signature=signature)  # type: ignore[arg-type]
         return await self.client.do(provider, call)
 
-    async def sudo(self, call: Call) -> Done:
-        return await self.client.do(SUDO, Call("Sudo", "sudo", {"call": plain(call)}))
-
-    async def ended(self) -> None:
-        """All stories are over, however they ended."""
-        await asyncio.gather(*self.stories.values(), return_exceptions=True)
+    def kill(self) -> None:
+        """End the node by a signal that it cannot answer."""
+        os.kill(self.node.pid, signal.SIGKILL)
+        self.node.stop()
 
     # --- tasks ----------------------------------------------------------------------------------------------------
 
@@ -151,9 +158,13 @@ class World:
     async def reported(self, cast: Cast) -> Job:
         """A job of the tenant has run on the story's first host, whose result may be disputed."""
         job = await self.running(cast)
-        call = calls.tasks_report_result(lease=job.leases[0], result=result(1))
-        await self.client.do(cast.hosts[0], call)
+        await self.report(cast, job)
         return job
+
+    async def report(self, cast: Cast, job: Job) -> Block:
+        """The pod on the story's first host is through."""
+        call = calls.tasks_report_result(lease=job.leases[0], result=result(1))
+        return (await self.client.do(cast.hosts[0], call)).block
 
     async def state_of(self, task: int) -> str:
         """`Verified`, `Failed(DisputeLost)` and so on."""
@@ -168,11 +179,16 @@ class World:
     async def host(self, host: Signer, at: bytes | None = None) -> HostRecord:
         return await self.client.must(storage.hosts_hosts, host.address, at=at)
 
-    async def score(self, host: Signer) -> HostScore:
-        return await self.client.must(storage.reputation_host_scores, host.address)
+    async def score(self, host: Signer, at: Block) -> HostScore:
+        """What is known for and against a host when it was last written down. What is older fades a little each time."""
+        return await self.client.must(storage.reputation_host_scores, host.address, at=at.ref.hash)
+
+    async def conduct(self, tenant: Signer, at: Block) -> TenantScore:
+        """The same of a tenant."""
+        return await self.client.must(storage.reputation_tenant_scores, tenant.address, at=at.ref.hash)
 
     async def faults_of(self, provider: Signer) -> int:
-        """What is held against a provider, in millionths of a grave fault. Nothing has faded yet worth speaking of."""
+        """What is held against a provider, in millionths of a grave fault, since its last."""
         record = await self.client.read(storage.reputation_provider_faults, provider.address)
         return 0 if record is None else record.weight
 
@@ -183,13 +199,18 @@ class World:
         record = await self.client.link.query("System", "Account", [who], at=at)
         return int(record["data"]["free"] + record["data"]["reserved"]) if record else 0
 
+    async def all_coins(self, at: bytes) -> dict[str, int]:
+        """All coins of all accounts, held ones included."""
+        accounts = await self.client.link.query_map("System", "Account", at=at)
+        return {who: record["data"]["free"] + record["data"]["reserved"] for who, record in accounts}
+
     async def gained(self, who: Signer, after: Block, until: Block) -> int:
         """What an account has more after `until` than after `after`, without the fees of its transactions."""
         between = [b for b in self.client.blocks if after.ref.number < b.ref.number <= until.ref.number]
         paid = [e.fields for b in between for e in b.events if e.name == "TransactionFeePaid"]
         fees = sum(fee["actual_fee"] for fee in paid if fee["who"] == who.address)
         had, has = [await self.coins(who.address, at=block.ref.hash) for block in (after, until)]
-        return has - had + fees
+        return has - had + int(fees)
 
     @property
     def now(self) -> Block:
@@ -197,43 +218,49 @@ class World:
         return self.client.blocks[-1]
 
 
+Play = Callable[[World, Cast], Coroutine[Any, Any, None]]
+
+
 @dataclass(frozen=True)
 class Story:
-    """`play` runs at the same time as all other stories. `verified`: whether its hosts are from the start.
-    `hosts_pay`: whether they have coins, which a host needs only for wrong calls."""
+    """`play` runs at the same time as others, or `alone` after them. `verified`: its hosts are so from the start."""
 
     name: str
     hosts: int
     verified: bool
     hosts_pay: bool
-    play: Callable[[World, Cast], Awaitable[None]]
+    alone: bool
+    play: Play
 
 
 def story(
-    *, hosts: int = 1, verified: bool = True, hosts_pay: bool = False
-) -> Callable[[Callable[[World, Cast], Awaitable[None]]], Callable[[World], Awaitable[None]]]:
+    *, hosts: int = 1, verified: bool = True, hosts_pay: bool = False, alone: bool = False
+) -> Callable[[Play], Callable[[World], Coroutine[Any, Any, None]]]:
     """Makes a test of a story: the test waits for its end."""
 
-    def of(play: Callable[[World, Cast], Awaitable[None]]) -> Callable[[World], Awaitable[None]]:
+    def of(play: Play) -> Callable[[World], Coroutine[Any, Any, None]]:
+        about = Story(play.__name__, hosts, verified, hosts_pay, alone, play)
+
         async def test(world: World) -> None:
-            await world.stories[play.__name__]
+            if alone:
+                await world.all_told()
+                await play(world, world.casts[about.name])
+            else:
+                await world.told[about.name]
 
         test.__name__, test.__doc__, test.__module__ = play.__name__, play.__doc__, play.__module__
-        test.story = Story(play.__name__, hosts, verified, hosts_pay, play)  # type: ignore[attr-defined]
+        test.story = about  # type: ignore[attr-defined]
         return test
 
     return of
 
 
-def plain(call: Call) -> dict[str, Any]:
-    """A call as calls of calls take it."""
-    return {call.pallet: {call.function: dict(call.args)}}
+def stories_of(tests: Iterable[Any]) -> list[tuple[Story, Cast]]:
+    """The stories among the tests that are to be run, and who plays in each."""
+    stories = [test.function.story for test in tests if hasattr(test.function, "story")]
+    return [(story, cast_of(story.name, story.hosts, hosts_pay=story.hosts_pay)) for story in stories]
 
 
 def batch(all_of: Iterable[Call]) -> Call:
     """All of it or nothing."""
     return Call("Utility", "batch_all", {"calls": [plain(call) for call in all_of]})
-
-
-def _transfer(to: Signer, amount: int) -> Call:
-    return Call("Balances", "transfer_keep_alive", {"dest": {"Id": to.address}, "value": amount})

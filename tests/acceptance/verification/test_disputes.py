@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 from verification_cast import ANYONE, BOND, VERIFIERS, Cast
+from verification_dispute import LOG, disputed
 from verification_votes import NO, YES, Committee, committee
-from verification_world import FEE, ONE_OBSERVATION, PRICE, Job, World, story
+from verification_world import FEE, ONE_OBSERVATION, PRICE, World, story
 
 from offchain.link.ports import Block, Call, Signer
 from offchain.link.typed import GantryChain
@@ -26,7 +27,6 @@ from offchain.schema._generated_chain import (
     VerificationAppealed,
     VerificationDisputeClosed,
     VerificationDisputeDecided,
-    VerificationDisputeOpened,
     VerificationFeeRefunded,
     VerificationJuryAwaited,
     VerificationStakeLost,
@@ -39,18 +39,9 @@ from offchain.schema._generated_chain import (
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-LOG, CONTRACT, PHOTO = (bytes([number] * 32) for number in (21, 22, 23))
+CONTRACT, PHOTO = (bytes([number] * 32) for number in (22, 23))
 OPENER = list(VERIFIERS.values())[2]
 SLASHED = BOND * 3 // 10
-
-
-async def disputed(world: World, who: Signer, job: Job) -> MatterDispute:
-    call = calls.verification_open_dispute(task=job.task, evidence=LOG)
-    said = (await world.client.do(who, call)).one(VerificationDisputeOpened)
-    stake = world.params.dispute_stake
-    assert (said.task, said.by, said.stake, said.evidence) == (job.task, who.address, stake, LOG)
-    assert await world.state_of(job.task) == "Disputed"
-    return MatterDispute(job.task)
 
 
 async def jury_of(

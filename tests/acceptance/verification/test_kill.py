@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from test_challenges import drawn_and_answered, opened_by, penalties, rewards
 from verification_cast import Cast
+from verification_challenge import drawn_and_answered, opened_by, penalties, rewards
 from verification_votes import YES, ballot_of
 from verification_world import World, story
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from offchain.link.ports import Block, ChainEvent
+from offchain.link.ports import Block
 from offchain.schema._generated_chain import (
     ChallengeOutcome,
     GantryEvent,
@@ -54,19 +54,12 @@ class Ledger:
     def read(self, block: Block) -> None:
         """The next block."""
         for raw in block.events:
-            if (raw.pallet, raw.name) == ("Balances", "Transfer"):
-                self._transfer(raw)
-            elif (raw.pallet, raw.name) == ("TransactionPayment", "TransactionFeePaid"):
+            if (raw.pallet, raw.name) == ("TransactionPayment", "TransactionFeePaid"):
                 self.gained[raw.fields["who"]] -= raw.fields["actual_fee"]
                 self.fees += raw.fields["actual_fee"]
             elif (event := decode_event(raw.pallet, raw.name, raw.fields)) is not None:
                 self._note(event)
                 self._move(event)
-
-    def _transfer(self, raw: ChainEvent) -> None:
-        if raw.extrinsic is not None:
-            self.gained[raw.fields["from"]] -= raw.fields["amount"]
-            self.gained[raw.fields["to"]] += raw.fields["amount"]
 
     def _note(self, event: GantryEvent) -> None:
         match event:

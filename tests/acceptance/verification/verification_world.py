@@ -180,7 +180,7 @@ class World:
         return await self.client.must(storage.hosts_hosts, host.address, at=at)
 
     async def score(self, host: Signer, at: Block) -> HostScore:
-        """What is known for and against a host when it was last written down. What is older fades a little each time."""
+        """What is known for and against a host, as last written down: what is older fades a little each time."""
         return await self.client.must(storage.reputation_host_scores, host.address, at=at.ref.hash)
 
     async def conduct(self, tenant: Signer, at: Block) -> TenantScore:

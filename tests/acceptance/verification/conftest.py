@@ -9,10 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from verification_cast import GENESIS, endowed
-from verification_client import PATIENCE, Client
+from verification_client import PATIENCE, Client, NewestBlocks
 from verification_world import World, stories_of
 
-from offchain.link.substrate import SubstrateChain
 from offchain.local.node import Node, endow
 from offchain.local.release import binaries
 from offchain.schema._generated_chain import VerificationParams
@@ -25,8 +24,8 @@ async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     found = await asyncio.to_thread(binaries)
     coins = await asyncio.to_thread(endow, found, endowed(cast for _, cast in stories))
     node = Node(found, tmp_path_factory.mktemp("verification"), patch={**GENESIS, **coins})
-    link = SubstrateChain(node.url, timeout=PATIENCE)
-    client = Client(link, after=0)
+    link = NewestBlocks(node.url, timeout=PATIENCE)
+    client = Client(link)
     made: World | None = None
     try:
         await asyncio.to_thread(node.start)

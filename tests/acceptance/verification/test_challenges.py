@@ -222,5 +222,9 @@ async def test_wrong_challenges_and_answers_are_refused_by_name(world: World, ca
     await found.votes(YES, YES, NO)
     await client.event(VerificationChallengeClosed, challenge=matter.value)
     assert await client.outcomes((provider, challenge(host.address))) == ["Verification.ChallengedLately"]
-    # Its provider's challenge did not use up the verifiers' turn.
-    await client.do(ANOTHER, challenge(host.address))
+    # Its provider's challenge did not use up the verifiers' turn. A verifier has its fee back where nobody answers.
+    before = world.now
+    open_to_all = await opened_by(world, ANOTHER, cast)
+    closed = await client.event(VerificationChallengeClosed, challenge=open_to_all.value)
+    assert closed.event.returned == world.params.challenge_fee
+    assert await world.gained(provider, before, closed.block) == -BOND // 10

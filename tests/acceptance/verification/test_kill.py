@@ -21,13 +21,14 @@ async def test_a_node_that_is_killed_in_the_middle_of_a_ballot_goes_on_with_it(w
     start = world.now
     matter = await opened_by(world, provider, cast)
     found = await drawn_and_answered(world, provider, cast, matter)
-    await found.commit(YES, YES)
+    *_, last = await found.commit(YES, YES)
+    await world.final(last.block)
     before = await ballot_of(client, matter)
     assert [seat.commitment is not None for seat in before.seats] == [True, True, False]
 
     await asyncio.to_thread(world.kill)
     await asyncio.to_thread(world.node.start)
-    client.forget_nonces()
+    await client.restart()
     assert await ballot_of(client, matter) == before, "nothing of it is lost"
     await found.commit_of(found.members[2], YES)
     await found.reveal(YES, YES, YES)

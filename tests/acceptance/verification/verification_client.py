@@ -1,16 +1,18 @@
-"""The scripted client: it signs for many accounts at once and remembers every event of the chain."""
+"""The scripted client: it signs for many accounts at once and remembers every event of the chain.
+
+It acts on the newest blocks. The chain has one validator, which never leaves a block of its own but where it is killed.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from offchain.link.errors import SubmitRefused
-from offchain.link.ports import Block, Call, DispatchFailure, SignedExtrinsic, Signer
+from offchain.link.ports import Block, BlockRef, Call, DispatchFailure, SignedExtrinsic, Signer
 from offchain.link.substrate import SubstrateChain
 from offchain.schema._generated_chain import GantryEvent, decode_event
 from offchain.schema.chain import StorageItem
@@ -58,13 +60,23 @@ class Done:
         return not any((e.pallet, e.name) == paid for e in self.block.events if e.extrinsic == self.index)
 
 
-class Client:
-    """Follows the final blocks of a chain from the one after `after`."""
+class NewestBlocks(SubstrateChain):
+    """Reads blocks that are not final yet."""
 
-    def __init__(self, link: SubstrateChain, after: int) -> None:
+    async def block_ref(self, number: int) -> BlockRef:
+        found = await self._call("chain_getBlockHash", number)
+        if found is None:
+            raise LookupError(f"there is no block {number} yet")
+        return BlockRef(number, bytes.fromhex(found[2:]))
+
+
+class Client:
+    """Follows the blocks of a chain from the first."""
+
+    def __init__(self, link: NewestBlocks) -> None:
         self.link = link
         self.blocks: list[Block] = []
-        self._next = after + 1
+        self._next = 1
         self._came = asyncio.Condition()
         self._nonces: dict[str, int] = {}
         self._signing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -76,11 +88,10 @@ class Client:
     async def stop(self) -> None:
         if self._followed is not None:
             self._followed.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._followed
+            await asyncio.gather(self._followed, return_exceptions=True)
 
     async def _follow(self) -> None:
-        async for head in self.link.finalized():
+        async for head in self.link.best():
             while self._next <= head.number:
                 block = await self.link.block(self._next)
                 async with self._came:
@@ -134,9 +145,20 @@ class Client:
             self._nonces[who.address] = nonce + 1
             return signed
 
-    def forget_nonces(self) -> None:
-        """Ask the node again, which may have lost what was only in its pool."""
+    async def restart(self) -> None:
+        """The node was killed: it may have lost what was only in its pool, and its newest blocks."""
+        await self.stop()
+        while self.blocks and not await self._is_there(self.blocks[-1]):
+            self.blocks.pop()
+        self._next = len(self.blocks) + 1
         self._nonces.clear()
+        self.start()
+
+    async def _is_there(self, block: Block) -> bool:
+        try:
+            return await self.link.block_ref(block.ref.number) == block.ref
+        except LookupError:
+            return False
 
     async def do(self, who: Signer, call: Call) -> Done:
         """Have a call take effect."""
@@ -180,7 +202,7 @@ class Client:
             raise AssertionError(f"no block took {call}") from None
 
     async def read(self, item: StorageItem[T], *key: Any, at: bytes | None = None) -> T | None:
-        """A value of one of our pallets, as the newest final block that was seen left it, or another."""
+        """A value of one of our pallets, as the newest block that was seen left it, or another."""
         plain = await self.link.query(item.pallet, item.item, key, at or self.blocks[-1].ref.hash)
         return None if plain is None else item.decode(plain)
 

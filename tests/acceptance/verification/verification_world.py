@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from verification_cast import ANYONE, ASK, GTY, HARDWARE, MINUTE_MS, SUDO, VERIFIERS, Cast, cast_of
-from verification_client import Client, Done
+from verification_client import PATIENCE, Client, Done
 
 from offchain.link.ports import Block, Call, Signer
 from offchain.link.registration import sign_registration
@@ -131,6 +131,13 @@ class World:
         call = calls.hosts_register(host=host.address, **about, host_signature=signature)  # type: ignore[arg-type]
         return await self.client.do(provider, call)
 
+    async def final(self, block: Block) -> None:
+        """Waits until this block cannot be lost any more."""
+        async with asyncio.timeout(PATIENCE):
+            async for head in self.client.link.finalized():
+                if head.number >= block.ref.number:
+                    return
+
     def kill(self) -> None:
         """End the node by a signal that it cannot answer."""
         os.kill(self.node.pid, signal.SIGKILL)
@@ -214,7 +221,7 @@ class World:
 
     @property
     def now(self) -> Block:
-        """The newest final block that was seen."""
+        """The newest block that was seen."""
         return self.client.blocks[-1]
 
 

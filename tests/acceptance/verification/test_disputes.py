@@ -296,11 +296,6 @@ async def test_wrong_disputes_are_refused_by_name(world: World, cast: Cast) -> N
     assert await client.outcomes((tenant, dispute(running.task))) == ["Tasks.NotReported"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the tasks pallet does not know whose complaint it was, nor that nobody decided",
-)
 async def test_a_tenant_is_not_blamed_for_the_complaint_of_another_on_which_nobody_decided(world: World) -> None:
     name = test_where_two_juries_stay_away_the_result_stands_and_the_stake_goes_back.__name__
     await world.told[name]
@@ -308,9 +303,6 @@ async def test_a_tenant_is_not_blamed_for_the_complaint_of_another_on_which_nobo
     assert conduct.disputes.negative == 0
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the tasks pallet writes down what a verdict says of the tenant alone"
-)
 async def test_an_upheld_complaint_is_written_into_the_score_of_the_host(world: World) -> None:
     name = test_an_upheld_complaint_refunds_the_tenant_and_the_host_is_slashed_and_pays_the_jury.__name__
     await world.told[name]

@@ -4,7 +4,7 @@
 use gantry_primitives::{
     fit::first_devices, lease_id, registration::hardware_message, BillingUnit, DeviceIndices, HostFailure, HostId,
     HostRecord, HostStatus, IndexTag, Lease, LeaseId, LeaseState, PodPlacement, Report, TaskId, TaskKey, TaskKind,
-    TaskRecord, TaskSpec, TaskState, VerificationPolicy,
+    TaskRecord, TaskSpec, TaskState, VerificationPolicy, Vote,
 };
 use sp_core::Pair;
 use sp_runtime::DispatchResult;
@@ -415,8 +415,9 @@ actions! {
     };
     "resolve" 12 |random| {
         let (task, _) = task_where(random, |record, _| record.state == TaskState::Disputed);
-        let upheld = random.one_in(2);
-        decide(move || Tasks::resolve(task, upheld))
+        let verdict = random.pick(&[None, Some(Vote::Yes), Some(Vote::No)]);
+        let by_tenant = random.one_in(2);
+        decide(move || Tasks::resolve(task, verdict, by_tenant))
     };
     "complete_pod" 40 |random| {
         let found = lease_where(random, |lease, record, spec| {

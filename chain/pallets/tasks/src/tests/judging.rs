@@ -234,13 +234,13 @@ fn a_verdict_counts_for_or_against_the_hosts_and_a_tenant_that_complained() {
             let task = reported_on(10);
             assert_ok!(Tasks::dispute(task));
             assert_ok!(Tasks::resolve(task, verdict, by_tenant));
-            let host = pallet_gantry_reputation::HostScores::<Test>::get(account(10)).unwrap_or_default().verified;
-            let tenant =
+            let found = pallet_gantry_reputation::HostScores::<Test>::get(host(10)).unwrap_or_default().verified;
+            let said =
                 pallet_gantry_reputation::TenantScores::<Test>::get(account(TENANT)).unwrap_or_default().disputes;
             let is = |wanted| verdict == Some(wanted);
-            assert_eq!((host.positive > 0, host.negative > 0), (is(No), is(Yes)));
+            assert_eq!((found.positive > 0, found.negative > 0), (is(No), is(Yes)));
             let (won, lost) = (by_tenant && is(Yes), by_tenant && is(No));
-            assert_eq!((tenant.positive > 0, tenant.negative > 0), (won, lost));
+            assert_eq!((said.positive > 0, said.negative > 0), (won, lost));
         });
     }
 }

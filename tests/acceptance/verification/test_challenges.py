@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
-from verification_cast import ANYONE, BOND, VERIFIERS, Cast
+from verification_cast import ANYONE, BOND, HARDWARE, VERIFIERS, Cast
 from verification_challenge import PROOF, drawn_and_answered, opened_by, penalties, rewards
+from verification_hashes import blake2_256
 from verification_votes import NO, YES, committee
 from verification_world import World, story
 
+from offchain.link import ss58
 from offchain.link.ports import Call, Signer
 from offchain.schema._generated_chain import (
     ChallengeOutcome,
@@ -189,6 +192,26 @@ async def test_a_committee_that_stays_away_is_replaced_once_and_then_there_is_no
     assert rewards(world, matter) == {}
     assert await world.gained(provider, start, closed.block) == 0
     assert (await world.host(cast.hosts[0])).status.tag == "Online"
+
+
+@story()
+async def test_a_host_that_changes_its_hardware_meanwhile_has_proved_nothing_by_it(world: World, cast: Cast) -> None:
+    client, host, provider = world.client, cast.hosts[0], cast.providers[0]
+    start, params = world.now, world.params
+    matter = await opened_by(world, provider, cast)
+    found = await drawn_and_answered(world, provider, cast, matter)
+    better = replace(HARDWARE, devices=(replace(HARDWARE.devices[0], model=b"SIM-2"),))
+    content = b"gantry/hardware/v1" + world.genesis + ss58.decode(provider.address) + (1).to_bytes(4, "little")
+    signature = host.sign(blake2_256(content + better.scale()))
+    change = calls.hosts_change_hardware(host=host.address, hardware=better, host_signature=signature)
+    await asyncio.gather(found.votes(YES, YES, YES), client.do(provider, change))
+
+    closed = await client.event(VerificationChallengeClosed, challenge=matter.value)
+    assert (closed.event.outcome, closed.event.returned) == (ChallengeOutcome.HARDWARE_CHANGED, 0)
+    assert rewards(world, matter) == {member.address: params.challenge_fee // 3 for member in found.members}
+    assert await world.gained(provider, start, closed.block) == -params.challenge_fee
+    record = await world.host(host)
+    assert (record.status.tag, record.devices[0].attested, record.bond) == ("Unverified", False, BOND)
 
 
 @story(hosts_pay=True)

@@ -13,6 +13,11 @@ mod runtime_file;
 mod service;
 mod well_known;
 
+/// A node makes and drops small values by the million. This takes a sixth less of its processor time than the C library's
+/// allocator (docs/benchmarks.md).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> sc_cli::Result<()> {
     command::run()
 }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import secrets
 import shutil
 import socket
 import subprocess
@@ -14,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from offchain.local import engine, node_rpc, ports
+from offchain.local import engine, node, node_rpc, ports
 from offchain.local.keeper import Keeper
 from offchain.local.places import ROOT, LocalError, Places
 from offchain.local.process import Child, end, read_record
@@ -28,7 +26,6 @@ NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 PROFILE = "a100x2"
 _PROFILE = "rtx4090"
 _UDP = socket.SOCK_DGRAM
-_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _NODE_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 
@@ -108,47 +105,16 @@ class Network:
         return self.keeper.add(child)
 
     def _start_node(self) -> None:
-        spec = self.places.node / "spec.json"
-        spec.parent.mkdir(parents=True, exist_ok=True)
-        made = subprocess.run(
-            [
-                str(self.binaries.node),
-                "chain-spec",
-                f"--runtime={self.binaries.runtime}",
-                "--preset=development",
-                f"--output={spec}",
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if made.returncode != 0:
-            raise LocalError(
-                f"the chain's specification could not be made: {made.stderr.strip()[-300:]}",
-                "Get the release back with: git checkout -- chain/release",
-            )
-        command = [
-            str(self.binaries.node),
-            f"--chain={spec}",
-            f"--base-path={self.places.node / 'data'}",
-            "--alice",
-            "--validator",
-            "--force-authoring",
-            "--database=paritydb",
-            # Workers that were away read events of old blocks, and events are state.
-            "--state-pruning=archive",
-            f"--node-key={secrets.token_hex(32)}",
-            f"--rpc-port={self.rpc_port}",
+        command = node.command(
+            self.binaries,
+            node.write_spec(self.binaries, self.places.node),
+            self.places.node / "data",
+            *node.AUTHOR,
+            *node.POOL,
             "--rpc-max-connections=1000",
-            # The pool counts what is in blocks that are not final yet, too: at full speed some ten thousand.
-            "--pool-limit=32768",
-            "--pool-kbytes=65536",
             "--rpc-cors=all",
-            f"--listen-addr=/ip4/127.0.0.1/tcp/{ports.free()}",
-            "--no-prometheus",
-            "--no-telemetry",
-            "--no-mdns",
-        ]
+            rpc_port=self.rpc_port,
+        )
         self.keeper.add(Child("node", command, log=self.places.log, run=self.places.run, env=self._env))
 
     def _await_node(self) -> str:
@@ -229,11 +195,7 @@ def _child_env(places: Places) -> dict[str, str]:
     """The children's environment: ours, without what would point them at another network."""
     dropped = ("GANTRY_URL", "GANTRY_GENESIS", "GANTRY_ACCOUNT", "GANTRY_DEMO_IMAGE", "GANTRY_STARTED")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
-    certificates = importlib.util.find_spec("certifi")
-    if not _CERTIFICATES.exists() and "SSL_CERT_FILE" not in env and certificates is not None and certificates.origin:
-        # The node's network layer does not start on a machine that trusts no certificate authority.
-        env["SSL_CERT_FILE"] = str(Path(certificates.origin).with_name("cacert.pem"))
-    return env | {
+    return node.with_certificates(env) | {
         "GANTRY_STATE": str(places.state),
         "PYTHONPATH": str(ROOT),
         "PYTHONSAFEPATH": "1",

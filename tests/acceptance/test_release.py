@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from offchain.link.ss58 import encode
+from offchain.local import node
 from offchain.local.ports import free
 from offchain.local.release import Binaries, binaries
 
@@ -113,23 +114,23 @@ def make_spec(found: Binaries, spec: Path, *options: str) -> subprocess.Complete
 
 def run_until_block(found: Binaries, spec: Path, data: Path, *options: str) -> tuple[int | None, str]:
     """Runs a node until it has a block or ends; its exit status and what it said."""
-    command = [str(found.node), f"--chain={spec}", f"--base-path={data}", "--no-mdns", f"--node-key={'01' * 32}"]
-    command += [f"--rpc-port={free()}", f"--listen-addr=/ip4/127.0.0.1/tcp/{free()}", "--no-prometheus"]
-    command += ["--no-telemetry", "--force-authoring", "--database=paritydb", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as node:
-        assert node.stderr is not None
-        watchdog = signal.signal(signal.SIGALRM, lambda *_: node.kill())
+    command = node.command(found, spec, data, *options, rpc_port=free())
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=node.with_certificates(os.environ)
+    ) as process:
+        assert process.stderr is not None
+        watchdog = signal.signal(signal.SIGALRM, lambda *_: process.kill())
         signal.alarm(NODE_SECONDS)
         try:
             lines = []
-            for line in node.stderr:
+            for line in process.stderr:
                 lines.append(line)
                 if "Imported #1 " in line:
-                    node.terminate()
+                    process.terminate()
         finally:
             signal.alarm(0)
             signal.signal(signal.SIGALRM, watchdog)
-    return node.returncode, "".join(lines)
+    return process.returncode, "".join(lines)
 
 
 def account(number: int) -> str:
@@ -149,7 +150,7 @@ def production(tmp_path: Path, **changes: object) -> str:
 def test_a_validator_of_a_developers_chain_may_use_a_well_known_key(tmp_path: Path) -> None:
     found, spec = binaries(from_source=False), tmp_path / "chain.json"
     assert make_spec(found, spec, "--preset=development").returncode == 0
-    _, said = run_until_block(found, spec, tmp_path / "data", "--alice", "--validator")
+    _, said = run_until_block(found, spec, tmp_path / "data", *node.AUTHOR)
     assert "Imported #1 " in said
 
 
@@ -198,5 +199,5 @@ def test_a_validator_of_a_live_chain_must_not_sign_with_a_well_known_key(tmp_pat
     found, spec = binaries(from_source=False), tmp_path / "chain.json"
     live = make_spec(found, spec, "--preset=production", "--chain-type=live", production(tmp_path))
     assert live.returncode == 0, live.stderr
-    code, said = run_until_block(found, spec, tmp_path / "data", "--alice", "--validator")
+    code, said = run_until_block(found, spec, tmp_path / "data", *node.AUTHOR)
     assert (code, "must not use a well-known key" in said) == (1, True), said

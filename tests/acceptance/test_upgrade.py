@@ -13,19 +13,15 @@ from typing import Any
 import pytest
 from upgrade_world import (
     ANYONE,
-    GTY,
     HEARTBEAT,
     HOST,
     ONLOOKERS,
-    PATIENCE,
     PROVIDER,
     ROOT,
     SCHEDULER,
     SUDO,
     TENANT,
-    Chain,
     assign,
-    chain_of,
     failed,
     on_task,
     previous_runtime,
@@ -38,6 +34,8 @@ from upgrade_world import (
 from offchain.link.errors import SubmitRefusal, SubmitRefused
 from offchain.link.ports import Call, SignedExtrinsic
 from offchain.local.release import binaries
+from offchain.schema import ids
+from tests.real_chain import GTY, PATIENCE, Chain, chain_of
 
 QUEUED, ASSIGNED, RUNNING, REPORTED, VERIFIED, SETTLED, CANCELLED, AGAIN, GANG = range(9)
 STATES = {
@@ -73,7 +71,7 @@ MOST_NOT_FINAL = 8
 
 def lease_id(task: int, pod: int) -> int:
     """The number that a lease of release 1 has in release 2 (docs/upgrades.md)."""
-    return task << 24 | pod << 16 | ATTEMPTS.get(task, 0)
+    return ids.lease_id(task, pod, ATTEMPTS.get(task, 0))
 
 
 async def live_on(chain: Chain) -> None:
@@ -209,7 +207,7 @@ async def finish(chain: Chain) -> dict[int, tuple[int, int]]:
 
 @pytest.mark.network
 async def test_a_running_chain_is_upgraded_and_nothing_is_lost(tmp_path: Path) -> None:
-    async with chain_of(previous_runtime(), tmp_path) as chain:
+    async with chain_of(tmp_path, runtime=previous_runtime()) as chain:
         await live_on(chain)
         in_a_block, never_sent = await sign_early(chain)
         async with finality_watched(chain) as gaps:

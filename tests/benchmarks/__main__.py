@@ -13,6 +13,7 @@ from chainbench.node import NodeError
 from main_job import BenchError, measure
 from table import Figure, record
 
+from offchain.local.node_rpc import RefusedError
 from offchain.local.places import LocalError
 
 SECONDS = 60
@@ -22,7 +23,7 @@ def main() -> int:
     options = _arguments()
     try:
         figures, lines, facts = _chain(options) if options.name == "chain" else _main_job(options)
-    except (BenchError, NodeError) as error:
+    except (BenchError, NodeError, RefusedError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     except LocalError as error:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from upgrade_world import GTY, PATIENCE, Chain
-
 from offchain.link.keys import from_uri
 from offchain.link.ports import Block, Call, DispatchFailure, Signer
 from offchain.link.registration import sign_registration
@@ -32,6 +30,8 @@ from offchain.schema._generated_chain import (
     VerificationPolicyAcceptance,
     calls,
 )
+from offchain.schema.ids import lease_id
+from tests.real_chain import GTY, PATIENCE, Chain, by_sudo
 
 MANIFEST = b"services: {}"
 UNKNOWN_TASK = 999_999
@@ -62,11 +62,6 @@ PATCH = {
 OURS = ("Hosts", "Tasks", "Leases", "Billing", "Reputation", "Verification", "Validators", "Governance")
 MOVES_BY_ITSELF = {("Leases", "AgendaAt"), ("Validators", "Authored"), ("Verification", "LastRandomness")}
 """What hooks write in every block."""
-
-
-def lease_id(task: int, pod: int = 0, generation: int = 0) -> int:
-    """The number of a lease."""
-    return task << 24 | pod << 16 | generation
 
 
 def ask() -> Ask:
@@ -143,7 +138,7 @@ class World:
 
     def lease(self, state: str) -> int:
         """The one lease of the task in this state."""
-        return lease_id(self.tasks[state])
+        return lease_id(self.tasks[state], 0, 0)
 
     async def send(self, wanted: Sequence[tuple[str, Call]]) -> list[DispatchFailure | None]:
         """Have every call included, each signer's in the order given; gives how each ended."""
@@ -254,10 +249,6 @@ async def build(world: World) -> None:
     params = HostsParams.decode(await world.chain.link.query("Hosts", "Params"))
     patient = replace(params, absence_limit_ms=60 * MINUTE_MS)
     await world.do(("sudo", by_sudo(calls.hosts_set_params(params=patient))))
-
-
-def by_sudo(call: Call) -> Call:
-    return Call("Sudo", "sudo", {"call": {call.pallet: {call.function: dict(call.args)}}})
 
 
 async def _until_absent(world: World, since_ms: int) -> None:

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 from abuse_world import PATCH, World, build
-from upgrade_world import chain_of
 from wrong_calls import CASES, Case
 
 from offchain.link.ports import DispatchFailure
-from offchain.local.release import binaries
+from tests.real_chain import chain_of
 
 
 @dataclass
@@ -31,7 +30,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 
 async def _try_all(folder: Path) -> Outcome:
-    async with chain_of(binaries().runtime, folder, PATCH) as chain:
+    async with chain_of(folder, PATCH) as chain:
         genesis = await chain.link.genesis_hash()
         world = World(chain, genesis)
         await build(world)

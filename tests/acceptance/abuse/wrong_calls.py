@@ -21,8 +21,6 @@ from abuse_world import (
     UNKNOWN_TASK,
     World,
     ask,
-    by_sudo,
-    lease_id,
     on,
     register,
 )
@@ -36,8 +34,11 @@ from offchain.schema._generated_chain import (
     VerificationPolicyRedundant,
     calls,
 )
+from offchain.schema.ids import lease_id
+from tests.real_chain import by_sudo
 
 U128 = 2**128 - 1
+UNKNOWN_LEASE = lease_id(UNKNOWN_TASK, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def of_leases_by_hosts() -> Iterator[Case]:
             expected = _of_lease(name, state)
             if expected is not None:
                 yield Case(f"{name}-{state}", signer, _at(make, state), f"Tasks.{expected}")
-        yield Case(f"{name}-unknown-task", signer, lambda _w, m=make: m(lease_id(UNKNOWN_TASK)), "Tasks.NoSuchTask")
+        yield Case(f"{name}-unknown-task", signer, lambda _w, m=make: m(UNKNOWN_LEASE), "Tasks.NoSuchTask")
         yield Case(
             f"{name}-other-generation",
             signer,
@@ -171,7 +172,7 @@ def of_lease_calls() -> Iterator[Case]:
         for state in WITH_LEASE:
             expected = "LeaseNotRetained" if name in ("keep", "release_data") else "LeaseOfJob"
             yield Case(f"lease-{name}-{state}", signer, _at(make, state), f"Leases.{expected}")
-        yield Case(f"lease-{name}-unknown", signer, lambda _w, m=make: m(lease_id(UNKNOWN_TASK)), "Tasks.NoSuchTask")
+        yield Case(f"lease-{name}-unknown", signer, lambda _w, m=make: m(UNKNOWN_LEASE), "Tasks.NoSuchTask")
         if signer == "tenant":
             for state in ("Service", "Rental"):
                 yield Case(f"lease-{name}-{state}-of-another", "other", _at(make, state), "Leases.NotTenant")

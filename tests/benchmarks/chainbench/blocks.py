@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chainbench.node import Code, Header, Node, Rpc, header_of
+from chainbench.node import Code, Header, Node, header_of
+from offchain.local.node_rpc import Rpc
 
 _reader: _Reader
 

@@ -33,6 +33,7 @@ from offchain.schema._generated_chain import (
     VerificationPolicyAcceptance,
     calls,
 )
+from offchain.schema.ids import lease_id
 
 GTY = 10**12
 ENDOWMENT = 1_000_000_000 * GTY
@@ -113,7 +114,7 @@ def crank(number: int) -> Account:
 
 def lease_of(task: int) -> int:
     """The number of the only lease of a task's first attempt."""
-    return task << 24
+    return lease_id(task, 0, 0)
 
 
 def result_of(task: int) -> PodResult:

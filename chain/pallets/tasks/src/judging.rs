@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     lease_id, rate, AccountId, Conduct, EndReason, Escrow, FailReason, HostId, Lease, LeaseId, LeaseState, PodResult,
-    TaskId, TaskState, TenantConduct, MAX_PODS,
+    TaskId, TaskState, TenantConduct, Vote, MAX_PODS,
 };
 
 use crate::{
@@ -40,9 +40,11 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// A dispute is decided. Where it is `upheld` nothing more is paid for the task, which fails; else its result
-    /// stands. Fails unless the task is disputed.
-    pub fn resolve(task: TaskId, upheld: bool) -> DispatchResult {
+    /// A dispute is over. Where the complaint is right nothing more is paid for the task, which fails; else its result
+    /// stands. A verdict counts for or against the hosts that worked on the task, and its tenant where it complained
+    /// (`by_tenant`). Fails unless the task is disputed.
+    pub fn resolve(task: TaskId, verdict: Option<Vote>, by_tenant: bool) -> DispatchResult {
+        let upheld = verdict == Some(Vote::Yes);
         let mut desk = Desk::<T>::new();
         let mut case = desk.open(task)?;
         ensure!(case.record.state == TaskState::Disputed, Error::<T>::NotDisputed);
@@ -59,10 +61,18 @@ impl<T: Config> Pallet<T> {
         }
         let (now, state) = (desk.now, case.record.state);
         let value = case.record.leases.iter().map(|lease| lease.escrow.deposit).fold(0, u128::saturating_add);
+        if verdict.is_some() {
+            let conduct = if upheld { Conduct::NotVerified } else { Conduct::Verified };
+            for lease in &case.record.leases {
+                desk.observe(&tenant, &lease.host, conduct, lease.escrow.deposit);
+            }
+        }
         desk.put(case);
         desk.commit()?;
-        let conduct = if upheld { TenantConduct::DisputeWon } else { TenantConduct::DisputeLost };
-        reputation::Pallet::<T>::observe_tenant(&tenant, conduct, value, now);
+        if verdict.is_some() && by_tenant {
+            let conduct = if upheld { TenantConduct::DisputeWon } else { TenantConduct::DisputeLost };
+            reputation::Pallet::<T>::observe_tenant(&tenant, conduct, value, now);
+        }
         Self::deposit_event(Event::DisputeResolved { task, upheld, bills, state });
         Ok(())
     }

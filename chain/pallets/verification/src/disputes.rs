@@ -246,7 +246,7 @@ impl<T: Config> Pallet<T> {
                 T::Hosts::punish(host, Misconduct::DisputeLost, lasted);
             }
         }
-        T::Tasks::resolve(task, upheld)?;
+        T::Tasks::resolve(task, record.verdict, record.opener == record.tenant)?;
         Disputes::<T>::remove(task);
         let outcome = match record.verdict {
             Some(Vote::Yes) => DisputeOutcome::Upheld,

@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 use frame_support::dispatch::DispatchResult;
-use gantry_primitives::{AccountId, Balance, DeviceSpec, HostId, LeaseId, Misconduct, PodResult, TaskId};
+use gantry_primitives::{AccountId, Balance, DeviceSpec, HostId, LeaseId, Misconduct, PodResult, TaskId, Vote};
 
 /// The hosts of the network.
 pub trait Hosts {
@@ -63,8 +63,9 @@ pub trait Tasks {
 
     /// The task is in dispute from now on; refused unless it is reported and its dispute window is open.
     fn dispute(task: TaskId) -> DispatchResult;
-    /// The dispute is over. Upheld: the task fails, hosts are unpaid, the tenant is refunded. Else it is verified.
-    fn resolve(task: TaskId, upheld: bool) -> DispatchResult;
+    /// The dispute is over. Where the complaint is right the task fails, hosts are unpaid and the tenant is refunded.
+    /// Else, and without a verdict, it is verified. `by_tenant`: whether it was the tenant who complained.
+    fn resolve(task: TaskId, verdict: Option<Vote>, by_tenant: bool) -> DispatchResult;
 }
 
 /// What benchmarks need to exist.

@@ -8,7 +8,7 @@ use frame_support::{
 };
 use gantry_primitives::{
     faults::Fault, lease_parts, Conduct, DeviceSpec, HostId, HostRecord, HostStatus, LeaseId, Misconduct, PodResult,
-    SuspendReason, TaskId,
+    SuspendReason, TaskId, Vote,
 };
 use pallet_gantry_hosts::Pallet as Hosts;
 use pallet_gantry_reputation::Pallet as Reputation;
@@ -174,7 +174,7 @@ impl ports::Tasks for NetworkTasks {
         Tasks::<Runtime>::dispute(task)
     }
 
-    fn resolve(task: TaskId, upheld: bool) -> DispatchResult {
-        with_storage_layer(|| Tasks::<Runtime>::resolve(task, upheld))
+    fn resolve(task: TaskId, verdict: Option<Vote>, by_tenant: bool) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::resolve(task, verdict, by_tenant))
     }
 }

@@ -1,5 +1,5 @@
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{EndReason, FailReason, HostFailure, IndexTag, LeaseId, LeaseState, TaskId, TaskState};
+use gantry_primitives::{EndReason, FailReason, HostFailure, IndexTag, LeaseId, LeaseState, TaskId, TaskState, Vote};
 
 use crate::{mock::*, Error, Event};
 
@@ -216,10 +216,10 @@ fn a_dispute_that_is_upheld_costs_the_tenant_nothing() {
         let before = worth(&account(TENANT));
         let task = reported_on(10);
         let lease_id = leases_of(task)[0];
-        assert_noop!(Tasks::resolve(task, true), Error::<Test>::NotDisputed);
+        assert_noop!(Tasks::resolve(task, Some(Vote::Yes), true), Error::<Test>::NotDisputed);
         assert_ok!(Tasks::dispute(task));
         task_events();
-        assert_ok!(Tasks::resolve(task, true));
+        assert_ok!(Tasks::resolve(task, Some(Vote::Yes), true));
         assert!(matches!(task_events()[..], [Event::DisputeResolved { upheld: true, .. }]));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::DisputeLost));
         assert_eq!((escrow(lease_id).paid, worth(&account(TENANT))), (0, before));
@@ -227,11 +227,30 @@ fn a_dispute_that_is_upheld_costs_the_tenant_nothing() {
 }
 
 #[test]
+fn a_verdict_counts_for_or_against_the_hosts_and_a_tenant_that_complained() {
+    use Vote::{No, Yes};
+    for (verdict, by_tenant) in [(Some(Yes), true), (Some(No), true), (Some(No), false), (None, true)] {
+        on_chain(|| {
+            let task = reported_on(10);
+            assert_ok!(Tasks::dispute(task));
+            assert_ok!(Tasks::resolve(task, verdict, by_tenant));
+            let found = pallet_gantry_reputation::HostScores::<Test>::get(host(10)).unwrap_or_default().verified;
+            let said =
+                pallet_gantry_reputation::TenantScores::<Test>::get(account(TENANT)).unwrap_or_default().disputes;
+            let is = |wanted| verdict == Some(wanted);
+            assert_eq!((found.positive > 0, found.negative > 0), (is(No), is(Yes)));
+            let (won, lost) = (by_tenant && is(Yes), by_tenant && is(No));
+            assert_eq!((said.positive > 0, said.negative > 0), (won, lost));
+        });
+    }
+}
+
+#[test]
 fn a_dispute_that_is_not_upheld_leaves_the_result_as_it_is() {
     on_chain(|| {
         let task = reported_on(10);
         assert_ok!(Tasks::dispute(task));
-        assert_ok!(Tasks::resolve(task, false));
+        assert_ok!(Tasks::resolve(task, Some(Vote::No), true));
         assert_eq!(record(task).state, TaskState::Verified);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert!(escrow(leases_of(task)[0]).paid > 0);

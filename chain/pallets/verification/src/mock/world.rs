@@ -196,8 +196,8 @@ impl crate::Tasks for World {
         move_task(task, MockState::Reported, MockState::Disputed)
     }
 
-    fn resolve(task: TaskId, upheld: bool) -> DispatchResult {
-        let to = if upheld { MockState::Failed } else { MockState::Verified };
+    fn resolve(task: TaskId, verdict: Option<Vote>, _by_tenant: bool) -> DispatchResult {
+        let to = if verdict == Some(Vote::Yes) { MockState::Failed } else { MockState::Verified };
         ensure!(!World::get().broken, REFUSED);
         move_task(task, MockState::Disputed, to)
     }

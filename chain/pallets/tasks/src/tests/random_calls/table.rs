@@ -3,7 +3,7 @@
 
 use gantry_primitives::{
     registration::hardware_message, DeviceIndices, HostFailure, HostRecord, HostStatus, IndexTag, Lease, LeaseState,
-    TaskKind, TaskRecord, TaskSpec, TaskState,
+    TaskKind, TaskRecord, TaskSpec, TaskState, Vote,
 };
 use sp_core::Pair;
 use sp_runtime::DispatchResult;
@@ -162,8 +162,9 @@ actions! {
     };
     "resolve" 12 |dice| {
         let (task, _) = task_where(dice, |record, _| record.state == TaskState::Disputed);
-        let upheld = dice.one_in(2);
-        decide(move || Tasks::resolve(task, upheld))
+        let verdict = dice.pick(&[None, Some(Vote::Yes), Some(Vote::No)]);
+        let by_tenant = dice.one_in(2);
+        decide(move || Tasks::resolve(task, verdict, by_tenant))
     };
     "complete_pod" 40 |dice| {
         let found = lease_where(dice, |lease, record, spec| {

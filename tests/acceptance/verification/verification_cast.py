@@ -1,0 +1,94 @@
+"""Who plays: the verifiers, and for each story people and hosts of its own, so that stories run at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from offchain.link.keys import from_uri
+from offchain.link.ports import Signer
+from offchain.schema._generated_chain import Ask, Capabilities, DeviceSpec, HardwareSpec, Tier, Vendor
+
+GTY = 10**12
+MINUTE_MS = 60_000
+SUDO = from_uri("//Alice")
+ANYONE = from_uri("//Ferdie")
+VERIFIERS = {signer.address: signer for signer in (from_uri(f"//Verifier{number}") for number in range(16))}
+GENESIS = {
+    "hosts": {"params": {"verificationRequired": True, "absenceLimitMs": 20 * MINUTE_MS}},
+    "tasks": {"params": {"disputeWindowMs": 24_000}},
+    "verification": {
+        "params": {
+            "jurySize": 3,
+            "appealJurySize": 5,
+            "challengeRestMs": 10 * MINUTE_MS,
+            "answerMs": 24_000,
+            "challengeCommitMs": 24_000,
+            "challengeRevealMs": 24_000,
+            "resultRevealMs": 24_000,
+            "resultCommitMs": 24_000,
+            "hearingMs": 10_000,
+            "disputeCommitMs": 24_000,
+            "disputeRevealMs": 24_000,
+            "appealMs": 16_000,
+            "unbondingMs": 4_000,
+        }
+    },
+}
+"""Periods in which who acts at once is in time also on a busy machine, and nobody waits long for one that does not."""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The people of one story. Each host has a provider of its own. `hosts_pay`: hosts have coins, which they need for
+    wrong calls alone."""
+
+    hosts_pay: bool
+    tenant: Signer
+    providers: tuple[Signer, ...]
+    hosts: tuple[Signer, ...]
+
+
+def cast_of(story: str, hosts: int, *, hosts_pay: bool) -> Cast:
+    return Cast(
+        hosts_pay,
+        from_uri(f"//{story}//tenant"),
+        tuple(from_uri(f"//{story}//provider{number}") for number in range(hosts)),
+        tuple(from_uri(f"//{story}//host{number}", "ed25519") for number in range(hosts)),
+    )
+
+
+def endowed(casts: Iterable[Cast]) -> dict[str, int]:
+    """The coins that everybody has in the beginning."""
+    people = list(VERIFIERS.values())
+    for cast in casts:
+        people += [cast.tenant, *cast.providers, *(cast.hosts if cast.hosts_pay else ())]
+    return dict.fromkeys([who.address for who in people], 10_000 * GTY)
+
+
+GPU = DeviceSpec(vendor=Vendor.NVIDIA, model=b"SIM-1", vram_mib=24_576, simulated=True)
+HARDWARE = HardwareSpec(
+    tier=Tier.CONSUMER,
+    capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
+    cpu_milli=8_000,
+    memory_mib=16_384,
+    disk_gib=100,
+    network_mbps_down=100,
+    network_mbps_up=100,
+    devices=(GPU,),
+)
+ASK = Ask(
+    gpu=(),
+    gpu_per_hour=3_600 * GTY,
+    cpu_core_per_hour=0,
+    memory_gib_per_hour=0,
+    disk_gib_per_hour=0,
+    network_gib=0,
+    storage_gib_per_hour=0,
+    second_ppm=1_000_000,
+    hour_ppm=0,
+    day_ppm=0,
+)
+"""One coin for each second of the device, and nothing else."""
+BOND = 10 * GTY
+"""Of a consumer's host with one device."""

@@ -1,0 +1,20 @@
+"""A dispute is opened."""
+
+from __future__ import annotations
+
+from verification_world import Job, World
+
+from offchain.link.ports import Signer
+from offchain.schema._generated_chain import MatterDispute, VerificationDisputeOpened, calls
+
+LOG = bytes([21] * 32)
+"""SHA-256 of the first piece of evidence."""
+
+
+async def disputed(world: World, who: Signer, job: Job) -> MatterDispute:
+    call = calls.verification_open_dispute(task=job.task, evidence=LOG)
+    said = (await world.client.do(who, call)).one(VerificationDisputeOpened)
+    stake = world.params.dispute_stake
+    assert (said.task, said.by, said.stake, said.evidence) == (job.task, who.address, stake, LOG)
+    assert await world.state_of(job.task) == "Disputed"
+    return MatterDispute(job.task)

@@ -1,0 +1,113 @@
+"""What the events of our pallets say about coins, added up: each account's must be what the chain says it has."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from offchain.link.ports import Block
+from offchain.schema._generated_chain import (
+    ChallengeOutcome,
+    GantryEvent,
+    HostsRegistered,
+    HostsSlashed,
+    LeaseBill,
+    MatterDispute,
+    TasksAssigned,
+    TasksCancelled,
+    TasksDisputeResolved,
+    TasksNotVerified,
+    TasksSettled,
+    TasksSubmitted,
+    VerificationAppealed,
+    VerificationBallotClosed,
+    VerificationChallengeClosed,
+    VerificationChallengeOpened,
+    VerificationDisputeOpened,
+    VerificationFeeRefunded,
+    VerificationStakeLost,
+    VerificationVerifierPenalised,
+    VerificationVerifierRewarded,
+    decode_event,
+)
+
+
+@dataclass
+class Ledger:
+    """`gained`: what each account has more than in the beginning, held coins included. Who makes the blocks gets the
+    fees, and the treasury what nobody else does: these two follow from the rest, because no coin is made or lost."""
+
+    jury_fee: int
+    gained: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    fees: int = 0
+    providers: dict[str, str] = field(default_factory=dict)
+    tenants: dict[int, str] = field(default_factory=dict)
+    hosts: dict[int, str] = field(default_factory=dict)
+    worked_on: dict[int, list[str]] = field(default_factory=dict)
+    challenges: dict[int, VerificationChallengeOpened] = field(default_factory=dict)
+    payers: dict[int, str] = field(default_factory=dict)
+    """Who asked for the present jury of a dispute, by its task."""
+    lost: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """What losers of a dispute have given up for the next refund."""
+
+    def read(self, block: Block) -> None:
+        """The next block."""
+        for raw in block.events:
+            if (raw.pallet, raw.name) == ("TransactionPayment", "TransactionFeePaid"):
+                self.gained[raw.fields["who"]] -= raw.fields["actual_fee"]
+                self.fees += raw.fields["actual_fee"]
+            elif (event := decode_event(raw.pallet, raw.name, raw.fields)) is not None:
+                self._note(event)
+                self._move(event)
+
+    def _note(self, event: GantryEvent) -> None:
+        match event:
+            case HostsRegistered():
+                self.providers[event.host] = event.provider
+            case TasksSubmitted():
+                self.tenants[event.first] = event.tenant
+            case TasksAssigned():
+                self.hosts |= {lease: host for lease, host, *_ in event.leases}
+                self.worked_on.setdefault(event.task, []).extend(host for _, host, *_ in event.leases)
+            case VerificationChallengeOpened():
+                self.challenges[event.challenge] = event
+            case VerificationDisputeOpened() | VerificationAppealed():
+                self.payers[event.task] = event.by
+
+    def _move(self, event: GantryEvent) -> None:
+        match event:
+            case VerificationVerifierRewarded():
+                self.gained[event.who] += event.amount
+            case VerificationVerifierPenalised():
+                self.gained[event.who] -= event.amount
+            case VerificationBallotClosed(matter=MatterDispute(value=task)) if event.verdict is not None:
+                self.gained[self.payers[task]] -= self.jury_fee
+            case VerificationChallengeClosed():
+                self._close(self.challenges.pop(event.challenge), event)
+            case VerificationStakeLost():
+                self.gained[event.who] -= event.amount
+                self.lost[event.task] += event.amount
+            case VerificationFeeRefunded():
+                self.gained[event.who] += event.amount
+                # What the losers' stakes do not cover comes from the bonds of the hosts.
+                from_bonds = max(0, event.amount - self.lost.pop(event.task, 0))
+                self.gained[self.providers[self.worked_on[event.task][0]]] -= from_bonds
+            case HostsSlashed():
+                self.gained[self.providers[event.host]] -= event.amount
+            case TasksSettled() | TasksCancelled() | TasksDisputeResolved() | TasksNotVerified():
+                self._pay(self.tenants[event.task], event.bills)
+
+    def _close(self, opened: VerificationChallengeOpened, closed: VerificationChallengeClosed) -> None:
+        if opened.opener is None:
+            return
+        spent, provider = opened.fee - closed.returned, self.providers[opened.host]
+        if closed.outcome == ChallengeOutcome.FAILED and opened.opener != provider:
+            self.gained[provider] -= spent
+        else:
+            self.gained[opened.opener] -= spent
+
+    def _pay(self, tenant: str, bills: Sequence[LeaseBill]) -> None:
+        for bill in bills:
+            self.gained[tenant] -= bill.paid
+            self.gained[self.providers[self.hosts[bill.lease]]] += bill.paid - bill.fee

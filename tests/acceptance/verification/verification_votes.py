@@ -1,0 +1,104 @@
+"""Committees and juries: drawn again by the client, and led through their ballots."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from verification_cast import VERIFIERS
+from verification_client import Client, Done, Happened
+from verification_hashes import drawn, seed_of, vote_commitment
+
+from offchain.link.ports import Call, Signer
+from offchain.schema._generated_chain import (
+    Ballot,
+    MatterChallenge,
+    MatterDispute,
+    VerificationCommitteeDrawn,
+    VerificationRevealsOpened,
+    Vote,
+    calls,
+    storage,
+)
+
+Contested = MatterChallenge | MatterDispute
+"""What is voted on."""
+YES, NO = Vote.YES, Vote.NO
+
+
+def salt_of(who: str) -> bytes:
+    """The random bytes of a member; those of this client need not be secret."""
+    return sha256(b"salt of " + who.encode()).digest()
+
+
+@dataclass(frozen=True)
+class Committee:
+    """Who sits, and the block in which they were drawn."""
+
+    client: Client
+    matter: Contested
+    turn: int
+    members: tuple[Signer, ...]
+    drawn: Happened[VerificationCommitteeDrawn]
+
+    def commitment(self, member: Signer, vote: Vote) -> bytes:
+        return vote_commitment(self.matter, self.turn, vote, salt_of(member.address), member.address)
+
+    async def commit(self, *votes: Vote) -> list[Done]:
+        """The first members commit these votes, in the order of their seats."""
+        pairs = zip(self.members, votes, strict=False)
+        return await asyncio.gather(*(self.commit_of(member, vote) for member, vote in pairs))
+
+    async def commit_of(self, member: Signer, vote: Vote) -> Done:
+        call = calls.verification_commit_vote(matter=self.matter, commitment=self.commitment(member, vote))
+        return await self.client.do(member, call)
+
+    async def reveal(self, *votes: Vote) -> list[Done]:
+        """Once reveals are open, the first members show these votes."""
+        await self.client.event(VerificationRevealsOpened, matter=self.matter)
+        pairs = zip(self.members, votes, strict=False)
+        return await asyncio.gather(*(self.client.do(member, self.shows(member, vote)) for member, vote in pairs))
+
+    def shows(self, member: Signer, vote: Vote) -> Call:
+        return calls.verification_reveal_vote(matter=self.matter, vote=vote, salt=salt_of(member.address))
+
+    async def votes(self, *votes: Vote) -> None:
+        """All commit, then all reveal."""
+        assert len(votes) == len(self.members)
+        await self.commit(*votes)
+        await self.reveal(*votes)
+
+
+async def ballot_of(client: Client, matter: Contested, at: bytes | None = None) -> Ballot:
+    """The ballot of an open matter."""
+    if isinstance(matter, MatterChallenge):
+        return (await client.must(storage.verification_challenges, matter.value, at=at)).ballot
+    return (await client.must(storage.verification_disputes, matter.value, at=at)).ballot
+
+
+async def committee(
+    client: Client, matter: Contested, *, size: int, parties: Collection[str], former: Sequence[str] = (), turn: int = 0
+) -> Committee:
+    """Waits for the committee of a matter, draws it again, and finds the same seed and members."""
+    found = await client.event(VerificationCommitteeDrawn, matter=matter, round=turn)
+    said, block = found.event, found.block
+    before = await ballot_of(client, matter, at=block.parent_hash)
+    assert (before.seats, before.seed) == ((), None), "nobody sat before the draw"
+    assert before.asked_in < said.block < block.ref.number, "the randomness is of a block after the one that asked"
+
+    left_by = await client.link.block_ref(said.block)
+    randomness = await client.link.query("Babe", "AuthorVrfRandomness", at=left_by.hash)
+    assert isinstance(randomness, bytes)
+    seed = seed_of(matter, turn, randomness)
+    assert said.seed == seed
+    listed = await client.must(storage.verification_verifier_list, at=block.parent_hash)
+    members = drawn(seed, listed, size, before.asked_in, {*parties, *former})
+    assert said.members == members
+    assert len(members) == size
+
+    after = await ballot_of(client, matter, at=block.ref.hash)
+    assert (after.seed, tuple(seat.who for seat in after.seats)) == (seed, members)
+    assert set(after.former) == set(former)
+    return Committee(client, matter, turn, tuple(VERIFIERS[who] for who in members), found)

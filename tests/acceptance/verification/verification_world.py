@@ -1,0 +1,273 @@
+"""The chain with everybody on it, and how a story is told on it: people, hosts, tasks, coins."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from verification_cast import ANYONE, ASK, GTY, HARDWARE, MINUTE_MS, SUDO, VERIFIERS, Cast, cast_of
+from verification_client import PATIENCE, Client, Done
+
+from offchain.link.ports import Block, Call, Signer
+from offchain.link.registration import sign_registration
+from offchain.local.node import Node
+from offchain.schema._generated_chain import (
+    BillingUnit,
+    Capabilities,
+    GpuRequest,
+    HostRecord,
+    HostScore,
+    Placement,
+    PodPlacement,
+    PodResult,
+    Resources,
+    TaskKind,
+    TaskSpec,
+    TasksSubmitted,
+    TenantScore,
+    Usage,
+    VerificationParams,
+    VerificationPolicy,
+    VerificationPolicyAcceptance,
+    VerificationPolicyRedundant,
+    calls,
+    storage,
+)
+from offchain.schema.ids import lease_id, task_key
+from tests.real_chain import by_sudo, plain
+
+MANIFEST = b"services: {}"
+NOWHERE_SPECIAL = Placement(
+    (),
+    (),
+    (),
+    (),
+    (),
+    verified_only=False,
+    allow_simulated=True,
+    min_network_mbps=0,
+    capabilities=Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False),
+)
+JOB = TaskSpec(
+    kind=TaskKind.JOB,
+    manifest_digest=sha256(MANIFEST).digest(),
+    resources=Resources(1_000, 1_024, 1, GpuRequest(1, 1_000, 0, ())),
+    pods_min=1,
+    pods_max=1,
+    max_rate_per_hour=3_600 * GTY,
+    unit=BillingUnit.SECOND,
+    max_duration_ms=10 * MINUTE_MS,
+    deadline=None,
+    priority=0,
+    queue=b"default",
+    verification=VerificationPolicyAcceptance(),
+    placement=NOWHERE_SPECIAL,
+    data_from=None,
+)
+PRICE = GTY
+"""What a pod costs that says it ran for WALL_MS."""
+WALL_MS = 1_000
+FEE = 50
+"""One in so many coins of every bill is the network's."""
+ONE_OBSERVATION = 8_000_000
+"""What a lease with the deposit of such a job is worth as evidence for or against somebody: the most there is."""
+
+
+def result(content: int) -> PodResult:
+    """What a pod worked out, in a second."""
+    return PodResult(bytes([content] * 32), 0, Usage(WALL_MS, WALL_MS, 10))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task whose pods run, pod n on the story's host n."""
+
+    task: int
+    leases: tuple[int, ...]
+
+
+@dataclass
+class World:
+    """`told`: the stories that are being told, by name."""
+
+    node: Node
+    client: Client
+    genesis: bytes
+    params: VerificationParams
+    casts: dict[str, Cast] = field(default_factory=dict)
+    told: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    # --- setting the scene ----------------------------------------------------------------------------------------
+
+    async def enter(self, stories: Sequence[tuple[Story, Cast]]) -> None:
+        """The verifiers are bonded, and the stories' hosts are registered and heard of."""
+        do = self.client.do
+        pairs = [pair for _, cast in stories for pair in zip(cast.providers, cast.hosts, strict=True)]
+        await asyncio.gather(
+            *(do(who, calls.verification_bond_verifier()) for who in VERIFIERS.values()),
+            *(self._register(provider, host) for provider, host in pairs),
+        )
+        good = [host for story, cast in stories if story.verified for host in cast.hosts]
+        if good:
+            await do(SUDO, by_sudo(batch(calls.hosts_verify(host=host.address) for host in good)))
+        await asyncio.gather(*(do(host, calls.hosts_heartbeat()) for _, host in pairs))
+        self.casts = {story.name: cast for story, cast in stories}
+        for story, cast in stories:
+            if not story.alone:
+                self.told[story.name] = asyncio.ensure_future(story.play(self, cast))
+
+    async def all_told(self) -> None:
+        """Every story that is not told alone is over, however it ended."""
+        await asyncio.gather(*self.told.values(), return_exceptions=True)
+
+    async def _register(self, provider: Signer, host: Signer) -> Done:
+        about = {"hardware": HARDWARE, "endpoint": b"here", "region": b"eu", "ask": ASK}
+        signature = sign_registration(host, self.genesis, provider.address, HARDWARE, b"here", b"eu", ASK)
+        call = calls.hosts_register(host=host.address, **about, host_signature=signature)  # type: ignore[arg-type]
+        return await self.client.do(provider, call)
+
+    async def final(self, block: Block) -> None:
+        """Waits until this block cannot be lost any more."""
+        async with asyncio.timeout(PATIENCE):
+            async for head in self.client.link.finalized():
+                if head.number >= block.ref.number:
+                    return
+
+    def kill(self) -> None:
+        """End the node by a signal that it cannot answer."""
+        os.kill(self.node.pid, signal.SIGKILL)
+        self.node.stop()
+
+    # --- tasks ----------------------------------------------------------------------------------------------------
+
+    async def running(self, cast: Cast, replicas: int = 1) -> Job:
+        """A job of the tenant runs, one pod on each of so many hosts; results of several are compared."""
+        policy: VerificationPolicy = VerificationPolicyAcceptance()
+        if replicas > 1:
+            policy = VerificationPolicyRedundant(replicas=replicas)
+        spec = replace(JOB, pods_min=replicas, pods_max=replicas, verification=policy)
+        submitted = await self.client.do(cast.tenant, calls.tasks_submit(spec=spec, manifest=MANIFEST))
+        task = submitted.one(TasksSubmitted).first
+        pods = [PodPlacement(pod, cast.hosts[pod].address, b"\0") for pod in range(replicas)]
+        await self.client.do(cast.tenant, calls.tasks_assign(task=task, pods=pods))
+        leases = tuple(lease_id(task, pod, 0) for pod in range(replicas))
+        await asyncio.gather(*(self.started(cast, pod, lease) for pod, lease in enumerate(leases)))
+        return Job(task, leases)
+
+    async def started(self, cast: Cast, host: int, lease: int) -> None:
+        await self.client.do(cast.hosts[host], calls.tasks_report_started(lease=lease))
+
+    async def reported(self, cast: Cast) -> Job:
+        """A job of the tenant has run on the story's first host, whose result may be disputed."""
+        job = await self.running(cast)
+        await self.report(cast, job)
+        return job
+
+    async def report(self, cast: Cast, job: Job) -> Block:
+        """The pod on the story's first host is through."""
+        call = calls.tasks_report_result(lease=job.leases[0], result=result(1))
+        return (await self.client.do(cast.hosts[0], call)).block
+
+    async def state_of(self, task: int) -> str:
+        """`Verified`, `Failed(DisputeLost)` and so on."""
+        state: Any = (await self.client.must(storage.tasks_tasks, task_key(task))).state.encode()
+        return state if isinstance(state, str) else "".join(f"{name}({why})" for name, why in state.items())
+
+    async def settle(self, task: int) -> Done:
+        return await self.client.do(ANYONE, calls.tasks_settle(task=task))
+
+    # --- hosts ----------------------------------------------------------------------------------------------------
+
+    async def host(self, host: Signer, at: bytes | None = None) -> HostRecord:
+        return await self.client.must(storage.hosts_hosts, host.address, at=at)
+
+    async def score(self, host: Signer, at: Block) -> HostScore:
+        """What is known for and against a host, as last written down: what is older fades a little each time."""
+        return await self.client.must(storage.reputation_host_scores, host.address, at=at.ref.hash)
+
+    async def conduct(self, tenant: Signer, at: Block) -> TenantScore:
+        """The same of a tenant."""
+        return await self.client.must(storage.reputation_tenant_scores, tenant.address, at=at.ref.hash)
+
+    async def faults_of(self, provider: Signer) -> int:
+        """What is held against a provider, in millionths of a grave fault, since its last."""
+        record = await self.client.read(storage.reputation_provider_faults, provider.address)
+        return 0 if record is None else record.weight
+
+    # --- coins ----------------------------------------------------------------------------------------------------
+
+    async def coins(self, who: str, at: bytes) -> int:
+        """All coins of an account, held ones included."""
+        record = await self.client.link.query("System", "Account", [who], at=at)
+        return int(record["data"]["free"] + record["data"]["reserved"]) if record else 0
+
+    async def all_coins(self, at: bytes) -> dict[str, int]:
+        """All coins of all accounts, held ones included."""
+        accounts = await self.client.link.query_map("System", "Account", at=at)
+        return {who: record["data"]["free"] + record["data"]["reserved"] for who, record in accounts}
+
+    async def gained(self, who: Signer, after: Block, until: Block) -> int:
+        """What an account has more after `until` than after `after`, without the fees of its transactions."""
+        between = [b for b in self.client.blocks if after.ref.number < b.ref.number <= until.ref.number]
+        paid = [e.fields for b in between for e in b.events if e.name == "TransactionFeePaid"]
+        fees = sum(fee["actual_fee"] for fee in paid if fee["who"] == who.address)
+        had, has = [await self.coins(who.address, at=block.ref.hash) for block in (after, until)]
+        return has - had + int(fees)
+
+    @property
+    def now(self) -> Block:
+        """The newest block that was seen."""
+        return self.client.blocks[-1]
+
+
+Play = Callable[[World, Cast], Coroutine[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class Story:
+    """`play` runs at the same time as others, or `alone` after them. `verified`: its hosts are so from the start."""
+
+    name: str
+    hosts: int
+    verified: bool
+    hosts_pay: bool
+    alone: bool
+    play: Play
+
+
+def story(
+    *, hosts: int = 1, verified: bool = True, hosts_pay: bool = False, alone: bool = False
+) -> Callable[[Play], Callable[[World], Coroutine[Any, Any, None]]]:
+    """Makes a test of a story: the test waits for its end."""
+
+    def of(play: Play) -> Callable[[World], Coroutine[Any, Any, None]]:
+        about = Story(play.__name__, hosts, verified, hosts_pay, alone, play)
+
+        async def test(world: World) -> None:
+            if alone:
+                await world.all_told()
+                await play(world, world.casts[about.name])
+            else:
+                await world.told[about.name]
+
+        test.__name__, test.__doc__, test.__module__ = play.__name__, play.__doc__, play.__module__
+        test.story = about  # type: ignore[attr-defined]
+        return test
+
+    return of
+
+
+def stories_of(tests: Iterable[Any]) -> list[tuple[Story, Cast]]:
+    """The stories among the tests that are to be run, and who plays in each."""
+    stories = [test.function.story for test in tests if hasattr(test.function, "story")]
+    return [(story, cast_of(story.name, story.hosts, hosts_pay=story.hosts_pay)) for story in stories]
+
+
+def batch(all_of: Iterable[Call]) -> Call:
+    """All of it or nothing."""
+    return Call("Utility", "batch_all", {"calls": [plain(call) for call in all_of]})

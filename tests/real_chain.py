@@ -1,0 +1,111 @@
+"""A real chain of one node for a test of its own, and a connection to it. Works on any runtime by its own metadata."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from offchain.link.once import submit_once
+from offchain.link.ports import Block, Call, ChainEvent, Signer
+from offchain.link.runtime import Runtime
+from offchain.link.substrate import SubstrateChain
+from offchain.local import node_rpc
+from offchain.local.node import Node
+from offchain.local.release import Binaries, binaries
+
+PATIENCE = 120.0
+"""Seconds. A limit for a broken chain, not a measure of a good one."""
+GTY = 10**12
+
+
+@dataclass
+class Chain:
+    """A running node. `link` reads and signs by the runtime of the moment it was connected."""
+
+    port: int
+    link: SubstrateChain
+
+    @property
+    def url(self) -> str:
+        return f"ws://{node_rpc.LOOPBACK}:{self.port}"
+
+    def runtime(self) -> Runtime:
+        """The runtime of the newest block."""
+        version = node_rpc.ask(self.port, "state_getRuntimeVersion")
+        raw = bytes.fromhex(str(node_rpc.ask(self.port, "state_getMetadata"))[2:])
+        assert version is not None
+        return Runtime(raw, version["specName"], version["specVersion"], version["transactionVersion"])
+
+    async def reconnect(self) -> None:
+        """Forget what was known of the chain's types."""
+        await self.link.close()
+        self.link = await connect(self.url)
+
+    async def do(self, who: Signer, *calls: Call) -> tuple[ChainEvent, ...]:
+        """Have calls take effect, several as one batch that is all or nothing; gives their events."""
+        call = calls[0] if len(calls) == 1 else Call("Utility", "batch_all", {"calls": [plain(one) for one in calls]})
+        included, block = await submit_once(self.link, who, call, PATIENCE)
+        return tuple(event for event in block.events if event.extrinsic == included.index)
+
+    async def coins(self, at: bytes) -> dict[str, Any]:
+        """Every coin of a moment: who has how many, and for which reason they are held."""
+        accounts = await self.link.query_map("System", "Account", at=at)
+        holds = await self.link.query_map("Balances", "Holds", at=at)
+        return {
+            "accounts": {who: record["data"] for who, record in accounts},
+            "holds": {who: sorted((str(hold["id"]), hold["amount"]) for hold in held) for who, held in holds},
+            "issuance": await self.link.query("Balances", "TotalIssuance", at=at),
+            "escrowed": await self.link.query("Billing", "TotalEscrowed", at=at),
+        }
+
+    async def block_with(self, number: int) -> Block:
+        """A block, once it is final."""
+        async with asyncio.timeout(PATIENCE):
+            async for head in self.link.finalized():
+                if head.number >= number:
+                    return await self.link.block(number)
+        raise AssertionError("the chain ended")
+
+
+async def connect(url: str) -> SubstrateChain:
+    # While it compiles a new runtime a node answers nobody.
+    link = SubstrateChain(url, check_metadata=False, timeout=PATIENCE)
+    await link.connect()
+    return link
+
+
+@asynccontextmanager
+async def chain_of(
+    folder: Path, patch: Mapping[str, Any] | None = None, runtime: Path | None = None
+) -> AsyncIterator[Chain]:
+    """A fresh chain of the released node, for the length of the block; the node keeps its files in `folder`.
+
+    `patch` goes over the development preset, value by value; `runtime` takes the place of the released one.
+    """
+    found = binaries()
+    with Node(found if runtime is None else Binaries(found.node, runtime), folder, patch=patch) as node:
+        chain: Chain | None = None
+        try:
+            chain = Chain(node.port, await connect(node.url))
+            yield chain
+        except BaseException:
+            sys.stderr.write(node.last_lines(40))
+            raise
+        finally:
+            if chain is not None:
+                await chain.link.close()
+
+
+def plain(call: Call) -> dict[str, Any]:
+    """A call as calls of calls take it."""
+    return {call.pallet: {call.function: dict(call.args)} if call.args else call.function}
+
+
+def by_sudo(call: Call) -> Call:
+    """The call with nobody's permission asked; the signer must be //Alice."""
+    return Call("Sudo", "sudo", {"call": plain(call)})

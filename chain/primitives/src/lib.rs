@@ -1,8 +1,8 @@
 //! The types and pure rules of Gantry, shared by every pallet.
 //!
 //! Nothing here reads storage or the clock: `fit` says what fits on a host, `rate` what it costs, `escrow` what is owed
-//! for it, `faults` what a host pays for a fault, `score` what evidence is worth, `ids` how things are numbered, and
-//! `transitions` which states follow which.
+//! for it, `faults` what a host pays for a fault, `score` what evidence is worth, `ids` how things are numbered,
+//! `transitions` which states follow which, and `weights!` is what pallets' tables of measured weights are written in.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -19,6 +19,7 @@ pub mod score;
 pub mod transitions;
 pub mod types;
 pub mod verification_tables;
+mod weights;
 
 pub use faults::Fault;
 pub use ids::{lease_id, lease_parts, PageKey, TaskKey};

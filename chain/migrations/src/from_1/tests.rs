@@ -377,48 +377,38 @@ fn an_old_task_is_cancelled_and_its_pods_are_paid() {
     });
 }
 
-/// A small generator of numbers: the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-}
-
 /// A history of release 1.
 fn history(dice: &mut Dice, moves: u32) {
     let hosts: Vec<_> = (0..6).map(|number| old::host(100 + number, PROVIDER + number % 2)).collect();
     for _ in 0..moves {
-        advance(dice.roll(20_000));
+        advance(dice.below(20_000));
         let tasks = pallet_gantry_tasks::NextTaskId::<Test>::get();
-        if tasks == 0 || dice.roll(4) == 0 {
-            let unit = [BillingUnit::Second, BillingUnit::Hour, BillingUnit::Day][dice.roll(3) as usize];
-            let pods = if dice.roll(4) == 0 { 3 } else { 1 };
-            old::submit(TENANT + dice.roll(2) as u8, pods, pods == 1 && dice.roll(2) == 0, unit);
+        if tasks == 0 || dice.below(4) == 0 {
+            let unit = [BillingUnit::Second, BillingUnit::Hour, BillingUnit::Day][dice.below(3) as usize];
+            let pods = if dice.below(4) == 0 { 3 } else { 1 };
+            old::submit(TENANT + dice.below(2) as u8, pods, pods == 1 && dice.below(2) == 0, unit);
             continue;
         }
-        let task = dice.roll(tasks);
+        let task = dice.below(tasks);
         let record = old::task(task);
-        let pod = record.leases.get(dice.roll(record.leases.len().max(1) as u64) as usize).copied();
+        let pod = record.leases.get(dice.below(record.leases.len().max(1) as u64) as usize).copied();
         match (record.state, pod) {
-            (OldState::Queued, _) if dice.roll(12) == 0 => old::expire(task),
+            (OldState::Queued, _) if dice.below(12) == 0 => old::expire(task),
             (OldState::Queued, _) => {
-                let host = dice.roll(6) as usize;
+                let host = dice.below(6) as usize;
                 // The three pods of a gang on three hosts, so that there is room for all or none.
                 let places: Vec<_> = (0..3).map(|place| hosts[(host + place) % 6].clone()).collect();
                 let _ = old::assign(task, &places);
             }
             (OldState::Assigned | OldState::Running, Some(lease)) => match old::lease(lease).state {
-                _ if dice.roll(12) == 0 => old::cancel(task),
-                v1::leases::LeaseState::Pending if dice.roll(5) > 0 => old::start(lease),
-                v1::leases::LeaseState::Active if dice.roll(5) > 0 => old::report(lease, dice.roll(40_000)),
+                _ if dice.below(12) == 0 => old::cancel(task),
+                v1::leases::LeaseState::Pending if dice.below(5) > 0 => old::start(lease),
+                v1::leases::LeaseState::Active if dice.below(5) > 0 => old::report(lease, dice.below(40_000)),
                 v1::leases::LeaseState::Pending | v1::leases::LeaseState::Active => old::fail(lease),
                 _ => {}
             },
             (OldState::Reported, _) => old::accept(task),
-            (OldState::Verified, _) if dice.roll(3) > 0 => old::settle(task),
+            (OldState::Verified, _) if dice.below(3) > 0 => old::settle(task),
             _ => {}
         }
     }
@@ -431,7 +421,7 @@ fn any_history_is_carried_over_in_blocks_of_any_size() {
             let mut dice = Dice(seed);
             history(&mut dice, 600);
             let share = weights::largest_item();
-            migrate(share.saturating_mul(1 + dice.roll(20)));
+            migrate(share.saturating_mul(1 + dice.below(20)));
         });
     }
 }

@@ -184,30 +184,13 @@ fn locks_on_a_tenants_coins_do_not_keep_a_provider_from_being_paid() {
     });
 }
 
-/// Numbers that look random, the same for each seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-
-    fn one_of<const N: usize>(&mut self, all: [u8; N]) -> AccountId {
-        account(all[self.below(N as u64) as usize])
-    }
-
-    /// Often about the existential deposit, at times more than there is.
-    fn amount(&mut self) -> Balance {
-        match self.below(4) {
-            0 => Balance::from(self.below(2 * ED as u64)),
-            1 => ED - 1 + Balance::from(self.below(3)),
-            2 => Balance::from(self.below(5 * GTY as u64)),
-            _ => Balance::from(self.below(3)),
-        }
+/// Often about the existential deposit, at times more than there is.
+fn any_amount(dice: &mut Dice) -> Balance {
+    match dice.below(4) {
+        0 => Balance::from(dice.below(2 * ED as u64)),
+        1 => ED - 1 + Balance::from(dice.below(3)),
+        2 => Balance::from(dice.below(5 * GTY as u64)),
+        _ => Balance::from(dice.below(3)),
     }
 }
 
@@ -223,11 +206,11 @@ fn movements(seed: u64) -> Vec<Movement> {
     let receivers = [PROVIDER, NOBODY, 20, 21, 22];
     (0..60)
         .map(|_| {
-            let tenant = dice.one_of([TENANT, OTHER_TENANT]);
+            let tenant = account(dice.pick(&[TENANT, OTHER_TENANT]));
             match dice.below(5) {
-                0 | 1 => Movement::Hold(tenant, dice.amount()),
-                2 => Movement::Release(tenant, dice.amount()),
-                _ => Movement::Pay(tenant, dice.one_of(receivers), dice.amount()),
+                0 | 1 => Movement::Hold(tenant, any_amount(&mut dice)),
+                2 => Movement::Release(tenant, any_amount(&mut dice)),
+                _ => Movement::Pay(tenant, account(dice.pick(&receivers)), any_amount(&mut dice)),
             }
         })
         .collect()

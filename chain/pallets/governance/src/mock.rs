@@ -6,7 +6,6 @@ use frame_support::{
     weights::Weight,
 };
 use frame_system::{EnsureRoot, EnsureSignedBy};
-use sp_runtime::BuildStorage;
 
 use crate as pallet_gantry_governance;
 
@@ -88,9 +87,7 @@ pub fn new_chain() -> sp_io::TestExternalities {
         governance: crate::GenesisConfig { params: crate::Params { delay_blocks: DELAY }, ..Default::default() },
         ..Default::default()
     };
-    let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
-    externalities.execute_with(|| System::set_block_number(1));
-    externalities
+    gantry_mock::begin::<Test>(genesis)
 }
 
 /// Runs a test on a new chain.

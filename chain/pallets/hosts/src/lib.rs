@@ -2,7 +2,7 @@
 //!
 //! Who offers which machine, at which price, and whether it is there. This file declares; `dispatchables.rs` does,
 //! `capacity.rs` is what leases take from hosts and give back to them, `bonds.rs` what is held for hosts and taken of
-//! it, `types.rs` the parameters and what they must be.
+//! it, `types.rs` the parameters and what they must be, `errors.rs` what a call answers where a rule refuses.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -13,6 +13,7 @@ mod benchmarking;
 mod bonds;
 mod capacity;
 mod dispatchables;
+mod errors;
 mod try_state;
 mod types;
 pub mod weights;
@@ -35,8 +36,8 @@ pub mod pallet {
     };
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
-        faults::Fault, rate::AskError, AccountId, Ask, Balance, DeviceIndices, Endpoint, HardwareSpec, HostId,
-        HostRecord, HostStatus, Moment, RegionName, SuspendReason,
+        faults::Fault, AccountId, Ask, Balance, DeviceIndices, Endpoint, HardwareSpec, HostId, HostRecord, HostStatus,
+        Moment, RegionName, SuspendReason,
     };
     use pallet_gantry_reputation as reputation;
 
@@ -299,27 +300,6 @@ pub mod pallet {
         BondTooGreat,
         /// The bounty for an absence is more than half of a bond for a device.
         AbsenceBountyTooGreat,
-    }
-
-    impl<T> From<ParamsError> for Error<T> {
-        fn from(error: ParamsError) -> Self {
-            match error {
-                ParamsError::HeartbeatPeriodZero => Self::HeartbeatPeriodZero,
-                ParamsError::AbsenceLimitTooShort => Self::AbsenceLimitTooShort,
-                ParamsError::PeriodTooLong => Self::PeriodTooLong,
-                ParamsError::BondTooGreat => Self::BondTooGreat,
-                ParamsError::AbsenceBountyTooGreat => Self::AbsenceBountyTooGreat,
-            }
-        }
-    }
-
-    impl<T> From<AskError> for Error<T> {
-        fn from(error: AskError) -> Self {
-            match error {
-                AskError::ModelRepeated => Self::AskModelRepeated,
-                AskError::FactorTooGreat => Self::AskFactorTooGreat,
-            }
-        }
     }
 
     #[pallet::hooks]

@@ -1,24 +1,21 @@
 //! A runtime of this pallet alone, and the accounts and calls that tests are made of.
 
 use frame_support::{
-    assert_ok, derive_impl,
+    assert_ok,
     dispatch::DispatchResult,
     traits::{
         fungible::{Inspect, InspectHold},
-        ConstU128, ConstU64, Get, VariantCountOf,
+        Get,
     },
 };
-use frame_system::EnsureRoot;
+pub use gantry_mock::{account, bytes, host, host_pair, Dice, ED, GTY};
 use gantry_primitives::{
     registration::{hardware_message, registration_message},
     *,
 };
-use sp_core::{ed25519, Pair};
-use sp_runtime::{traits::IdentityLookup, BuildStorage};
+use sp_core::Pair;
 
 use crate as pallet_gantry_hosts;
-
-pub type Block = frame_system::mocking::MockBlock<Test>;
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -30,32 +27,10 @@ frame_support::construct_runtime!(
     }
 );
 
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-    type Block = Block;
-    type AccountId = AccountId;
-    type Lookup = IdentityLookup<AccountId>;
-    type AccountData = pallet_balances::AccountData<Balance>;
-}
-
-#[derive_impl(pallet_timestamp::config_preludes::TestDefaultConfig)]
-impl pallet_timestamp::Config for Test {
-    type MinimumPeriod = ConstU64<1>;
-}
-
-/// The existential deposit.
-pub const ED: Balance = 1_000_000_000;
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-    type Balance = Balance;
-    type ExistentialDeposit = ConstU128<ED>;
-    type AccountStore = System;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type RuntimeFreezeReason = RuntimeFreezeReason;
-    type FreezeIdentifier = RuntimeFreezeReason;
-    type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
-}
+gantry_mock::system!();
+gantry_mock::clock!();
+gantry_mock::balances!();
+gantry_mock::hosts!(Treasury);
 
 impl pallet_gantry_reputation::Config for Test {}
 
@@ -68,17 +43,6 @@ impl Get<AccountId> for Treasury {
     }
 }
 
-impl pallet_gantry_hosts::Config for Test {
-    type AdminOrigin = EnsureRoot<AccountId>;
-    type Currency = Balances;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type Time = Timestamp;
-    type Treasury = Treasury;
-    type WeightInfo = ();
-}
-
-/// One coin.
-pub const GTY: Balance = 1_000_000_000_000;
 /// The time at which every test begins.
 pub const START: Moment = 1_000_000;
 pub const HEARTBEAT_PERIOD: u64 = 60_000;
@@ -98,28 +62,12 @@ pub const NOBODY: u8 = 3;
 /// The number of the host that most tests are about.
 pub const HOST: u8 = 10;
 
-pub fn account(who: u8) -> AccountId {
-    AccountId::new([who; 32])
-}
-
 pub fn signed(who: u8) -> RuntimeOrigin {
     RuntimeOrigin::signed(account(who))
 }
 
-pub fn host_pair(number: u8) -> ed25519::Pair {
-    ed25519::Pair::from_seed(&[number; 32])
-}
-
-pub fn host(number: u8) -> HostId {
-    HostId::new(host_pair(number).public().0)
-}
-
 pub fn by_host(number: u8) -> RuntimeOrigin {
     RuntimeOrigin::signed(host(number))
-}
-
-pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
-    text.as_bytes().to_vec().try_into().expect("the text fits")
 }
 
 pub fn ask(gpu_per_hour: Balance) -> Ask {
@@ -277,12 +225,7 @@ impl ExtBuilder {
             hosts: crate::GenesisConfig { params: self.params, ..Default::default() },
             ..Default::default()
         };
-        let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
-        externalities.execute_with(|| {
-            System::set_block_number(1);
-            Timestamp::set_timestamp(START);
-        });
-        externalities
+        gantry_mock::begin_at::<Test>(genesis, START)
     }
 
     pub fn build_and_execute(self, test: impl FnOnce()) {
@@ -291,10 +234,7 @@ impl ExtBuilder {
             test();
             assert_ok!(Hosts::do_try_state());
             assert_ok!(Reputation::do_try_state());
-            let sum: Balance = frame_system::Account::<Test>::iter_values()
-                .map(|account| account.data.free + account.data.reserved)
-                .sum();
-            assert_eq!(sum, issued, "no coin was made or lost");
+            assert_eq!(gantry_mock::coins::<Test>(), issued, "no coin was made or lost");
         });
     }
 }

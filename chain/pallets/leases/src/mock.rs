@@ -2,24 +2,23 @@
 //! pallet alone. With the tasks pallet as keeper it is tested there.
 
 use frame_support::{
-    assert_ok, derive_impl,
+    assert_ok,
     dispatch::DispatchResult,
     ensure, parameter_types,
-    traits::{ConstU128, ConstU64, OnIdle, OnInitialize, VariantCountOf},
+    traits::{OnIdle, OnInitialize},
     weights::Weight,
 };
+pub use gantry_mock::{account, Dice, ED, GTY};
 use gantry_primitives::{
     transitions::{allows, LEASE_TRANSITIONS},
     *,
 };
 use pallet_gantry_billing::Ledger;
-use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchError, Perbill};
+use sp_runtime::{DispatchError, Perbill};
 use std::cell::RefCell;
 
 use crate as pallet_gantry_leases;
 use crate::{Keeper, Kept};
-
-pub type Block = frame_system::mocking::MockBlock<Test>;
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -36,49 +35,14 @@ parameter_types! {
         Weight::from_parts(2_000_000_000_000, u64::MAX), Perbill::from_percent(75));
 }
 
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-    type Block = Block;
+gantry_mock::system!(
     type BlockWeights = BlockWeights;
-    type AccountId = AccountId;
-    type Lookup = IdentityLookup<AccountId>;
-    type AccountData = pallet_balances::AccountData<Balance>;
-}
+);
+gantry_mock::clock!();
+gantry_mock::balances!();
+gantry_mock::billing!();
+gantry_mock::leases!(Shelf);
 
-#[derive_impl(pallet_timestamp::config_preludes::TestDefaultConfig)]
-impl pallet_timestamp::Config for Test {
-    type MinimumPeriod = ConstU64<1>;
-}
-
-/// The existential deposit.
-pub const ED: Balance = 1_000_000_000;
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-    type Balance = Balance;
-    type ExistentialDeposit = ConstU128<ED>;
-    type AccountStore = System;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type RuntimeFreezeReason = RuntimeFreezeReason;
-    type FreezeIdentifier = RuntimeFreezeReason;
-    type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
-}
-
-impl pallet_gantry_billing::Config for Test {
-    type Currency = Balances;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type AdminOrigin = frame_system::EnsureRoot<AccountId>;
-    type WeightInfo = ();
-}
-
-impl pallet_gantry_leases::Config for Test {
-    type Time = Timestamp;
-    type Keeper = Shelf;
-    type AdminOrigin = frame_system::EnsureRoot<AccountId>;
-    type WeightInfo = ();
-}
-
-pub const GTY: Balance = 1_000_000_000_000;
 pub const START: Moment = 1_800_000_000_000;
 pub const HOUR: u64 = 3_600_000;
 pub const DAY: u64 = 24 * HOUR;
@@ -99,10 +63,6 @@ pub const ANYONE: u8 = 3;
 /// Someone who has no coins.
 pub const NOBODY: u8 = 4;
 pub const HOST: u8 = 10;
-
-pub fn account(who: u8) -> AccountId {
-    AccountId::new([who; 32])
-}
 
 pub fn signed(who: u8) -> RuntimeOrigin {
     RuntimeOrigin::signed(account(who))
@@ -332,12 +292,8 @@ pub fn new_chain() -> sp_io::TestExternalities {
         leases: crate::GenesisConfig { params: leases, ..Default::default() },
         ..Default::default()
     };
-    let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
-    externalities.execute_with(|| {
-        System::set_block_number(1);
-        Timestamp::set_timestamp(START);
-        HostRecords::insert(account(HOST), host_record());
-    });
+    let mut externalities = gantry_mock::begin_at::<Test>(genesis, START);
+    externalities.execute_with(|| HostRecords::insert(account(HOST), host_record()));
     externalities
 }
 
@@ -353,9 +309,7 @@ pub fn check_everything() {
         assert_ok!(Leases::check_lease(id, &lease, spec.kind));
     }
     assert_eq!(Billing::held(&account(TENANT)), held, "what is held is what the escrows hold");
-    let sum: Balance =
-        frame_system::Account::<Test>::iter_values().map(|account| account.data.free + account.data.reserved).sum();
-    assert_eq!(sum, pallet_balances::TotalIssuance::<Test>::get(), "no coin was made or lost");
+    assert_eq!(gantry_mock::coins::<Test>(), pallet_balances::TotalIssuance::<Test>::get(), "no coin was made or lost");
 }
 
 /// Runs a test on the default chain.

@@ -1,8 +1,9 @@
 //! A runtime of this pallet alone.
 
 use frame_support::{assert_ok, derive_impl};
+pub use gantry_mock::account;
 use gantry_primitives::AccountId;
-use sp_runtime::{traits::IdentityLookup, BuildStorage};
+use sp_runtime::traits::IdentityLookup;
 
 use crate as pallet_gantry_reputation;
 
@@ -24,15 +25,9 @@ impl frame_system::Config for Test {
 
 impl pallet_gantry_reputation::Config for Test {}
 
-pub fn account(who: u8) -> AccountId {
-    AccountId::new([who; 32])
-}
-
 /// Runs a test on an empty chain.
 pub fn on_chain(test: impl FnOnce()) {
-    let storage = RuntimeGenesisConfig::default().build_storage().expect("genesis is sound");
-    sp_io::TestExternalities::from(storage).execute_with(|| {
-        System::set_block_number(1);
+    gantry_mock::begin::<Test>(RuntimeGenesisConfig::default()).execute_with(|| {
         test();
         assert_ok!(Reputation::do_try_state());
     });

@@ -6,7 +6,7 @@
 //! This file declares. `submitting.rs`, `assigning.rs`, `reporting.rs`, `endings.rs`, `settling.rs` and `judging.rs`
 //! have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
 //! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
-//! pallet reads and changes, `views.rs` what clients read.
+//! pallet reads and changes, `views.rs` what clients read, `errors.rs` what a call answers where a rule refuses.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -18,6 +18,7 @@ mod batches;
 pub mod benchmarking;
 mod desk;
 mod endings;
+mod errors;
 mod index;
 mod judging;
 mod keeping;
@@ -56,9 +57,9 @@ pub mod pallet {
     use frame_support::{pallet_prelude::*, traits::fungible::MutateHold};
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
-        rate::RateError, AccountId, Balance, Digest, EndReason, HostFailure, IndexTag, Lease, LeaseBill, LeaseId,
-        Manifest, Moment, PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, TaskId,
-        TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS,
+        AccountId, Balance, Digest, EndReason, HostFailure, IndexTag, Lease, LeaseBill, LeaseId, Manifest, Moment,
+        PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, TaskId, TaskKey, TaskKind,
+        TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS,
     };
 
     /// The storage of this pallet is that of this version.
@@ -541,15 +542,6 @@ pub mod pallet {
         RefusedItemFineZero,
         /// A sum or product does not fit its type.
         Overflow,
-    }
-
-    impl<T> From<RateError> for Error<T> {
-        fn from(error: RateError) -> Self {
-            match error {
-                RateError::NotOffered => Self::UnitNotOffered,
-                RateError::Overflow => Self::CostTooHigh,
-            }
-        }
     }
 
     #[pallet::hooks]

@@ -1,18 +1,15 @@
 //! A runtime of all of Gantry's pallets, and the accounts and calls that tests are made of.
 
 use frame_support::{
-    assert_ok, derive_impl,
-    traits::{ConstU64, Get, OnFinalize, OnIdle, OnInitialize, VariantCountOf},
+    assert_ok,
+    traits::{OnFinalize, OnIdle, OnInitialize},
     weights::Weight,
 };
-use frame_system::EnsureRoot;
+pub use gantry_mock::{account, bytes, host, host_pair, Dice, ED, GTY};
 use gantry_primitives::{registration::registration_message, *};
-use sp_core::{ed25519, Pair};
-use sp_runtime::{traits::IdentityLookup, BuildStorage};
+use sp_core::Pair;
 
 use crate as pallet_gantry_tasks;
-
-pub type Block = frame_system::mocking::MockBlock<Test>;
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -27,76 +24,8 @@ frame_support::construct_runtime!(
     }
 );
 
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-    type Block = Block;
-    type AccountId = AccountId;
-    type Lookup = IdentityLookup<AccountId>;
-    type AccountData = pallet_balances::AccountData<Balance>;
-}
+gantry_mock::network!();
 
-#[derive_impl(pallet_timestamp::config_preludes::TestDefaultConfig)]
-impl pallet_timestamp::Config for Test {
-    type MinimumPeriod = ConstU64<1>;
-}
-
-/// The existential deposit.
-pub const ED: Balance = 1_000_000_000;
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-    type Balance = Balance;
-    type ExistentialDeposit = frame_support::traits::ConstU128<ED>;
-    type AccountStore = System;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type RuntimeFreezeReason = RuntimeFreezeReason;
-    type FreezeIdentifier = RuntimeFreezeReason;
-    type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
-}
-
-/// Where fees and slashed coins go.
-pub struct Treasury;
-
-impl Get<AccountId> for Treasury {
-    fn get() -> AccountId {
-        Billing::treasury()
-    }
-}
-
-impl pallet_gantry_hosts::Config for Test {
-    type Currency = Balances;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type Time = Timestamp;
-    type AdminOrigin = EnsureRoot<AccountId>;
-    type Treasury = Treasury;
-    type WeightInfo = ();
-}
-
-impl pallet_gantry_leases::Config for Test {
-    type Time = Timestamp;
-    type Keeper = Tasks;
-    type AdminOrigin = EnsureRoot<AccountId>;
-    type WeightInfo = ();
-}
-
-impl pallet_gantry_billing::Config for Test {
-    type Currency = Balances;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type AdminOrigin = EnsureRoot<AccountId>;
-    type WeightInfo = ();
-}
-
-impl pallet_gantry_reputation::Config for Test {}
-
-impl pallet_gantry_tasks::Config for Test {
-    type Currency = Balances;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type AdminOrigin = EnsureRoot<AccountId>;
-    type WeightInfo = ();
-}
-
-/// One coin.
-pub const GTY: Balance = 1_000_000_000_000;
 /// The time at which every test begins.
 pub const START: Moment = 1_000_000;
 pub const HOUR: u64 = 3_600_000;
@@ -126,28 +55,12 @@ pub const ANYONE: u8 = 6;
 /// Someone who has none.
 pub const NOBODY: u8 = 7;
 
-pub fn account(who: u8) -> AccountId {
-    AccountId::new([who; 32])
-}
-
 pub fn signed(who: u8) -> RuntimeOrigin {
     RuntimeOrigin::signed(account(who))
 }
 
-pub fn host_pair(number: u8) -> ed25519::Pair {
-    ed25519::Pair::from_seed(&[number; 32])
-}
-
-pub fn host(number: u8) -> HostId {
-    HostId::new(host_pair(number).public().0)
-}
-
 pub fn host_origin(number: u8) -> RuntimeOrigin {
     RuntimeOrigin::signed(host(number))
-}
-
-pub fn bytes<const N: u32>(text: &str) -> Bytes<N> {
-    text.as_bytes().to_vec().try_into().expect("the text fits")
 }
 
 /// What one pod of [`spec`] costs an hour on a host with [`ask`].
@@ -453,18 +366,6 @@ pub fn task_events() -> Vec<crate::Event<Test>> {
     events
 }
 
-/// Every pallet's invariants, and that no coin was made or lost.
-pub fn check_everything() {
-    Hosts::do_try_state().expect("hosts hold");
-    Leases::do_try_state().expect("leases hold");
-    Billing::do_try_state().expect("escrows hold");
-    Reputation::do_try_state().expect("scores hold");
-    Tasks::do_try_state().expect("tasks hold");
-    let sum: Balance =
-        frame_system::Account::<Test>::iter_values().map(|account| account.data.free + account.data.reserved).sum();
-    assert_eq!(sum, pallet_balances::TotalIssuance::<Test>::get(), "the sum of all accounts is the total issuance");
-}
-
 pub struct ExtBuilder {
     pub hosts: pallet_gantry_hosts::Params,
     pub billing: pallet_gantry_billing::Params,
@@ -537,12 +438,7 @@ impl ExtBuilder {
             },
             ..Default::default()
         };
-        let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
-        externalities.execute_with(|| {
-            System::set_block_number(1);
-            Timestamp::set_timestamp(START);
-        });
-        externalities
+        gantry_mock::begin_at::<Test>(genesis, START)
     }
 
     pub fn build_and_execute(self, test: impl FnOnce()) {

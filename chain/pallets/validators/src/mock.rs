@@ -2,21 +2,15 @@
 //! number.
 
 use frame_support::{
-    assert_ok, derive_impl,
-    traits::{ConstU128, ConstU32, VariantCountOf},
+    assert_ok,
+    traits::{ConstU128, ConstU32},
 };
-use gantry_primitives::{AccountId, Balance};
+pub use gantry_mock::account;
+use gantry_primitives::AccountId;
 use pallet_session::{disabling::UpToLimitDisablingStrategy, historical::NoteHistoricalRoot, TestSessionHandler};
-use sp_runtime::{
-    impl_opaque_keys,
-    testing::UintAuthorityId,
-    traits::{ConvertInto, IdentityLookup},
-    BuildStorage,
-};
+use sp_runtime::{impl_opaque_keys, testing::UintAuthorityId, traits::ConvertInto};
 
 use crate::{self as pallet_gantry_validators, Unit};
-
-pub type Block = frame_system::mocking::MockBlock<Test>;
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -28,24 +22,8 @@ frame_support::construct_runtime!(
     }
 );
 
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-    type Block = Block;
-    type AccountId = AccountId;
-    type Lookup = IdentityLookup<AccountId>;
-    type AccountData = pallet_balances::AccountData<Balance>;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-    type Balance = Balance;
-    type AccountStore = System;
-    type ExistentialDeposit = ConstU128<1>;
-    type RuntimeHoldReason = RuntimeHoldReason;
-    type RuntimeFreezeReason = RuntimeFreezeReason;
-    type FreezeIdentifier = RuntimeFreezeReason;
-    type MaxFreezes = VariantCountOf<RuntimeFreezeReason>;
-}
+gantry_mock::system!();
+gantry_mock::balances!(1);
 
 impl_opaque_keys! {
     pub struct Keys {
@@ -103,10 +81,6 @@ impl pallet_gantry_validators::Config for Test {
     type WeightInfo = ();
 }
 
-pub fn account(who: u8) -> AccountId {
-    AccountId::new([who; 32])
-}
-
 pub fn keys(number: u64) -> Keys {
     Keys { dummy: UintAuthorityId(number) }
 }
@@ -157,9 +131,7 @@ pub fn new_chain() -> sp_io::TestExternalities {
         list: crate::GenesisConfig { epoch_slots: 20, ..Default::default() },
         ..Default::default()
     };
-    let mut externalities: sp_io::TestExternalities = genesis.build_storage().expect("genesis is sound").into();
-    externalities.execute_with(|| System::set_block_number(1));
-    externalities
+    gantry_mock::begin::<Test>(genesis)
 }
 
 /// Runs a test on a new chain.

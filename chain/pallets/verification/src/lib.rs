@@ -6,7 +6,7 @@
 //! This file declares. `verifiers.rs` keeps the list of judges, `voting.rs` draws committees and pays them,
 //! `challenges.rs`, `results.rs` and `disputes.rs` have the three matters, `deadlines.rs` makes what is due happen, and
 //! `ports.rs` says what is needed of hosts and tasks. `ballot.rs`, `draw.rs`, `shares.rs` and `agreement.rs` are the pure
-//! rules. docs/verification.md is the protocol.
+//! rules, and `errors.rs` says what a call answers where they refuse. docs/verification.md is the protocol.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -20,6 +20,7 @@ mod challenges;
 mod deadlines;
 mod disputes;
 pub mod draw;
+mod errors;
 mod ports;
 mod results;
 mod shares;
@@ -732,33 +733,6 @@ pub mod pallet {
             CurrentParams::<T>::put(params);
             Self::deposit_event(Event::ParamsChanged);
             Ok(())
-        }
-    }
-
-    impl<T> From<Unsound> for Error<T> {
-        fn from(unsound: Unsound) -> Self {
-            match unsound {
-                Unsound::SeatsInvalid => Self::SeatsInvalid,
-                Unsound::AppealJuryTooSmall => Self::AppealJuryTooSmall,
-                Unsound::BondOrStakeZero => Self::BondOrStakeZero,
-                Unsound::PenaltyTooHigh => Self::PenaltyTooHigh,
-                Unsound::AbsenceTooCheap => Self::AbsenceTooCheap,
-                Unsound::JuryFeeTooHigh => Self::JuryFeeTooHigh,
-                Unsound::StakeTooHigh => Self::StakeTooHigh,
-                Unsound::PeriodInvalid => Self::PeriodInvalid,
-            }
-        }
-    }
-
-    impl<T> From<ballot::Refusal> for Error<T> {
-        fn from(refusal: ballot::Refusal) -> Self {
-            match refusal {
-                ballot::Refusal::NotOnCommittee => Self::NotOnCommittee,
-                ballot::Refusal::AlreadyCommitted => Self::AlreadyCommitted,
-                ballot::Refusal::NotCommitted => Self::NotCommitted,
-                ballot::Refusal::AlreadyRevealed => Self::AlreadyRevealed,
-                ballot::Refusal::CommitmentMismatch => Self::CommitmentMismatch,
-            }
         }
     }
 }

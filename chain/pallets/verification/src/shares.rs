@@ -62,16 +62,11 @@ mod tests {
 
     #[test]
     fn every_coin_given_is_received_and_no_receiver_gets_more_than_another() {
-        let mut state = 88_172_645_463_325_252u64;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
+        let mut dice = gantry_mock::Dice(1);
         for _ in 0..5_000 {
-            let sources: Vec<Balance> = (0..next() % 9).map(|_| Balance::from(next() >> (next() % 64))).collect();
-            let receivers = (next() % 8) as usize;
+            let sources: Vec<Balance> =
+                (0..dice.below(9)).map(|_| Balance::from(dice.roll() >> dice.below(64))).collect();
+            let receivers = dice.below(8) as usize;
             let flows = divide(&sources, receivers).expect("it fits");
             assert!(flows.len() <= sources.len() + receivers + 1);
             assert!(flows.iter().all(|flow| flow.amount > 0));

@@ -12,15 +12,16 @@ parameter_types! {
 
 /// What an upgrade to this runtime does to the state over as many blocks as it takes, oldest first: docs/upgrades.md.
 /// What every block needs from the first on is in [`crate::Migrations`] instead.
+#[cfg(not(feature = "runtime-benchmarks"))]
 pub type SteppedMigrations = (gantry_migrations::From1<Runtime>,);
+
+/// Benchmarks measure the steps around a migration, not a migration.
+#[cfg(feature = "runtime-benchmarks")]
+pub type SteppedMigrations = pallet_migrations::mock_helpers::MockedMigrations;
 
 impl pallet_migrations::Config for Runtime {
     type RuntimeEvent = RuntimeEvent;
-    #[cfg(not(feature = "runtime-benchmarks"))]
     type Migrations = SteppedMigrations;
-    // Benchmarks measure the steps around a migration, not a migration.
-    #[cfg(feature = "runtime-benchmarks")]
-    type Migrations = pallet_migrations::mock_helpers::MockedMigrations;
     type CursorMaxLen = ConstU32<256>;
     type IdentifierMaxLen = ConstU32<64>;
     type MigrationStatusHandler = ();

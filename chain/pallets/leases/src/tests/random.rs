@@ -11,19 +11,6 @@ use std::collections::BTreeMap;
 
 use crate::mock::*;
 
-/// Numbers that look random, the same for each seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
-
 /// What it is called, who may make it, and the call.
 type Call = (&'static str, u8, fn(RuntimeOrigin, LeaseId, u64) -> DispatchResult);
 

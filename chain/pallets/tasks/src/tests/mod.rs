@@ -6,7 +6,6 @@ mod attacks;
 mod batches;
 mod endings;
 mod feeless;
-mod generator;
 mod genesis;
 mod judging;
 mod money;

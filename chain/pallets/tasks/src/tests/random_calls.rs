@@ -1,6 +1,10 @@
 //! Random calls by random accounts, on all pallets at once. After each, every invariant holds and no coin was made or
 //! lost; and a report is accepted exactly when it is free of charge.
 
+mod arguments;
+mod subjects;
+mod table;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
@@ -15,8 +19,9 @@ use frame_support::{
 use gantry_primitives::HostStatus;
 use sp_runtime::DispatchError;
 
-use super::generator::{Deed, Random, ACTIONS, HOSTS};
 use crate::{mock::*, Call};
+use subjects::HOSTS;
+use table::{Deed, ACTIONS};
 
 /// Runs that are made however slow the machine is. After the time that GANTRY_RANDOM_SECONDS gives, by default 15
 /// seconds, no further one begins, unless something has never succeeded.
@@ -26,26 +31,26 @@ const RUNS_AT_MOST: u64 = 60;
 const STEPS: usize = 400;
 
 /// Time passes, as a rule a little; most hosts say that they are there.
-fn pass_time(random: &mut Random) {
-    if random.one_in(3) {
-        advance(random.pick(&[1, 1_000, 20_000, START_TIMEOUT + 1, DISPUTE_WINDOW]));
+fn pass_time(dice: &mut Dice) {
+    if dice.one_in(3) {
+        advance(dice.pick(&[1, 1_000, 20_000, START_TIMEOUT + 1, DISPUTE_WINDOW]));
     }
-    if random.one_in(25) {
-        advance(random.pick(&[ABSENCE_LIMIT + 1, HOUR, HOUR, 12 * HOUR, 25 * HOUR]));
+    if dice.one_in(25) {
+        advance(dice.pick(&[ABSENCE_LIMIT + 1, HOUR, HOUR, 12 * HOUR, 25 * HOUR]));
     }
-    let silent = random.one_in(6);
+    let silent = dice.one_in(6);
     for number in HOSTS {
         let due = Hosts::host(&host(number)).is_ok_and(|record| {
             matches!(record.status, HostStatus::Online | HostStatus::Draining)
                 && Hosts::now() >= record.last_heartbeat + HEARTBEAT_PERIOD
         });
         // The last one is not to be relied on.
-        let forgets = (silent && random.one_in(2)) || (number + 1 == HOSTS.end && !random.one_in(8));
+        let forgets = (silent && dice.one_in(2)) || (number + 1 == HOSTS.end && !dice.one_in(8));
         if due && !forgets {
             assert_ok!(Hosts::heartbeat(host_origin(number)));
         }
     }
-    if random.one_in(15) {
+    if dice.one_in(15) {
         run_hooks();
     }
 }
@@ -84,24 +89,24 @@ fn step(told: &str, deed: Deed) -> bool {
 
 /// One run. Counts, by what was done, how often it succeeded.
 fn make_run(run: u64, succeeded: &mut BTreeMap<&'static str, u32>) {
-    let mut random = Random(run.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let treasury = random.pick(&[0, ED]);
+    let mut dice = Dice(run);
+    let treasury = dice.pick(&[0, ED]);
     let mut builder = ExtBuilder { treasury, ..Default::default() };
-    builder.leases.reclaim_notice_ms = random.pick(&[1, START_TIMEOUT, NOTICE]);
-    builder.tasks.max_attempts = 1 + random.below(3) as u8;
-    builder.hosts.verification_required = random.one_in(2);
+    builder.leases.reclaim_notice_ms = dice.pick(&[1, START_TIMEOUT, NOTICE]);
+    builder.tasks.max_attempts = 1 + dice.below(3) as u8;
+    builder.hosts.verification_required = dice.one_in(2);
     let all: u64 = ACTIONS.iter().map(|action| action.weight).sum();
     builder.build_and_execute(|| {
         for number in HOSTS {
             let mut hardware = hardware();
-            hardware.devices[1].simulated = random.one_in(2);
+            hardware.devices[1].simulated = dice.one_in(2);
             assert_ok!(register(provider_of(number), number, hardware));
             let _ = Hosts::verify(RuntimeOrigin::root(), host(number));
             assert_ok!(Hosts::heartbeat(host_origin(number)));
         }
         for number in 0..STEPS {
-            pass_time(&mut random);
-            let mut place = random.below(all);
+            pass_time(&mut dice);
+            let mut place = dice.below(all);
             let action = ACTIONS
                 .iter()
                 .find(|action| {
@@ -111,7 +116,7 @@ fn make_run(run: u64, succeeded: &mut BTreeMap<&'static str, u32>) {
                 })
                 .expect("the place is below the sum");
             let told = format!("run {run}, step {number}, {}", action.name);
-            if step(&told, (action.make)(&mut random)) {
+            if step(&told, (action.make)(&mut dice)) {
                 *succeeded.entry(action.name).or_default() += 1;
             }
             let complaint = std::panic::catch_unwind(check_everything);

@@ -31,33 +31,9 @@ fn quick() -> Params {
     Params { unbonding_ms: 20_000, ..params() }
 }
 
-/// Marsaglia's xorshift64: a seed gives the same calls on every machine.
-struct Random64(u64);
-
-impl Random64 {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn one_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-
-    fn pick<T: Clone>(&mut self, of: &[T]) -> Option<T> {
-        (!of.is_empty()).then(|| of[self.below(of.len() as u64) as usize].clone())
-    }
-
-    fn account(&mut self) -> AccountId {
-        let people = [PROVIDER, OTHER_PROVIDER, TENANT, ANYONE, NOBODY, HOST, HOST + 1, HOST + 2, HOST + 3];
-        account(if self.one_in(2) { 100 + self.below(20) as u8 } else { people[self.below(9) as usize] })
-    }
+fn anybody(dice: &mut Dice) -> AccountId {
+    let people = [PROVIDER, OTHER_PROVIDER, TENANT, ANYONE, NOBODY, HOST, HOST + 1, HOST + 2, HOST + 3];
+    account(if dice.one_in(2) { 100 + dice.below(20) as u8 } else { dice.pick(&people) })
 }
 
 fn matters() -> Vec<Matter> {
@@ -67,7 +43,7 @@ fn matters() -> Vec<Matter> {
 }
 
 /// A ballot in the wanted half of its vote, as a rule.
-fn votable(random: &mut Random64, reveals: bool) -> Option<Matter> {
+fn votable(dice: &mut Dice, reveals: bool) -> Option<Matter> {
     let fits = |matter: &Matter| match matter {
         Matter::Challenge(id) => Challenges::<Test>::get(id).is_some_and(|record| {
             record.phase == if reveals { ChallengePhase::Revealing } else { ChallengePhase::Committing }
@@ -77,23 +53,23 @@ fn votable(random: &mut Random64, reveals: bool) -> Option<Matter> {
         }),
         Matter::Results(_) => false,
     };
-    random.pick(&matters().into_iter().filter(fits).collect::<Vec<_>>())
+    dice.pick_if_any(&matters().into_iter().filter(fits).collect::<Vec<_>>())
 }
 
-fn random_vote(random: &mut Random64, reveals: bool) -> (Call<Test>, AccountId) {
-    let Some(matter) = votable(random, reveals) else {
-        return (Call::commit_vote { matter: Matter::Results(0), commitment: [0; 32] }, random.account());
+fn random_vote(dice: &mut Dice, reveals: bool) -> (Call<Test>, AccountId) {
+    let Some(matter) = votable(dice, reveals) else {
+        return (Call::commit_vote { matter: Matter::Results(0), commitment: [0; 32] }, anybody(dice));
     };
     let ballot = ballot(matter);
     let seats: Vec<_> = ballot.seats.iter().filter(|seat| seat.commitment.is_some() == reveals).cloned().collect();
-    let member = random.pick(&seats).map_or_else(|| random.account(), |seat| seat.who);
-    let who = if random.one_in(8) { random.account() } else { member };
+    let member = dice.pick_if_any(&seats).map_or_else(|| anybody(dice), |seat| seat.who);
+    let who = if dice.one_in(8) { anybody(dice) } else { member };
     // Members vote alike as a rule, by the number of the matter; some lie about what they committed to.
     let alike = if number(matter).is_multiple_of(2) { Vote::Yes } else { Vote::No };
     let lies = <[u8; 32]>::from(who.clone())[0] % 5 == 0;
     let vote = if lies && alike == Vote::Yes { Vote::No } else { alike };
     let call = match reveals {
-        true => Call::reveal_vote { matter, vote: if random.one_in(12) { Vote::Yes } else { vote }, salt: SALT },
+        true => Call::reveal_vote { matter, vote: if dice.one_in(12) { Vote::Yes } else { vote }, salt: SALT },
         false => {
             let commitment = vote_commitment(matter, ballot.round, vote, &SALT, &who);
             Call::commit_vote { matter, commitment }
@@ -109,7 +85,7 @@ fn number(matter: Matter) -> u64 {
 }
 
 /// A lease of a task whose results are compared, with its host and what it works out.
-fn random_replica(random: &mut Random64, reveals: bool) -> (LeaseId, AccountId, u8) {
+fn random_replica(dice: &mut Dice, reveals: bool) -> (LeaseId, AccountId, u8) {
     let all: Vec<_> = World::get()
         .tasks
         .iter()
@@ -120,27 +96,27 @@ fn random_replica(random: &mut Random64, reveals: bool) -> (LeaseId, AccountId, 
         .flat_map(|(_, task)| task.leases.clone())
         .filter(|(_, _, state)| *state == if reveals { MockLease::Committed } else { MockLease::Running })
         .collect();
-    let (lease, host, _) = random.pick(&all).unwrap_or((1, account(HOST), MockLease::Running));
+    let (lease, host, _) = dice.pick_if_any(&all).unwrap_or((1, account(HOST), MockLease::Running));
     (lease, host, (lease % 3 / 2) as u8)
 }
 
 /// A dispute of this phase, as a rule; else any, or none.
-fn random_dispute(random: &mut Random64, phase: DisputePhase) -> TaskId {
+fn random_dispute(dice: &mut Dice, phase: DisputePhase) -> TaskId {
     let fits = |(task, record): (TaskId, DisputeRecord)| (record.phase == phase).then_some(task);
     let fitting: Vec<_> = Disputes::<Test>::iter().filter_map(fits).collect();
-    random.pick(&fitting).filter(|_| !random.one_in(8)).unwrap_or(1 + random.below(30))
+    dice.pick_if_any(&fitting).filter(|_| !dice.one_in(8)).unwrap_or(1 + dice.below(30))
 }
 
-fn random_call(random: &mut Random64) -> (Call<Test>, Option<AccountId>) {
-    let anyone = random.account();
-    let host = account(HOST + random.below(4) as u8);
-    let judge = account(100 + random.below(20) as u8);
-    if random.one_in(4) && Disputes::<Test>::iter_values().any(|record| record.phase == DisputePhase::Decided) {
+fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
+    let anyone = anybody(dice);
+    let host = account(HOST + dice.below(4) as u8);
+    let judge = account(100 + dice.below(20) as u8);
+    if dice.one_in(4) && Disputes::<Test>::iter_values().any(|record| record.phase == DisputePhase::Decided) {
         let who = [account(TENANT), account(PROVIDER), account(OTHER_PROVIDER), anyone];
-        let task = random_dispute(random, DisputePhase::Decided);
-        return (Call::appeal { task }, random.pick(&who));
+        let task = random_dispute(dice, DisputePhase::Decided);
+        return (Call::appeal { task }, dice.pick_if_any(&who));
     }
-    match random.below(100) {
+    match dice.below(100) {
         0..=3 => (Call::bond_verifier {}, Some(anyone)),
         4..=5 => (Call::unbond_verifier {}, Some(anyone)),
         6..=9 => {
@@ -148,34 +124,34 @@ fn random_call(random: &mut Random64) -> (Call<Test>, Option<AccountId>) {
                 matches!(record.status, VerifierStatus::Leaving(_)).then_some(who)
             };
             let leavers: Vec<_> = Verifiers::<Test>::iter().filter_map(leaves).collect();
-            (Call::withdraw_verifier_bond {}, random.pick(&leavers).or(Some(anyone)))
+            (Call::withdraw_verifier_bond {}, dice.pick_if_any(&leavers).or(Some(anyone)))
         }
         10..=17 => {
-            let device = random.below(3) as u8;
-            let opener = if random.one_in(8) { None } else { Some(if random.one_in(4) { anyone } else { judge }) };
+            let device = dice.below(3) as u8;
+            let opener = if dice.one_in(8) { None } else { Some(if dice.one_in(4) { anyone } else { judge }) };
             (Call::open_challenge { host, device }, opener)
         }
         18..=24 => {
             let open = Challenges::<Test>::iter().collect::<Vec<_>>();
-            let (challenge, host) = random.pick(&open).map_or((9_999, host), |(id, record)| (id, record.host));
-            (Call::answer { challenge, digest: [1; 32] }, Some(if random.one_in(6) { anyone } else { host }))
+            let (challenge, host) = dice.pick_if_any(&open).map_or((9_999, host), |(id, record)| (id, record.host));
+            (Call::answer { challenge, digest: [1; 32] }, Some(if dice.one_in(6) { anyone } else { host }))
         }
         25..=44 => {
-            let (call, who) = random_vote(random, false);
+            let (call, who) = random_vote(dice, false);
             (call, Some(who))
         }
         45..=64 => {
-            let (call, who) = random_vote(random, true);
+            let (call, who) = random_vote(dice, true);
             (call, Some(who))
         }
         65..=71 => {
-            let (lease, host, digest) = random_replica(random, false);
+            let (lease, host, digest) = random_replica(dice, false);
             let commitment = result_commitment(&result(digest), &SALT, &host);
             (Call::commit_result { lease, commitment }, Some(host))
         }
         72..=78 => {
-            let (lease, host, digest) = random_replica(random, true);
-            let digest = if random.one_in(10) { 9 } else { digest };
+            let (lease, host, digest) = random_replica(dice, true);
+            let digest = if dice.one_in(10) { 9 } else { digest };
             (Call::reveal_result { lease, result: result(digest), salt: SALT }, Some(host))
         }
         79..=83 => {
@@ -185,50 +161,50 @@ fn random_call(random: &mut Random64) -> (Call<Test>, Option<AccountId>) {
                 .filter(|(_, task)| task.state == MockState::Reported)
                 .map(|(number, _)| number)
                 .collect();
-            let task = random.pick(&reported).unwrap_or(9_999);
-            let opener = if random.one_in(3) { anyone } else { account(TENANT) };
+            let task = dice.pick_if_any(&reported).unwrap_or(9_999);
+            let opener = if dice.one_in(3) { anyone } else { account(TENANT) };
             (Call::open_dispute { task, evidence: [2; 32] }, Some(opener))
         }
         84..=86 => {
             let who = [account(TENANT), account(PROVIDER), anyone];
-            let task = random_dispute(random, DisputePhase::Hearing);
-            (Call::add_evidence { task, digest: [3; 32] }, random.pick(&who))
+            let task = random_dispute(dice, DisputePhase::Hearing);
+            (Call::add_evidence { task, digest: [3; 32] }, dice.pick_if_any(&who))
         }
         87..=98 => {
-            let matter = random.pick(&matters()).unwrap_or(Matter::Dispute(9_999));
+            let matter = dice.pick_if_any(&matters()).unwrap_or(Matter::Dispute(9_999));
             (Call::advance { matter }, Some(anyone))
         }
         _ => {
             let sizes = [1, 3, 5, 7, 8];
-            let size = sizes[random.below(5) as usize];
-            let params = Params { committee_size: size, jury_fee: random.below(2) as u128 * JURY_FEE, ..quick() };
+            let size = sizes[dice.below(5) as usize];
+            let params = Params { committee_size: size, jury_fee: dice.below(2) as u128 * JURY_FEE, ..quick() };
             (Call::set_params { params }, None)
         }
     }
 }
 
-fn votes_are_open(random: &mut Random64) -> bool {
-    votable(random, false).or(votable(random, true)).is_some()
+fn votes_are_open(dice: &mut Dice) -> bool {
+    votable(dice, false).or(votable(dice, true)).is_some()
 }
 
 /// What happens outside of this pallet: time, blocks, tasks and hosts.
-fn something_else(random: &mut Random64) {
-    match random.below(12) {
+fn something_else(dice: &mut Dice) {
+    match dice.below(12) {
         0..=5 => {
-            let fresh = Some(H256(sp_io::hashing::blake2_256(&random.next().to_le_bytes())));
+            let fresh = Some(H256(sp_io::hashing::blake2_256(&dice.roll().to_le_bytes())));
             let slots = [fresh, fresh, fresh, Random::get(), None];
-            begin_block(slots[random.below(5) as usize]);
+            begin_block(slots[dice.below(5) as usize]);
         }
         // Votes need their time; a jump in the midst of them is rare.
-        6 if votes_are_open(random) && !random.one_in(10) => {}
-        6 => pass(random.below(2 * APPEAL)),
+        6 if votes_are_open(dice) && !dice.one_in(10) => {}
+        6 => pass(dice.below(2 * APPEAL)),
         7 => {
             let number = World::get().tasks.last_key_value().map_or(1, |(number, _)| number + 1);
             // What has ended is forgotten, so that the world stays small.
             let goes_on = |task: TaskId| Disputes::<Test>::contains_key(task) || Results::<Test>::contains_key(task);
             let ended = [MockState::Verified, MockState::Failed, MockState::Cancelled];
             world(|world| world.tasks.retain(|number, task| goes_on(*number) || !ended.contains(&task.state)));
-            let replicas = random.one_in(2).then(|| 2 + random.below(2) as u8);
+            let replicas = dice.one_in(2).then(|| 2 + dice.below(2) as u8);
             let state = if replicas.is_some() { MockState::Running } else { MockState::Reported };
             let lease = if replicas.is_some() { MockLease::Running } else { MockLease::Completed };
             let pod = |pod: u8| (number * 100 + u64::from(pod), account(HOST + pod), lease.clone());
@@ -238,7 +214,7 @@ fn something_else(random: &mut Random64) {
         8 => {
             let extra: Vec<_> =
                 World::get().tasks.into_iter().filter(|(_, task)| task.extra_wanted && task.leases.len() < 4).collect();
-            if let Some((number, _)) = random.pick(&extra) {
+            if let Some((number, _)) = dice.pick_if_any(&extra) {
                 world(|world| {
                     let task = world.tasks.get_mut(&number).expect("it exists");
                     let pod = task.leases.len() as u8;
@@ -248,7 +224,7 @@ fn something_else(random: &mut Random64) {
         }
         9 => {
             let numbers: Vec<_> = World::get().tasks.into_keys().collect();
-            let number = random.pick(&numbers).unwrap_or(0);
+            let number = dice.pick_if_any(&numbers).unwrap_or(0);
             world(|world| {
                 if let Some(task) = world.tasks.get_mut(&number).filter(|task| task.state == MockState::Running) {
                     task.state = MockState::Cancelled;
@@ -260,7 +236,7 @@ fn something_else(random: &mut Random64) {
                 host.suspended = false;
             }
         }),
-        _ => pass(random.below(BLOCK_MS)),
+        _ => pass(dice.below(BLOCK_MS)),
     }
 }
 
@@ -268,12 +244,12 @@ fn something_else(random: &mut Random64) {
 fn run(seed: u64, made: &mut BTreeMap<&'static str, u32>) {
     ExtBuilder { params: quick(), verifiers: 20 }.build().execute_with(|| {
         let issued = pallet_balances::TotalIssuance::<Test>::get();
-        let mut random = Random64(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let mut dice = Dice(seed);
         for step in 0..STEPS {
-            if random.one_in(3) {
-                something_else(&mut random);
+            if dice.one_in(3) {
+                something_else(&mut dice);
             } else {
-                let (call, who) = random_call(&mut random);
+                let (call, who) = random_call(&mut dice);
                 let origin = who.map_or(RuntimeOrigin::root(), RuntimeOrigin::signed);
                 let name = call.get_call_name();
                 let feeless = RuntimeCall::from(call.clone()).is_feeless(&origin);
@@ -286,10 +262,7 @@ fn run(seed: u64, made: &mut BTreeMap<&'static str, u32>) {
                 let may_be_free = ["answer", "commit_result", "reveal_result"].contains(&name);
                 assert_eq!(feeless, may_be_free && done.is_ok(), "seed {seed}, step {step}: {call:?} {done:?}");
             }
-            let sum: u128 = frame_system::Account::<Test>::iter_values()
-                .map(|account| account.data.free + account.data.reserved)
-                .sum();
-            assert_eq!(sum, issued, "seed {seed}, step {step}");
+            assert_eq!(gantry_mock::coins::<Test>(), issued, "seed {seed}, step {step}");
             let sound = Verification::do_try_state();
             assert!(sound.is_ok(), "seed {seed}, step {step}: {sound:?}");
             let failed = events().into_iter().find(|event| matches!(event, Event::StepFailed { .. }));

@@ -22,6 +22,19 @@ fn reveal(number: u8, result: PodResult) -> DispatchResult {
     Verification::reveal_result(signed(HOST + number), lease(number), result, SALT)
 }
 
+/// The hosts from [`HOST`] on commit to results of these digests.
+fn commit_all<const N: usize>(digests: [u8; N]) {
+    for (number, digest) in (0..).zip(digests) {
+        assert_ok!(commit(number, result(digest)));
+    }
+}
+
+fn reveal_all<const N: usize>(digests: [u8; N]) {
+    for (number, digest) in (0..).zip(digests) {
+        assert_ok!(reveal(number, result(digest)));
+    }
+}
+
 fn outcome() -> Option<ResultsOutcome> {
     events().into_iter().rev().find_map(|event| match event {
         Event::ResultsClosed { outcome, .. } => Some(outcome),
@@ -64,12 +77,8 @@ fn equal_results_verify_a_task_whatever_they_used() {
 fn of_three_results_the_odd_one_is_punished_and_unpaid() {
     on_chain(|| {
         replicated(3);
-        for (number, digest) in [(0, 1), (1, 2), (2, 1)] {
-            assert_ok!(commit(number, result(digest)));
-        }
-        for (number, digest) in [(0, 1), (1, 2), (2, 1)] {
-            assert_ok!(reveal(number, result(digest)));
-        }
+        commit_all([1, 2, 1]);
+        reveal_all([1, 2, 1]);
         assert_eq!(outcome(), agreed(1));
         assert_eq!(punished(1), [Misconduct::WrongResult]);
         assert_eq!(lease_state(lease(1)), Some(MockLease::Void));
@@ -81,10 +90,8 @@ fn of_three_results_the_odd_one_is_punished_and_unpaid() {
 fn a_third_host_decides_between_two() {
     on_chain(|| {
         replicated(2);
-        assert_ok!(commit(0, result(1)));
-        assert_ok!(commit(1, result(2)));
-        assert_ok!(reveal(0, result(1)));
-        assert_ok!(reveal(1, result(2)));
+        commit_all([1, 2]);
+        reveal_all([1, 2]);
         assert!(World::get().tasks[&TASK].extra_wanted);
         assert_eq!((phase(), task_state()), (ResultsPhase::Committing, MockState::Running));
         assert_eq!(lease_state(lease(0)), Some(MockLease::Completed), "nobody is rejected yet");
@@ -104,12 +111,8 @@ fn three_different_results_fail_the_task_and_punish_nobody() {
     on_chain(|| {
         replicated(3);
         world(|world| world.tasks.get_mut(&TASK).expect("it exists").can_extend = false);
-        for number in 0..3 {
-            assert_ok!(commit(number, result(number)));
-        }
-        for number in 0..3 {
-            assert_ok!(reveal(number, result(number)));
-        }
+        commit_all([0, 1, 2]);
+        reveal_all([0, 1, 2]);
         assert_eq!((outcome(), task_state()), (Some(ResultsOutcome::NoAgreement), MockState::Failed));
         assert!((0..3).all(|number| punished(number).is_empty()));
     });
@@ -119,12 +122,8 @@ fn three_different_results_fail_the_task_and_punish_nobody() {
 fn a_further_host_is_asked_once() {
     on_chain(|| {
         replicated(2);
-        for number in 0..2 {
-            assert_ok!(commit(number, result(number)));
-        }
-        for number in 0..2 {
-            assert_ok!(reveal(number, result(number)));
-        }
+        commit_all([0, 1]);
+        reveal_all([0, 1]);
         add_replica(2);
         assert_ok!(commit(2, result(2)));
         assert_ok!(reveal(2, result(2)));
@@ -136,12 +135,8 @@ fn a_further_host_is_asked_once() {
 fn a_further_host_that_never_comes_is_not_waited_for() {
     on_chain(|| {
         replicated(2);
-        for number in 0..2 {
-            assert_ok!(commit(number, result(number)));
-        }
-        for number in 0..2 {
-            assert_ok!(reveal(number, result(number)));
-        }
+        commit_all([0, 1]);
+        reveal_all([0, 1]);
         wait_past(RESULT_COMMIT);
         assert_eq!(outcome(), Some(ResultsOutcome::NoAgreement));
     });
@@ -151,8 +146,7 @@ fn a_further_host_that_never_comes_is_not_waited_for() {
 fn a_host_that_commits_and_does_not_reveal_is_punished_and_replaced() {
     on_chain(|| {
         replicated(2);
-        assert_ok!(commit(0, result(1)));
-        assert_ok!(commit(1, result(1)));
+        commit_all([1, 1]);
         assert_ok!(reveal(0, result(1)));
         wait_past(RESULT_REVEAL);
         assert_eq!(punished(1), [Misconduct::ResultNotRevealed]);
@@ -170,8 +164,7 @@ fn a_host_that_commits_and_does_not_reveal_is_punished_and_replaced() {
 fn results_that_nobody_reveals_fail_the_task() {
     on_chain(|| {
         replicated(2);
-        assert_ok!(commit(0, result(1)));
-        assert_ok!(commit(1, result(1)));
+        commit_all([1, 1]);
         wait_past(RESULT_REVEAL);
         assert_eq!((outcome(), task_state()), (Some(ResultsOutcome::NoAgreement), MockState::Failed));
         assert_eq!(punished(0), [Misconduct::ResultNotRevealed]);
@@ -182,15 +175,13 @@ fn results_that_nobody_reveals_fail_the_task() {
 fn hosts_that_still_run_are_waited_for_and_those_that_do_not_are_left_out() {
     on_chain(|| {
         replicated(3);
-        assert_ok!(commit(0, result(1)));
-        assert_ok!(commit(1, result(1)));
+        commit_all([1, 1]);
         wait_past(RESULT_COMMIT);
         assert_eq!(phase(), ResultsPhase::Committing);
         set_lease(lease(2), MockLease::Ended);
         wait_past(RESULT_COMMIT);
         assert_eq!(phase(), ResultsPhase::Revealing);
-        assert_ok!(reveal(0, result(1)));
-        assert_ok!(reveal(1, result(1)));
+        reveal_all([1, 1]);
         assert_eq!(outcome(), agreed(1));
         assert!(punished(2).is_empty(), "what it did wrong, if anything, the tasks pallet knows");
     });
@@ -230,8 +221,7 @@ fn nothing_is_compared_for_a_task_that_was_ended() {
 fn nothing_is_revealed_for_a_task_that_was_ended() {
     on_chain(|| {
         replicated(2);
-        assert_ok!(commit(0, result(1)));
-        assert_ok!(commit(1, result(1)));
+        commit_all([1, 1]);
         world(|world| world.tasks.get_mut(&TASK).expect("it exists").state = MockState::Cancelled);
         assert_noop!(reveal(0, result(1)), Error::<Test>::NotReplicated);
         wait_past(RESULT_REVEAL);
@@ -267,8 +257,7 @@ fn what_is_revealed_must_be_what_was_committed_in_time_and_once() {
     on_chain(|| {
         replicated(2);
         assert_noop!(reveal(0, result(1)), Error::<Test>::NoSuchResults);
-        assert_ok!(commit(0, result(1)));
-        assert_ok!(commit(1, result(1)));
+        commit_all([1, 1]);
         assert_noop!(reveal(0, result(2)), Error::<Test>::CommitmentMismatch);
         let wrong_salt = Verification::reveal_result(signed(HOST), lease(0), result(1), [0; 32]);
         assert_noop!(wrong_salt, Error::<Test>::CommitmentMismatch);
@@ -285,11 +274,9 @@ fn what_is_revealed_must_be_what_was_committed_in_time_and_once() {
 fn a_pod_that_nobody_waits_for_ends_unpaid_when_the_others_agree() {
     on_chain(|| {
         replicated(2);
-        assert_ok!(commit(0, result(1)));
-        assert_ok!(commit(1, result(1)));
+        commit_all([1, 1]);
         add_replica(2);
-        assert_ok!(reveal(0, result(1)));
-        assert_ok!(reveal(1, result(1)));
+        reveal_all([1, 1]);
         assert_eq!((outcome(), task_state()), (agreed(1), MockState::Verified));
         assert_eq!(lease_state(lease(2)), Some(MockLease::Ended));
         assert!(punished(2).is_empty());

@@ -1,0 +1,26 @@
+//! The errors of calls, for what the pure rules refuse.
+
+use gantry_primitives::rate::AskError;
+
+use crate::{Error, ParamsError};
+
+impl<T> From<ParamsError> for Error<T> {
+    fn from(error: ParamsError) -> Self {
+        match error {
+            ParamsError::HeartbeatPeriodZero => Self::HeartbeatPeriodZero,
+            ParamsError::AbsenceLimitTooShort => Self::AbsenceLimitTooShort,
+            ParamsError::PeriodTooLong => Self::PeriodTooLong,
+            ParamsError::BondTooGreat => Self::BondTooGreat,
+            ParamsError::AbsenceBountyTooGreat => Self::AbsenceBountyTooGreat,
+        }
+    }
+}
+
+impl<T> From<AskError> for Error<T> {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::ModelRepeated => Self::AskModelRepeated,
+            AskError::FactorTooGreat => Self::AskFactorTooGreat,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The errors of calls, for what the pure rules refuse.
+
+use gantry_primitives::rate::RateError;
+
+use crate::Error;
+
+impl<T> From<RateError> for Error<T> {
+    fn from(error: RateError) -> Self {
+        match error {
+            RateError::NotOffered => Self::UnitNotOffered,
+            RateError::Overflow => Self::CostTooHigh,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Arguments that make sense, as a rule.
+
+use gantry_primitives::{
+    fit::first_devices, Ask, BillingUnit, DeviceIndices, HardwareSpec, Lease, LeaseId, LeaseState, PodPlacement,
+    Report, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState, VerificationPolicy,
+};
+
+use super::subjects::*;
+use crate::mock::*;
+
+pub fn random_spec(dice: &mut Dice) -> TaskSpec {
+    let mut spec = spec();
+    spec.kind = dice.pick(&[TaskKind::Job, TaskKind::Job, TaskKind::Service, TaskKind::Rental, TaskKind::Rental]);
+    spec.pods_min = 1 + dice.below(2) as u16;
+    spec.pods_max = spec.pods_min + dice.below(3) as u16;
+    spec.resources.gpus.count = dice.below(2) as u8;
+    spec.resources.gpus.milli = dice.pick(&[250, 500, 1_000]);
+    spec.resources.cpu_milli = dice.pick(&[100, 500, 1_000]);
+    spec.resources.disk_gib = dice.pick(&[0, 1, 10]);
+    spec.unit = dice.pick(&[BillingUnit::Second, BillingUnit::Hour, BillingUnit::Day]);
+    spec.max_duration_ms = dice.pick(&[1, 1_000, HOUR, HOUR, 24 * HOUR]);
+    spec.max_rate_per_hour = 4 * GTY;
+    spec.placement.allow_simulated = !dice.one_in(4);
+    match spec.kind {
+        TaskKind::Rental => {
+            (spec.pods_min, spec.pods_max) = (1, 1);
+            let retained = |lease: &Lease, _: &TaskRecord, _: &TaskSpec| is_retained(&lease.state);
+            spec.data_from = dice.one_in(3).then(|| lease_where(dice, retained).id);
+        }
+        TaskKind::Job if dice.one_in(3) => {
+            let replicas = 2 + dice.below(2) as u8;
+            (spec.pods_min, spec.pods_max) = (replicas.into(), replicas.into());
+            spec.verification = VerificationPolicy::Redundant { replicas };
+        }
+        _ => {}
+    }
+    if dice.one_in(5) {
+        spec.deadline = Some(Hosts::now() + dice.below(3 * START_TIMEOUT));
+    }
+    if dice.one_in(10) {
+        spec.placement.hosts = vec![host(any_host(dice))].try_into().expect("one fits");
+    }
+    spec
+}
+
+/// Places what a task misses where it fits, as a rule; sometimes anywhere.
+pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
+    let Some((record, spec)) = Tasks::task(task) else { return vec![place(0, any_host(dice), &[])] };
+    let gpus = &spec.resources.gpus;
+    let wild = dice.one_in(8);
+    let has = |pod: u8| record.leases.iter().any(|lease| lease.pod == pod);
+    let wanted = match record.state {
+        TaskState::Queued => spec.pods_min as u8..=dice.pick(&[spec.pods_min as u8, record.pods_wanted]),
+        _ => record.pods_wanted..=record.pods_wanted,
+    };
+    let retained_on = spec.data_from.and_then(Tasks::lease).map(|(lease, ..)| lease.host);
+    let mut number = any_host(dice);
+    (0..*wanted.end())
+        .filter(|pod| !has(*pod))
+        .map(|pod| {
+            // Neighbours belong to different providers.
+            number = if number + 1 < HOSTS.end { number + 1 } else { HOSTS.start };
+            let on = retained_on.clone().unwrap_or_else(|| host(number));
+            let any = || (0..gpus.count).collect::<Vec<_>>();
+            let devices = match pallet_gantry_hosts::Hosts::<Test>::get(&on) {
+                Some(record) if !wild => first_devices(&record.devices, gpus, &spec.placement).unwrap_or_else(any),
+                _ => any(),
+            };
+            PodPlacement { pod, host: on, devices: DeviceIndices::truncate_from(devices) }
+        })
+        .collect()
+}
+
+pub fn random_report(dice: &mut Dice, of: &LeaseState) -> Report {
+    if dice.one_in(8) {
+        return dice.pick(&[Report::Started, Report::Purged { receipt: [1; 32] }, Report::DataLost]);
+    }
+    match of {
+        LeaseState::Pending => Report::Started,
+        LeaseState::Retained(_) => Report::Purged { receipt: [1; 32] },
+        _ => Report::Result(result(dice.below(2 * HOUR))),
+    }
+}
+
+/// Some leases of one host, each with what the host may say of it.
+pub fn random_reports(dice: &mut Dice) -> (Vec<(LeaseId, Report)>, RuntimeOrigin) {
+    let of = host(any_host(dice));
+    let listed: Vec<LeaseId> = Leases::leases_of(&of).into_inner();
+    let mut reports = Vec::new();
+    for id in listed {
+        let Some((lease, ..)) = Tasks::lease(id) else { continue };
+        if dice.one_in(2) {
+            reports.push((id, random_report(dice, &lease.state)));
+        }
+    }
+    (reports, RuntimeOrigin::signed(of))
+}
+
+pub fn random_ask(dice: &mut Dice) -> Ask {
+    let mut ask = ask();
+    ask.gpu_per_hour = dice.pick(&[0, 1, GTY, 3 * GTY]);
+    ask.cpu_core_per_hour = dice.pick(&[0, 7, GTY / 10]);
+    ask.storage_gib_per_hour = dice.pick(&[0, 3, STORAGE_RATE]);
+    ask.second_ppm = dice.pick(&[0, 500_000, 1_000_000, 1_000_000]);
+    ask
+}
+
+pub fn random_hardware(dice: &mut Dice) -> HardwareSpec {
+    let mut hardware = hardware();
+    hardware.devices[1].simulated = dice.one_in(2);
+    hardware
+}

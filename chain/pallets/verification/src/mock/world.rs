@@ -1,0 +1,320 @@
+//! Hosts and tasks that a test sets up and looks at, instead of the pallets of these names.
+
+use frame_support::{assert_ok, dispatch::DispatchResult, ensure, parameter_types};
+use gantry_primitives::*;
+use sp_runtime::DispatchError;
+use std::collections::BTreeMap;
+
+use super::{account, bytes, Balances, RuntimeOrigin, GTY, HOST, OTHER_PROVIDER, PROVIDER, TASK, TENANT};
+
+parameter_types! {
+    /// The hosts, the tasks, and what this pallet did to them.
+    pub storage World: WorldState = WorldState::default();
+}
+
+/// What the mock knows of hosts and tasks.
+#[derive(Clone, Default, codec::Encode, codec::Decode)]
+pub struct WorldState {
+    pub hosts: BTreeMap<HostId, MockHost>,
+    pub tasks: BTreeMap<TaskId, MockTask>,
+    /// Whether `resolve` fails, as a bug would make it.
+    pub broken: bool,
+}
+
+#[derive(Clone, codec::Encode, codec::Decode)]
+pub struct MockHost {
+    pub provider: AccountId,
+    pub listed: bool,
+    pub devices: Vec<DeviceSpec>,
+    pub attested: bool,
+    pub verified: bool,
+    pub suspended: bool,
+    pub bond: Balance,
+    pub punished: Vec<(Misconduct, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, codec::Encode, codec::Decode)]
+pub enum MockState {
+    Running,
+    Reported,
+    Disputed,
+    Verified,
+    Failed,
+    Cancelled,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, codec::Encode, codec::Decode)]
+pub enum MockLease {
+    Running,
+    Committed,
+    Completed,
+    Ended,
+    Void,
+}
+
+#[derive(Clone, codec::Encode, codec::Decode)]
+pub struct MockTask {
+    pub tenant: AccountId,
+    pub state: MockState,
+    pub replicas: Option<u8>,
+    pub leases: Vec<(LeaseId, HostId, MockLease)>,
+    pub extra_wanted: bool,
+    pub can_extend: bool,
+}
+
+pub fn world<R>(change: impl FnOnce(&mut WorldState) -> R) -> R {
+    let mut world = World::get();
+    let answer = change(&mut world);
+    World::set(&world);
+    answer
+}
+
+fn with_host<R: Default>(host: &HostId, change: impl FnOnce(&mut MockHost) -> R) -> R {
+    world(|world| world.hosts.get_mut(host).map(change)).unwrap_or_default()
+}
+
+impl crate::Hosts for World {
+    fn provider_of(host: &HostId) -> Option<AccountId> {
+        World::get().hosts.get(host).map(|host| host.provider.clone())
+    }
+
+    fn is_listed(host: &HostId) -> bool {
+        World::get().hosts.get(host).is_some_and(|host| host.listed && !host.suspended)
+    }
+
+    fn device_of(host: &HostId, device: u8) -> Option<DeviceSpec> {
+        World::get().hosts.get(host)?.devices.get(usize::from(device)).cloned()
+    }
+
+    fn attest(host: &HostId, _device: u8, ok: bool) {
+        with_host(host, |host| host.attested = ok)
+    }
+
+    fn mark_verified(host: &HostId) {
+        with_host(host, |host| host.verified = true)
+    }
+
+    fn suspend(host: &HostId) {
+        with_host(host, |host| host.suspended = true)
+    }
+
+    fn punish(host: &HostId, why: Misconduct, duration_ms: u64) {
+        with_host(host, |host| host.punished.push((why, duration_ms)))
+    }
+
+    fn compensate(host: &HostId, to: &AccountId, amount: Balance) -> Balance {
+        let (provider, amount) = with_host(host, |host| {
+            let amount = amount.min(host.bond);
+            host.bond -= amount;
+            Some((host.provider.clone(), amount))
+        })
+        .expect("the host exists");
+        assert_ok!(Balances::transfer_allow_death(RuntimeOrigin::signed(provider), to.clone(), amount));
+        amount
+    }
+}
+
+/// The mock refuses what the tasks pallet would.
+const REFUSED: DispatchError = DispatchError::Other("refused by the tasks pallet");
+
+impl crate::Tasks for World {
+    fn tenant_of(task: TaskId) -> Option<AccountId> {
+        World::get().tasks.get(&task).map(|task| task.tenant.clone())
+    }
+
+    fn leases_of(task: TaskId) -> Vec<(LeaseId, HostId)> {
+        let world = World::get();
+        let leases = world.tasks.get(&task).map(|task| task.leases.clone()).unwrap_or_default();
+        leases.into_iter().map(|(lease, host, _)| (lease, host)).collect()
+    }
+
+    fn task_of(lease: LeaseId) -> TaskId {
+        lease / 100
+    }
+
+    fn replicas_of(task: TaskId) -> Option<u8> {
+        let world = World::get();
+        world.tasks.get(&task).filter(|task| task.state == MockState::Running)?.replicas
+    }
+
+    fn can_commit(lease: LeaseId, host: &HostId) -> DispatchResult {
+        let task = World::get().tasks.get(&Self::task_of(lease)).cloned().ok_or(REFUSED)?;
+        let runs = task.leases.contains(&(lease, host.clone(), MockLease::Running));
+        ensure!(runs && task.state == MockState::Running && task.replicas.is_some(), REFUSED);
+        Ok(())
+    }
+
+    fn committed(lease: LeaseId) {
+        set_lease(lease, MockLease::Committed);
+    }
+
+    fn is_current(lease: LeaseId) -> bool {
+        lease_state(lease).is_some_and(|state| !matches!(state, MockLease::Ended | MockLease::Void))
+    }
+
+    fn runs_on(task: TaskId, committed: &[LeaseId]) -> bool {
+        let leases = World::get().tasks[&task].leases.clone();
+        leases.iter().any(|(lease, _, state)| !committed.contains(lease) && *state == MockLease::Running)
+    }
+
+    fn end_others(task: TaskId, committed: &[LeaseId]) {
+        for (lease, _, state) in World::get().tasks[&task].leases.clone() {
+            if state == MockLease::Running && !committed.contains(&lease) {
+                set_lease(lease, MockLease::Ended);
+            }
+        }
+    }
+
+    fn complete_pod(lease: LeaseId, _result: PodResult) -> DispatchResult {
+        set_lease(lease, MockLease::Completed);
+        Ok(())
+    }
+
+    fn void_pod(lease: LeaseId) {
+        set_lease(lease, MockLease::Void);
+    }
+
+    fn want_extra_pod(task: TaskId) -> DispatchResult {
+        world(|world| {
+            let task = world.tasks.get_mut(&task).ok_or(REFUSED)?;
+            ensure!(task.can_extend, REFUSED);
+            task.extra_wanted = true;
+            Ok(())
+        })
+    }
+
+    fn verified(task: TaskId) -> DispatchResult {
+        ensure!(!Self::runs_on(task, &[]), REFUSED);
+        move_task(task, MockState::Running, MockState::Verified)
+    }
+
+    fn no_agreement(task: TaskId) -> DispatchResult {
+        move_task(task, MockState::Running, MockState::Failed)
+    }
+
+    fn dispute(task: TaskId) -> DispatchResult {
+        move_task(task, MockState::Reported, MockState::Disputed)
+    }
+
+    fn resolve(task: TaskId, verdict: Option<Vote>, _by_tenant: bool) -> DispatchResult {
+        let to = if verdict == Some(Vote::Yes) { MockState::Failed } else { MockState::Verified };
+        ensure!(!World::get().broken, REFUSED);
+        move_task(task, MockState::Disputed, to)
+    }
+}
+
+fn move_task(task: TaskId, from: MockState, to: MockState) -> DispatchResult {
+    world(|world| {
+        let task = world.tasks.get_mut(&task).ok_or(REFUSED)?;
+        ensure!(task.state == from, REFUSED);
+        task.state = to;
+        Ok(())
+    })
+}
+
+pub fn set_lease(lease: LeaseId, to: MockLease) {
+    world(|world| {
+        for (number, _, state) in &mut world.tasks.get_mut(&(lease / 100)).expect("the task exists").leases {
+            if *number == lease {
+                *state = to.clone();
+            }
+        }
+    })
+}
+
+pub fn lease_state(lease: LeaseId) -> Option<MockLease> {
+    let world = World::get();
+    let leases = &world.tasks.get(&(lease / 100))?.leases;
+    leases.iter().find(|(number, ..)| *number == lease).map(|(_, _, state)| state.clone())
+}
+
+/// Four hosts, of [`PROVIDER`] and [`OTHER_PROVIDER`] in turn.
+pub fn begin() {
+    world(|world| {
+        for number in 0..4 {
+            let host = MockHost {
+                provider: account(if number % 2 == 0 { PROVIDER } else { OTHER_PROVIDER }),
+                listed: true,
+                devices: vec![model("L4"), model("H100")],
+                attested: false,
+                verified: false,
+                suspended: false,
+                bond: 20 * GTY,
+                punished: Vec::new(),
+            };
+            world.hosts.insert(account(HOST + number), host);
+        }
+    });
+}
+
+pub fn model(name: &str) -> DeviceSpec {
+    DeviceSpec { vendor: Vendor::Nvidia, model: bytes(name), vram_mib: 24_000, simulated: false }
+}
+
+pub fn host() -> MockHost {
+    World::get().hosts[&account(HOST)].clone()
+}
+
+pub fn task_state() -> MockState {
+    World::get().tasks[&TASK].state
+}
+
+pub fn task(state: MockState, replicas: Option<u8>) -> MockTask {
+    MockTask { tenant: account(TENANT), state, replicas, leases: Vec::new(), extra_wanted: false, can_extend: true }
+}
+
+/// A task of [`TENANT`] that [`HOST`] reported.
+pub fn reported() {
+    world(|world| {
+        let leases = vec![(100, account(HOST), MockLease::Completed)];
+        world.tasks.insert(TASK, MockTask { leases, ..task(MockState::Reported, None) });
+    });
+}
+
+/// A running task of so many replicas, on hosts from [`HOST`] on.
+pub fn replicated(replicas: u8) {
+    world(|world| {
+        world.tasks.insert(TASK, task(MockState::Running, Some(replicas)));
+    });
+    (0..replicas).for_each(add_replica);
+}
+
+/// One more pod of the task runs, on the host of this number from [`HOST`] on.
+pub fn add_replica(number: u8) {
+    world(|world| {
+        let leases = &mut world.tasks.get_mut(&TASK).expect("the task exists").leases;
+        leases.push((100 + LeaseId::from(number), account(HOST + number), MockLease::Running));
+    });
+}
+
+#[cfg(feature = "runtime-benchmarks")]
+pub fn leases() -> Vec<(LeaseId, HostId)> {
+    <World as crate::Tasks>::leases_of(TASK)
+}
+
+#[cfg(feature = "runtime-benchmarks")]
+impl crate::BenchmarkHelper for World {
+    fn host() -> (HostId, AccountId) {
+        (account(HOST), account(PROVIDER))
+    }
+
+    fn reported_task(tenant: &AccountId) -> TaskId {
+        world(|world| {
+            let leases = (0..16).map(|pod| (300 + pod, account(HOST), MockLease::Completed)).collect();
+            let task = MockTask { tenant: tenant.clone(), leases, ..task(MockState::Reported, None) };
+            world.tasks.insert(3, task);
+        });
+        3
+    }
+
+    fn replicated_task() -> (TaskId, Vec<(LeaseId, HostId)>) {
+        replicated(3);
+        (TASK, leases())
+    }
+
+    fn set_block(number: u32, now: u64, randomness: [u8; 32]) {
+        super::System::set_block_number(u64::from(number));
+        pallet_timestamp::Now::<super::Test>::put(now);
+        super::Random::set(&Some(sp_core::H256(randomness)));
+    }
+}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import pytest_asyncio
 from wallet_world import (
     ANYONE,
+    HARDWARE,
     MANIFEST,
     MINUTE_MS,
     PATCH,
@@ -19,6 +20,7 @@ from wallet_world import (
     Multisig,
     Plain,
     Purse,
+    Refused,
     Wallet,
     assert_coins_are_conserved,
     fees,
@@ -36,6 +38,7 @@ from offchain.local.release import binaries
 from offchain.schema import _generated_chain as gen
 from offchain.schema._generated_chain import calls
 from offchain.schema.ids import lease_id, task_key
+from tests.chain_records import ask
 from tests.real_chain import GTY, Chain, chain_of, plain
 
 pytestmark = [pytest.mark.network, pytest.mark.asyncio(loop_scope="module")]
@@ -225,6 +228,15 @@ async def test_a_signatory_takes_back_what_nobody_else_signs(world: World) -> No
     assert (await world.next_task(), await world.purse(multisig.account)) == (task, shared)
 
 
+async def test_what_two_agreed_on_and_the_chain_refuses_has_the_right_error(world: World) -> None:
+    before = await world.purse(world.multisig.account)
+    with pytest.raises(Refused) as refused:
+        await world.multisig.act(calls.tasks_cancel(task=NO_TASK))
+    assert str(refused.value) == "Tasks.NoSuchTask"
+    assert await world.purse(world.multisig.account) == before
+    assert [(await world.purse(one.address)).held for one in SIGNATORIES] == [{}, {}, {}]
+
+
 async def test_a_tenants_proxy_submits_and_cancels_with_the_coins_of_its_principal(world: World) -> None:
     wallet, task, kept = world.proxy("Tenant"), await world.next_task(), sum(await deposits(world))
     before, own = await world.purse(PRINCIPAL.address), await world.purse(TENANTS_PROXY.address)
@@ -270,15 +282,59 @@ async def test_a_tenants_proxy_may_not_move_coins_or_bonds_though_its_principal_
     await assert_coins_are_conserved(world.chain, world.issuance)
 
 
-async def test_a_proxy_does_what_its_type_names_and_nothing_else(world: World) -> None:
+NO_TASK = 999_999
+UNSIGNED = {"hardware": HARDWARE, "host_signature": bytes(64)}
+NO_LEASE = lease_id(NO_TASK, 0, 0)
+MAY = {
+    "Tenant": [
+        calls.tasks_assign(task=NO_TASK, pods=[]),
+        calls.tasks_cancel(task=NO_TASK),
+        calls.tasks_accept_result(task=NO_TASK),
+        calls.tasks_scale(task=NO_TASK, pods=1),
+        calls.tasks_end(task=NO_TASK),
+        calls.tasks_rate(lease=NO_LEASE, stars=5),
+        calls.leases_extend(lease=NO_LEASE, ms=1),
+        calls.leases_top_up(lease=NO_LEASE, amount=1),
+        calls.leases_suspend(lease=NO_LEASE),
+        calls.leases_resume(lease=NO_LEASE),
+        calls.leases_keep(lease=NO_LEASE, ms=1),
+        calls.leases_release_data(lease=NO_LEASE),
+    ],
+    "Provider": [
+        *[make(host=PRINCIPAL.address) for make in (calls.hosts_drain, calls.hosts_undrain, calls.hosts_retire)],
+        calls.hosts_top_up_bond(host=PRINCIPAL.address, amount=1),
+        calls.hosts_set_ask(host=PRINCIPAL.address, ask=ask()),
+        calls.hosts_register(host=PRINCIPAL.address, endpoint=b"", region=b"", ask=ask(), **UNSIGNED),
+        calls.hosts_change_hardware(host=PRINCIPAL.address, **UNSIGNED),
+        calls.leases_reclaim(lease=NO_LEASE),
+    ],
+    "NonTransfer": [
+        Call("Utility", "batch_all", {"calls": [plain(calls.tasks_cancel(task=NO_TASK))]}),
+        calls.leases_extend(lease=NO_LEASE, ms=1),
+        calls.hosts_withdraw_bond(host=PRINCIPAL.address),
+        calls.verification_appeal(task=NO_TASK),
+    ],
+}
+"""What each type may call, about a task and a host that are not there: the pallet refuses it, and not the filter."""
+BATCHED = Call("Utility", "batch_all", {"calls": [plain(TRANSFER)]})
+MAY_NOT = {
+    "Tenant": [Call("System", "remark", {"remark": b"here"})],
+    "Provider": [submit(), TRANSFER, calls.hosts_withdraw_bond(host=PRINCIPAL.address)],
+    "NonTransfer": [TRANSFER, BATCHED, Call("Proxy", "add_proxy", WIDER)],
+}
+
+
+async def test_a_proxy_may_call_what_its_type_names_and_nothing_else(world: World) -> None:
     task, before = await world.next_task(), await world.purse(PRINCIPAL.address)
-    batch = Call("Utility", "batch_all", {"calls": [plain(TRANSFER)]})
-    providers, careful = await asyncio.gather(
-        world.proxy("Provider").refusals(submit(), TRANSFER, calls.tasks_unbond_scheduler()),
-        world.proxy("NonTransfer").refusals(TRANSFER, batch, Call("Proxy", "add_proxy", WIDER), submit()),
-    )
-    assert (providers, careful) == ([FILTERED] * 3, [FILTERED] * 3 + [None])
-    assert (await world.next_task(), (await world.purse(PRINCIPAL.address)).total) == (task + 1, before.total)
+    ended = await asyncio.gather(*[world.proxy(kind).refusals(*MAY[kind], *MAY_NOT[kind]) for kind in PROXIES])
+    for kind, errors in zip(PROXIES, ended, strict=True):
+        may = len(MAY[kind])
+        assert not {FILTERED, None} & set(errors[:may]), kind
+        assert errors[may:] == [FILTERED] * len(MAY_NOT[kind]), kind
+    assert (await world.next_task(), await world.purse(PRINCIPAL.address)) == (task, before)
+    many = calls.tasks_submit_array(spec=replace(RENTAL, kind=gen.TaskKind.JOB), manifest=MANIFEST, count=2)
+    await world.proxy("Tenant").act(many)
+    assert await world.next_task() == task + 2
 
 
 async def test_who_is_no_proxy_or_claims_a_wider_type_is_refused(world: World) -> None:

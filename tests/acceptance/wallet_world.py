@@ -8,10 +8,9 @@ from hashlib import blake2b, sha256
 from typing import Any, Protocol
 
 from offchain.core.rate import HOUR_MS
-from offchain.link import ss58
+from offchain.link import registration, ss58
 from offchain.link.keys import from_uri
 from offchain.link.ports import Call, ChainEvent, DispatchFailure, Signer
-from offchain.link.registration import sign_registration
 from offchain.schema import _generated_chain as gen
 from offchain.schema.chain import compact
 from tests.chain_records import DOCKER, NO_GPU, ask, task_spec
@@ -226,9 +225,5 @@ def price(ms: int) -> int:
 
 async def register(chain: Chain, provider: Signer, host: Signer) -> Call:
     """A host's registration by its provider."""
-    asked = ask(cpu_core_per_hour=RATE)
-    genesis = await chain.link.genesis_hash()
-    signature = sign_registration(host, genesis, provider.address, HARDWARE, b"here", b"eu", asked)
-    return gen.calls.hosts_register(
-        host=host.address, hardware=HARDWARE, endpoint=b"here", region=b"eu", ask=asked, host_signature=signature
-    )
+    genesis, asked = await chain.link.genesis_hash(), ask(cpu_core_per_hour=RATE)
+    return registration.register(host, genesis, provider.address, HARDWARE, b"here", b"eu", asked)

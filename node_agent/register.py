@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from node_agent.telemetry.hardware import Hardware
 from offchain.link.ports import Call, Signer
-from offchain.link.registration import sign_registration
-from offchain.schema._generated_chain import Ask, DeviceSpec, HardwareSpec, Vendor, calls
+from offchain.link.registration import register
+from offchain.schema._generated_chain import Ask, DeviceSpec, HardwareSpec, Vendor
 
 NETWORK_UNKNOWN = 0
 """Nothing has measured it yet: such a host gets no task that wants a certain speed."""
@@ -39,12 +39,4 @@ def registration_call(
     ask: Ask,
 ) -> Call:
     """`Hosts.register`, countersigned by the host key, for the provider to sign and send."""
-    spec = hardware_spec(hardware)
-    return calls.hosts_register(
-        host=host_key.address,
-        hardware=spec,
-        endpoint=endpoint,
-        region=region,
-        ask=ask,
-        host_signature=sign_registration(host_key, genesis_hash, provider, spec, endpoint, region, ask),
-    )
+    return register(host_key, genesis_hash, provider, hardware_spec(hardware), endpoint, region, ask)

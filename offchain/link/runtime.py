@@ -130,10 +130,6 @@ class Runtime:
             for f in function.fields
         )
 
-    def plain_call(self, call: Call) -> Any:
-        """A call as the plain value that calls of calls (batch, proxy, sudo) take."""
-        return {call.pallet: {call.function: dict(call.args)} if call.args else call.function}
-
     def decode_events(self, raw: bytes) -> list[ChainEvent]:
         """The value of `System.Events`."""
         events = []

@@ -8,29 +8,23 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
+from offchain.link import registration
 from offchain.link.keys import from_uri
 from offchain.link.ports import Block, Call, DispatchFailure, Signer
-from offchain.link.registration import sign_registration
 from offchain.schema._generated_chain import (
-    Ask,
-    BillingUnit,
-    Capabilities,
-    GpuRequest,
     HardwareSpec,
     HostFailure,
     HostsParams,
-    Placement,
     PodPlacement,
     PodResult,
     Resources,
     TaskKind,
-    TaskSpec,
     Tier,
     Usage,
-    VerificationPolicyAcceptance,
     calls,
 )
 from offchain.schema.ids import lease_id
+from tests.chain_records import DOCKER, NO_GPU, ask, task_spec
 from tests.real_chain import GTY, PATIENCE, Chain, by_sudo
 
 MANIFEST = b"services: {}"
@@ -64,25 +58,13 @@ MOVES_BY_ITSELF = {("Leases", "AgendaAt"), ("Validators", "Authored"), ("Verific
 """What hooks write in every block."""
 
 
-def ask() -> Ask:
-    return Ask(
-        gpu=(),
-        gpu_per_hour=GTY,
-        cpu_core_per_hour=GTY,
-        memory_gib_per_hour=0,
-        disk_gib_per_hour=0,
-        network_gib=0,
-        storage_gib_per_hour=GTY // 100,
-        second_ppm=1_000_000,
-        hour_ppm=1_000_000,
-        day_ppm=0,
-    )
+ASK = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY, storage_gib_per_hour=GTY // 100, day_ppm=0)
 
 
 def hardware() -> HardwareSpec:
     return HardwareSpec(
         tier=Tier.CONSUMER,
-        capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
+        capabilities=DOCKER,
         cpu_milli=8_000,
         memory_mib=16_384,
         disk_gib=100,
@@ -92,32 +74,11 @@ def hardware() -> HardwareSpec:
     )
 
 
-NOWHERE_SPECIAL = Placement(
-    regions=(),
-    hosts=(),
-    providers_allowed=(),
-    providers_denied=(),
-    tiers=(),
-    verified_only=False,
-    allow_simulated=True,
-    min_network_mbps=0,
-    capabilities=Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False),
-)
-JOB = TaskSpec(
-    kind=TaskKind.JOB,
+JOB = task_spec(
     manifest_digest=sha256(MANIFEST).digest(),
-    resources=Resources(100, 64, 1, GpuRequest(0, 0, 0, ())),
-    pods_min=1,
-    pods_max=1,
+    resources=Resources(100, 64, 1, NO_GPU),
     max_rate_per_hour=2 * GTY,
-    unit=BillingUnit.SECOND,
     max_duration_ms=60 * MINUTE_MS,
-    deadline=None,
-    priority=0,
-    queue=b"default",
-    verification=VerificationPolicyAcceptance(),
-    placement=NOWHERE_SPECIAL,
-    data_from=None,
 )
 SERVICE = replace(JOB, kind=TaskKind.SERVICE)
 RENTAL = replace(JOB, kind=TaskKind.RENTAL)
@@ -186,11 +147,8 @@ class World:
 
 
 def register(world: World, host: str) -> Call:
-    key = SIGNERS[host]
-    signature = sign_registration(key, world.genesis, PEOPLE["provider"].address, hardware(), b"here", b"eu", ask())
-    return calls.hosts_register(
-        host=key.address, hardware=hardware(), endpoint=b"here", region=b"eu", ask=ask(), host_signature=signature
-    )
+    provider = PEOPLE["provider"].address
+    return registration.register(SIGNERS[host], world.genesis, provider, hardware(), b"here", b"eu", ASK)
 
 
 STATES = ("Queued", "Assigned", "Running", "Reported", "Verified", "Settled", "Cancelled", "Failed", "Expired")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from abuse_world import (
+    ASK,
     FAILED,
     HOSTS,
     JOB,
@@ -20,7 +21,6 @@ from abuse_world import (
     STATES,
     UNKNOWN_TASK,
     World,
-    ask,
     on,
     register,
 )
@@ -376,7 +376,7 @@ def of_hosts() -> Iterator[Case]:
         yield Case(
             f"set-ask-{name}-by-another",
             "other",
-            lambda _w, a=address: calls.hosts_set_ask(host=a, ask=ask()),
+            lambda _w, a=address: calls.hosts_set_ask(host=a, ask=ASK),
             "Hosts.NotProvider",
         )
         yield Case(f"register-{name}-again", "provider", lambda w, n=name: register(w, n), "Hosts.AlreadyRegistered")

@@ -78,6 +78,11 @@ class Node(node.Node):
         self.code = Code(metadata, version["specName"], version["specVersion"], version["transactionVersion"])
         self.runtime = self.code.runtime()
 
+    def stop(self) -> None:
+        """End it, and the connection to it."""
+        self.rpc.close()
+        super().stop()
+
     # --- what it says ---------------------------------------------------------------------------------------------
 
     def header(self) -> Header:

@@ -13,27 +13,20 @@ from typing import Any
 from chainbench.crowd import Crowd
 from chainbench.node import Node, NodeError
 from chainbench.signing import Account
-from offchain.link.registration import sign_registration
+from offchain.link.registration import register
 from offchain.schema._generated_chain import (
-    Ask,
-    BillingUnit,
-    Capabilities,
-    GpuRequest,
     HardwareSpec,
-    Placement,
     PodPlacement,
     PodResult,
     ReportResult,
     ReportStarted,
     Resources,
-    TaskKind,
-    TaskSpec,
     Tier,
     Usage,
-    VerificationPolicyAcceptance,
     calls,
 )
 from offchain.schema.ids import lease_id
+from tests.chain_records import DOCKER, NO_GPU, ask, placement, task_spec
 
 GTY = 10**12
 ENDOWMENT = 1_000_000_000 * GTY
@@ -44,46 +37,13 @@ BATCH = 256
 PROVIDER = Account("provider")
 MANIFEST = b"services:\n  job:\n    image: registry.example/train@sha256:" + b"0" * 64 + b"\n"
 _YEAR_MS = 365 * 24 * 3_600_000
-_CAPABILITIES = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
-_ASK = Ask(
-    gpu=(),
-    gpu_per_hour=GTY,
-    cpu_core_per_hour=GTY // 100,
-    memory_gib_per_hour=GTY // 1000,
-    disk_gib_per_hour=0,
-    network_gib=0,
-    storage_gib_per_hour=0,
-    second_ppm=1_000_000,
-    hour_ppm=1_000_000,
-    day_ppm=1_000_000,
-)
-SPEC = TaskSpec(
-    kind=TaskKind.JOB,
+_ASK = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY // 100, memory_gib_per_hour=GTY // 1000)
+SPEC = task_spec(
     manifest_digest=hashlib.sha256(MANIFEST).digest(),
-    resources=Resources(
-        cpu_milli=1000, memory_mib=1024, disk_gib=1, gpus=GpuRequest(count=0, milli=0, min_vram_mib=0, models=())
-    ),
-    pods_min=1,
-    pods_max=1,
+    resources=Resources(cpu_milli=1000, memory_mib=1024, disk_gib=1, gpus=NO_GPU),
     max_rate_per_hour=GTY,
-    unit=BillingUnit.SECOND,
-    max_duration_ms=600_000,
-    deadline=None,
-    priority=0,
     queue=b"",
-    verification=VerificationPolicyAcceptance(),
-    placement=Placement(
-        regions=(),
-        hosts=(),
-        providers_allowed=(),
-        providers_denied=(),
-        tiers=(),
-        verified_only=False,
-        allow_simulated=True,
-        min_network_mbps=0,
-        capabilities=_CAPABILITIES,
-    ),
-    data_from=None,
+    placement=placement(capabilities=DOCKER),
 )
 _USAGE = Usage(wall_ms=1, cpu_ms=1, memory_peak_mib=1)
 
@@ -157,7 +117,7 @@ class Scene:
         signer = host(number).signer
         hardware = HardwareSpec(
             tier=Tier.CONSUMER,
-            capabilities=_CAPABILITIES,
+            capabilities=DOCKER,
             cpu_milli=1000 * self.room,
             memory_mib=1024 * self.room,
             disk_gib=self.room,
@@ -165,17 +125,8 @@ class Scene:
             network_mbps_up=1000,
             devices=(),
         )
-        endpoint, region = signer.public_key, b"bench"
         provider = PROVIDER.signer.address
-        signature = sign_registration(signer, self.node.genesis, provider, hardware, endpoint, region, _ASK)
-        call = calls.hosts_register(
-            host=signer.address,
-            hardware=hardware,
-            endpoint=endpoint,
-            region=region,
-            ask=_ASK,
-            host_signature=signature,
-        )
+        call = register(signer, self.node.genesis, provider, hardware, signer.public_key, b"bench", _ASK)
         return self.node.runtime.encode_call(call)
 
     def submit_tasks(self, count: int) -> int:

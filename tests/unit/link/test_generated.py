@@ -23,6 +23,7 @@ from offchain.schema import _generated_chain as gen
 from offchain.schema._generated_chain import calls
 from offchain.schema.ids import lease_id, task_key
 from tests.chain_records import DOCKER, Tasks, ask, lease, placement, task_spec
+from tests.real_chain import plain
 
 ROOT = Path(__file__).parents[3]
 GENERATOR = ROOT / "scripts/gen-chain-types"
@@ -174,7 +175,7 @@ def test_every_call_can_be_encoded():
         calls.tasks_prune(tasks=[1, 2]),
     ):
         raw = RUNTIME.encode_call(call)
-        assert CODEC.encode(RUNTIME.metadata.call, RUNTIME.plain_call(call)) == raw
+        assert CODEC.encode(RUNTIME.metadata.call, plain(call)) == raw
 
 
 def test_batches_say_the_same_as_the_calls_they_are_made_of():

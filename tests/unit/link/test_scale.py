@@ -16,6 +16,7 @@ from offchain.link.runtime import Runtime
 from offchain.link.scale import Codec
 from offchain.link.scale_read import read_compact
 from offchain.schema.chain import compact
+from tests.real_chain import plain
 
 RAW = (Path(__file__).parents[3] / "chain/metadata/gantry.scale").read_bytes()
 RUNTIME = Runtime(RAW, "gantry", 1, 1)
@@ -86,10 +87,10 @@ def test_an_account_is_taken_where_an_address_is_wanted():
 
 
 def test_a_call_may_contain_calls():
-    inner = RUNTIME.plain_call(Call("System", "remark", {"remark": b"x"}))
-    outer = Call("Utility", "batch", {"calls": [inner, RUNTIME.plain_call(Call("Hosts", "heartbeat", {}))]})
+    inner = plain(Call("System", "remark", {"remark": b"x"}))
+    outer = Call("Utility", "batch", {"calls": [inner, plain(Call("Hosts", "heartbeat", {}))]})
     raw = RUNTIME.encode_call(outer)
-    assert CODEC.decode(RUNTIME.metadata.call, raw) == RUNTIME.plain_call(outer)
+    assert CODEC.decode(RUNTIME.metadata.call, raw) == plain(outer)
 
 
 def test_cut_and_overlong_bytes_are_refused():

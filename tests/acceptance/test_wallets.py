@@ -1,0 +1,357 @@
+"""Who may rent, and from which wallet: every coin counted, on a real chain. What docs/wallets.md says is shown here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+import pytest
+import pytest_asyncio
+from wallet_world import (
+    ANYONE,
+    HARDWARE,
+    MANIFEST,
+    MINUTE_MS,
+    PATCH,
+    RATE,
+    RENTAL,
+    ByProxy,
+    Multisig,
+    Plain,
+    Purse,
+    Refused,
+    Wallet,
+    assert_coins_are_conserved,
+    fees,
+    price,
+    purse,
+    register,
+)
+
+from offchain.core.rate import HOUR_MS
+from offchain.link.errors import CallFailed
+from offchain.link.keys import from_uri
+from offchain.link.ports import Call
+from offchain.local.node import endow
+from offchain.local.release import binaries
+from offchain.schema import _generated_chain as gen
+from offchain.schema._generated_chain import calls
+from offchain.schema.ids import lease_id, task_key
+from tests.chain_records import ask
+from tests.real_chain import GTY, Chain, chain_of, plain
+
+pytestmark = [pytest.mark.network, pytest.mark.asyncio(loop_scope="module")]
+
+PRINCIPAL = from_uri("//Principal")
+SIGNATORIES = tuple(from_uri(f"//{name}") for name in ("First", "Second", "Third"))
+TENANTS_PROXY, PROVIDERS_PROXY, CAREFUL_PROXY, STRANGER = (
+    from_uri(f"//{name}") for name in ("TenantsProxy", "ProvidersProxy", "CarefulProxy", "Stranger")
+)
+PROXIES = {"Tenant": TENANTS_PROXY, "Provider": PROVIDERS_PROXY, "NonTransfer": CAREFUL_PROXY}
+"""The principal's proxies, by type."""
+OFFERS = {
+    kind: (from_uri(uri), from_uri(f"//host//{kind}", "ed25519"))
+    for kind, uri in (("plain", "//Bob"), ("multisig", "//Dave"), ("proxy", "//Eve"))
+}
+"""Whose host each wallet rents from: provider and host."""
+OWN_HOST = from_uri("//own", "ed25519")
+"""A host of the principal, retired: its bond may be withdrawn."""
+LONGER_MS = 7 * MINUTE_MS
+FEE_PPM = 20_000
+"""The protocol's fee of the development preset."""
+FILTERED = "System.CallFiltered"
+
+
+@dataclass(frozen=True)
+class World:
+    chain: Chain
+    issuance: int
+    """Base units that there are."""
+    treasury: str
+    wallets: dict[str, Wallet]
+
+    @property
+    def multisig(self) -> Multisig:
+        wallet = self.wallets["multisig"]
+        assert isinstance(wallet, Multisig)
+        return wallet
+
+    def proxy(self, kind: str) -> ByProxy:
+        return ByProxy(self.chain, PRINCIPAL.address, PROXIES[kind])
+
+    async def purse(self, account: str) -> Purse:
+        return await purse(self.chain, account)
+
+    async def next_task(self) -> int:
+        return int(await self.chain.link.query("Tasks", "NextTaskId") or 0)
+
+    async def task(self, number: int) -> gen.TaskRecord | None:
+        record = await self.chain.link.query("Tasks", "Tasks", [task_key(number)])
+        return None if record is None else gen.TaskRecord.decode(record)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    people = [*SIGNATORIES, PRINCIPAL, *PROXIES.values(), STRANGER]
+    shared = Multisig.account_of(SIGNATORIES, 2)
+    patch = PATCH | endow(binaries(), dict.fromkeys([shared, *(one.address for one in people)], 1_000 * GTY))
+    async with chain_of(tmp_path_factory.mktemp("wallets"), patch) as chain:
+        issuance = int(await chain.link.query("Balances", "TotalIssuance") or 0)
+        treasury = await chain.link.constant("Billing", "TreasuryAccount")
+        wallets: dict[str, Wallet] = {
+            "plain": Plain(chain, from_uri("//Charlie")),
+            "multisig": Multisig(chain, SIGNATORIES),
+            "proxy": ByProxy(chain, PRINCIPAL.address, TENANTS_PROXY),
+        }
+        named = [
+            Call("Proxy", "add_proxy", {"delegate": {"Id": one.address}, "proxy_type": kind, "delay": 0})
+            for kind, one in PROXIES.items()
+        ]
+        own = [await register(chain, PRINCIPAL, OWN_HOST), calls.hosts_retire(host=OWN_HOST.address)]
+        await asyncio.gather(
+            chain.do(PRINCIPAL, *named, *own, calls.tasks_bond_scheduler()),
+            *[chain.do(provider, await register(chain, provider, host)) for provider, host in OFFERS.values()],
+        )
+        await asyncio.gather(*[chain.do(host, calls.hosts_heartbeat()) for _, host in OFFERS.values()])
+        yield World(chain, issuance, treasury, wallets)
+
+
+def submit() -> Call:
+    return calls.tasks_submit(spec=RENTAL, manifest=MANIFEST)
+
+
+async def deposits(world: World) -> tuple[int, int]:
+    """What is held for the manifest until the task is final, and for the task until it is pruned."""
+    params = gen.TasksParams.decode(await world.chain.link.query("Tasks", "Params"))
+    return params.deposit_base + params.deposit_per_byte * len(MANIFEST), params.deposit_per_task
+
+
+async def rent(world: World, kind: str) -> int:
+    """A rental from submission until nothing is left of it, each coin checked; gives the protocol's fee."""
+    wallet, chain, (manifest, of_task) = world.wallets[kind], world.chain, await deposits(world)
+    provider, host = OFFERS[kind]
+    before = {who: await world.purse(who) for who in (wallet.account, provider.address)}
+    others = before[wallet.account].held
+    assert not {"Tasks.Deposit", "Billing.Escrow"} & set(others)
+
+    async def assert_held(**ours: int) -> None:
+        names = {"deposit": "Tasks.Deposit", "escrow": "Billing.Escrow"}
+        held = (await world.purse(wallet.account)).held
+        assert held == {**others, **{names[why]: amount for why, amount in ours.items()}}
+
+    events = await wallet.act(submit())
+    (task,) = [event.fields["first"] for event in events if (event.pallet, event.name) == ("Tasks", "Submitted")]
+    lease = lease_id(task, 0, 0)
+    await assert_held(deposit=manifest + of_task)
+    events += await wallet.act(calls.tasks_assign(task=task, pods=[gen.PodPlacement(0, host.address, b"")]))
+    first = price(RENTAL.max_duration_ms)
+    await assert_held(deposit=manifest + of_task, escrow=first)
+    await chain.do(host, calls.tasks_report_started(lease=lease))
+    events += await wallet.act(calls.leases_extend(lease=lease, ms=LONGER_MS))
+    deposit = first + price(LONGER_MS)
+    await assert_held(deposit=manifest + of_task, escrow=deposit)
+    events += await wallet.act(
+        calls.tasks_end(task=task), calls.tasks_accept_result(task=task), calls.leases_release_data(lease=lease)
+    )
+    await assert_held(deposit=manifest + of_task, escrow=deposit)
+
+    receipt = gen.ReportPurged(receipt=bytes(32))
+    settlement, _ = await asyncio.gather(
+        chain.do(provider, calls.tasks_settle(task=task)),
+        chain.do(host, calls.tasks_report(lease=lease, report=receipt)),
+    )
+    record = await world.task(task)
+    assert record is not None
+    (rented,) = record.leases
+    assert rented.started_at is not None
+    assert rented.ended_at is not None
+    paid = RATE * (rented.ended_at - rented.started_at) // HOUR_MS
+    fee = paid * FEE_PPM // 1_000_000
+    (bills,) = [event.fields["bills"] for event in settlement if (event.pallet, event.name) == ("Tasks", "Settled")]
+    assert bills == [{"lease": lease, "paid": paid, "fee": fee, "refunded": deposit - paid}]
+    assert 0 < paid < deposit
+    await assert_held(deposit=of_task)
+
+    settlement += await chain.do(provider, calls.tasks_prune(tasks=[task]))
+    assert await world.task(task) is None
+    after = {who: await world.purse(who) for who in before}
+    spent = {who: before[who].total - after[who].total for who in before}
+    assert spent == {
+        wallet.account: paid + fees(events, wallet.account),
+        provider.address: fee - paid + fees(settlement, provider.address),
+    }
+    assert after[wallet.account].held == others, "nothing more is held than before"
+    assert (fees(events, wallet.account) > 0) is (kind == "plain"), "who signs pays for the extrinsics"
+    return fee
+
+
+async def test_a_rental_costs_what_the_time_costs_whether_a_key_or_two_of_three_or_a_proxy_signs(world: World) -> None:
+    before = await world.purse(world.treasury)
+    paid = await asyncio.gather(*[rent(world, kind) for kind in world.wallets])
+    assert (await world.purse(world.treasury)).total - before.total == sum(paid)
+    await assert_coins_are_conserved(world.chain, world.issuance)
+
+
+async def test_one_signatory_alone_changes_nothing_and_any_other_may_finish(world: World) -> None:
+    multisig, first = world.multisig, SIGNATORIES[0].address
+    task, shared = await world.next_task(), await world.purse(multisig.account)
+    await multisig.sign(0, submit())
+    with pytest.raises(CallFailed) as refused:
+        await multisig.sign(0, submit())
+    assert (refused.value.pallet, refused.value.name) == ("Multisig", "AlreadyApproved")
+    assert (await world.next_task(), await world.purse(multisig.account)) == (task, shared)
+    assert (await world.purse(first)).held == {"reserved": multisig.deposit()}
+
+    await multisig.sign(2, submit())
+    queued = await world.task(task)
+    assert queued is not None
+    assert (queued.tenant, queued.state.tag) == (multisig.account, "Queued")
+    kept = shared.held.get("Tasks.Deposit", 0) + sum(await deposits(world))
+    assert await world.purse(multisig.account) == Purse(shared.total, {**shared.held, "Tasks.Deposit": kept})
+    assert [(await world.purse(one.address)).held for one in SIGNATORIES] == [{}, {}, {}]
+
+
+async def test_a_signatory_takes_back_what_nobody_else_signs(world: World) -> None:
+    multisig, second = world.multisig, SIGNATORIES[1]
+    task, shared, own = (
+        await world.next_task(),
+        await world.purse(multisig.account),
+        await world.purse(second.address),
+    )
+    events = await multisig.sign(1, submit())
+    asked = await multisig.asked()
+    assert asked is not None
+    events += await world.chain.do(second, multisig.cancel(second, asked, submit()))
+    assert await multisig.asked() is None
+    assert await world.purse(second.address) == Purse(own.total - fees(events, second.address), {})
+    assert (await world.next_task(), await world.purse(multisig.account)) == (task, shared)
+
+
+async def test_what_two_agreed_on_and_the_chain_refuses_has_the_right_error(world: World) -> None:
+    before = await world.purse(world.multisig.account)
+    with pytest.raises(Refused) as refused:
+        await world.multisig.act(calls.tasks_cancel(task=NO_TASK))
+    assert str(refused.value) == "Tasks.NoSuchTask"
+    assert await world.purse(world.multisig.account) == before
+    assert [(await world.purse(one.address)).held for one in SIGNATORIES] == [{}, {}, {}]
+
+
+async def test_a_tenants_proxy_submits_and_cancels_with_the_coins_of_its_principal(world: World) -> None:
+    wallet, task, kept = world.proxy("Tenant"), await world.next_task(), sum(await deposits(world))
+    before, own = await world.purse(PRINCIPAL.address), await world.purse(TENANTS_PROXY.address)
+    events = await wallet.act(submit())
+    queued = await world.task(task)
+    assert queued is not None
+    assert (queued.tenant, queued.state.tag) == (PRINCIPAL.address, "Queued")
+    assert await world.purse(PRINCIPAL.address) == Purse(before.total, {**before.held, "Tasks.Deposit": kept})
+    events += await wallet.act(calls.tasks_cancel(task=task))
+    await world.chain.do(ANYONE, calls.tasks_prune(tasks=[task]))
+    assert await world.purse(PRINCIPAL.address) == before
+    spent = own.total - (await world.purse(TENANTS_PROXY.address)).total
+    assert spent == fees(events, TENANTS_PROXY.address) > 0
+    await assert_coins_are_conserved(world.chain, world.issuance)
+
+
+TO_THE_PROXY = {"dest": {"Id": TENANTS_PROXY.address}}
+TRANSFER = Call("Balances", "transfer_allow_death", {**TO_THE_PROXY, "value": GTY})
+WIDER = {"delegate": {"Id": TENANTS_PROXY.address}, "proxy_type": "Any", "delay": 0}
+COIN_CALLS = [
+    TRANSFER,
+    Call("Balances", "transfer_keep_alive", {**TO_THE_PROXY, "value": GTY}),
+    Call("Utility", "batch", {"calls": [plain(TRANSFER)]}),
+    calls.hosts_withdraw_bond(host=OWN_HOST.address),
+    calls.tasks_unbond_scheduler(),
+    Call("Proxy", "add_proxy", WIDER),
+]
+"""What takes coins or bonds out of the principal's account, or gives a way to. All of it is good where it signs."""
+EMPTY = Call("Balances", "transfer_all", {**TO_THE_PROXY, "keep_alive": True})
+
+
+async def test_a_tenants_proxy_may_not_move_coins_or_bonds_though_its_principal_may(world: World) -> None:
+    before = await world.purse(PRINCIPAL.address)
+    assert {"Hosts.Bond", "Tasks.SchedulerBond", "reserved"} <= set(before.held)
+    tried = [*COIN_CALLS, EMPTY]
+    assert await world.proxy("Tenant").refusals(*tried) == [FILTERED] * len(tried)
+    assert await world.purse(PRINCIPAL.address) == before
+    events = await world.chain.do(PRINCIPAL, *COIN_CALLS, Call("Proxy", "remove_proxy", WIDER))
+    after = await world.purse(PRINCIPAL.address)
+    assert before.total - after.total == 3 * GTY + fees(events, PRINCIPAL.address)
+    released = {why: before.held[why] for why in ("Hosts.Bond", "Tasks.SchedulerBond")}
+    assert after.held == {why: held for why, held in before.held.items() if why not in released}
+    await assert_coins_are_conserved(world.chain, world.issuance)
+
+
+NO_TASK = 999_999
+UNSIGNED = {"hardware": HARDWARE, "host_signature": bytes(64)}
+NO_LEASE = lease_id(NO_TASK, 0, 0)
+MAY = {
+    "Tenant": [
+        calls.tasks_assign(task=NO_TASK, pods=[]),
+        calls.tasks_cancel(task=NO_TASK),
+        calls.tasks_accept_result(task=NO_TASK),
+        calls.tasks_scale(task=NO_TASK, pods=1),
+        calls.tasks_end(task=NO_TASK),
+        calls.tasks_rate(lease=NO_LEASE, stars=5),
+        calls.leases_extend(lease=NO_LEASE, ms=1),
+        calls.leases_top_up(lease=NO_LEASE, amount=1),
+        calls.leases_suspend(lease=NO_LEASE),
+        calls.leases_resume(lease=NO_LEASE),
+        calls.leases_keep(lease=NO_LEASE, ms=1),
+        calls.leases_release_data(lease=NO_LEASE),
+    ],
+    "Provider": [
+        *[make(host=PRINCIPAL.address) for make in (calls.hosts_drain, calls.hosts_undrain, calls.hosts_retire)],
+        calls.hosts_top_up_bond(host=PRINCIPAL.address, amount=1),
+        calls.hosts_set_ask(host=PRINCIPAL.address, ask=ask()),
+        calls.hosts_register(host=PRINCIPAL.address, endpoint=b"", region=b"", ask=ask(), **UNSIGNED),
+        calls.hosts_change_hardware(host=PRINCIPAL.address, **UNSIGNED),
+        calls.leases_reclaim(lease=NO_LEASE),
+    ],
+    "NonTransfer": [
+        Call("Utility", "batch_all", {"calls": [plain(calls.tasks_cancel(task=NO_TASK))]}),
+        calls.leases_extend(lease=NO_LEASE, ms=1),
+        calls.hosts_withdraw_bond(host=PRINCIPAL.address),
+        calls.verification_appeal(task=NO_TASK),
+    ],
+}
+"""What each type may call, about a task and a host that are not there: the pallet refuses it, and not the filter."""
+BATCHED = Call("Utility", "batch_all", {"calls": [plain(TRANSFER)]})
+MAY_NOT = {
+    "Tenant": [Call("System", "remark", {"remark": b"here"})],
+    "Provider": [submit(), TRANSFER, calls.hosts_withdraw_bond(host=PRINCIPAL.address)],
+    "NonTransfer": [TRANSFER, BATCHED, Call("Proxy", "add_proxy", WIDER)],
+}
+
+
+async def test_a_proxy_may_call_what_its_type_names_and_nothing_else(world: World) -> None:
+    task, before = await world.next_task(), await world.purse(PRINCIPAL.address)
+    ended = await asyncio.gather(*[world.proxy(kind).refusals(*MAY[kind], *MAY_NOT[kind]) for kind in PROXIES])
+    for kind, errors in zip(PROXIES, ended, strict=True):
+        may = len(MAY[kind])
+        assert not {FILTERED, None} & set(errors[:may]), kind
+        assert errors[may:] == [FILTERED] * len(MAY_NOT[kind]), kind
+    assert (await world.next_task(), await world.purse(PRINCIPAL.address)) == (task, before)
+    many = calls.tasks_submit_array(spec=replace(RENTAL, kind=gen.TaskKind.JOB), manifest=MANIFEST, count=2)
+    await world.proxy("Tenant").act(many)
+    assert await world.next_task() == task + 2
+
+
+async def test_who_is_no_proxy_or_claims_a_wider_type_is_refused(world: World) -> None:
+    stranger = ByProxy(world.chain, PRINCIPAL.address, STRANGER).wrap(submit())
+    wider = Call("Proxy", "proxy", {**stranger.args, "force_proxy_type": "Any"})
+    ended = await asyncio.gather(
+        world.chain.do(STRANGER, stranger), world.chain.do(TENANTS_PROXY, wider), return_exceptions=True
+    )
+    assert [(one.pallet, one.name) for one in ended if isinstance(one, CallFailed)] == [("Proxy", "NotProxy")] * 2
+
+
+async def test_a_proxy_that_was_removed_is_refused_and_its_deposit_is_back(world: World) -> None:
+    held = (await world.purse(PRINCIPAL.address)).held
+    assert held["reserved"] == GTY // 10 + (8 + 33 * len(PROXIES)) * GTY // 10_000
+    await world.chain.do(PRINCIPAL, Call("Proxy", "remove_proxies", {}))
+    held.pop("reserved")
+    assert (await world.purse(PRINCIPAL.address)).held == held
+    with pytest.raises(CallFailed) as refused:
+        await world.proxy("Tenant").act(submit())
+    assert (refused.value.pallet, refused.value.name) == ("Proxy", "NotProxy")

@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "734df0f6c7fdba573537ee5c6fb570f6f9acbd53a39ba1d017a571f254e55d75"
+METADATA_SHA256: Final = "a9793a5a6eb3c8b9a3ef44d171f82de468801792f252d82e39738a3e1ac6e1be"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 2
 TRANSACTION_VERSION: Final = 2

@@ -110,7 +110,7 @@ class Network:
             node.write_spec(self.binaries, self.places.node),
             self.places.node / "data",
             *node.AUTHOR,
-            *node.POOL,
+            *node.LIMITS,
             "--rpc-max-connections=1000",
             "--rpc-cors=all",
             rpc_port=self.rpc_port,

@@ -39,7 +39,7 @@ EVENTS = {
 }
 # Offered; what is included is what is measured. Little above the target: what waits when a block comes is checked by the
 # pool once more, so that a node with more than it can take takes less.
-PER_SECOND = 1570
+PER_SECOND = 1540
 # The most between sent and included. Twice what a block takes at that rate would only make the pool work more.
 WINDOW = 6000
 # Each account sends over one connection. The numbers of accounts are multiples of this.

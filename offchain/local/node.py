@@ -20,8 +20,10 @@ from offchain.local.release import Binaries
 AUTHOR = ("--alice", "--validator", "--force-authoring")
 """Makes the blocks of the development chain."""
 LIMITS = ("--pool-limit=32768", "--pool-kbytes=65536", "--trie-cache-size=268435456")
-"""The pool counts what is in blocks that are not final yet, too: at full speed some ten thousand. The cache of state makes
-authors wait while its table grows, longer the larger it is: at the SDK's 1 GiB long enough to miss a slot."""
+"""The pool counts what is in blocks that are not final yet, too: at full speed some ten thousand.
+
+Authors wait while the table of the cache of state grows, the longer the larger it is: at the SDK's 1 GiB they miss a slot.
+"""
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1

@@ -1,4 +1,8 @@
-"""What an operation costs while the state grows: the time to make a block of a thousand of them, for each operation."""
+"""What an operation costs while the state grows: the time to make a block of a thousand of them, for each operation.
+
+Two nodes take turns: one whose state grows and one whose state stays small. What the machine does meanwhile, its caches
+and its clock among it, is the same for both, so that their ratio says what the state's size costs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from chainbench.signing import Account
 from offchain.local.release import Binaries
 
 LEVELS = (1_000, 10_000, 100_000, 1_000_000)
-SAMPLES = 6
+# So many at a level, and no more than its new tasks last for.
+SAMPLES = 8
 # A thousand tasks at a time, on hosts that take their share of them in one batch.
 TASKS, HOSTS = 1_000, 5
 _SHARE = TASKS // HOSTS
@@ -23,19 +28,26 @@ _COUNT = "substrate_proposer_block_constructed_count"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Microseconds an operation: tasks in state -> operation -> median of the samples."""
+    """Microseconds an operation: tasks in state -> operation -> median of the samples.
+
+    `small_us`: of the node whose state stays at the first level, measured in turn with the level that is named.
+    """
 
     author_us: Mapping[int, Mapping[str, float]]
+    small_us: Mapping[int, Mapping[str, float]]
 
     def mean(self, level: int) -> float:
         """Over the operations."""
         return statistics.mean(self.author_us[level].values())
 
+    def change(self, level: int) -> float:
+        """How much more the mean of the operations costs than among few tasks, as a share of it."""
+        return self.mean(level) / statistics.mean(self.small_us[level].values()) - 1
+
     @property
     def worst_change(self) -> float:
-        """The greatest difference from the cost at the first level, as a share of it, of the mean of the operations."""
-        first = self.mean(LEVELS[0])
-        return max(abs(self.mean(level) / first - 1) for level in self.author_us)
+        """The greatest of these, up or down."""
+        return max(abs(self.change(level)) for level in self.author_us)
 
 
 class _Stopwatch:
@@ -83,24 +95,46 @@ def _sample(scene: Scene, watch: _Stopwatch, tasks: Sequence[range]) -> dict[str
     return taken
 
 
+class _Subject:
+    """A node, and the tasks on it that wait and were not measured yet."""
+
+    def __init__(self, node: Node) -> None:
+        self._scene = Scene(node, HOSTS, _SHARE, schedulers=HOSTS)
+        self._scene.build()
+        self._watch = _Stopwatch(node)
+        self._present = self._first = self._end = 0
+
+    def grow(self, level: int) -> None:
+        """To so many tasks in state. Of those before some are pruned; the new ones all wait."""
+        if level > self._present:
+            self._first = self._scene.submit_tasks(level - self._present)
+            self._end = self._first + level - self._present
+            self._present = level
+        self._watch.calibrate()
+
+    def sample(self, number: int) -> dict[str, float]:
+        """One whole life of a thousand tasks; as many new ones take their place."""
+        found = _sample(self._scene, self._watch, _spread(self._first, self._end, number))
+        fresh = self._scene.submit_tasks(TASKS)
+        if self._end - self._first == TASKS:
+            self._first, self._end = fresh, fresh + TASKS
+        return found
+
+
+def _medians(samples: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {stage: statistics.median(each[stage] for each in samples) for stage in samples[0]}
+
+
 def measure(binaries: Binaries, levels: Sequence[int] = LEVELS) -> Outcome:
     """At each of these numbers of tasks in state."""
-    found = {}
-    with running(binaries, endowed(schedulers=HOSTS, cranks=HOSTS), PARAMS) as node:
-        scene = Scene(node, HOSTS, _SHARE, schedulers=HOSTS)
-        scene.build()
-        watch = _Stopwatch(node)
-        present, first, end = 0, 0, 0
+    people = endowed(schedulers=HOSTS, cranks=HOSTS)
+    author, small = {}, {}
+    with running(binaries, people, PARAMS) as one, running(binaries, people, PARAMS) as other:
+        growing, reference = _Subject(one), _Subject(other)
         for level in levels:
-            at = scene.submit_tasks(level - present)
-            # Of the tasks of earlier levels some are pruned; those of this one all wait.
-            first, end, present = at, at + level - present, level
-            watch.calibrate()
-            samples = []
-            for sample in range(SAMPLES):
-                samples.append(_sample(scene, watch, _spread(first, end, sample)))
-                fresh = scene.submit_tasks(TASKS)
-                if end - first == TASKS:
-                    first, end = fresh, fresh + TASKS
-            found[level] = {stage: statistics.median(each[stage] for each in samples) for stage in samples[0]}
-    return Outcome(found)
+            growing.grow(level)
+            reference.grow(levels[0])
+            turns = [(growing.sample(number), reference.sample(number)) for number in range(SAMPLES)]
+            author[level] = _medians([first for first, _ in turns])
+            small[level] = _medians([second for _, second in turns])
+    return Outcome(author, small)

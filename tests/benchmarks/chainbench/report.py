@@ -101,16 +101,17 @@ def _batched(outcome: batched.Outcome) -> Found:
 
 
 def _flat(outcome: flat.Outcome) -> Found:
-    lines = ["cost of an operation by tasks in state, µs:"]
+    lines = [f"cost of an operation by tasks in state, µs, and against {flat.LEVELS[0]:,} at the same time:"]
     for level, costs in outcome.author_us.items():
         each = ", ".join(f"{stage} {cost:.1f}" for stage, cost in costs.items())
-        lines.append(f"  {level:>9,}: {outcome.mean(level):.1f} ({each})")
+        lines.append(f"  {level:>9,}: {outcome.mean(level):.1f}, {outcome.change(level):+.1%} ({each})")
     change = round(outcome.worst_change * 100, 1)
     table = {
         str(level): {stage: round(cost, 2) for stage, cost in costs.items()}
         for level, costs in outcome.author_us.items()
     }
-    facts: dict[str, Any] = {"author_us": table, "worst_change_percent": change}
+    changes = {str(level): round(outcome.change(level) * 100, 1) for level in outcome.author_us}
+    facts: dict[str, Any] = {"author_us": table, "change_percent": changes, "worst_change_percent": change}
     return Found([Figure("chain-flat", "% change", (change,), 10)], lines, {"flat": facts})
 
 

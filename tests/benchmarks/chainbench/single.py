@@ -37,8 +37,8 @@ EVENTS = {
     "result": "Tasks.PodReported",
     "settle": "Tasks.Settled",
 }
-# Offered; what is included is what is measured. Little above the target: what waits when a block comes is checked by the
-# pool once more, so that a node with more than it can take takes less.
+# Offered; what is included is what is measured. Little above the target: with each block the pool checks again what
+# waits, so that a node with more than it can take takes less.
 PER_SECOND = 1540
 # The most between sent and included. Twice what a block takes at that rate would only make the pool work more.
 WINDOW = 6000

@@ -22,7 +22,7 @@ AUTHOR = ("--alice", "--validator", "--force-authoring")
 LIMITS = ("--pool-limit=32768", "--pool-kbytes=65536", "--trie-cache-size=268435456")
 """The pool counts what is in blocks that are not final yet, too: at full speed some ten thousand.
 
-Authors wait while the table of the cache of state grows, the longer the larger it is: at the SDK's 1 GiB they miss a slot.
+Authors wait while the table of the cache of state grows, longer the larger it is; at the SDK's 1 GiB they miss slots.
 """
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _START_SECONDS = 60.0

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 
 import pytest
-from verification_cast import Cast
+from verification_cast import MINUTE_MS, SUDO, Cast
 from verification_challenge import drawn_and_answered, opened_by, penalties, rewards
 from verification_votes import YES, ballot_of
 from verification_world import World, story
 
-from offchain.schema._generated_chain import ChallengeOutcome, VerificationChallengeClosed
+from offchain.schema._generated_chain import ChallengeOutcome, VerificationChallengeClosed, calls
+from tests.real_chain import by_sudo
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -18,6 +20,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @story(alone=True)
 async def test_a_node_that_is_killed_in_the_middle_of_a_ballot_goes_on_with_it(world: World, cast: Cast) -> None:
     client, provider = world.client, cast.providers[0]
+    # However long the node takes to come back, the ballot is open then.
+    longer = dataclasses.replace(world.params, challenge_commit_ms=10 * MINUTE_MS)
+    await client.do(SUDO, by_sudo(calls.verification_set_params(params=longer)))
     start = world.now
     matter = await opened_by(world, provider, cast)
     found = await drawn_and_answered(world, provider, cast, matter)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from offchain.link.keys import from_uri
 from offchain.link.ports import Signer
-from offchain.schema._generated_chain import Ask, Capabilities, DeviceSpec, HardwareSpec, Tier, Vendor
+from offchain.schema._generated_chain import Capabilities, DeviceSpec, HardwareSpec, Tier, Vendor
+from tests.chain_records import ask
 
 GTY = 10**12
 MINUTE_MS = 60_000
@@ -77,18 +78,7 @@ HARDWARE = HardwareSpec(
     network_mbps_up=100,
     devices=(GPU,),
 )
-ASK = Ask(
-    gpu=(),
-    gpu_per_hour=3_600 * GTY,
-    cpu_core_per_hour=0,
-    memory_gib_per_hour=0,
-    disk_gib_per_hour=0,
-    network_gib=0,
-    storage_gib_per_hour=0,
-    second_ppm=1_000_000,
-    hour_ppm=0,
-    day_ppm=0,
-)
+ASK = ask(gpu_per_hour=3_600 * GTY, hour_ppm=0, day_ppm=0)
 """One coin for each second of the device, and nothing else."""
 BOND = 10 * GTY
 """Of a consumer's host with one device."""

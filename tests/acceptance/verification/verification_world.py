@@ -10,24 +10,19 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
-from verification_cast import ANYONE, ASK, GTY, HARDWARE, MINUTE_MS, SUDO, VERIFIERS, Cast, cast_of
+from verification_cast import ANYONE, ASK, GTY, HARDWARE, SUDO, VERIFIERS, Cast, cast_of
 from verification_client import PATIENCE, Client, Done
 
 from offchain.link.ports import Block, Call, Signer
 from offchain.link.registration import sign_registration
 from offchain.local.node import Node
 from offchain.schema._generated_chain import (
-    BillingUnit,
-    Capabilities,
     GpuRequest,
     HostRecord,
     HostScore,
-    Placement,
     PodPlacement,
     PodResult,
     Resources,
-    TaskKind,
-    TaskSpec,
     TasksSubmitted,
     TenantScore,
     Usage,
@@ -39,35 +34,14 @@ from offchain.schema._generated_chain import (
     storage,
 )
 from offchain.schema.ids import lease_id, task_key
+from tests.chain_records import task_spec
 from tests.real_chain import by_sudo, plain
 
 MANIFEST = b"services: {}"
-NOWHERE_SPECIAL = Placement(
-    (),
-    (),
-    (),
-    (),
-    (),
-    verified_only=False,
-    allow_simulated=True,
-    min_network_mbps=0,
-    capabilities=Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False),
-)
-JOB = TaskSpec(
-    kind=TaskKind.JOB,
+JOB = task_spec(
     manifest_digest=sha256(MANIFEST).digest(),
     resources=Resources(1_000, 1_024, 1, GpuRequest(1, 1_000, 0, ())),
-    pods_min=1,
-    pods_max=1,
     max_rate_per_hour=3_600 * GTY,
-    unit=BillingUnit.SECOND,
-    max_duration_ms=10 * MINUTE_MS,
-    deadline=None,
-    priority=0,
-    queue=b"default",
-    verification=VerificationPolicyAcceptance(),
-    placement=NOWHERE_SPECIAL,
-    data_from=None,
 )
 PRICE = GTY
 """What a pod costs that says it ran for WALL_MS."""

@@ -179,6 +179,7 @@ def _gantry(
         queue=queue or "default",
         verification="acceptance",
         placement=placement,
+        pods_min=pods or 1,
     )
 
 

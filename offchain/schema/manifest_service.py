@@ -48,6 +48,7 @@ def read_service(name: str, field: Field, reader: Reader) -> tuple[ServiceSpec |
         user=_user(entries.get("user"), reader),
         read_only=bool(reader.boolean(entries["read_only"])) if "read_only" in entries else False,
         tmpfs=_tmpfs(entries.get("tmpfs"), reader),
+        gpu_count=gpu_count,
     )
     return (spec if image else None), gpu_count
 

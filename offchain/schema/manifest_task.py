@@ -38,7 +38,7 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
             disk_gib=manifest.disk_gib,
             gpus=GpuRequest(gpus.count, gpus.milli, gpus.min_vram_mib, tuple(name.encode() for name in gpus.models)),
         ),
-        pods_min=manifest.pods,
+        pods_min=manifest.pods_min,
         pods_max=manifest.pods,
         max_rate_per_hour=manifest.max_rate_per_hour,
         unit=_UNITS[manifest.billing],

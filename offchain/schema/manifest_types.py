@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["job"]
+Kind = Literal["job", "service", "rental"]
+Restart = Literal["no", "on-failure", "always"]
+Metric = Literal["cpu", "gpu", "memory"]
 Billing = Literal["second", "hour", "day"]
 Verification = Literal["acceptance"]
 Tier = Literal["consumer", "professional", "datacenter"]
@@ -34,6 +36,57 @@ class TmpfsMount:
 
 
 @dataclass(frozen=True, slots=True)
+class VolumeMount:
+    """A volume of the pod inside a container."""
+
+    volume: str
+    path: str
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """A command in the container that says whether it is well: exit code 0.
+
+    Failures within `start_period_ms` do not count; `retries` in a row make it unhealthy.
+    """
+
+    test: tuple[str, ...]
+    interval_ms: int
+    timeout_ms: int
+    retries: int
+    start_period_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """Whether a container that ended by itself is started again in the same lease. `attempts` None: without limit."""
+
+    when: Restart
+    attempts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A service of the same pod that must be so far before this one starts."""
+
+    service: str
+    until: Literal["started", "healthy", "completed"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredFile:
+    """A file the tenant sends to the host once it is known, read-only in the container at `path`.
+
+    Secrets have no digest and lie in memory; inputs have one (SHA-256, 32 bytes) and lie on disk.
+    """
+
+    name: str
+    path: str
+    digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceSpec:
     """One container of a pod."""
 
@@ -51,6 +104,18 @@ class ServiceSpec:
     user: str | None
     read_only: bool
     tmpfs: tuple[TmpfsMount, ...]
+    gpu_count: int = 0
+    """How many of the pod's GPUs this container is given."""
+    volumes: tuple[VolumeMount, ...] = ()
+    ports: tuple[int, ...] = ()
+    """TCP ports it listens on, as told to tenants; none is open to anybody else."""
+    healthcheck: HealthCheck | None = None
+    restart: RestartPolicy = RestartPolicy("no", None)
+    stop_signal: str | None = None
+    """None: what the image says, else SIGTERM."""
+    stop_grace_ms: int = 10_000
+    depends_on: tuple[Dependency, ...] = ()
+    files: tuple[DeliveredFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +130,33 @@ class GpuNeed:
 
 @dataclass(frozen=True, slots=True)
 class ResultSpec:
-    """Where the result is: what the container wrote to standard output, or one file in it."""
+    """Where the result is: what the first container wrote to standard output, or one file in it.
+
+    `seal_to`: X25519 public key, 32 bytes; the result is stored as a sealed box for it. None: as it is.
+    """
 
     source: Literal["stdout", "file"]
     path: str | None
+    seal_to: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingSpec:
+    """How a service follows its load: pods are added above `target_percent` of what they have, and taken below it."""
+
+    metric: Metric
+    target_percent: int
+    stabilisation_ms: int
+    """A smaller number of pods is taken only after the load allowed it for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class SshSpec:
+    """How a rental is logged into: keys written to `path` in the first container, whose server listens on `port`."""
+
+    authorized_keys: tuple[str, ...]
+    path: str
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +184,7 @@ class Manifest:
     gpus: GpuNeed
     disk_gib: int
     pods: int
+    """The most pods; a job has exactly so many."""
     duration_ms: int
     max_rate_per_hour: int
     """Price limit of one pod in base units (10^12 to a GTY)."""
@@ -106,6 +195,19 @@ class Manifest:
     queue: str
     verification: Verification
     placement: PlacementSpec
+    pods_min: int = 1
+    volumes: tuple[str, ...] = ()
+    """Names of the pod's volumes. They live as long as the pod; those of a rental also while it is stopped or
+    retained."""
+    scaling: ScalingSpec | None = None
+    ssh: SshSpec | None = None
+    data_from: int | None = None
+    """A lease whose retained data this rental takes over."""
+
+    @property
+    def main(self) -> ServiceSpec:
+        """The first service: its end is the pod's, its output or file the result."""
+        return self.services[0]
 
     @property
     def cpu_milli(self) -> int:

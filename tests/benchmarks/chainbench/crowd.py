@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from chainbench import signing
 from chainbench.node import Node, NodeError
 from chainbench.signing import Account, Order
+from offchain.local.node_rpc import RefusedError
 from offchain.schema.chain import Call
 
 _POLL_SECONDS = 0.1
+_POOL_BEHIND_SECONDS = 10.0
 _KEYS_AT_ONCE = 1000
 
 
@@ -33,8 +35,21 @@ class Crowd:
     def submit(self, orders: Sequence[Order]) -> None:
         """Sign and send, one after another."""
         for order, extrinsic in zip(orders, signing.sign_all(self.node, orders), strict=True):
-            self.node.rpc.call("author_submitExtrinsic", "0x" + extrinsic.hex())
+            self._hand_over("0x" + extrinsic.hex())
             self._submitted[order.account] = order.nonce + 1
+
+    def _hand_over(self, extrinsic: str) -> None:
+        """To the pool, which may judge by the block before the newest for a moment yet."""
+        limit = time.monotonic() + _POOL_BEHIND_SECONDS
+        while True:
+            try:
+                self.node.rpc.call("author_submitExtrinsic", extrinsic)
+            except RefusedError:
+                if time.monotonic() > limit:
+                    raise
+                time.sleep(_POLL_SECONDS)
+            else:
+                return
 
     def used(self, accounts: Iterable[Account]) -> dict[Account, int]:
         """How many extrinsics of each account the best chain holds."""

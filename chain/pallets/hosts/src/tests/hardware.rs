@@ -51,12 +51,12 @@ fn a_change_of_health_is_free_once_a_period() {
 fn a_measured_network_is_what_placements_ask_for() {
     on_chain(|| {
         online();
-        let placement = Placement { min_network_mbps: 500, ..Placement::default() };
+        let placement = Placement { min_network_mbps: 2_000, ..Placement::default() };
         let part = pod(1, 1, 0);
         assert_noop!(reserve(HOST, &part, &[], &placement), Error::<Test>::NotEnoughNetwork);
-        assert_ok!(Hosts::set_network(by_host(HOST), 900, 500));
+        assert_ok!(Hosts::set_network(by_host(HOST), 3_000, 2_000));
         System::assert_last_event(
-            Event::NetworkMeasured { host: host(HOST), down_mbps: 900, up_mbps: 500 }.into(),
+            Event::NetworkMeasured { host: host(HOST), down_mbps: 3_000, up_mbps: 2_000 }.into(),
         );
         assert_ok!(reserve(HOST, &part, &[], &placement));
         assert_ok!(release(HOST, &part, &[]));

@@ -52,7 +52,7 @@ fn a_measured_network_is_what_placements_ask_for() {
     on_chain(|| {
         online();
         let placement = Placement { min_network_mbps: 2_000, ..Placement::default() };
-        let part = pod(1, 1, 0);
+        let part = pod(1, 0, 0);
         assert_noop!(reserve(HOST, &part, &[], &placement), Error::<Test>::NotEnoughNetwork);
         assert_ok!(Hosts::set_network(by_host(HOST), 3_000, 2_000));
         System::assert_last_event(

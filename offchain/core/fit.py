@@ -20,6 +20,7 @@ from offchain.core.values import (
     HostStatus,
     Placement,
     Resources,
+    Task,
 )
 
 
@@ -131,7 +132,7 @@ def first_devices(devices: Sequence[Device], request: GpuRequest, placement: Pla
 
 
 def candidate(task: Task, host: Host) -> Host | None:
-    """The host as the task finds it: with the disk of the data that the task takes over; None where that is not here."""
+    """The host as the task finds it: with the disk of the data that it takes over; None where that is not here."""
     data = task.takes_over
     if data is None:
         return host

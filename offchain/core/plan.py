@@ -81,7 +81,9 @@ def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = fr
 
 def queue_order(tasks: Iterable[Task]) -> list[Task]:
     """Tasks with pods to place, the highest priority first, then the oldest."""
-    return sorted((task for task in tasks if task.open_pods), key=lambda task: (-task.priority, task.submitted_at, task.id))
+    return sorted(
+        (task for task in tasks if task.open_pods), key=lambda task: (-task.priority, task.submitted_at, task.id)
+    )
 
 
 def host_order(hosts: Iterable[str], seed: bytes) -> list[str]:

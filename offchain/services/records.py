@@ -32,9 +32,9 @@ def host_of(host_id: str, record: chain.HostRecord) -> Host:
 
 
 def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None:
-    """A task as its record has it; None where it is final. `source`: the task of the lease its data is to be taken from.
+    """A task as its record has it; None where it is final.
 
-    Raises nothing where that is gone: the chain refuses the assignment then, and says why.
+    `source`: the task of the lease whose data it takes over, None where that is gone: the chain refuses it then.
     """
     record, spec = task.record, task.spec
     if record.state.tag not in _TASK_STATES:

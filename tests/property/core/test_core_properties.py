@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from fractions import Fraction
-
 from dataclasses import replace
+from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from offchain.schema import manifest_keys as keys
 from offchain.schema import manifest_kinds as kinds
@@ -44,7 +43,7 @@ def read_gantry(
     check_amd(drafts, models_at, reader)
     manifest = Manifest(
         name=name,
-        services=tuple(replace(draft.spec, files=tuple(draft.mounts.files)) for draft in drafts),
+        services=kinds.finished(kind, drafts),
         kind=kind,
         result=kinds.read_result(
             entries.get("result"), drafts[0] if drafts else None, compared=replicas is not None, reader=reader

@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import yaml
 
@@ -13,7 +14,16 @@ from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest_mounts import Mounts, absolute_path, mount_path
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_service import Draft
-from offchain.schema.manifest_types import Kind, Metric, ResultSpec, ScalingSpec, SshSpec, Verification
+from offchain.schema.manifest_types import (
+    Kind,
+    Metric,
+    RestartPolicy,
+    ResultSpec,
+    ScalingSpec,
+    ServiceSpec,
+    SshSpec,
+    Verification,
+)
 from offchain.schema.manifest_values import parse_duration
 
 MAX_PODS = 16
@@ -73,6 +83,22 @@ def check_kind(kind: Kind, drafts: Sequence[Draft], reader: Reader) -> None:
         key = "restart" if "restart" in main.entries else "restart_policy"
         remedy = "Remove it; a job's first service runs once, and is placed anew when its host fails"
         reader.problem(main.at(key), "the first service of a job is not started again", remedy)
+
+
+def finished(kind: Kind, drafts: Sequence[Draft]) -> tuple[ServiceSpec, ...]:
+    """The services with the files they are given, and the restart policy that their kind has where none is written.
+
+    Services and rentals go on until they are stopped, also when their machine was switched off and on. What others wait
+    for to complete is started again only when it failed. A job's services run once.
+    """
+    ends = {d.service for draft in drafts for d in draft.spec.depends_on if d.until == "completed"}
+    specs = []
+    for draft in drafts:
+        spec = replace(draft.spec, files=tuple(draft.mounts.files))
+        if kind != "job" and not {"restart", "restart_policy"} & draft.entries.keys():
+            spec = replace(spec, restart=RestartPolicy("on-failure" if spec.name in ends else "always", None))
+        specs.append(spec)
+    return tuple(specs)
 
 
 def read_pods(

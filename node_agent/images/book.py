@@ -66,9 +66,8 @@ class ImageBook:
 
 def _read(path: Path) -> dict[str, Held]:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ValueError(f"it is longer than {MAX_BYTES} bytes")
-        found = [_held(entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+        with path.open("rb") as file:
+            found = [_held(entry) for entry in json.loads(file.read(MAX_BYTES))]
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError) as error:

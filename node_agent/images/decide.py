@@ -17,8 +17,8 @@ PAUSES_S = (1.0, 3.0, 9.0, 20.0)
 """After each round in which all that went wrong may pass."""
 KEEP_MS = 10 * 60_000
 """An image that was asked for so recently is not removed: its container may not be there yet."""
-FLOOR_SHARE = 0.05
-"""This share of the engine's disk is left free whatever a tenant asks for."""
+FLOOR_SHARE, FLOOR_BYTES = 0.05, 2 << 30
+"""So much of the engine's disk is left free whatever a tenant asks for: the lesser of the two."""
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::\d{1,5})?", re.ASCII)
 _PREFIX = re.compile(r"(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*", re.ASCII)
@@ -67,9 +67,13 @@ class Mirror:
 
 def parse_mirror(url: str) -> Mirror:
     """The mirror at this address. Raises ValueError with a sentence for the operator."""
-    parts = urlsplit(url)
+    refusal = f'"{url}" is not the address of a registry; write for example https://mirror.example:5000'
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError(refusal) from None
     if parts.scheme not in ("http", "https") or not _HOST.fullmatch(parts.netloc) or parts.query or parts.fragment:
-        raise ValueError(f'"{url}" is not the address of a registry; write for example https://mirror.example:5000')
+        raise ValueError(refusal)
     prefix = parts.path.rstrip("/")
     if not _PREFIX.fullmatch(prefix):
         raise ValueError(f'"{prefix}" cannot stand before image names; use small letters, digits and dashes')
@@ -124,10 +128,18 @@ class GiveUp:
     said: tuple[tuple[str, Fault, str], ...]
 
 
+_OF_THE_IMAGE = frozenset({Fault.FULL, Fault.PLATFORM, Fault.UNFIT})
+"""Faults that are the same wherever the image comes from, because its digest says what it is."""
+
+
 def refused(search: Search, reference: str, fault: Fault, message: str) -> Search:
     """A place did not give the image. Only what may pass is asked again."""
-    said = tuple(entry for entry in search.said if entry[0] != reference) + ((reference, fault, message),)
-    still = search.open if fault is Fault.PASSING else tuple(place for place in search.open if place != reference)
+    said = (*(entry for entry in search.said if entry[0] != reference), (reference, fault, message))
+    still = search.open
+    if fault in _OF_THE_IMAGE:
+        still = ()
+    elif fault is not Fault.PASSING:
+        still = tuple(place for place in search.open if place != reference)
     return replace(search, open=still, tried=(*search.tried, reference), said=said)
 
 
@@ -215,10 +227,10 @@ class Disk:
 
 
 def has_room(pulled_bytes: int, most_bytes: int, disk: Disk | None) -> bool:
-    """Whether a pull may go on. `pulled_bytes`: of the image, as far as is known, compressed."""
+    """Whether a pull may go on. `pulled_bytes`: what is known of the image's size, compressed."""
     if pulled_bytes > most_bytes:
         return False
-    return disk is None or disk.free_bytes >= disk.total_bytes * FLOOR_SHARE
+    return disk is None or disk.free_bytes >= min(disk.total_bytes * FLOOR_SHARE, FLOOR_BYTES)
 
 
 def to_prefetch(wanted: Iterable[ImageRef], pulling: Iterable[str], most: int) -> tuple[ImageRef, ...]:

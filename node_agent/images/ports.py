@@ -29,6 +29,10 @@ class LocalImage:
     size_bytes: int
 
 
+GoOn = Callable[[int, Disk | None], bool]
+"""Asked during a pull with the image's size as far as it is known, and the disk as it is then."""
+
+
 class ImageEngine(Protocol):
     """An engine's images. Raises :class:`node_agent.ports.EngineUnreachable` and `EngineBusy`."""
 
@@ -40,8 +44,8 @@ class ImageEngine(Protocol):
         """The image with this digest, whatever it is called."""
         ...
 
-    async def pull(self, reference: str, go_on: Callable[[int], bool]) -> None:
-        """Fetch it. `go_on` is asked with the bytes known so far, and stops it. Raises :class:`PullRefused`."""
+    async def pull(self, reference: str, go_on: GoOn) -> None:
+        """Fetch it, as long as it may go on. Raises :class:`PullRefused`."""
         ...
 
     async def remove(self, reference: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from node_agent.images import decide
 from node_agent.images.book import ImageBook
-from node_agent.images.decide import Fault, GiveUp, Held, Mirror, Pause, Pull, Search
+from node_agent.images.decide import Disk, Fault, GiveUp, Held, Mirror, Pause, Pull, Search
 from node_agent.images.ports import ImageEngine, LocalImage, PullRefused
 from node_agent.ports import DriverError, ImageInvalid, ImageUnavailable, ResourcesUnavailable
 from offchain.schema.manifest_types import ImageRef
@@ -118,13 +118,11 @@ class ImageStore:
                     raise _failure(image, end, self._quota_bytes)
 
     async def _pull(self, image: ImageRef, reference: str) -> LocalImage | PullRefused:
-        disk = await self._engine.disk()
-
-        def go_on(pulled_bytes: int) -> bool:
+        def go_on(pulled_bytes: int, disk: Disk | None) -> bool:
             return decide.has_room(pulled_bytes, self._quota_bytes, disk)
 
         try:
-            if not go_on(0):
+            if not go_on(0, await self._engine.disk()):
                 raise PullRefused("not enough space on the host's disk", full=True)  # noqa: TRY301
             await self._engine.pull(reference, go_on)
             found = await self._engine.find(image)
@@ -166,7 +164,8 @@ def _failure(image: ImageRef, end: GiveUp, quota_bytes: int) -> DriverError:
     match end.fault:
         case Fault.FULL:
             return ResourcesUnavailable(
-                f"the image {image.reference} does not fit: this host keeps {quota_bytes / GIB:g} GiB for images ({said})"
+                f"the image {image.reference} does not fit into the {quota_bytes / GIB:g} GiB that this host has for "
+                f"images, or its disk is full ({said})"
             )
         case Fault.PLATFORM | Fault.UNFIT:
             return ImageInvalid(f"the image {image.reference} cannot run on this host ({said})")

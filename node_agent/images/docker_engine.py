@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -89,6 +90,11 @@ class DockerImages:
 
     def _connect(self, timeout_s: int) -> Any:
         where: dict[str, Any] = dict(kwargs_from_env()) if self._url is None else {"base_url": self._url}
+        path = str(where.get("base_url", "unix:///var/run/docker.sock")).removeprefix("unix://")
+        if path.startswith("/"):
+            # The SDK leaks a socket where this fails, and its own message buries the reason.
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                probe.connect(path)
         return docker.APIClient(version="auto", timeout=timeout_s, **where)
 
     def _about(self) -> dict[str, Any]:

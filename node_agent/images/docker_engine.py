@@ -71,6 +71,8 @@ class DockerImages:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         self._closing = True
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._api is not None:
+            self._api.close()
 
     async def _call(self, work: Callable[[], T]) -> T:
         try:

@@ -32,7 +32,7 @@ class Registry:
     def __init__(self, folder: Path) -> None:
         program = shutil.which("docker-registry")
         if program is None:
-            pytest.skip("there is no docker-registry (scripts/test installs it when root)")
+            pytest.skip("there is no docker-registry (scripts/test unpacks its package)")
         folder.mkdir(parents=True)
         self.address = f"127.0.0.1:{ports.free()}"
         self._storage = folder / "storage"

@@ -76,8 +76,8 @@ def test_compared_results_have_a_pod_for_each_replica() -> None:
 
 def test_a_rental_is_one_machine_with_keys_and_data() -> None:
     keys = [f"{KEY} anna@desk", ssh_key("ssh-rsa")]
-    found = parse(together(DATA, ssh(authorized_keys=keys, path="/home/me/.ssh/keys", port=2222)))
-    assert found.ssh == SshSpec((f"{KEY} anna@desk", ssh_key("ssh-rsa")), "/home/me/.ssh/keys", 2222)
+    found = parse(together(DATA, ssh(authorized_keys=keys, path="/workspace/.ssh/keys", port=2222)))
+    assert found.ssh == SshSpec((f"{KEY} anna@desk", ssh_key("ssh-rsa")), "/workspace/.ssh/keys", 2222)
     assert parse(ssh()).ssh == SshSpec((KEY,), "/root/.ssh/authorized_keys", 22)
     taken = spec(DATA, gantry(kind="rental", data_from=117_440_512))
     assert (taken.data_from, taken.pods_min, taken.pods_max) == (117_440_512, 1, 1)

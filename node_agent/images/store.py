@@ -138,9 +138,9 @@ class ImageStore:
     async def _let_go(self, image: ImageRef) -> None:
         """Remove what was pulled of it, and only that."""
         for reference in decide.places(image, self._mirror):
-            if any(held.reference == reference for held in self._book.held):
-                if await self._engine.remove(reference):
-                    self._book.drop(reference)
+            is_ours = any(held.reference == reference for held in self._book.held)
+            if is_ours and await self._engine.remove(reference):
+                self._book.drop(reference)
 
     async def _evict(self, *, all_idle: bool) -> int:
         """Remove images; how many."""

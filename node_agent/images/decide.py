@@ -228,7 +228,7 @@ class Disk:
 
 
 def default_quota_bytes(disk: Disk | None) -> int:
-    """Room for images where the operator does not say: a quarter of the disk, 200 GiB at most; 50 where none is seen."""
+    """Room for images where the operator does not say: a quarter of the disk, at most 200 GiB; 50 if unknown."""
     return 50 * _GIB if disk is None else min(disk.total_bytes // 4, 200 * _GIB)
 
 

@@ -66,7 +66,7 @@ async def run_agent(settings: Settings, docker_host: str | None, *, network: boo
                 genesis = await first.genesis_hash()
             chain = SubstrateChain(settings.url, expected_genesis=genesis)
             stack.push_async_callback(chain.close)
-            driver = await DockerDriver.connect(docker_host, key.address, network=network)
+            driver = await DockerDriver.connect(docker_host, key.address, network=network, files=state.files)
             stack.push_async_callback(driver.close)
             transport = await listen(state, key, settings.bind)
             stack.push_async_callback(transport.close)

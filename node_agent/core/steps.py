@@ -86,7 +86,7 @@ def retire(pod: Pod) -> Moved:
 
 def inventory(pod: Pod) -> cmd.TakeInventory:
     """See what is retained."""
-    return cmd.TakeInventory(pod.lease.number, () if pod.spec is None else pod.spec.volumes)
+    return cmd.TakeInventory(pod.lease.number, spec_of(pod).volumes if pod.has_data else ())
 
 
 def collect(pod: Pod) -> cmd.Command:

@@ -238,9 +238,7 @@ class Agents(RuleBasedStateMachine):
         if number not in self.live:
             self.opened += 1
             digest = hashlib.sha256(MANIFESTS[number]).digest()
-            self.live[number] = a_lease(
-                number, kind=KINDS[number], manifest_digest=digest, created_at_ms=self.opened
-            )
+            self.live[number] = a_lease(number, kind=KINDS[number], manifest_digest=digest, created_at_ms=self.opened)
             self.lost.discard(number)
             self.feed(ev.LeaseAssigned(self.live[number]))
 

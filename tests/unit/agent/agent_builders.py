@@ -5,7 +5,19 @@ import hashlib
 
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import begin
-from node_agent.core.values import ContainerSpec, Ending, EndKind, Handle, Host, Lease, LeaseStatus, LocalDevice, PodSpec, TaskKind, Usage
+from node_agent.core.values import (
+    ContainerSpec,
+    Ending,
+    EndKind,
+    Handle,
+    Host,
+    Lease,
+    LeaseStatus,
+    LocalDevice,
+    PodSpec,
+    TaskKind,
+    Usage,
+)
 from offchain.schema.manifest_types import ImageRef, ResultSpec, ServiceSpec
 
 MANIFEST = b"""\

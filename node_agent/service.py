@@ -324,6 +324,10 @@ class Agent:
                 self.emit(ev.LimitExceeded(number, message))
 
     async def _tidy(self) -> None:
+        try:
+            await self._driver.tidy()
+        except DriverError as error:
+            log.warning("%s", error)
         removed = self._dir.tidy(self._now_ms() / 1000)
         if removed:
             log.info("removed %d old results and logs", removed)

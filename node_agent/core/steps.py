@@ -31,7 +31,7 @@ def prepare(pod: Pod) -> Moved:
     spec = spec_of(pod)
     pod = replace(pod, retry_at_ms=None)
     if pod.awaited:
-        return pod.to(Phase.AWAITING), []
+        return pod.to(Phase.AWAITING), [cmd.PrefetchImages(pod.lease.number, spec)]
     return pod.to(Phase.PREPARING), [cmd.PreparePod(pod.lease.number, spec)]
 
 

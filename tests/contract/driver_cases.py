@@ -127,7 +127,7 @@ def build_image(api) -> ImageRef:
     return ImageRef("gantry-test/shell", api.inspect_image("gantry-test/shell:latest")["Id"])
 
 
-_PROGRAMS = ("sh", "awk", "sleep", "cat", "ls", "kill", "id", "touch", "ln", "mkdir")
+_PROGRAMS = ("sh", "awk", "sleep", "cat", "ls", "kill", "id", "touch", "ln", "mkdir", "bash", "timeout", "stat")
 
 
 def _libraries(program: Path) -> list[str]:

@@ -3,11 +3,11 @@
 import asyncio
 import dataclasses
 import os
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_api, image_store, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec, EndKind, PodSpec
 from node_agent.drivers.docker import DockerDriver
@@ -39,7 +39,12 @@ class Setup:
 
 
 @pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
-async def setup(request):
+async def setup(request, tmp_path):
+    async with AsyncExitStack() as stack:
+        yield await made(request, tmp_path, stack)
+
+
+async def made(request, tmp_path, stack):
     if request.param == "fake":
         engine = FakeEngine(case.FakePrograms())
 
@@ -55,10 +60,10 @@ async def setup(request):
             engine.remove(case.HOST, handle.lease, handle.service)
     else:
         image, api = request.getfixturevalue("shell_image"), request.getfixturevalue("docker_api")
-        url = os.environ["GANTRY_DOCKER_HOST"]
+        url, images = os.environ["GANTRY_DOCKER_HOST"], await stack.enter_async_context(image_store(tmp_path))
 
         async def again(host=case.HOST):
-            return await DockerDriver.connect(url, host)
+            return await DockerDriver.connect(url, host, images)
 
         driver = await again()
 
@@ -68,11 +73,15 @@ async def setup(request):
         def remove(handle):
             api.remove_container(handle.reference, force=True)
 
-    made = Setup(driver, image, again, kill, remove)
-    yield made
-    for lease in made.leases:
-        await driver.destroy(lease, keep_data=False)
-    await driver.close()
+    setup = Setup(driver, image, again, kill, remove)
+
+    async def clean():
+        for lease in setup.leases:
+            await driver.destroy(lease, keep_data=False)
+        await driver.close()
+
+    stack.push_async_callback(clean)
+    return setup
 
 
 async def read_all(stream) -> bytes:

@@ -5,7 +5,7 @@ import os
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import EndKind
 from node_agent.drivers.docker import DockerDriver
@@ -16,12 +16,9 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture
-async def driver(docker_api):  # noqa: F811, ARG001  (skips where there is no engine)
-    made = await DockerDriver.connect(os.environ["GANTRY_DOCKER_HOST"], case.HOST)
-    yield made
-    for found in await made.recover():
-        await made.destroy(found.handle.lease, keep_data=False)
-    await made.close()
+async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
+    async with docker_driver(tmp_path) as made:
+        yield made
 
 
 async def run(driver, image, script, **service):
@@ -123,5 +120,7 @@ async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image
 
 
 async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
-    with pytest.raises(EngineUnreachable, match="--docker-host"):
-        await DockerDriver.connect(f"unix://{tmp_path}/none.sock", case.HOST)
+    url = f"unix://{tmp_path}/none.sock"
+    async with image_store(tmp_path, url) as images:
+        with pytest.raises(EngineUnreachable, match="--docker-host"):
+            await DockerDriver.connect(url, case.HOST, images)

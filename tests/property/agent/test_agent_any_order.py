@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, and wherever the agent is killed: one container of each, one report, and an end."""
+"""Whatever happens in whatever order, and wherever the agent is killed: one start, one report, and an end."""
 
 import dataclasses
 import hashlib
@@ -109,6 +109,8 @@ class Agents(RuleBasedStateMachine):
         match command:
             case cmd.FetchManifest():
                 self.feed(ev.ManifestFetched(number, MANIFESTS[number]))
+            case cmd.PrefetchImages():
+                pass
             case cmd.PreparePod():
                 assert set(FILES.get(number, ())) <= self.files[number], "a pod is prepared before its files are there"
                 if fails:

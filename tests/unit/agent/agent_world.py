@@ -61,7 +61,7 @@ class World:
         self.chain.verdicts = self._verdict
         self.chain.refused_items = self._refused_items
         self.tasks = Tasks(self.chain)
-        self.engine = FakeEngine(lambda spec, container: programs(spec, container))
+        self.engine = FakeEngine(programs)
         self.network = MemoryNetwork()
         self.reports = []
         self.calls = []

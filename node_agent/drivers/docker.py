@@ -54,6 +54,8 @@ POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
 MAIN = "0"
 """The label of a pod's main container; containers of older agents have none, and are alone."""
+SNAPSHOT = "snapshot"
+"""The tag of the image that is made of a lease's main container; the image's name is the pod's."""
 _QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
 
 
@@ -306,7 +308,7 @@ class DockerDriver:
             await self._remove(str(found["Id"]))
         await self._ground.remove_networks(lease)
         if not keep_data:
-            await self._data.purge(lease)
+            await self.purge(lease)
 
     async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
         """See :class:`node_agent.ports.Driver`."""
@@ -324,6 +326,9 @@ class DockerDriver:
     async def purge(self, lease: int) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._data.purge(lease)
+        with contextlib.suppress(DriverError):  # there is none, or a container of somebody's was made from it
+            image = f"{make.pod_name(self._host, lease)}:{SNAPSHOT}"
+            await self._engine.call(lambda: self._engine.api.remove_image(image))
 
     async def snapshot(self, lease: int) -> str:
         """See :class:`node_agent.ports.Driver`."""
@@ -331,7 +336,7 @@ class DockerDriver:
             if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
                 repository = make.pod_name(self._host, lease)
                 commit = functools.partial(
-                    self._engine.api.commit, found["Id"], repository=repository, tag="snapshot", pause=True
+                    self._engine.api.commit, found["Id"], repository=repository, tag=SNAPSHOT, pause=True
                 )
                 return str((await self._engine.call(commit))["Id"])
         raise PodGone(f"there is no container for lease {lease}")

@@ -225,7 +225,7 @@ services:
     await scene.until_lease(number, "Active")
     (web,) = await scene.until_running(number, 1)
     assert scene.engine.inspect_container(web)["State"]["Health"]["Status"] == "healthy"
-    scene.run(web, "sh", "-c", "kill -TERM $(cat /proc/1/task/1/children)")
+    scene.run(web, "sh", "-c", "kill $(pidof httpd)")
 
     async def again() -> bool:
         (one,) = scene.containers(number)

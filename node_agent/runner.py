@@ -122,8 +122,9 @@ class CommandRunner:
                 self._watch(command)
             case cmd.StopContainer():
                 log.info("lease %d: stopping %s (%s)", command.number, command.handle.service, command.reason)
-                with contextlib.suppress(DriverError):  # its watch sees what became of it, and tells it again
-                    await self._driver.stop_container(command.handle)
+                await self._until_answered(
+                    lambda: self._driver.stop_container(command.handle), f"lease {command.number}: stopping a container"
+                )
             case cmd.StopPod():
                 log.info("lease %d: stopping its containers (%s)", command.number, command.reason)
                 with contextlib.suppress(DriverError):  # what follows removes them in any case

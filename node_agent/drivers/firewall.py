@@ -38,8 +38,8 @@ CLOSED = (
     "198.18.0.0/15",
     "224.0.0.0/3",
 )
-"""What is not the public internet: private, link-local, shared, for benchmarks, multicast, reserved; and the one address
-of a cloud's own services that looks public, Azure's."""
+"""What is not the public internet: private, link-local, shared, for benchmarks, multicast, reserved; and Azure's own
+services, whose address only looks public."""
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 _PATIENCE_S = 20.0
 _RESOLV = Path("/etc/resolv.conf")

@@ -28,7 +28,9 @@ def seal(public: bytes, data: bytes) -> bytes:
     try:
         return bytes(SealedBox(PublicKey(public)).encrypt(data))
     except (CryptoError, ValueError, TypeError):
-        raise BadKey(f"{public.hex()} is not an X25519 public key.", "Make one: gantry account seal-key NAME.") from None
+        raise BadKey(
+            f"{public.hex()} is not an X25519 public key.", "Make one: gantry account seal-key NAME."
+        ) from None
 
 
 def seal_to_host(host: bytes, data: bytes) -> bytes:

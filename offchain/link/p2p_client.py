@@ -29,6 +29,7 @@ from offchain.schema.wire_ops import (
     PingArgs,
     ProbeArgs,
     PutArgs,
+    ReceiptArgs,
     ResultArgs,
 )
 
@@ -36,6 +37,7 @@ REQUEST_LIFE_MS = 30_000
 DIAL_TIMEOUT_S = 10.0
 REPLY_TIMEOUT_S = 30.0
 MAX_RESULT = 64 << 20
+MAX_RECEIPT = 1 << 16
 
 
 def _unix_ms() -> int:
@@ -93,19 +95,14 @@ class HostClient:
         """The result of this lease. `digest` is the SHA-256 on chain; other bytes raise :class:`HostMisbehaved`."""
         session, _ = await self.ask(ResultArgs(), lease, window=BULK_WINDOW)
         session.end()
-        body = bytearray()
-        while (piece := await session.read_main()) is not None:
-            body += piece
-            if len(body) > MAX_RESULT:
-                session.drop()
-                raise HostMisbehaved(f"the host sent more than the {MAX_RESULT} bytes allowed")
+        body = await _whole(session, MAX_RESULT)
         got = hashlib.sha256(body).digest()
         if got != digest:
             raise HostMisbehaved(
                 f"the host sent {len(body)} bytes with SHA-256 {got.hex()}, but the chain says {digest.hex()}. "
                 "Do not use them; the result on chain is what the host is paid for."
             )
-        return bytes(body)
+        return body
 
     async def logs(
         self, lease: int, *, follow: bool = False, tail: int | None = None, since_ms: int | None = None
@@ -151,6 +148,18 @@ class HostClient:
             )
         session, _ = await self.ask(DeliverArgs(name, len(sealed)), lease)
         await session.write(sealed)
+        session.end()
+        await finished(session)
+
+    async def receipt(self, lease: int) -> bytes:
+        """The newest receipt of this lease as the host wrote and signed it."""
+        session, _ = await self.ask(ReceiptArgs(), lease)
+        session.end()
+        return await _whole(session, MAX_RECEIPT)
+
+    async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
+        """Give the tenant's signature under the receipt with this SHA-256."""
+        session, _ = await self.ask(ReceiptArgs(digest.hex(), signature.hex()), lease)
         session.end()
         await finished(session)
 
@@ -219,6 +228,16 @@ class HostClient:
         )
         signature = self._signer.sign(unsigned.payload(self._genesis_hash, self._host_key))
         return dataclasses.replace(unsigned, signature=signature).encode()
+
+
+async def _whole(session: Session, most: int) -> bytes:
+    body = bytearray()
+    while (piece := await session.read_main()) is not None:
+        body += piece
+        if len(body) > most:
+            session.drop()
+            raise HostMisbehaved(f"the host sent more than the {most} bytes allowed")
+    return bytes(body)
 
 
 async def finished(session: Session) -> None:

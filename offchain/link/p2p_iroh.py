@@ -92,7 +92,10 @@ class IrohTransport:
             endpoint = await iroh.Endpoint.bind(options)
         except iroh.IrohError as error:
             raise OSError(f"cannot listen on UDP {bind}: {_reason(error)}. Choose another --bind address.") from None
-        return cls(endpoint, bind.rpartition(":")[0])
+        transport = cls(endpoint, bind.rpartition(":")[0])
+        if listen:
+            transport._acceptor = asyncio.create_task(transport._accept_all(), name="iroh-accept")  # noqa: SLF001
+        return transport
 
     @property
     def key(self) -> bytes:
@@ -125,8 +128,6 @@ class IrohTransport:
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""
-        if self._acceptor is None:
-            self._acceptor = asyncio.create_task(self._accept_all(), name="iroh-accept")
         connection = await self._ready.get()
         if connection is None:
             self._ready.put_nowait(None)

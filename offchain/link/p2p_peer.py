@@ -34,6 +34,7 @@ class Session:
         self._answer: Answer | None = None
         self._error: Exception | None = None
         self._ended = False
+        self._ended_here = False
         self._waiters: list[asyncio.Future[None]] = []
 
     # --- the dialler's side ---------------------------------------------------------------------------------------
@@ -65,6 +66,11 @@ class Session:
     def over(self) -> bool:
         """Whether the other side dropped it, or the connection broke."""
         return self._error is not None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more can happen to it."""
+        return self._error is not None or (self._ended and self._ended_here)
 
     @property
     def error(self) -> Exception | None:
@@ -115,7 +121,9 @@ class Session:
         """Everything is sent."""
         with contextlib.suppress(mux.LocalProtocolError):
             self._peer.mux.end(self._number)
-        self._peer.tidy(self._number)
+        self._ended_here = True
+        if self.done:
+            self._peer.forget(self._number)
         self._peer.wake()
 
     async def gone(self) -> Exception:
@@ -247,11 +255,6 @@ class Peer:
         """A session takes no more events."""
         self._sessions.pop(number, None)
 
-    def tidy(self, number: int) -> None:
-        """Forget this session if both sides have ended it."""
-        if not self.mux.is_open(number):
-            self.forget(number)
-
     async def drained(self) -> None:
         """Wait until the connection has taken most of what there is to send."""
         while self.mux.pending > BACKLOG and self._error is None:
@@ -284,9 +287,10 @@ class Peer:
         except ConnectionLost as error:
             self._fail(_broken(error))
         except WireError as error:
-            self.wake()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._flushed(), FAREWELL_S)
+            if self.mux.pending:  # a word of farewell
+                self.wake()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._flushed(), FAREWELL_S)
             self._fail(HostMisbehaved(f"the other side broke the protocol: {error}."))
             await self.connection.close()
         finally:
@@ -313,7 +317,8 @@ class Peer:
                 session_ = self._sessions.get(event.session)
                 if session_ is not None:
                     session_.take(event)
-                    self.tidy(event.session)
+                    if session_.done:
+                        self.forget(event.session)
 
     def _fail(self, error: Exception) -> None:
         if self._error is None:

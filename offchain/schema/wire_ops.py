@@ -34,6 +34,7 @@ class Op(StrEnum):
     GET = "get"
     PUT = "put"
     DELIVER = "deliver"
+    RECEIPT = "receipt"
 
 
 NO_LEASE: Final = frozenset({Op.PING, Op.PROBE})
@@ -218,8 +219,26 @@ class DeliverArgs:
         return cls(read.text(fields, "name", MAX_NAME), read.integer(fields, "size", MAX_SEALED, 1))
 
 
+@dataclass(frozen=True, slots=True)
+class ReceiptArgs:
+    """The newest receipt of a lease; with `digest` and `signature`: the tenant's signature under one of them."""
+
+    digest: str | None = None
+    signature: str | None = None
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> ReceiptArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("digest", "signature"))
+        digest = read.optional_hexadecimal(fields, "digest", 32)
+        signature = read.optional_hexadecimal(fields, "signature", 64)
+        if (digest is None) != (signature is None):
+            raise WireError("digest and signature belong together")
+        return cls(None if digest is None else digest.hex(), None if signature is None else signature.hex())
+
+
 Args: TypeAlias = (
-    PingArgs | ProbeArgs | ResultArgs | LogsArgs | ExecArgs | AttachArgs | DialArgs | GetArgs | PutArgs | DeliverArgs
+    PingArgs | ProbeArgs | ResultArgs | LogsArgs | ExecArgs | AttachArgs | DialArgs | GetArgs | PutArgs | DeliverArgs | ReceiptArgs
 )
 
 _TYPES: dict[Op, type[Args]] = {
@@ -233,6 +252,7 @@ _TYPES: dict[Op, type[Args]] = {
     Op.GET: GetArgs,
     Op.PUT: PutArgs,
     Op.DELIVER: DeliverArgs,
+    Op.RECEIPT: ReceiptArgs,
 }
 _OPS = {kind: op for op, kind in _TYPES.items()}
 

@@ -29,7 +29,7 @@ class Net:
     """Makes endpoints of one kind and closes them all."""
 
     def __init__(self, kind):
-        self.kind, self.network, self.made = kind, MemoryNetwork(), []
+        self.kind, self.network, self.made, self.seeds = kind, MemoryNetwork(), [], {}
 
     async def endpoint(self):
         seed = os.urandom(32)
@@ -43,6 +43,7 @@ class Net:
             case _:
                 transport = await Ways.bind(seed, "127.0.0.1:0")
         assert transport.key == Ed25519Signer(seed).public_key
+        self.seeds[transport.key] = seed
         self.made.append(transport)
         return transport
 

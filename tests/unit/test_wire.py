@@ -26,6 +26,7 @@ from offchain.schema.wire_ops import (
     PingArgs,
     ProbeArgs,
     PutArgs,
+    ReceiptArgs,
     ResultArgs,
 )
 
@@ -40,6 +41,8 @@ ALL_ARGS = [
     GetArgs("/data", "db", 3, "ab" * 32),
     PutArgs("/data", "0f" * 16, 9, None, fresh=True),
     DeliverArgs("db_password", 99),
+    ReceiptArgs(),
+    ReceiptArgs("ab" * 32, "cd" * 64),
 ]
 
 

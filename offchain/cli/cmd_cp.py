@@ -165,9 +165,11 @@ async def _out(pod: Pod, path: str, wanted: Path, service: str | None, meter: Me
 def _places(lease: int, service: str | None, path: str, target: Path) -> tuple[Path, Path]:
     """Where the copy goes, and where what has arrived of it is kept until it is whole."""
     name = PurePosixPath(path).name
+    if not name or ".." in PurePosixPath(path).parts:
+        raise CliError(
+            f'"{path}" names no file or folder of a pod.', "Copy a folder of it, like 7:/data.", code="usage"
+        )
     if target.is_dir() or str(target).endswith("/"):
-        if not name:
-            raise CliError("the whole file system of a pod has no name.", "Name the copy, or copy a folder of it.")
         target /= name
     if target.is_dir():
         raise CliError(f"{target} is there already.", "Remove it first, or choose another DST.", code="exists")

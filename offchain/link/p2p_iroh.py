@@ -94,7 +94,7 @@ class IrohTransport:
             raise OSError(f"cannot listen on UDP {bind}: {_reason(error)}. Choose another --bind address.") from None
         transport = cls(endpoint, bind.rpartition(":")[0])
         if listen:
-            transport._acceptor = asyncio.create_task(transport._accept_all(), name="iroh-accept")  # noqa: SLF001
+            transport._acceptor = asyncio.create_task(transport._accept_all(), name="iroh-accept")
         return transport
 
     @property

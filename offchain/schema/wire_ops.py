@@ -238,7 +238,17 @@ class ReceiptArgs:
 
 
 Args: TypeAlias = (
-    PingArgs | ProbeArgs | ResultArgs | LogsArgs | ExecArgs | AttachArgs | DialArgs | GetArgs | PutArgs | DeliverArgs | ReceiptArgs
+    PingArgs
+    | ProbeArgs
+    | ResultArgs
+    | LogsArgs
+    | ExecArgs
+    | AttachArgs
+    | DialArgs
+    | GetArgs
+    | PutArgs
+    | DeliverArgs
+    | ReceiptArgs
 )
 
 _TYPES: dict[Op, type[Args]] = {

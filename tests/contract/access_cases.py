@@ -1,6 +1,8 @@
 """What the suite of the way into pods runs: commands of a real shell, and the same as programs of the fake."""
 
 import asyncio
+import io
+import tarfile
 from pathlib import PurePosixPath
 
 from node_agent.access.fake import FakeAccess, FakePod
@@ -55,9 +57,6 @@ def fake_pods(leases):
 
 def names_in(archive):
     """What a tar stream holds: name -> content."""
-    import io
-    import tarfile
-
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         found = {}
         for member in tar:

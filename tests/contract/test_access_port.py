@@ -93,7 +93,7 @@ async def test_a_program_that_is_not_there(pods):
         _, code = await all_of(await pods.exec(case.NO_SUCH))
         assert code in (126, 127)
     except AccessRefused as error:  # some engines refuse at once
-        assert "no-such-program" in str(error)  # noqa: PT017
+        assert "no-such-program" in str(error)
 
 
 async def test_a_program_is_ended(pods):
@@ -197,7 +197,8 @@ async def test_a_terminal_has_a_size_that_changes():
 
 @pytest.mark.docker
 async def test_a_real_terminal(real):
-    program = await real.exec(("sh", "-c", "test -t 0 && test -t 1 && echo terminal; read line; echo got:$line"), tty=True)
+    script = "test -t 0 && test -t 1 && echo terminal; read line; echo got:$line"
+    program = await real.exec(("sh", "-c", script), tty=True)
     await program.write(b"typed\r")
     found, code = await all_of(program)
     assert (b"terminal" in found[0], b"got:typed" in found[0], code) == (True, True, 0)
@@ -205,7 +206,8 @@ async def test_a_real_terminal(real):
 
 @pytest.mark.docker
 async def test_ctrl_c_reaches_the_program(real):
-    program = await real.exec(("sh", "-c", "trap 'echo caught; exit 9' INT; echo ready; while true; do sleep 1; done"), tty=True)
+    script = "trap 'echo caught; exit 9' INT; echo ready; while true; do sleep 1; done"
+    program = await real.exec(("sh", "-c", script), tty=True)
     seen = b""
     while b"ready" not in seen:
         seen += (await program.read()).data
@@ -229,7 +231,8 @@ async def test_a_lost_program_is_found_and_ended(real):
 @pytest.mark.docker
 async def test_a_port_on_the_pods_own_loopback_is_reached(real):
     """The image has no server: one of this machine is put into the pod's network, as a program of the pod would be."""
-    inspected = await real.access._engine.json("GET", f"/containers/{await real.access._container(real.lease, None)}/json")
+    container = await real.access._container(real.lease, None)
+    inspected = await real.access._engine.json("GET", f"/containers/{container}/json")
     script = (
         "import socket\n"
         "s = socket.socket(); s.bind(('127.0.0.1', 8099)); s.listen(); print('up', flush=True)\n"

@@ -1,5 +1,7 @@
 """The state machine under the sessions: what each side may do, and what the other is told."""
 
+from pathlib import Path
+
 import pytest
 
 from offchain.schema.wire import Answer, Code, Refusal
@@ -215,7 +217,5 @@ def test_data_that_was_not_granted_or_has_no_channel_is_refused(payload):
 
 
 def test_the_documentation_draws_the_table():
-    from pathlib import Path
-
     text = (Path(__file__).parents[2] / "docs" / "hosts-access.md").read_text(encoding="utf-8")
     assert diagram() in text

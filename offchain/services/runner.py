@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from offchain.link import chain_pin
-from offchain.link.errors import ChainUnreachable, GantryError, OurError
+from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.link.outbox import Outbox
 from offchain.link.ports import ChainPort, Signer
 from offchain.link.store import Store
@@ -86,14 +86,12 @@ async def serve(roles: Sequence[str], chain: ChainPort, store: Store, account: S
                 await work
             except asyncio.CancelledError:
                 break
-            except BaseExceptionGroup as group:
+            except BaseException as error:  # noqa: BLE001  (sorted by _lost_touch, which raises what cannot be waited out)
                 # The picture is read anew; the outbox goes on where it was.
-                away = _lost_touch(group)
-                out.warning("waiting", reason=away.message)
+                away = _lost_touch(error)
+                out.warning("waiting", reason=away.message, remedy=away.remedy)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), RECONNECT_S)
-            except ChainUnreachable as away:
-                out.warning("waiting", reason=away.message)
     out.info("stopped")
 
 
@@ -132,18 +130,18 @@ async def _bond(perform: Performer, chain: ChainPort, account: Signer) -> None:
     )
 
 
-def _lost_touch(group: BaseExceptionGroup[BaseException]) -> GantryError:
+def _lost_touch(raised: BaseException) -> GantryError:
     """The error that can be waited out, if there is no other; else raises the first that cannot."""
     found: GantryError | None = None
-    for error in _leaves(group):
+    for error in _leaves(raised):
         if isinstance(error, asyncio.CancelledError):
             continue
-        waits = isinstance(error, ChainUnreachable) or getattr(error, "code", "") == "state_pruned"
+        waits = isinstance(error, (ChainUnreachable, StoreStuck)) or getattr(error, "code", "") == "state_pruned"
         if not waits or not isinstance(error, GantryError):
             raise error from None
         found = error
     if found is None:
-        raise group
+        raise raised
     return found
 
 

@@ -12,9 +12,9 @@ import hashlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from offchain.link import chain_pin
 from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
@@ -75,15 +75,20 @@ async def serve(roles: Sequence[str], chain: ChainPort, store: Store, account: S
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     out = log.EventLog("worker")
     out.info("started", roles=",".join(roles), account=account.address, pid=os.getpid())
+    await keep_going(lambda: _work(roles, chain, store, account), out)
+
+
+async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.EventLog) -> None:
+    """Do this work until SIGTERM or SIGINT, again where a node or a disk could not be reached for a while."""
     async with _until_told_to_stop() as stopping:
         while not stopping.is_set():
-            work = asyncio.create_task(_work(roles, chain, store, account))
+            doing = asyncio.create_task(work())
             told = asyncio.create_task(stopping.wait())
-            await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((doing, told), return_when=asyncio.FIRST_COMPLETED)
             told.cancel()
-            work.cancel()
+            doing.cancel()
             try:
-                await work
+                await doing
             except asyncio.CancelledError:
                 break
             except BaseException as error:  # noqa: BLE001  (sorted by _lost_touch, which raises what cannot be waited out)

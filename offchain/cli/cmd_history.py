@@ -228,7 +228,7 @@ def events(  # one option a filter
 def verify(index: str | None, as_json: bool) -> None:
     """Derive everything again from the stored events, and compare it with what the index says.
 
-    Changes nothing. Run it while no indexer writes, else blocks that come meanwhile make a difference.
+    Changes nothing, and does not stop the indexer: it looks at one moment of the index.
 
     \b
     Example:
@@ -260,7 +260,7 @@ _MOVED_COLUMNS = ("block", "place", "time_ms", "kind", "sender", "receiver", "am
 def _asked(index: str | None, *, as_json: bool, as_csv: bool) -> Iterator[Database]:
     if as_json and as_csv:
         raise click.UsageError("Choose one of --json and --csv.")
-    with contextlib.closing(queries.open_for_reading(history_address.choose(index))) as db:
+    with contextlib.closing(queries.open_for_reading(history_address.choose(index))) as db, db.moment():
         yield db
 
 

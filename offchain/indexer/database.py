@@ -47,6 +47,10 @@ class Database(Protocol):
         """All or nothing. Not to be nested."""
         ...
 
+    def moment(self) -> AbstractContextManager[None]:
+        """All that is read within it is of one moment, whatever is written meanwhile. Not to be nested."""
+        ...
+
     def execute(self, statement: str, *values: Any) -> None:
         """One statement."""
         ...

@@ -58,6 +58,13 @@ class Postgres:
         with self._told() as db, db.transaction():
             yield
 
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Reads of one moment."""
+        with self._told() as db, db.transaction():
+            db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
     def execute(self, statement: str, *values: Any) -> None:
         """One statement."""
         with self._told() as db:

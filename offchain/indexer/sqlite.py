@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -66,10 +66,17 @@ class Sqlite:
         self._lock = lock
         return True
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """All or nothing."""
-        self.execute("BEGIN IMMEDIATE")
+        return self._between("BEGIN IMMEDIATE")
+
+    def moment(self) -> AbstractContextManager[None]:
+        """Reads of one moment."""
+        return self._between("BEGIN DEFERRED")
+
+    @contextmanager
+    def _between(self, begin: str) -> Iterator[None]:
+        self.execute(begin)
         try:
             yield
             self.execute("COMMIT")

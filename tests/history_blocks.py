@@ -13,6 +13,7 @@ from offchain.schema.ids import lease_id
 
 GENESIS = hashlib.sha256(b"genesis").digest()
 BLOCK_MS = 2000
+DISPATCH_INFO = {"weight": {"ref_time": 1000, "proof_size": 100}, "class": "Normal", "pays_fee": "Yes"}
 
 
 def address(number: int) -> str:
@@ -57,7 +58,7 @@ class History:
             refused[0] = no
             error = {"Module": {"index": 11, "error": b"\x03\0\0\0"}}
             events.append(ChainEvent("Tasks", "ItemRefused", {"index": 0, "task": 0, "error": error}, 1))
-            events.append(ChainEvent("System", "ExtrinsicFailed", {"dispatch_error": error, "dispatch_info": {}}, 2))
+            events.append(ChainEvent("System", "ExtrinsicFailed", {"dispatch_error": error, "dispatch_info": DISPATCH_INFO}, 2))
         inclusions = (
             (
                 Inclusion(0, hashlib.sha256(block_hash + b"0").digest(), None),
@@ -67,13 +68,11 @@ class History:
             if number
             else ()
         )
-        made = Block(
-            BlockRef(number, block_hash), self.parent, number * BLOCK_MS, tuple(events), tuple(inclusions)
-        )
+        made = Block(BlockRef(number, block_hash), self.parent, number * BLOCK_MS, tuple(events), tuple(inclusions))
         self.parent, self.number = block_hash, number + 1
         return made
 
-    def step(self) -> list[ChainEvent]:
+    def step(self) -> list[ChainEvent]:  # noqa: PLR0911 - one line for each operation
         """One operation: its events, with those of the balances that go with it."""
         choice = self.random.random()
         if len(self.known) < len(self.hosts):

@@ -42,23 +42,24 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
-        self._process = subprocess.Popen(
-            _as_user(
-                [
-                    str(self._bin / "postgres"),
-                    f"-D{self.folder / 'data'}",
-                    f"-k{self.folder}",
-                    "-clisten_addresses=",
-                    "-cfsync=off",
-                    "-cshared_buffers=64MB",
-                    "-cmax_wal_size=512MB",
-                ]
-            ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=(self.folder / "log").open("wb"),
-            cwd=self.folder,
-        )
+        with (self.folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                _as_user(
+                    [
+                        str(self._bin / "postgres"),
+                        f"-D{self.folder / 'data'}",
+                        f"-k{self.folder}",
+                        "-clisten_addresses=",
+                        "-cfsync=off",
+                        "-cshared_buffers=64MB",
+                        "-cmax_wal_size=512MB",
+                    ]
+                ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                cwd=self.folder,
+            )
         ready = [str(self._bin / "pg_isready"), "-q", f"-h{self.folder}", "-t1"]
         while subprocess.run(ready, check=False).returncode != 0:
             if self._process.poll() is not None:

@@ -40,8 +40,8 @@ _limit = click.option(
 
 
 @click.group(
-    epilog="The index is kept by gantry worker indexer. It answers in milliseconds what gantry chain inspect reads from "
-    "the chain itself, and reaches as far as that worker has come: each answer says up to which block."
+    epilog="The index is kept by gantry worker indexer. It answers in milliseconds what gantry chain inspect reads "
+    "from the chain itself, as far as that worker has come."
 )
 def history() -> None:
     """Ask the index of the chain's history: a task, a host, an account, events.

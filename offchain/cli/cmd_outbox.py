@@ -28,7 +28,7 @@ _STATE_DIR = click.option(
 
 
 @click.group(
-    epilog="A worker or an agent stores every call before it is sent, and sends it until a final block holds it. A call "
+    epilog="A worker or an agent stores every call before it is sent, and sends it until a final block holds it. One "
     "that is refused again and again, or that no block takes, is given up: it becomes a dead letter, with the reason. "
     "All of this may be used while the process runs; it looks at its outbox after every final block."
 )

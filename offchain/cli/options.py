@@ -24,8 +24,8 @@ def index(command: F) -> F:
     return click.option(
         "--index",
         metavar="ADDRESS",
-        help="The index: the path of an SQLite file, or postgresql://user@host/database. Else GANTRY_INDEX, else the one "
-        "of the local network of this clone, else ~/.local/state/gantry/index.db.",
+        help="The index: the path of an SQLite file, or postgresql://user@host/database. Else GANTRY_INDEX, else the "
+        "one of the local network of this clone, else ~/.local/state/gantry/index.db.",
     )(command)
 
 

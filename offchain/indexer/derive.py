@@ -15,7 +15,8 @@ from typing import Any, Protocol
 from offchain.indexer.rows import Amount, BillRow, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
 from offchain.schema.ids import TASK_PALLETS, lease_parts, tasks_of_event
 
-_ADDRESS = re.compile(r"5[1-9A-HJ-NP-Za-km-z]{46,47}")
+_ADDRESS = re.compile(r'"(5[1-9A-HJ-NP-Za-km-z]{46,47})"')
+"""An account in JSON. No other text of an event looks like one: variants have names, and bytes begin with 0x."""
 _STATES = {
     "Cancelled": "Cancelled",
     "Expired": "Expired",
@@ -42,7 +43,7 @@ _OUT_OF = ("Withdraw", "Burned", "Held", "Slashed", "BurnedHeld", "Suspended", "
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An event with its place and the time of its block. `fields` is a JSON object: dicts, lists and plain values."""
+    """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is written."""
 
     block: int
     place: int
@@ -50,6 +51,7 @@ class Seen:
     pallet: str
     name: str
     fields: Mapping[str, Any]
+    text: str
 
 
 class Get(Protocol):
@@ -71,13 +73,13 @@ def text_of(value: Any) -> str:
 def derive(seen: Seen, get: Get) -> Iterator[Row]:
     """The new rows, each to take the place of the one with its key. `get` must already know what was yielded before."""
     fields = seen.fields
-    mentioned = dict.fromkeys(_accounts(fields))
+    mentioned: dict[str, None] = dict.fromkeys(_ADDRESS.findall(seen.text))
     if seen.pallet in TASK_PALLETS:
         mentioned |= dict.fromkeys(str(task) for task in sorted(tasks_of_event(fields)))
         lease = fields.get("lease")
-        row = get(LeaseRow, lease) if isinstance(lease, int) else None
-        if row is not None:
-            mentioned[row.host] = None
+        held = get(LeaseRow, lease) if isinstance(lease, int) else None
+        if held is not None:
+            mentioned[held.host] = None
     rule = _RULES.get(seen.pallet)
     if rule is not None:
         for row in rule(seen, get):
@@ -88,93 +90,101 @@ def derive(seen: Seen, get: Get) -> Iterator[Row]:
         yield MentionRow(subject, seen.block, seen.place)
 
 
-def _accounts(value: Any) -> Iterator[str]:
-    kind = type(value)
-    if kind is str:
-        if value[:1] == "5" and _ADDRESS.fullmatch(value):
-            yield value
-    elif kind is dict:
-        for item in value.values():
-            yield from _accounts(item)
-    elif kind is list:
-        for item in value:
-            yield from _accounts(item)
-
-
 # --- tasks and their leases -------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What an event leaves of a task's numbers, while its leases are gone through."""
+
+    live: list[int]
+    paid: int
+    fee: int
+    refunded: int
 
 
 def _tasks(seen: Seen, get: Get) -> Iterator[Row]:
     fields = seen.fields
     if seen.name == "Submitted" and "first" in fields:
         yield from _submitted(seen)
-        return
-    if seen.name == "DataMoved":
+    elif seen.name == "DataMoved":
         moved = get(LeaseRow, fields["from"])
         if moved is not None:
             yield replace(moved, state="Purged", reason="DataMoved")
-        return
-    task = get(TaskRow, fields.get("task"))
-    if task is None or seen.name == "ItemRefused":
-        return
-    live: list[int] = json.loads(task.live)
+    elif seen.name != "ItemRefused":
+        task = get(TaskRow, fields.get("task"))
+        if task is not None:
+            yield from _task(seen, task, get)
+
+
+def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
+    fields = seen.fields
+    sums = _Sums(json.loads(task.live), task.paid, task.fee, task.refunded)
     if seen.name == "Assigned":
-        for opened in _opened(seen, task.task):
-            live.append(opened.lease)
-            yield opened
-            host = get(HostRow, opened.host)
-            if host is not None:
-                yield replace(host, leases=host.leases + 1)
+        yield from _assigned(seen, task, sums, get)
     elif isinstance(fields.get("lease"), int):
         lease = get(LeaseRow, fields["lease"])
         if lease is not None:
             changed = _lease_after(seen, lease)
-            if changed.ended_ms is not None and lease.lease in live:
-                live.remove(lease.lease)
+            if changed.ended_ms is not None and lease.lease in sums.live:
+                sums.live.remove(lease.lease)
             yield changed
-    paid, fee, refunded = task.paid, task.fee, task.refunded
     for bill in fields.get("bills", ()):
-        lease = get(LeaseRow, bill["lease"])
-        if lease is None:
-            continue
-        line = BillRow(
-            seen.block,
-            seen.place,
-            lease.lease,
-            task.task,
-            lease.host,
-            # The closing bill is for the whole time: what was paid before is in it.
-            Amount(bill["paid"] - lease.paid),
-            Amount(bill["fee"] - lease.fee),
-            Amount(bill["refunded"] - lease.refunded),
-        )
-        yield line
-        if lease.ended_ms is None:
-            lease = replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
-        if lease.lease in live:
-            live.remove(lease.lease)
-        yield replace(lease, paid=bill["paid"], fee=bill["fee"], refunded=bill["refunded"])
-        yield from _earned(get, line)
-        paid, fee, refunded = paid + line.paid, fee + line.fee, refunded + line.refunded
-    state = _state_after(seen) or task.state
+        yield from _billed(seen, bill, sums, get)
     if seen.name == "Stopped":
-        for number in live:
+        for number in sums.live:
             lease = get(LeaseRow, number)
             if lease is not None:
                 yield replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
-        live = []
+        sums.live = []
     yield replace(
         task,
-        state=state,
+        state=_state_after(seen) or task.state,
         failures=fields.get("failures", task.failures),
-        live=json.dumps(live),
+        live=json.dumps(sums.live),
         changed_block=seen.block,
         changed_ms=seen.time_ms,
-        paid=Amount(paid),
-        fee=Amount(fee),
-        refunded=Amount(refunded),
+        paid=Amount(sums.paid),
+        fee=Amount(sums.fee),
+        refunded=Amount(sums.refunded),
         pruned=int(seen.name == "Pruned" or task.pruned),
     )
+
+
+def _assigned(seen: Seen, task: TaskRow, sums: _Sums, get: Get) -> Iterator[Row]:
+    for opened in _opened(seen, task.task):
+        sums.live.append(opened.lease)
+        yield opened
+        host = get(HostRow, opened.host)
+        if host is not None:
+            yield replace(host, leases=host.leases + 1)
+
+
+def _billed(seen: Seen, bill: Mapping[str, Any], sums: _Sums, get: Get) -> Iterator[Row]:
+    lease = get(LeaseRow, bill["lease"])
+    if lease is None:
+        return
+    line = BillRow(
+        seen.block,
+        seen.place,
+        lease.lease,
+        lease.task,
+        lease.host,
+        # The closing bill is for the whole time: what was paid before is in it.
+        Amount(bill["paid"] - lease.paid),
+        Amount(bill["fee"] - lease.fee),
+        Amount(bill["refunded"] - lease.refunded),
+    )
+    yield line
+    if lease.ended_ms is None:
+        lease = replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
+    if lease.lease in sums.live:
+        sums.live.remove(lease.lease)
+    yield replace(lease, paid=bill["paid"], fee=bill["fee"], refunded=bill["refunded"])
+    yield from _earned(get, line)
+    sums.paid += line.paid
+    sums.fee += line.fee
+    sums.refunded += line.refunded
 
 
 def _submitted(seen: Seen) -> Iterator[Row]:
@@ -203,7 +213,7 @@ def _submitted(seen: Seen) -> Iterator[Row]:
 def _opened(seen: Seen, task: int) -> Iterator[LeaseRow]:
     for lease, host, *terms in seen.fields["leases"]:
         _, pod, generation = lease_parts(lease)
-        rate, deposit = terms or (0, 0)
+        rate, deposit = (Amount(amount) for amount in terms or (0, 0))
         yield LeaseRow(
             lease=lease,
             task=task,

@@ -50,7 +50,7 @@ def read_block(block: Block) -> Reading:
         events.append(
             EventRow(number, place, event.extrinsic, event.pallet, event.name, text, _failure_of(event, block))
         )
-        seen.append(Seen(number, place, time_ms, event.pallet, event.name, fields))
+        seen.append(Seen(number, place, time_ms, event.pallet, event.name, fields, text))
         if event.name == "TransactionFeePaid" and event.extrinsic is not None:
             fees[event.extrinsic] = fields
     extrinsics = [
@@ -79,7 +79,7 @@ def read_block(block: Block) -> Reading:
 
 def seen_again(row: EventRow, time_ms: int) -> Seen:
     """An event from its row."""
-    return Seen(row.block, row.place, time_ms, row.pallet, row.name, unpack(row.fields))
+    return Seen(row.block, row.place, time_ms, row.pallet, row.name, unpack(row.fields), row.fields)
 
 
 def _failure_of(event: ChainEvent, block: Block) -> str | None:
@@ -122,8 +122,9 @@ class Fold:
                 if table in APPENDED:
                     self.appended.setdefault(table, []).append(row)
                 else:
-                    self.state.setdefault(table, {})[row.key] = row
-                    self.changed.setdefault(table, {})[row.key] = row
+                    key = row.key
+                    self.state.setdefault(table, {})[key] = row
+                    self.changed.setdefault(table, {})[key] = row
 
     def drain(self) -> tuple[dict[type[Row], list[Row]], dict[type[Row], list[Row]]]:
         """Rows that changed and rows that are new, since the last time."""

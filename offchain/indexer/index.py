@@ -1,4 +1,4 @@
-"""The index: blocks go in, in order and each once; what follows from them is kept up to date in the same transaction."""
+"""The index: blocks go in, in order and each once; what follows from them is kept up to date in the same step."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _pages(db: Database) -> Iterator[list[tuple[EventRow, int]]]:
             return
         first = last = blocks[0]
         events = 0
-        for last in blocks:  # noqa: B007 - where it ends is wanted
+        for last in blocks:
             events += last.events
             if events >= _PAGE_EVENTS:
                 break

@@ -188,13 +188,15 @@ class Postgres:
             ) from error
         except psycopg.OperationalError as error:
             raise StoreStuck(
-                f"The index {self.name} is away: {str(error).strip()}.", "Start PostgreSQL again.", code="index_unreachable"
+                f"The index {self.name} is away: {str(error).strip()}.",
+                "Start PostgreSQL again.",
+                code="index_unreachable",
             ) from error
 
 
 def _query(statement: str) -> LiteralString:
     """In psycopg's words. Statements hold only our own names; values are always passed apart."""
-    return cast("LiteralString", statement.replace("?", "%s"))
+    return statement.replace("?", "%s")
 
 
 def _select(table: type[Row], rest: str) -> str:

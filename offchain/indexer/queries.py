@@ -50,24 +50,32 @@ def open_for_reading(address: str) -> Database:
     """An index that can be asked. Raises IndexFault where there is none, or it is of another release."""
     db = open_index(address)
     try:
-        meta = read_meta(db)
-        if not meta.get("schema"):
-            raise IndexFault(
-                f"There is no index in {db.name} yet.", "Start one with gantry worker indexer.", code="no_index"
-            )
-        schema, derived = int(meta["schema"]), int(meta.get("derived", 0))
-        if schema > SCHEMA or derived > DERIVED_VERSION:
-            raise newer(db)
-        if schema < SCHEMA or derived < DERIVED_VERSION:
-            raise IndexFault(
-                f"The index {db.name} is being brought to the form of this release.",
-                "Wait for gantry worker indexer to say that it has started.",
-                code="index_busy",
-            )
+        fault = _unusable(db)
     except BaseException:
         db.close()
         raise
+    if fault is not None:
+        db.close()
+        raise fault
     return db
+
+
+def _unusable(db: Database) -> IndexFault | None:
+    meta = read_meta(db)
+    if not meta.get("schema"):
+        return IndexFault(
+            f"There is no index in {db.name} yet.", "Start one with gantry worker indexer.", code="no_index"
+        )
+    schema, derived = int(meta["schema"]), int(meta.get("derived", 0))
+    if schema > SCHEMA or derived > DERIVED_VERSION:
+        return newer(db)
+    if schema < SCHEMA or derived < DERIVED_VERSION:
+        return IndexFault(
+            f"The index {db.name} is being brought to the form of this release.",
+            "Wait for gantry worker indexer to say that it has started.",
+            code="index_busy",
+        )
+    return None
 
 
 def reached(db: Database) -> BlockRow | None:
@@ -150,8 +158,8 @@ def transfers(db: Database, account: str, limit: int) -> list[Moved]:
 def _times(db: Database, blocks: set[int]) -> dict[int, int]:
     if not blocks:
         return {}
-    marks = ", ".join("?" * len(blocks))
-    return {int(n): int(t) for n, t in db.values(f"SELECT number, time_ms FROM blocks WHERE number IN ({marks})", *blocks)}  # noqa: S608 - question marks only
+    rows = db.rows(BlockRow, f"WHERE number IN ({', '.join('?' * len(blocks))})", *blocks)
+    return {row.number: row.time_ms for row in rows}
 
 
 def _happened(db: Database, rest: str, *values: object) -> list[Happened]:

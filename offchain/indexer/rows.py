@@ -6,7 +6,6 @@ A table is a frozen dataclass: its fields are the columns. Amounts are base unit
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cache
 from types import NoneType
 from typing import Any, ClassVar, NewType, TypeVar, get_args, get_type_hints
 
@@ -40,9 +39,18 @@ class Column:
     optional: bool
 
 
-@cache
+_KNOWN: dict[str, tuple[Column, ...]] = {}
+
+
 def columns_of(table: type[Row]) -> tuple[Column, ...]:
     """A table's columns, in their order."""
+    known = _KNOWN.get(table.TABLE)
+    if known is None:
+        known = _KNOWN[table.TABLE] = _columns(table)
+    return known
+
+
+def _columns(table: type[Row]) -> tuple[Column, ...]:
     hints = get_type_hints(table)
     found = []
     for field in fields(table):

@@ -59,7 +59,7 @@ class Desk:
         """The calls in these states, oldest first; without any: all that have not had their effect yet."""
         wanted = states or (State.QUEUED, State.SENT, State.DEAD)
         marks = ", ".join("?" * len(wanted))
-        return [_entry(row) for row in self._store.all(f"{_ENTRY} WHERE i.state IN ({marks}) ORDER BY seq", *wanted)]  # noqa: S608 - question marks only
+        return [_entry(row) for row in self._store.all(f"{_ENTRY} WHERE i.state IN ({marks}) ORDER BY seq", *wanted)]
 
     def retry(self, number: int) -> Entry:
         """Have a call that was given up, or is waiting for its next try, sent at once, with all its tries before it.

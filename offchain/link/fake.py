@@ -180,7 +180,9 @@ class FakeChain:
         if not 0 <= number < len(self._final):
             raise LookupError(f"block {number} is not finalized yet")
         if number < self.pruned_before:
-            raise BadReply("The chain node no longer keeps the state of a block.", "Use an archive.", code="state_pruned")
+            raise BadReply(
+                "The chain node no longer keeps the state of a block.", "Use an archive.", code="state_pruned"
+            )
         return self._final[number].block
 
     async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
@@ -296,7 +298,7 @@ class FakeChain:
                     await self._news.wait()
             epoch = self._subscriptions
 
-    def _refusal(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:
+    def _refusal(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:  # noqa: PLR0911 - one line for each way
         if extrinsic.hash in self._pool:
             return SubmitRefusal.ALREADY_IN_POOL
         if extrinsic.nonce < self._best.nonces.get(extrinsic.account, 0):
@@ -335,9 +337,7 @@ class FakeChain:
             gone = extrinsic.nonce < expected or extrinsic.valid_until < number
             if gone or self.unpayable(call, extrinsic.account):
                 del self._pool[extrinsic.hash]
-            elif (
-                extrinsic.nonce == expected and (take is None or len(taken) < take) and self._pays_enough(extrinsic)
-            ):
+            elif extrinsic.nonce == expected and (take is None or len(taken) < take) and self._pays_enough(extrinsic):
                 taken.append(extrinsic)
                 nonces[extrinsic.account] = expected + 1
                 del self._pool[extrinsic.hash]

@@ -1,4 +1,4 @@
-"""The indexer on this machine: events a second from the chain's own bytes, and how soon a final block is in the index."""
+"""The indexer on this machine: events a second from the chain's own bytes, and how soon a final block is in it."""
 
 from __future__ import annotations
 
@@ -121,8 +121,9 @@ async def _flood(chain: SubstrateChain) -> None:
 
 
 async def _watch(chain: SubstrateChain, address: Path, blocks: int) -> tuple[float, ...]:
-    while not address.is_file():
-        await asyncio.sleep(_POLL_S)
+    async with asyncio.timeout(_PATIENCE_S):
+        while not os.path.exists(address):  # noqa: ASYNC110, ASYNC240, PTH110 - another process makes it
+            await asyncio.sleep(_POLL_S)
     lags: list[float] = []
     with contextlib.closing(open_index(str(address))) as db:
         async with aclosing(chain.finalized()) as heads:
@@ -151,9 +152,10 @@ def _indexer(url: str, address: Path, log: Path) -> Iterator[None]:
     """gantry worker indexer, as an operator runs it."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
     line = [sys.executable, "-m", "offchain.cli", "worker", "indexer", f"--url={url}", f"--index={address}"]
-    with log.open("wb") as out, subprocess.Popen(
-        line, cwd=ROOT, env=env | {"PYTHONPATH": str(ROOT)}, stdout=out, stderr=out
-    ) as process:
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(line, cwd=ROOT, env=env | {"PYTHONPATH": str(ROOT)}, stdout=out, stderr=out) as process,
+    ):
         try:
             yield
         finally:

@@ -132,6 +132,7 @@ async def test_what_was_included_in_a_block_whose_events_are_gone_is_not_sent_ag
         await r.settle()
     await chain.produce(20)
     chain.pruned_before = 19
+    store.run("DELETE FROM cursors")  # as an agent, which watches from the present on
     async with rig(chain=chain, store=store) as r:
         await r.produce(4)
         outcome = r.outbox.outcome("a")
@@ -148,6 +149,7 @@ async def test_what_no_block_held_is_sent_again_although_their_events_are_gone()
     chain.forget_pool()
     await chain.produce(20)
     chain.pruned_before = 19
+    store.run("DELETE FROM cursors")  # as an agent, which watches from the present on
     async with rig(chain=chain, store=store) as r:
         await r.produce(4)
         assert r.done() == [b"0"]
@@ -165,17 +167,21 @@ def fill(store):
     return lambda: store.run("PRAGMA max_page_count = 1000000")
 
 
-async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_space(tmp_path, caplog):
+async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_space(tmp_path):
     store = Store(tmp_path / "worker.db")
     r = Rig(store=store)
     await r.start()
     stored = []
+
+    async def submit_for_ever():
+        for n in range(10_000):
+            await r.outbox.submit(f"k{n}", call(n))
+            stored.append(n)
+
     try:
         free = fill(store)
         with pytest.raises(StoreStuck) as stuck:
-            for n in range(10_000):
-                await r.outbox.submit(f"k{n}", call(n))
-                stored.append(n)
+            await submit_for_ever()
         assert "Free some space" in stuck.value.remedy
         assert len(Desk(store).entries()) == len(stored)
         work, watching = r.tasks
@@ -186,9 +192,7 @@ async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_
         assert not work.done()
         free()
         async with asyncio.timeout(30):
-            while r.outbox.unfinished or not all(
-                isinstance(r.outbox.outcome(f"k{n}"), Included) for n in stored
-            ):
+            while r.outbox.unfinished or not all(isinstance(r.outbox.outcome(f"k{n}"), Included) for n in stored):
                 if watching.done():  # it ended with StoreStuck; its owner starts it again
                     assert isinstance(watching.exception(), StoreStuck)
                     watching = asyncio.ensure_future(r.watcher.run(r.outbox.observe))

@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 
 class FaultNet:
-    """Everything that runs. All methods belong to one thread: the kernel ends children with the thread that made them."""
+    """Everything that runs. All methods belong to one thread: the kernel ends children with the thread behind them."""
 
     def __init__(self, folder: Path, hosts: int, say: Say) -> None:
         self.places = Places(folder)
@@ -94,7 +94,9 @@ class FaultNet:
         try:
             return {
                 "container": [f"{one.name} ({one.status})" for one in client.containers.list(all=True)],
-                "network": [one.name for one in client.networks.list() if "gantry.lease" in (one.attrs["Labels"] or {})],
+                "network": [
+                    one.name for one in client.networks.list() if "gantry.lease" in (one.attrs["Labels"] or {})
+                ],
                 "volume": [one.name for one in client.volumes.list()],
             }
         finally:
@@ -174,7 +176,9 @@ def links() -> list[str]:
 
 
 def _environment(places: Places) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_") or name == "GANTRY_CACHE"}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("GANTRY_") or name == "GANTRY_CACHE"
+    }
     kept.pop("DOCKER_HOST", None)
     return node.with_certificates(kept) | {
         "GANTRY_STATE": str(places.state),

@@ -16,7 +16,6 @@ from faults.net import FaultNet, links, processes_of
 from faults.plan import Plan
 from faults.tenant import Tenant
 from faults.verdict import Findings, left_over, summary
-
 from offchain.indexer.index import last_block, replayed_digest, stored_digest
 from offchain.indexer.queries import open_for_reading
 from offchain.local.places import ROOT
@@ -59,7 +58,9 @@ def run_faults(plan: Plan, say: Callable[[str], None], keep_logs: Path | None = 
 def _under_fire(
     net: FaultNet, plan: Plan, killed: list[str], say: Callable[[str], None]
 ) -> tuple[Findings, dict[str, object]]:
-    tenant = Tenant(net.url, net.places.state / "tenant.db", net.image, plan.tasks, lambda: plan.wanted_tasks(len(killed)))
+    tenant = Tenant(
+        net.url, net.places.state / "tenant.db", net.image, plan.tasks, lambda: plan.wanted_tasks(len(killed))
+    )
     outcome: list[BaseException] = []
 
     def work() -> None:

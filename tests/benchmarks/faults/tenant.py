@@ -10,7 +10,6 @@ from contextlib import aclosing
 from pathlib import Path
 
 from faults.verdict import Expected, Findings, Ledger
-
 from offchain.link.errors import ChainUnreachable
 from offchain.link.keys import from_uri
 from offchain.link.outbox import Outbox

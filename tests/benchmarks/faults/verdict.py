@@ -81,24 +81,21 @@ class Ledger:
         for number, task in sorted(tasks.items()):
             own = leases.get(number, [])
             found.attempts += max(0, len(own) - 1)
-            if task.state != "Settled":
-                found.lost.append(f"task {number} is {task.state}")
-            elif not any(_is_good(lease, expected) for lease in own):
-                found.lost.append(f"task {number} is settled without its result")
-            if self._ends[number] > 1:
-                found.doubled.append(f"task {number} ended {self._ends[number]} times")
-            paid = [lease.lease for lease in own if lease.paid]
-            if len(paid) > 1:
-                found.doubled.append(f"task {number} was paid for {len(paid)} leases: {paid}")
-            if task.state == "Settled" and not paid:
-                found.lost.append(f"task {number} is settled and nobody was paid")
-            for lease in own:
-                if self._reports[lease.lease] > 1:
-                    found.doubled.append(f"lease {lease.lease} has {self._reports[lease.lease]} results")
-                if lease.paid + lease.refunded != lease.deposited and lease.ended_ms is not None:
-                    off = lease.deposited - lease.paid - lease.refunded
-                    found.coins_off += abs(off)
+            found.lost += _missing(task, own, expected)
+            found.doubled += self._too_much(number, own)
+            ended = [lease for lease in own if lease.ended_ms is not None]
+            found.coins_off += sum(abs(lease.deposited - lease.paid - lease.refunded) for lease in ended)
         return found
+
+    def _too_much(self, task: int, leases: Sequence[LeaseRow]) -> list[str]:
+        found = []
+        if self._ends[task] > 1:
+            found.append(f"task {task} ended {self._ends[task]} times")
+        paid = [lease.lease for lease in leases if lease.paid]
+        if len(paid) > 1:
+            found.append(f"task {task} was paid for {len(paid)} leases: {paid}")
+        twice = [lease.lease for lease in leases if self._reports[lease.lease] > 1]
+        return found + [f"lease {lease} has {self._reports[lease]} results" for lease in twice]
 
     def _leases(self) -> dict[int, list[LeaseRow]]:
         found: dict[int, list[LeaseRow]] = {}
@@ -106,6 +103,16 @@ class Ledger:
             if isinstance(row, LeaseRow):
                 found.setdefault(row.task, []).append(row)
         return found
+
+
+def _missing(task: TaskRow, leases: Sequence[LeaseRow], expected: Expected) -> list[str]:
+    if task.state != "Settled":
+        return [f"task {task.task} is {task.state}"]
+    if not any(_is_good(lease, expected) for lease in leases):
+        return [f"task {task.task} is settled without its result"]
+    if not any(lease.paid for lease in leases):
+        return [f"task {task.task} is settled and nobody was paid"]
+    return []
 
 
 def _is_good(lease: LeaseRow, expected: Expected) -> bool:

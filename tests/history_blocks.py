@@ -58,7 +58,9 @@ class History:
             refused[0] = no
             error = {"Module": {"index": 11, "error": b"\x03\0\0\0"}}
             events.append(ChainEvent("Tasks", "ItemRefused", {"index": 0, "task": 0, "error": error}, 1))
-            events.append(ChainEvent("System", "ExtrinsicFailed", {"dispatch_error": error, "dispatch_info": DISPATCH_INFO}, 2))
+            events.append(
+                ChainEvent("System", "ExtrinsicFailed", {"dispatch_error": error, "dispatch_info": DISPATCH_INFO}, 2)
+            )
         inclusions = (
             (
                 Inclusion(0, hashlib.sha256(block_hash + b"0").digest(), None),

@@ -43,7 +43,7 @@ _OUT_OF = ("Withdraw", "Burned", "Held", "Slashed", "BurnedHeld", "Suspended", "
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is written."""
+    """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is stored."""
 
     block: int
     place: int

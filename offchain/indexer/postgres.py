@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg

@@ -37,10 +37,13 @@ class Index:
         self._db = db
         self._fold = Fold(self._read)
         self._cursor: BlockRef | None = None
+        self._in_doubt = False
 
     @property
     def cursor(self) -> BlockRef | None:
         """The last block that is in the index."""
+        if self._in_doubt:
+            self._cursor, self._in_doubt = last_block(self._db), False
         return self._cursor
 
     def prepare(self, genesis: bytes, say: Say = lambda _: None) -> None:
@@ -82,7 +85,9 @@ class Index:
                 self._db.insert(READ[2], [row for reading in readings for row in reading.events])
                 self._store(changed, appended)
         except BaseException:
-            self._fold = Fold(self._read)  # what is in memory may be ahead of what is stored
+            # What is in memory is ahead of what is stored; and a commit whose answer was lost may have been made.
+            self._fold = Fold(self._read)
+            self._in_doubt = True
             raise
         self._cursor = blocks[-1].ref
         self._fold.forget_beyond(_KEPT_ROWS)

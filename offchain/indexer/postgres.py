@@ -164,8 +164,6 @@ class Postgres:
                 "Start PostgreSQL, and check user, password and the database's name.",
                 code="index_unreachable",
             ) from None
-        # A commit may be lost with the machine's power; then the blocks are read again from where the index stands.
-        self._db.execute("SET synchronous_commit = off")
         if self._locked and not self.lock():
             raise IndexFault(f"Another indexer has taken over {self.name}.", "Let only one run for an index.")
         return self._db

@@ -1,7 +1,7 @@
 """The index on SQLite and on PostgreSQL: every block once, whatever is killed; the same state from the events alone."""
 
 import asyncio
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -297,3 +297,48 @@ async def test_it_follows_a_chain_and_goes_on_after_a_loss(address):
             await task
     assert [row.number for row in db.rows(BlockRow, "ORDER BY number")] == list(range(31))
     db.close()
+
+
+def test_a_commit_whose_answer_was_lost_is_found(address):
+    db, index = opened(address)
+    blocks = list(History(11).blocks(12))
+    index.add(blocks[:6])
+    transaction = db.transaction
+
+    @contextmanager
+    def lost():
+        with transaction():
+            yield
+        raise StoreStuck("the connection was lost")
+
+    db.transaction = lost
+    with pytest.raises(StoreStuck):
+        index.add(blocks[6:9])
+    db.transaction = transaction
+    assert index.cursor == blocks[8].ref
+    index.add(blocks[9:])
+    assert len(db.rows(BlockRow)) == 12
+    same(db)
+    db.close()
+
+
+def test_a_server_that_was_killed_is_connected_to_again():
+    with server() as own:
+        if own is None:
+            pytest.skip("PostgreSQL is not installed (scripts/test installs it)")
+        db, index = opened(own.address())
+        blocks = list(History(10).blocks(20))
+        index.add(blocks[:10])
+        own.kill()
+        with pytest.raises(StoreStuck, match="index"):
+            index.add(blocks[10:])
+        own.start()
+        assert index.cursor == blocks[9].ref
+        index.add(blocks[10:])
+        assert [row.number for row in db.rows(BlockRow, "ORDER BY number")] == list(range(20))
+        same(db)
+        other = open_index(db._address, create=True)
+        with pytest.raises(IndexFault, match="Another indexer"):
+            Index(other).prepare(GENESIS)
+        other.close()
+        db.close()

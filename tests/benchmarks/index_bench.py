@@ -50,28 +50,28 @@ def _throughput(path: Path, wanted: int) -> list[Figure]:
     """From the bytes of System.Events to committed rows, and the same state once more from the events alone."""
     runtime = Runtime((ROOT / "chain" / "metadata" / "gantry.scale").read_bytes(), "gantry", 0, 0)
     entry = runtime.entry("System", "Events").value
-    blocks = max(1, wanted // EVENTS_PER_BLOCK)
-    say(f"{blocks} blocks of {EVENTS_PER_BLOCK} events are made")
-    made = [
-        (block, runtime.codec.encode(entry, [_record(event) for event in block.events]))
-        for block in History(1).blocks(blocks, EVENTS_PER_BLOCK)
-    ]
+    history = History(1, hosts=25)
     db = open_index(str(path), create=True)
     index = Index(db)
     index.prepare(GENESIS)
     rates, events = [], 0
-    for start in range(0, len(made), _AT_ONCE):
+    while events < wanted:
+        made = [
+            (block, runtime.codec.encode(entry, [_record(event) for event in block.events]))
+            for block in history.blocks(_AT_ONCE, EVENTS_PER_BLOCK)
+        ]
         began = time.perf_counter()
-        batch = [_decoded(runtime, block, raw) for block, raw in made[start : start + _AT_ONCE]]
-        index.add(batch)
-        count = sum(len(block.events) for block in batch)
+        index.add([_decoded(runtime, block, raw) for block, raw in made])
+        took = time.perf_counter() - began
+        count = sum(len(block.events) for block, _ in made)
         events += count
-        rates.append(round(count / (time.perf_counter() - began)))
-        if (start + _AT_ONCE) % 100 == 0:
+        rates.append(round(count / took))
+        if len(rates) % 10 == 0:
             say(f"{events} events are in the index; {rates[-1]} a second")
     began = time.perf_counter()
     replayed = replayed_digest(db)
     replay = round(events / (time.perf_counter() - began))
+    size = path.stat().st_size / events
     if replayed.hex() != stored_digest(db).hex():
         raise IndexBenchError("the derived tables do not follow from the events")
     say(f"{events} events replayed to the same {replayed.rows} rows")
@@ -79,6 +79,7 @@ def _throughput(path: Path, wanted: int) -> list[Figure]:
     return [
         Figure("index", "events/s", tuple(rates), 10_000, at_least=True),
         Figure("index-replay", "events/s", (replay,)),
+        Figure("index-size", "byte", (round(size),)),
     ]
 
 

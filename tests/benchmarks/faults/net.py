@@ -28,6 +28,7 @@ PATCH = {
     "hosts": {"params": {"absenceLimitMs": 120_000}},
 }
 _NODE_SECONDS = 60.0
+_BUILT_IN = ("bridge", "host", "none")
 _POLL_S = 0.2
 Say = Callable[[str], None]
 
@@ -94,9 +95,7 @@ class FaultNet:
         try:
             return {
                 "container": [f"{one.name} ({one.status})" for one in client.containers.list(all=True)],
-                "network": [
-                    one.name for one in client.networks.list() if "gantry.lease" in (one.attrs["Labels"] or {})
-                ],
+                "network": [one.name for one in client.networks.list() if one.name not in _BUILT_IN],
                 "volume": [one.name for one in client.volumes.list()],
             }
         finally:

@@ -64,7 +64,9 @@ class Ledger:
     @property
     def tasks(self) -> Mapping[int, TaskRow]:
         """The tasks so far."""
-        return {row.task: row for row in self._fold.state.get(TaskRow, {}).values() if isinstance(row, TaskRow)}
+        # Copied first: another thread may ask while blocks are added.
+        rows = list(self._fold.state.get(TaskRow, {}).values())
+        return {row.task: row for row in rows if isinstance(row, TaskRow)}
 
     def ended(self) -> int:
         """How many tasks can go to no other state."""

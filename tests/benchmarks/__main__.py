@@ -70,10 +70,11 @@ def _arguments() -> argparse.Namespace:
         benchmark.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
         benchmark.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
     options = parser.parse_args()
-    if options.name == "main" and options.tasks < 1:
-        parser.error(f"--tasks {options.tasks}: write a number from 1 up")
     if options.name == "chain" and options.seconds < 2:
         parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
+    for name in ("kills", "tasks", "hosts", "events", "blocks"):
+        if getattr(options, name, 1) < 1:
+            parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")
     return options
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,16 +41,17 @@ def run_faults(plan: Plan, say: Callable[[str], None], keep_logs: Path | None = 
     with tempfile.TemporaryDirectory(prefix="gantry-f-") as name:
         folder = Path(name)
         net = FaultNet(folder, plan.hosts, say)
+        findings: Findings | None = None
         try:
             net.start()
             findings, facts = _under_fire(net, plan, killed, say)
         finally:
             net.stop()
+            if keep_logs is not None and (findings is None or not findings.clean):
+                shutil.copytree(net.places.log, keep_logs, dirs_exist_ok=True)
+                say(f"the logs are in {keep_logs}")
         findings.orphans += [f"process {line}" for line in processes_of(folder)]
         findings.orphans += left_over("interface", before, links())
-        if keep_logs is not None and not findings.clean:
-            net.places.log.rename(keep_logs)
-            say(f"the logs are in {keep_logs}")
     facts |= {"hosts": plan.hosts, "seed": plan.seed, "seconds": round(time.monotonic() - began, 1)}
     said = [*findings.lost, *findings.doubled, *findings.orphans]
     return summary(findings, facts, killed, plan.tasks) | {"said": said}

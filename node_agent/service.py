@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+import sqlite3
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
@@ -17,9 +19,10 @@ from node_agent.answers import Answers, signature_is_genuine
 from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
-from node_agent.core.states import AgentState, IllegalMove, Pod
+from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
+from node_agent.core.steps import DATA_MOVED
 from node_agent.core.values import Host, Lease, LocalDevice, Outcome
-from node_agent.ports import Driver
+from node_agent.ports import Driver, DriverError
 from node_agent.presence import Due, due
 from node_agent.runner import CommandRunner
 from node_agent.state_dir import StateDir
@@ -42,6 +45,10 @@ log = logging.getLogger(__name__)
 
 TICK_S = 5
 PRESENCE_S = 3
+UPKEEP_S = 10
+FAR_OFF_MS = 3_600_000
+CLOCK_TOLERANCE_MS = 30_000
+"""A final block is some seconds old; what is beyond is a wrong clock, or a chain that stood still."""
 RECONNECT_S = 2.0
 KEEP_REPORTS_BLOCKS = 5_000
 TIDY_EVERY_BLOCKS = 500
@@ -96,17 +103,21 @@ class Agent:
         # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
         self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
         self._runner = CommandRunner(
+            self._host,
             driver,
             state,
             self._chain,
             _Reports(self._outbox),
             emit=self.emit,
             wake_at=self._wake_at,
-            lease_of=lambda number: _lease_of(self._state.pods.get(number)),
+            pod_of=self._pod,
         )
         self._clock = AsyncIOScheduler(timezone=UTC)
         self._reading = asyncio.Lock()
+        self._waiting: deque[ev.Event] = deque()
         self._final = -1
+        self._ahead_ms = 0
+        """By how much the chain's time is ahead of the clock, where that is more than the age of a block."""
         self._unsure: dict[int, int] = {}
         """Leases seen in a block that was not final, and that block's number."""
         self._sending: set[Due] = set()
@@ -137,6 +148,7 @@ class Agent:
         self._clock.add_job(
             self._presence, "interval", seconds=PRESENCE_S, next_run_time=datetime.now(UTC), max_instances=1
         )
+        self._clock.add_job(self._upkeep, "interval", seconds=UPKEEP_S, max_instances=1)
         self._clock.add_job(self._tidy, "interval", hours=1)
         self._clock.start()
         tasks = [
@@ -163,10 +175,27 @@ class Agent:
             await self._runner.close()
 
     def emit(self, event: ev.Event) -> None:
-        """Take one event: the new state is on disk before any command of it runs."""
+        """Take one event: the new state is on disk before any command of it runs.
+
+        Where the disk takes nothing now, the event waits, and all later ones behind it.
+        """
+        # What only says that time passed, or was just said, need not wait twice.
+        if not (isinstance(event, ev.HostEvent) and event in self._waiting) and event != next(
+            reversed(self._waiting), None
+        ):
+            self._waiting.append(event)
+        while self._waiting:
+            try:
+                self._take(self._waiting[0])
+            except (OurError, sqlite3.Error) as error:
+                log.error("%s Events wait: %d.", error, len(self._waiting))  # noqa: TRY400
+                return
+            self._waiting.popleft()
+
+    def _take(self, event: ev.Event) -> None:
         before = self._state
         try:
-            after, commands = handle(before, event, self._now_ms())
+            after, commands = handle(before, event, self._chain_ms())
         except IllegalMove:
             log.exception("an event was dropped")
             return
@@ -184,9 +213,14 @@ class Agent:
         self._runner.run(commands)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
-        """Take a file that a tenant sent for a pod. Raises ValueError with a text for users."""
-        del data
-        raise ValueError(f"The manifest of lease {lease} names no file {name!r} to be delivered.")
+        """Take a file that a pod waits for. Raises ValueError, fit for its tenant, where it is not taken."""
+        pod = self._pod(lease)
+        if pod is None or pod.spec is None:
+            raise ValueError(f"lease {lease} has no pod here yet; try again in a few seconds")
+        if pod.phase is not Phase.AWAITING:
+            raise ValueError(f"the pod of lease {lease} waits for no files (it is {pod.phase.value})")
+        await asyncio.to_thread(self._dir.files.put, pod.spec, name, data)
+        self.emit(ev.FileDelivered(lease, name))
 
     def _pod(self, number: int) -> Pod | None:
         return self._state.pods.get(number)
@@ -195,14 +229,29 @@ class Agent:
 
     async def _recover(self) -> None:
         head = await self._port.finalized_head()
+        self._compare_clocks((await self._port.block(head.number)).timestamp_ms)
         live = await live_leases(self._chain, self._host, head.hash)
         found = await self._driver.recover()
+        leftovers = await self._driver.leases()
         self._final = head.number
-        self._state = AgentState(self._state.host, self._dir.load_pods())
+        pods = self._dir.load_pods()
+        self._state = AgentState(self._state.host, pods)
+        over = (pods.keys() | leftovers) - {lease.number for lease in live}
+        ended = await self._reasons(over, live, head.hash)
+        files = tuple((number, self._dir.files.names(pod.spec)) for number, pod in pods.items() if pod.spec is not None)
         log.info("found %d containers and %d live leases", len(found), len(live))
-        self.emit(ev.Recovered(found, live))
+        self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
+        for lease in self._dir.files.leases() - self._state.pods.keys():
+            self._dir.files.remove(lease)
+
+    async def _reasons(self, over: Iterable[int], live: Iterable[Lease], at: bytes) -> dict[int, str]:
+        """Why these leases are over."""
+        moved = {lease.data_from for lease in live}
+        found = await self._chain.leases(over, at)
+        return {number: DATA_MOVED if number in moved else _end_of(found.get(number)) for number in over}
 
     async def _on_final(self, block: Block) -> None:
+        self._compare_clocks(block.timestamp_ms)
         await self._outbox.observe(block)
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
         if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
@@ -230,9 +279,8 @@ class Agent:
             for lease in live.values():
                 self.emit(ev.LeaseAssigned(lease))
             over = [number for number in self._state.pods if number not in live and number not in self._unsure]
-            ended = await self._chain.leases(over, head.hash)
-            for number in over:
-                self.emit(ev.LeaseEnded(number, _end_of(ended.get(number))))
+            for number, reason in (await self._reasons(over, live.values(), head.hash)).items():
+                self.emit(ev.LeaseEnded(number, reason))
 
     async def _follow_best(self) -> None:
         """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
@@ -244,7 +292,8 @@ class Agent:
     async def _read_best(self, head: BlockRef) -> None:
         async with self._reading:
             for lease in await live_leases(self._chain, self._host, head.hash, known=self._state.pods):
-                if head.number > self._final:
+                # Data is taken over only once it is certain whose it is.
+                if head.number > self._final and lease.data_from is None:
                     self._unsure[lease.number] = head.number
                     self.emit(ev.LeaseAssigned(lease))
 
@@ -300,14 +349,44 @@ class Agent:
     async def _tick(self) -> None:
         self.emit(ev.Tick())
 
+    async def _upkeep(self) -> None:
+        """Mend what keeps pods apart, and stop those that take more disk than their leases give them."""
+        try:
+            used = await self._driver.upkeep()
+        except DriverError as error:
+            log.warning("%s", error)
+            return
+        for number, mib in used.items():
+            pod = self._pod(number)
+            if pod is not None and pod.spec is not None and mib > pod.spec.disk_gib * 1024:
+                message = f"the pod took {mib} MiB of disk, its lease is for {pod.spec.disk_gib * 1024}"
+                self.emit(ev.LimitExceeded(number, message))
+
     async def _tidy(self) -> None:
+        try:
+            await self._driver.tidy()
+        except DriverError as error:
+            log.warning("%s", error)
         removed = self._dir.tidy(self._now_ms() / 1000)
         if removed:
             log.info("removed %d old results and logs", removed)
 
     def _wake_at(self, at_ms: int) -> None:
-        when: Any = datetime.fromtimestamp(at_ms / 1000, UTC)
+        if at_ms - self._chain_ms() > FAR_OFF_MS:
+            return  # The steady tick meets it; a free lease ends at the end of time, which no calendar has.
+        when: Any = datetime.fromtimestamp((at_ms - self._ahead_ms) / 1000, UTC)
         self._clock.add_job(self._tick, "date", run_date=when, misfire_grace_time=None)
+
+    def _chain_ms(self) -> int:
+        """The chain's time: the only one that says when a lease ends, whatever this machine's clock says."""
+        return self._now_ms() + self._ahead_ms
+
+    def _compare_clocks(self, block_ms: int) -> None:
+        ahead_ms = block_ms - self._now_ms()
+        wrong = abs(ahead_ms) > CLOCK_TOLERANCE_MS
+        if wrong != bool(self._ahead_ms):
+            log.warning("this machine's clock and the chain's differ by %d s; the chain's counts", ahead_ms // 1000)
+        self._ahead_ms = ahead_ms if wrong else 0
 
     def _answers(self) -> Answers:
         return Answers(self._chain, self._host, self._dir, self._driver, self._pod)
@@ -344,10 +423,6 @@ def _end_of(lease: LeaseOfTask | None) -> str:
         return "GivenUp"
     state = lease.record.state
     return state.value.tag if isinstance(state, LeaseStateEnded) else state.tag
-
-
-def _lease_of(pod: Pod | None) -> Lease | None:
-    return None if pod is None else pod.lease
 
 
 async def _until(stop: asyncio.Event) -> None:

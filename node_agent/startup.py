@@ -12,6 +12,9 @@ from pathlib import Path
 
 from node_agent.access.docker import DockerAccess
 from node_agent.drivers.docker import DockerDriver
+from node_agent.images.book import ImageBook
+from node_agent.images.docker_engine import DockerImages
+from node_agent.images.store import ImageStore
 from node_agent.register import registration_call
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
@@ -32,6 +35,7 @@ from offchain.schema.wire import endpoint_text
 DEFAULT_BIND = "0.0.0.0:0"
 REGISTER_TIMEOUT_S = 120.0
 FIRST_CONTACT_S = 5.0
+IMAGE_QUOTA_BYTES = 200 << 30
 
 
 def unix_ms() -> int:
@@ -67,7 +71,15 @@ async def run_agent(settings: Settings, docker_host: str | None, *, network: boo
                 genesis = await first.genesis_hash()
             chain = SubstrateChain(settings.url, expected_genesis=genesis)
             stack.push_async_callback(chain.close)
-            driver = await DockerDriver.connect(docker_host, key.address, network=network)
+            images = ImageStore(
+                DockerImages(docker_host),
+                ImageBook(settings.state / "images.json"),
+                mirror=None,
+                quota_bytes=IMAGE_QUOTA_BYTES,
+                now_ms=unix_ms,
+            )
+            stack.push_async_callback(images.close)
+            driver = await DockerDriver.connect(docker_host, key.address, images, network=network, files=state.files)
             stack.push_async_callback(driver.close)
             transport = await listen(state, key, settings.bind)
             stack.push_async_callback(transport.close)

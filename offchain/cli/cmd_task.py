@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from offchain.cli import accounts, options
+from offchain.cli import accounts, cmd_task_life, options
 from offchain.cli.cmd_logs import logs
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import fetch_result, lease_of
@@ -29,14 +29,18 @@ _AT_ONCE = 200
 
 @click.group(epilog="A task is known by its number, which gantry submit prints.")
 def task() -> None:
-    """List, show and cancel tasks; read their logs and results.
+    """List and show tasks, read their logs and results; extend, scale, stop and end what runs.
 
     \b
     Examples:
       gantry task list --account //Charlie
       gantry task show 7
       gantry task logs 7 --follow --account //Charlie
+      gantry task end 7 --account //Charlie
     """
+
+
+cmd_task_life.register(task)
 
 
 @task.command("list")
@@ -124,6 +128,8 @@ def show(number: int, url: str | None, as_json: bool) -> None:
                 ("  Host", lease.host),
                 ("  State", lease.state),
                 ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
+                ("  Paid until", lease.paid_until and time_text(lease.paid_until)),
+                ("  Kept until", lease.kept_until and time_text(lease.kept_until)),
                 ("  Started", lease.started_at and time_text(lease.started_at)),
                 ("  Ended", lease.ended_at and time_text(lease.ended_at)),
                 ("  Exit code", lease.exit_code),

@@ -15,7 +15,11 @@ from offchain.cli import failures
 
 _COMMANDS = {
     "submit": ("cmd_submit", "submit", "Submit a task; with --wait: follow it to its result and bill."),
-    "task": ("cmd_task", "task", "List, show and cancel tasks; read their logs and results."),
+    "task": (
+        "cmd_task",
+        "task",
+        "List and show tasks, read their logs and results; extend, scale, stop and end what runs.",
+    ),
     "logs": ("cmd_logs", "logs", "Print what a pod wrote, also after it has ended; with --follow: as it comes."),
     "exec": ("cmd_exec", "exec_", "Run a program in a pod."),
     "shell": ("cmd_shell", "shell", "Open a terminal in a pod."),

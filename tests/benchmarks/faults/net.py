@@ -169,11 +169,6 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
-def links() -> list[str]:
-    """The network interfaces of this machine."""
-    return [path.name for path in Path("/sys/class/net").iterdir()]
-
-
 def _environment(places: Places) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith("GANTRY_") or name == "GANTRY_CACHE"

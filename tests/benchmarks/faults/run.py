@@ -93,9 +93,10 @@ def _under_fire(
     orphans = _settled_down(net)
     findings = asyncio.run(tenant.judge())
     findings.orphans += orphans
+    shims = net.shims()
     findings.lost += _index_differs(net)
     findings.coins_off += _audited(net)
-    return findings, {"restarts": net.keeper.restarts}
+    return findings, {"restarts": net.keeper.restarts, "shims_left_by_the_engine": shims}
 
 
 def _mind(net: FaultNet, seconds: float) -> None:

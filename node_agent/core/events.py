@@ -104,6 +104,14 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class DevicesFailed:
+    """These devices of the host are out of order: pods on them are given back. Told again and again while it is so."""
+
+    devices: frozenset[int]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recovered:
     """The agent started: what the driver has, and what is live on chain. Comes once, before all else."""
 
@@ -124,7 +132,7 @@ PodEvent = (
     | ReportOutcome
     | Destroyed
 )
-Event = PodEvent | Tick | Recovered
+Event = PodEvent | Tick | DevicesFailed | Recovered
 
 
 def lease_number(event: PodEvent) -> int:

@@ -45,7 +45,7 @@ def handle(state: AgentState, event: ev.Event, now_ms: int) -> tuple[AgentState,
             return _move(state.host, pod, ev.lease_number(what), what, now_ms)
 
         return recover(state, event, move)
-    numbers = tuple(state.pods) if isinstance(event, ev.Tick) else (ev.lease_number(event),)
+    numbers = tuple(state.pods) if isinstance(event, (ev.Tick, ev.DevicesFailed)) else (ev.lease_number(event),)
     pods = dict(state.pods)
     commands: list[cmd.Command] = []
     for number in numbers:
@@ -62,7 +62,9 @@ def _put(pods: dict[int, Pod], number: int, pod: Pod | None) -> None:
         pods[number] = pod
 
 
-def _move(host: Host, pod: Pod | None, number: int, event: ev.PodEvent | ev.Tick, now_ms: int) -> Moved:
+def _move(
+    host: Host, pod: Pod | None, number: int, event: ev.PodEvent | ev.Tick | ev.DevicesFailed, now_ms: int
+) -> Moved:
     before = Phase.ABSENT if pod is None else pod.phase
     targets = TABLE[before].get(type(event))
     if targets is None:
@@ -237,6 +239,14 @@ def _tick(_host: Host, pod: Pod | None, _event: ev.Tick, now_ms: int) -> Moved:
     return pod, []
 
 
+def _devices_failed(_host: Host, pod: Pod | None, event: ev.DevicesFailed, _now_ms: int) -> Moved:
+    waiting = pod is not None and pod.phase in (Phase.ASSIGNED, Phase.PREPARING, Phase.RUNNING)
+    if pod is None or not waiting or event.devices.isdisjoint(pod.lease.devices):
+        return pod, []
+    pod, commands = refuse(pod, HostFailure.RESOURCES_UNAVAILABLE, event.message)
+    return pod, [cmd.StopPod(pod.lease.number, STOP_GRACE_MS, event.message), *commands]
+
+
 _HANDLERS: Mapping[type, Callable[[Host, Pod | None, Any, int], Moved]] = MappingProxyType(
     {
         ev.LeaseAssigned: _assigned,
@@ -251,5 +261,6 @@ _HANDLERS: Mapping[type, Callable[[Host, Pod | None, Any, int], Moved]] = Mappin
         ev.ReportOutcome: _report_outcome,
         ev.Destroyed: _destroyed,
         ev.Tick: _tick,
+        ev.DevicesFailed: _devices_failed,
     }
 )

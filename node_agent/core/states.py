@@ -80,6 +80,9 @@ _E = events
 _SAME: Mapping[Phase, frozenset[Phase]] = {phase: frozenset({phase}) for phase in Phase}
 
 
+_BEFORE_ITS_END = frozenset({Phase.ASSIGNED, Phase.PREPARING, Phase.RUNNING})
+
+
 def _row(phase: Phase, moves: Mapping[type, set[Phase]]) -> Mapping[type, frozenset[Phase]]:
     # In every phase a lease may be read again, may turn out to be another one, or may end.
     common: dict[type, frozenset[Phase]] = {
@@ -87,6 +90,7 @@ def _row(phase: Phase, moves: Mapping[type, set[Phase]]) -> Mapping[type, frozen
         _E.LeaseEnded: frozenset({_P.ENDING}),
         _E.ReportOutcome: _SAME[phase],
         _E.Tick: _SAME[phase],
+        _E.DevicesFailed: frozenset({phase, _P.REFUSING}) if phase in _BEFORE_ITS_END else _SAME[phase],
     }
     return common | {event: frozenset(targets) for event, targets in moves.items()}
 
@@ -143,10 +147,23 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             {
                 _E.ReportOutcome: {_P.REFUSING, _P.REFUSED},
                 _E.ManifestFetched: {_P.REFUSING},
+                # What was on its way when the pod was given back.
+                _E.DriverStarted: {_P.REFUSING},
+                _E.DriverFailed: {_P.REFUSING},
+                _E.Exited: {_P.REFUSING},
                 _E.Destroyed: {_P.REFUSING},
             },
         ),
-        _P.REFUSED: _row(_P.REFUSED, {_E.ManifestFetched: {_P.REFUSED}, _E.Destroyed: {_P.REFUSED}}),
+        _P.REFUSED: _row(
+            _P.REFUSED,
+            {
+                _E.ManifestFetched: {_P.REFUSED},
+                _E.DriverStarted: {_P.REFUSED},
+                _E.DriverFailed: {_P.REFUSED},
+                _E.Exited: {_P.REFUSED},
+                _E.Destroyed: {_P.REFUSED},
+            },
+        ),
         _P.DEPLETED: _row(
             _P.DEPLETED,
             {

@@ -12,19 +12,13 @@ _HELP = ("-h", "--help")
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @click.pass_context
 def agent(ctx: click.Context) -> None:
-    """Run the agent that makes this machine a host (providers)."""
+    """Make this machine a paid host, and look after it (providers)."""
     from node_agent.__main__ import main  # noqa: PLC0415  (loads everything that an agent needs)
+    from node_agent.cli.options import Network  # noqa: PLC0415
 
-    main.main(args=with_url(ctx.args), prog_name="gantry agent", standalone_mode=True)
-
-
-def with_url(arguments: list[str]) -> list[str]:
-    """The arguments, with the chosen network's address and genesis hash where they name none."""
-    asks_for_help = not arguments or any(argument in _HELP for argument in arguments)
-    if asks_for_help or any(argument.split("=")[0] == "--url" for argument in arguments):
-        return arguments
-    command, *rest = arguments
-    chosen = network.choose(None)
-    named = any(argument.split("=")[0] == "--genesis" for argument in arguments)
-    genesis = [] if named or chosen.genesis_hash is None else [f"--genesis=0x{chosen.genesis_hash.hex()}"]
-    return [command, f"--url={chosen.url}", *genesis, *rest]
+    chosen = None
+    if ctx.args and not any(argument in _HELP for argument in ctx.args):
+        # A host that has joined a network stays with it; only one that has not uses the present choice.
+        found = network.choose(None)
+        chosen = Network(found.url, found.genesis_hash)
+    main.main(args=ctx.args, prog_name="gantry agent", standalone_mode=True, obj=chosen)

@@ -74,7 +74,7 @@ def load(folder: Path) -> Config | None:
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise OurError(f"{path} cannot be read: {error}.", "Check the file, or run gantry agent join again.") from None

@@ -171,6 +171,6 @@ async def _chain(
             return ChainFacts(settings.url, 0, 0, error.actual), None
         return str(error), None
     except GantryError as error:
-        return str(error), None
+        return error.message, None
     finally:
         await port.close()

@@ -13,9 +13,11 @@ from typing import Any
 import click
 
 from node_agent import config as configs
+from node_agent.cli.output import tell_error
 from node_agent.startup import Settings
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
+from offchain.link.errors import GantryError
 from offchain.schema._generated_chain import Ask, BillingUnit, GpuPrice, Tier
 from offchain.schema.manifest_values import parse_amount
 
@@ -319,12 +321,17 @@ def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined
 
     @wraps(command)
     @click.pass_context
-    def gathered(ctx: click.Context, **values: Any) -> Any:
+    def gathered(ctx: click.Context, /, **values: Any) -> Any:
         names = ("state", "url", "genesis", *machine_names)
         given = Given(**{name: values.pop(name) for name in names})
         given = dataclasses.replace(given, state=given.state.absolute(), tier=tier_of(values.pop("tier", None)))
         network = ctx.obj if isinstance(ctx.obj, Network) else Network()
-        return command(settle(given, configs.load(given.state), network), **values)
+        try:
+            config = configs.load(given.state)
+        except GantryError as error:
+            tell_error(error, as_json=bool(values.get("as_json")))
+            ctx.exit(1)
+        return command(settle(given, config, network), **values)
 
     for option in reversed(options):
         gathered = option(gathered)

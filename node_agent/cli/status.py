@@ -170,7 +170,7 @@ def _plain_devices(view: HostView) -> list[dict[str, Any]]:
 def _status_text(view: HostView) -> str:
     record = view.record
     tag = "" if record is None else record.status.tag
-    value = getattr(None if record is None else record.status, "value", None)
+    value: Any = getattr(None if record is None else record.status, "value", 0)
     match tag:
         case "Unverified":
             return f"{tag}: waits for the network's operators"

@@ -1,9 +1,9 @@
 """Which release of the agent is to run: the installed one, or one that an update put beside it. Standard library only.
 
 `releases/` in the agent's folder holds a folder for each release, named by the SHA-256 of its bundle; `current`
-names the one in use. A new one is on trial: until it says that it is ready it may be started a few times and has some time; then
-the one before it is taken up again, whoever noticed: the launcher decides at every start, so no other program has to
-survive for it.
+names the one in use. A new one is on trial: until it says that it is ready it may be started a few times and has some
+time; then the one before it is taken up again, whoever noticed: the launcher decides at every start, so no other
+program has to survive for it.
 """
 
 from __future__ import annotations

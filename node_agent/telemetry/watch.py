@@ -138,10 +138,11 @@ class DeviceWatch:
         if record is None or record.status.tag in ("Retiring", "Retired") or len(record.devices) != len(self._uuids):
             return
         params = await agent.chain.params("Hosts")
+        changed_at: int | None = await agent.chain.read(storage.hosts_health_changed_at, agent.host)
         wrong = core.health_to_report(
             (device.healthy for device in record.devices),
             self._state.unhealthy,
-            await agent.chain.read(storage.hosts_health_changed_at, agent.host),
+            changed_at,
             params.heartbeat_period_ms,
             await agent.chain.now_ms(),
         )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from offchain.cli import network
+
+if TYPE_CHECKING:
+    from node_agent.cli.options import Network
 
 _HELP = ("-h", "--help")
 
@@ -14,11 +19,15 @@ _HELP = ("-h", "--help")
 def agent(ctx: click.Context) -> None:
     """Make this machine a paid host, and look after it (providers)."""
     from node_agent.__main__ import main  # noqa: PLC0415  (loads everything that an agent needs)
+
+    asks_for_help = not ctx.args or any(argument in _HELP for argument in ctx.args)
+    chosen = None if asks_for_help else present_network()
+    main.main(args=ctx.args, prog_name="gantry agent", standalone_mode=True, obj=chosen)
+
+
+def present_network() -> Network:
+    """What a host uses that has not joined a network; one that has stays with that."""
     from node_agent.cli.options import Network  # noqa: PLC0415
 
-    chosen = None
-    if ctx.args and not any(argument in _HELP for argument in ctx.args):
-        # A host that has joined a network stays with it; only one that has not uses the present choice.
-        found = network.choose(None)
-        chosen = Network(found.url, found.genesis_hash)
-    main.main(args=ctx.args, prog_name="gantry agent", standalone_mode=True, obj=chosen)
+    found = network.choose(None)
+    return Network(found.url, found.genesis_hash)

@@ -19,9 +19,8 @@ from node_agent.install.systemd import SystemdService, has_systemd, unit_name
 from node_agent.process import end, is_same
 from offchain.link.errors import OurError
 
-START_S = 10.0
+START_S = 30.0
 STOP_S = supervise.STOP_S + 10.0
-_POLL_S = 0.1
 _FOLLOW_S = 0.5
 
 
@@ -82,22 +81,23 @@ class SupervisedService:
         if self.running():
             return
         (self._state / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self._state / "logs/supervisor.log").open("wb") as said:
-            process = subprocess.Popen(
+        try:
+            done = subprocess.run(
                 [sys.executable, "-m", "node_agent.install.supervise", str(self._state)],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=START_S,
                 cwd="/",
-                start_new_session=True,
                 env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"},
             )
-        limit_s = time.monotonic() + START_S
-        while not self.running():
-            if process.poll() is not None or time.monotonic() > limit_s:
-                reason = (self._state / "logs/supervisor.log").read_text(encoding="utf-8", errors="replace")
-                raise OurError(f"The supervisor does not start: {reason.strip()[-500:]}", "Mend that, then try again.")
-            time.sleep(_POLL_S)
+            reason = "" if self.running() else done.stderr.strip()[-500:] or "it gives no reason"
+        except subprocess.TimeoutExpired:
+            reason = f"it is not up after {START_S:g} s"
+        if reason:
+            raise OurError(f"The supervisor does not start: {reason}", "Mend that, then try again.")
 
     def stop(self) -> None:
         """See :class:`Service`."""

@@ -31,6 +31,8 @@ STEADY_S = 60.0
 STOP_S = 30.0
 CHUNK = 65_536
 _PR_SET_PDEATHSIG = 1
+_TO_PARENT = 63
+"""The descriptor that a foreground process waits for."""
 
 
 def pause_s(deaths: int) -> float:
@@ -156,8 +158,33 @@ def _end_with_parent() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+def _is_parent() -> bool:
+    """Go on in a child of its own session; True in the parent, once the child is up, or has ended without."""
+    from_child, to_parent = os.pipe()
+    if os.fork():
+        os.close(to_parent)
+        os.read(from_child, 1)
+        return True
+    os.close(from_child)
+    os.setsid()
+    os.dup2(to_parent, _TO_PARENT)
+    os.close(to_parent)
+    return False
+
+
+def _let_parent_go() -> None:
+    os.close(_TO_PARENT)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    os.close(nowhere)
+
+
 def main(argv: list[str]) -> int:
-    """`python -m node_agent.install.supervise STATE`: be the supervisor of this folder, where there is none yet."""
+    """`python -m node_agent.install.supervise STATE`: be the supervisor of this folder, where there is none yet.
+
+    Goes into the background, and ends in the foreground when it is there.
+    """
     state = Path(argv[0]).absolute()
     os.umask(0o077)
     lock = os.open(state / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -166,11 +193,14 @@ def main(argv: list[str]) -> int:
     except OSError:
         sys.stderr.write(f"another supervisor minds {state}\n")
         return 1
+    if _is_parent():
+        return 0
     record = state / RECORD
     part = record.with_name(f".{RECORD}.part")
     part.write_text(json.dumps({"pid": os.getpid(), "start_time": start_time(os.getpid())}), encoding="utf-8")
     part.replace(record)
     log = LogFile(state / LOG)
+    _let_parent_go()
     try:
         Supervisor([sys.executable, "-m", "node_agent.install.launch", str(state)], log).run()
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
@@ -15,9 +15,10 @@ from node_agent.answers import Answers, signature_is_genuine
 from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
-from node_agent.core.states import AgentState, IllegalMove, Pod
+from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
+from node_agent.core.steps import DATA_MOVED
 from node_agent.core.values import Host, Lease, LocalDevice, Outcome
-from node_agent.ports import Driver
+from node_agent.ports import Driver, DriverError
 from node_agent.presence import Due, due
 from node_agent.runner import CommandRunner
 from node_agent.state_dir import StateDir
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 
 TICK_S = 5
 PRESENCE_S = 3
+UPKEEP_S = 10
 RECONNECT_S = 2.0
 HELPER_PAUSE_S = 60.0
 KEEP_REPORTS_BLOCKS = 5_000
@@ -94,13 +96,14 @@ class Agent:
         # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
         self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
         self._runner = CommandRunner(
+            self._host,
             driver,
             state,
             self._chain,
             _Reports(self._outbox),
             emit=self.emit,
             wake_at=self._wake_at,
-            lease_of=lambda number: _lease_of(self._state.pods.get(number)),
+            pod_of=self._pod,
         )
         self._clock = AsyncIOScheduler(timezone=UTC)
         self._reading = asyncio.Lock()
@@ -135,6 +138,7 @@ class Agent:
         self._clock.add_job(
             self._presence, "interval", seconds=PRESENCE_S, next_run_time=datetime.now(UTC), max_instances=1
         )
+        self._clock.add_job(self._upkeep, "interval", seconds=UPKEEP_S, max_instances=1)
         self._clock.add_job(self._tidy, "interval", hours=1)
         self._clock.start()
         tasks = [
@@ -216,6 +220,16 @@ class Agent:
         self._state = after
         self._runner.run(commands)
 
+    async def deliver(self, lease: int, name: str, data: bytes) -> None:
+        """Take a file that a pod waits for. Raises ValueError, fit for its tenant, where it is not taken."""
+        pod = self._pod(lease)
+        if pod is None or pod.spec is None:
+            raise ValueError(f"lease {lease} has no pod here yet; try again in a few seconds")
+        if pod.phase is not Phase.AWAITING:
+            raise ValueError(f"the pod of lease {lease} waits for no files (it is {pod.phase.value})")
+        await asyncio.to_thread(self._dir.files.put, pod.spec, name, data)
+        self.emit(ev.FileDelivered(lease, name))
+
     def _pod(self, number: int) -> Pod | None:
         return self._state.pods.get(number)
 
@@ -225,10 +239,23 @@ class Agent:
         head = await self._port.finalized_head()
         live = await live_leases(self._chain, self._host, head.hash)
         found = await self._driver.recover()
+        leftovers = await self._driver.leases()
         self._final = head.number
-        self._state = AgentState(self._state.host, self._dir.load_pods())
+        pods = self._dir.load_pods()
+        self._state = AgentState(self._state.host, pods)
+        over = (pods.keys() | leftovers) - {lease.number for lease in live}
+        ended = await self._reasons(over, live, head.hash)
+        files = tuple((number, self._dir.files.names(pod.spec)) for number, pod in pods.items() if pod.spec is not None)
         log.info("found %d containers and %d live leases", len(found), len(live))
-        self.emit(ev.Recovered(found, live))
+        self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
+        for lease in self._dir.files.leases() - self._state.pods.keys():
+            self._dir.files.remove(lease)
+
+    async def _reasons(self, over: Iterable[int], live: Iterable[Lease], at: bytes) -> dict[int, str]:
+        """Why these leases are over."""
+        moved = {lease.data_from for lease in live}
+        found = await self._chain.leases(over, at)
+        return {number: DATA_MOVED if number in moved else _end_of(found.get(number)) for number in over}
 
     async def _on_final(self, block: Block) -> None:
         await self._outbox.observe(block)
@@ -258,9 +285,8 @@ class Agent:
             for lease in live.values():
                 self.emit(ev.LeaseAssigned(lease))
             over = [number for number in self._state.pods if number not in live and number not in self._unsure]
-            ended = await self._chain.leases(over, head.hash)
-            for number in over:
-                self.emit(ev.LeaseEnded(number, _end_of(ended.get(number))))
+            for number, reason in (await self._reasons(over, live.values(), head.hash)).items():
+                self.emit(ev.LeaseEnded(number, reason))
 
     async def _follow_best(self) -> None:
         """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
@@ -272,7 +298,8 @@ class Agent:
     async def _read_best(self, head: BlockRef) -> None:
         async with self._reading:
             for lease in await live_leases(self._chain, self._host, head.hash, known=self._state.pods):
-                if head.number > self._final:
+                # Data is taken over only once it is certain whose it is.
+                if head.number > self._final and lease.data_from is None:
                     self._unsure[lease.number] = head.number
                     self.emit(ev.LeaseAssigned(lease))
 
@@ -325,6 +352,19 @@ class Agent:
     async def _tick(self) -> None:
         self.emit(ev.Tick())
 
+    async def _upkeep(self) -> None:
+        """Mend what keeps pods apart, and stop those that take more disk than their leases give them."""
+        try:
+            used = await self._driver.upkeep()
+        except DriverError as error:
+            log.warning("%s", error)
+            return
+        for number, mib in used.items():
+            pod = self._pod(number)
+            if pod is not None and pod.spec is not None and mib > pod.spec.disk_gib * 1024:
+                message = f"the pod took {mib} MiB of disk, its lease is for {pod.spec.disk_gib * 1024}"
+                self.emit(ev.LimitExceeded(number, message))
+
     async def _tidy(self) -> None:
         removed = self._dir.tidy(self._now_ms() / 1000)
         if removed:
@@ -369,10 +409,6 @@ def _end_of(lease: LeaseOfTask | None) -> str:
         return "GivenUp"
     state = lease.record.state
     return state.value.tag if isinstance(state, LeaseStateEnded) else state.tag
-
-
-def _lease_of(pod: Pod | None) -> Lease | None:
-    return None if pod is None else pod.lease
 
 
 async def _until(stop: asyncio.Event) -> None:

@@ -79,7 +79,9 @@ async def run_agent(settings: Settings) -> None:
             genesis = await first.genesis_hash()
         chain = SubstrateChain(settings.url, expected_genesis=genesis)
         stack.push_async_callback(chain.close)
-        driver = await DockerDriver.connect(settings.docker_host, key.address, network=settings.network)
+        driver = await DockerDriver.connect(
+            settings.docker_host, key.address, network=settings.network, files=state.files
+        )
         stack.push_async_callback(driver.close)
         transport = await listen(state, key, settings.bind)
         stack.push_async_callback(transport.close)

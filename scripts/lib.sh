@@ -88,6 +88,13 @@ ensure_docker_installed() {
   apt_install "Docker engine" docker.io
 }
 
+# What the images of examples/service.yaml, rental.yaml and pod.yaml are made from. Without them only jobs can be shown.
+ensure_example_programs() {
+  if command -v busybox >/dev/null 2>&1 && command -v dropbear >/dev/null 2>&1; then return; fi
+  if [ -x /usr/sbin/dropbear ] && [ -x /bin/busybox ]; then return; fi
+  if has_apt && is_root; then (apt_install "Programs of examples" busybox-static dropbear-bin) || true; fi
+}
+
 ensure_rust() {
   # The distribution's compiler goes before any rustup shim: it carries the sources that the wasm build needs.
   export PATH=/usr/bin:$PATH

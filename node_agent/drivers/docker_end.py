@@ -58,7 +58,13 @@ def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable
     wall_ms = max(parse_time_ms(state.get("FinishedAt")) - parse_time_ms(state.get("StartedAt")), 1)
     peak_mib = max(sample.memory_mib, limit_mib) if oom_killed else sample.memory_mib
     usage = Usage(wall_ms=wall_ms, cpu_ms=sample.cpu_ms, memory_peak_mib=peak_mib)
-    return Ending(_kind(exit_code, oom_killed=oom_killed, events=events), exit_code, oom_killed, usage)
+    kind = _kind(exit_code, oom_killed=oom_killed, events=events)
+    return Ending(kind, exit_code, oom_killed, usage, mark=str(state.get("FinishedAt", "")))
+
+
+def parse_health(state: Mapping[str, Any]) -> bool | None:
+    """What a running container's check says; None before it has said anything, and where there is none."""
+    return {"healthy": True, "unhealthy": False}.get(str((state.get("Health") or {}).get("Status", "")))
 
 
 def _kind(exit_code: int, *, oom_killed: bool, events: tuple[Mapping[str, Any], ...]) -> EndKind:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from offchain.cli import accounts, options
+from offchain.cli import accounts, cmd_task_life, options
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import fetch_result, host_of
 from offchain.cli.output import details, emit, progress, table
@@ -28,14 +28,18 @@ _AT_ONCE = 200
 
 @click.group(epilog="A task is known by its number, which gantry submit prints.")
 def task() -> None:
-    """List, show and cancel tasks; read their logs and results.
+    """List and show tasks, read their logs and results; extend, scale, stop and end what runs.
 
     \b
     Examples:
       gantry task list --account //Charlie
       gantry task show 7
       gantry task logs 7 --follow --account //Charlie
+      gantry task end 7 --account //Charlie
     """
+
+
+cmd_task_life.register(task)
 
 
 @task.command("list")

@@ -15,7 +15,11 @@ from offchain.cli import failures
 
 _COMMANDS = {
     "submit": ("cmd_submit", "submit", "Submit a task; with --wait: follow it to its result and bill."),
-    "task": ("cmd_task", "task", "List, show and cancel tasks; read their logs and results."),
+    "task": (
+        "cmd_task",
+        "task",
+        "List and show tasks, read their logs and results; extend, scale, stop and end what runs.",
+    ),
     "host": ("cmd_host", "host", "List and show hosts, with their prices and scores."),
     "chain": ("cmd_chain", "chain", "Tell the story of a task, a lease or a host from the chain's events alone."),
     "account": ("cmd_account", "account", "Create, import, list and show accounts and their balances."),

@@ -30,7 +30,7 @@ from tests.chain_records import Tasks, device, host_record, hosts_params, lease,
 
 TENANT = from_uri("//Alice")
 HARDWARE = Hardware(4000, 8192, 100, (Device("Nvidia", "Simulated", 1024, None),))
-RESOURCES = Resources(500, 64, 0, GpuRequest(0, 1000, 0, ()))
+RESOURCES = Resources(500, 64, 1, GpuRequest(0, 1000, 0, ()))
 
 
 REPORTS = {"Started": "report_started", "Result": "report_result", "Failed": "report_failed"}
@@ -56,7 +56,7 @@ class World:
         self.chain.verdicts = self._verdict
         self.chain.refused_items = self._refused_items
         self.tasks = Tasks(self.chain)
-        self.engine = FakeEngine(programs)
+        self.engine = FakeEngine(lambda spec, container: programs(spec, container))
         self.network = MemoryNetwork()
         self.reports = []
         self.calls = []

@@ -1,17 +1,22 @@
 """What the Docker driver makes of a pod, and of what the engine says. No engine needed."""
 
 import pytest
-from agent_builders import HOST, MANIFEST, a_lease
+from agent_builders import HOST, MANIFEST, a_lease, a_service, a_spec
 
 from node_agent.core.admission import admit
-from node_agent.core.values import EndKind
+from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers.docker_end import Sample, parse_ending, parse_sample, parse_time_ms
-from node_agent.drivers.docker_spec import container_arguments, is_image_fault, is_resource_fault
+from node_agent.drivers.docker_spec import Ground, container_arguments, is_image_fault, is_resource_fault
 
 
-def arguments(lease=None, **options):
-    spec = admit(HOST, lease or a_lease(), MANIFEST)
-    return container_arguments(spec, image="sha256:1", network="net", **{"cdi": True, "runc": True, **options})
+def arguments(spec=None, service="main", **options):
+    ground = Ground(**{"network": "net", "files": {}, "volumes": {}, "cdi": True, "runc": True, **options})
+    spec = spec or admit(HOST, a_lease(), MANIFEST)
+    return container_arguments(spec, service, 1, image="sha256:1", ground=ground)
+
+
+def with_gpus(**gpus):
+    return a_spec(containers=(ContainerSpec(a_service(), **gpus),))
 
 
 def test_every_container_is_locked_down():
@@ -25,15 +30,15 @@ def test_every_container_is_locked_down():
 
 
 def test_gpus_are_asked_for_by_cdi_name_and_else_by_the_older_driver():
-    lease = a_lease(devices=(1,))
-    (request,) = arguments(lease)["host_config"]["device_requests"]
+    spec = with_gpus(gpu_uuids=("GPU-1",))
+    (request,) = arguments(spec)["host_config"]["device_requests"]
     assert (request.driver, request.device_ids) == ("cdi", ["nvidia.com/gpu=GPU-1"])
-    (request,) = arguments(lease, cdi=False)["host_config"]["device_requests"]
+    (request,) = arguments(spec, cdi=False)["host_config"]["device_requests"]
     assert (request.driver, request.device_ids, request.capabilities) == ("nvidia", ["GPU-1"], [["gpu"]])
 
 
 def test_a_simulated_gpu_is_told_by_a_variable_and_nothing_else():
-    made = arguments(a_lease(devices=(0,)))
+    made = arguments(with_gpus(simulated_gpus=1))
     assert made["host_config"]["device_requests"] == []
     assert made["environment"]["GANTRY_SIMULATED_GPUS"] == "1"
     assert made["environment"]["NVIDIA_VISIBLE_DEVICES"] == "void"

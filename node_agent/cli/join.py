@@ -94,7 +94,7 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
     authority = keys.authority(known)
     service = service_for(settings.state, options.DEFAULT_STATE)
     key, hardware = set_up(settings, known=kept is not None)
-    if not _told(judge(await look(settings, key, None if kept is not None else authority.provider)), tell):
+    if not _told(judge(await look(settings, key, authority.provider)), tell):
         raise OurError("This machine cannot be a host yet.", "Mend what is marked FAIL, then run this again.")
     async with reached(settings) as port:
         chain = GantryChain(port)

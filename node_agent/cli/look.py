@@ -22,6 +22,7 @@ from node_agent.startup import FIRST_CONTACT_S, Settings, find_devices, listen_a
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.nvml import driver_version
 from node_agent.telemetry.probe import GIB, MIB, offered
+from node_agent.telemetry.tier import tier_of
 from offchain.link.errors import GantryError, OurError, WrongChain
 from offchain.link.keys import Ed25519Signer
 from offchain.link.p2p import LinkError
@@ -40,7 +41,7 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
     """All facts about this machine. `provider`: whose coins to look at."""
     devices, kept = await asyncio.to_thread(_devices, settings)
     engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host)
-    chain, funds = await _chain(settings, provider, devices)
+    chain, funds = await _chain(settings, key.address, provider, devices)
     return Facts(
         engine=engine,
         devices=devices,
@@ -151,7 +152,7 @@ async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] 
 
 
 async def _chain(
-    settings: Settings, provider: str | None, devices: tuple[Device, ...] | str
+    settings: Settings, host: str, provider: str | None, devices: tuple[Device, ...] | str
 ) -> tuple[ChainFacts | str, FundsFacts | None]:
     port = SubstrateChain(settings.url, expected_genesis=settings.genesis, timeout=FIRST_CONTACT_S)
     try:
@@ -159,10 +160,9 @@ async def _chain(
         head = await port.best_head()
         chain = GantryChain(port)
         facts = ChainFacts(settings.url, head.number, await chain.now_ms() - unix_ms())
-        if provider is None or isinstance(devices, str):
+        # A host that is registered has its bond.
+        if provider is None or isinstance(devices, str) or await chain.host(host) is not None:
             return facts, None
-        from node_agent.telemetry.tier import tier_of  # noqa: PLC0415
-
         tier = settings.tier or tier_of(devices)
         bond = least_bond(await chain.params("Hosts"), tier, len(devices))
         return facts, FundsFacts(provider, (await chain.balance(provider)).spendable, bond)

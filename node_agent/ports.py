@@ -123,6 +123,10 @@ class Driver(Protocol):
         """Whether and what the driver can run here."""
         ...
 
+    def prefetch(self, spec: PodSpec) -> None:
+        """Begin to get the pod's images. Returns at once and never fails: preparing says what is wrong with them."""
+        ...
+
     async def prepare(self, spec: PodSpec) -> None:
         """Have ready what the pod's containers need: images, network, volumes (those of `data_from` are taken over)."""
         ...
@@ -196,6 +200,10 @@ class Driver(Protocol):
 
     async def upkeep(self) -> Mapping[int, int]:
         """Look after what runs: mend the isolation of pods, and give the disk that each uses, MiB by lease."""
+        ...
+
+    async def tidy(self) -> None:
+        """Now and then: remove what no pod has needed for long."""
         ...
 
     async def close(self) -> None:

@@ -110,6 +110,8 @@ class CommandRunner:
         match command:
             case cmd.FetchManifest():
                 await self._fetch(command)
+            case cmd.PrefetchImages():
+                self._driver.prefetch(command.spec)
             case cmd.PreparePod():
                 await self._prepare(command)
             case cmd.StartContainer():

@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 TICK_S = 5
 PRESENCE_S = 3
 UPKEEP_S = 10
+FAR_OFF_MS = 3_600_000
 RECONNECT_S = 2.0
 HELPER_PAUSE_S = 60.0
 KEEP_REPORTS_BLOCKS = 5_000
@@ -366,11 +367,17 @@ class Agent:
                 self.emit(ev.LimitExceeded(number, message))
 
     async def _tidy(self) -> None:
+        try:
+            await self._driver.tidy()
+        except DriverError as error:
+            log.warning("%s", error)
         removed = self._dir.tidy(self._now_ms() / 1000)
         if removed:
             log.info("removed %d old results and logs", removed)
 
     def _wake_at(self, at_ms: int) -> None:
+        if at_ms - self._now_ms() > FAR_OFF_MS:
+            return  # The steady tick meets it; a free lease ends at the end of time, which no calendar has.
         when: Any = datetime.fromtimestamp(at_ms / 1000, UTC)
         self._clock.add_job(self._tick, "date", run_date=when, misfire_grace_time=None)
 

@@ -14,6 +14,10 @@ from typing import Any
 
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
+from node_agent.images.book import ImageBook
+from node_agent.images.decide import Mirror, parse_mirror
+from node_agent.images.docker_engine import DockerImages
+from node_agent.images.store import ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
 from node_agent.journal import Journal
@@ -56,6 +60,10 @@ class Settings:
     network: bool = True
     reserve: Reserve = field(default_factory=Reserve)
     keep_gpus: tuple[int, ...] = ()
+    registry_mirror: str | None = None
+    """A registry that images are pulled through."""
+    image_quota_gib: int | None = None
+    """Disk for images that tenants asked for; None: a quarter of what is free at first, and at most 200."""
     tier: Tier | None = None
     """The class of the machine where its owner knows better than the probe."""
     genesis: bytes | None = None
@@ -79,8 +87,16 @@ async def run_agent(settings: Settings) -> None:
             genesis = await first.genesis_hash()
         chain = SubstrateChain(settings.url, expected_genesis=genesis)
         stack.push_async_callback(chain.close)
+        images = ImageStore(
+            DockerImages(settings.docker_host),
+            ImageBook(settings.state / "images.json"),
+            mirror=mirror_of(settings),
+            quota_bytes=hardware.image_gib << 30,
+            now_ms=unix_ms,
+        )
+        stack.push_async_callback(images.close)
         driver = await DockerDriver.connect(
-            settings.docker_host, key.address, network=settings.network, files=state.files
+            settings.docker_host, key.address, images, network=settings.network, files=state.files
         )
         stack.push_async_callback(driver.close)
         transport = await listen(state, key, settings.bind)
@@ -116,6 +132,16 @@ async def _confirm(releases: Releases, release: str, ready: asyncio.Event) -> No
     except TimeoutError:
         raise OurError("This release did not become ready in its time.", "The one before it is started.") from None
     releases.confirm(release)
+
+
+def mirror_of(settings: Settings) -> Mirror | None:
+    """The registry that images are pulled through. OurError where it cannot be one."""
+    if settings.registry_mirror is None:
+        return None
+    try:
+        return parse_mirror(settings.registry_mirror)
+    except ValueError as error:
+        raise OurError(f"{error}.", "Correct --registry-mirror.") from None
 
 
 def key_of(settings: Settings) -> Ed25519Signer:
@@ -164,7 +190,8 @@ def find_hardware(settings: Settings, state: StateDir) -> hw.Hardware:
 
 def probe_hardware(settings: Settings) -> hw.Hardware:
     """What this machine offers now by these settings."""
-    hardware = probe(settings.state, settings.reserve, offered(find_devices(settings), settings.keep_gpus))
+    devices = offered(find_devices(settings), settings.keep_gpus)
+    hardware = probe(settings.state, settings.reserve, devices, settings.image_quota_gib)
     return hardware if settings.tier is None else replace(hardware, tier=settings.tier)
 
 

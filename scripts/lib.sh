@@ -95,6 +95,21 @@ ensure_example_programs() {
   if has_apt && is_root; then (apt_install "Programs of examples" busybox-static dropbear-bin) || true; fi
 }
 
+# A registry for the tests of images. Its package is only unpacked: installed, it would start a service on this machine.
+ensure_image_registry() {
+  local folder=$cache/docker-registry
+  export PATH=$PATH:$folder/usr/bin
+  if command -v docker-registry >/dev/null 2>&1 || ! has_apt; then return; fi
+  step "Image registry" "unpacking docker-registry"
+  rm -rf "$folder.new" && mkdir -p "$folder.new"
+  (
+    cd "$folder.new"
+    apt-get download docker-registry || { is_root && apt-get update && apt-get download docker-registry; }
+    dpkg -x docker-registry_*.deb . && rm -f docker-registry_*.deb
+  ) >"$cache/apt.log" 2>&1 </dev/null || { say "note: there is no docker-registry, so its tests are skipped ($cache/apt.log)"; return; }
+  rm -rf "$folder" && mv "$folder.new" "$folder"
+}
+
 ensure_rust() {
   # The distribution's compiler goes before any rustup shim: it carries the sources that the wasm build needs.
   export PATH=/usr/bin:$PATH

@@ -181,6 +181,8 @@ def _configuration(
         network=settings.network,
         simulate=settings.simulate,
         reserve=settings.reserve,
+        registry_mirror=settings.registry_mirror,
+        image_quota_gib=settings.image_quota_gib,
         keep_gpus=settings.keep_gpus,
         tier=settings.tier,
     )

@@ -17,6 +17,14 @@ class FetchManifest:
 
 
 @dataclass(frozen=True, slots=True)
+class PrefetchImages:
+    """Begin to get its images while something else is waited for. No answer."""
+
+    number: int
+    spec: PodSpec
+
+
+@dataclass(frozen=True, slots=True)
 class PreparePod:
     """Have images, network, volumes and files ready; answer with Prepared or DriverFailed."""
 
@@ -172,6 +180,7 @@ class ScheduleRetry:
 
 Command = (
     FetchManifest
+    | PrefetchImages
     | PreparePod
     | StartContainer
     | WatchContainer

@@ -27,10 +27,12 @@ def looked_at(pod: Pod, now_ms: int) -> Moved:
     if pod.phase is not Phase.RETAINED:
         return pod, []
     due_ms = _due_ms(pod)
-    if due_ms is None or due_ms == pod.retry_at_ms:
+    if due_ms is None:
         return pod, []
     if now_ms >= due_ms:
         return replace(pod, retry_at_ms=None), [inventory(pod)]
+    if due_ms == pod.retry_at_ms:
+        return pod, []
     return replace(pod, retry_at_ms=due_ms), [cmd.ScheduleRetry(pod.lease.number, due_ms)]
 
 

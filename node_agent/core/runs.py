@@ -34,7 +34,7 @@ def prepared(_host: Host, pod: Pod | None, _event: ev.Prepared, now_ms: int) -> 
     """All is there that containers need: the first of them start."""
     if pod is None or pod.phase is not Phase.PREPARING:
         return pod, []
-    return advance(replace(pod, phase=Phase.STARTING, tries=0), now_ms)
+    return advance(replace(pod, phase=Phase.STARTING, has_data=True, tries=0), now_ms)
 
 
 def container_started(_host: Host, pod: Pod | None, event: ev.ContainerStarted, now_ms: int) -> MaybeMoved:

@@ -49,6 +49,8 @@ class Pod:
     spec: PodSpec | None = None
     containers: tuple[Container, ...] = ()
     delivered: tuple[str, ...] = ()
+    has_data: bool = False
+    """Its volumes were made; from then on they have to be there."""
     tries: int = 0
     """Failed tries of the present step of the pod as a whole."""
     retry_at_ms: int | None = None

@@ -31,7 +31,7 @@ def prepare(pod: Pod) -> Moved:
     spec = spec_of(pod)
     pod = replace(pod, retry_at_ms=None)
     if pod.awaited:
-        return pod.to(Phase.AWAITING), []
+        return pod.to(Phase.AWAITING), [cmd.PrefetchImages(pod.lease.number, spec)]
     return pod.to(Phase.PREPARING), [cmd.PreparePod(pod.lease.number, spec)]
 
 
@@ -86,7 +86,7 @@ def retire(pod: Pod) -> Moved:
 
 def inventory(pod: Pod) -> cmd.TakeInventory:
     """See what is retained."""
-    return cmd.TakeInventory(pod.lease.number, () if pod.spec is None else pod.spec.volumes)
+    return cmd.TakeInventory(pod.lease.number, spec_of(pod).volumes if pod.has_data else ())
 
 
 def collect(pod: Pod) -> cmd.Command:

@@ -24,11 +24,11 @@ from node_agent.drivers.docker_end import (
 )
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
-from node_agent.drivers.docker_images import EngineImages
 from node_agent.drivers.docker_logs import DockerLogs
 from node_agent.drivers.docker_result import read_file, read_output
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.firewall import Firewall
+from node_agent.images.ports import Images
 from node_agent.ports import (
     Collected,
     DriverError,
@@ -42,6 +42,7 @@ from node_agent.ports import (
     ResourcesUnavailable,
     Volume,
 )
+from node_agent.telemetry.amd import device_files
 from offchain.schema.manifest_types import ResultSpec
 
 log = logging.getLogger(__name__)
@@ -62,13 +63,15 @@ class DockerDriver:
 
     name = "docker"
 
-    def __init__(self, url: str | None, host: str, *, network: bool = True, files: PodFiles | None = None) -> None:
+    def __init__(
+        self, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None
+    ) -> None:
         self._host = host
         self._network = network
         self._files = files
         self._engine = Engine(url)
         self._firewall = Firewall()
-        self._images = EngineImages(self._engine)
+        self._images = images
         self._ground = DockerGround(self._engine, host)
         self._data = DockerData(self._engine, host)
         self._logs = DockerLogs(self._engine)
@@ -80,14 +83,14 @@ class DockerDriver:
 
     @classmethod
     async def connect(
-        cls, url: str | None, host: str, *, network: bool = True, files: PodFiles | None = None
+        cls, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None
     ) -> DockerDriver:
         """Connect to the engine at `url` (None: where DOCKER_HOST or the usual socket says).
 
         `host` is the host key's address; `network` False gives pods no way out. Where this machine does not let us keep
         pods away from it, they have none either, and the log says so. `files`: where delivered files lie.
         """
-        driver = cls(url, host, network=network, files=files)
+        driver = cls(url, host, images, network=network, files=files)
         try:
             await driver.fingerprint()
         except DriverError:
@@ -115,6 +118,10 @@ class DockerDriver:
 
     # --- a pod comes up -----------------------------------------------------------------------------------------------
 
+    def prefetch(self, spec: PodSpec) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        self._images.prefetch(one.service.image for one in spec.containers)
+
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
         images = {one.service.image for one in spec.containers}
@@ -135,6 +142,16 @@ class DockerDriver:
         identity = await self._create(spec, service, start)
         return await self._run(spec, service, start, identity)
 
+    async def _amd(self, spec: PodSpec, service: str) -> make.DeviceFiles:
+        """The device files of a container's AMD GPUs."""
+        wanted = make.amd_of(spec.container(service).gpu_uuids)
+        if not wanted:
+            return make.DeviceFiles()
+        try:
+            return make.DeviceFiles(*await asyncio.to_thread(device_files, wanted))
+        except (LookupError, OSError) as error:
+            raise ResourcesUnavailable(f"an AMD GPU of this lease cannot be used: {error}") from None
+
     async def _create(self, spec: PodSpec, service: str, start: int) -> str:
         image = await self._images.ensure(spec.container(service).service.image)
         while True:
@@ -144,6 +161,7 @@ class DockerDriver:
                 volumes=await self._data.ensure(spec),
                 cdi=self._cdi,
                 runc=self._runc,
+                amd=await self._amd(spec, service),
                 quota=self._quota,
             )
             arguments = make.container_arguments(spec, service, start, image=image, ground=ground)
@@ -204,11 +222,16 @@ class DockerDriver:
         for one in spec.containers:
             user = one.service.user
             if user is None and one.service.files:
-                user = await self._images.user(await self._images.ensure(one.service.image))
+                user = await self._image_user(await self._images.ensure(one.service.image))
             for file in one.service.files:
                 readers.setdefault(file.name, set()).add(make.user_number(user))
         for name, users in readers.items():
             self._files.own(spec.lease, name, users.pop() if len(users) == 1 else None)
+
+    async def _image_user(self, image: str) -> str | None:
+        """Whom the image itself says its programs run as; None for root."""
+        found: dict[str, Any] = await self._engine.call(lambda: self._engine.api.inspect_image(image))
+        return str((found.get("Config") or {}).get("User") or "") or None
 
     def _paths(self, spec: PodSpec) -> dict[str, Path]:
         names = set(spec.files) | ({SSH_KEYS} if spec.ssh is not None else set())
@@ -273,6 +296,10 @@ class DockerDriver:
                 lease = int(found["Labels"][make.LABEL_LEASE])
                 used[lease] = used.get(lease, 0) + -(-int(found.get("SizeRw") or 0) // make.MIB)
         return used
+
+    async def tidy(self) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await self._images.tidy()
 
     # --- its end ------------------------------------------------------------------------------------------------------
 

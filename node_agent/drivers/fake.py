@@ -155,6 +155,9 @@ class FakeDriver:
         """See :class:`node_agent.ports.Driver`."""
         return Fingerprint(self.name, "1", cgroup_version=2, cdi=False)
 
+    def prefetch(self, spec: PodSpec) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
@@ -293,6 +296,9 @@ class FakeDriver:
             if host == self._host:
                 used[lease] = used.get(lease, 0) + one.program.disk_mib
         return used
+
+    async def tidy(self) -> None:
+        """See :class:`node_agent.ports.Driver`."""
 
     async def close(self) -> None:
         """See :class:`node_agent.ports.Driver`."""

@@ -127,6 +127,8 @@ def show(number: int, url: str | None, as_json: bool) -> None:
                 ("  Host", lease.host),
                 ("  State", lease.state),
                 ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
+                ("  Paid until", lease.paid_until and time_text(lease.paid_until)),
+                ("  Kept until", lease.kept_until and time_text(lease.kept_until)),
                 ("  Started", lease.started_at and time_text(lease.started_at)),
                 ("  Ended", lease.ended_at and time_text(lease.ended_at)),
                 ("  Exit code", lease.exit_code),

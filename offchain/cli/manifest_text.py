@@ -157,7 +157,7 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
         for port in service.ports:
             if manifest.ssh is None or port != manifest.ssh.port:
                 yield f"reach {service.name}", f"gantry forward {task} {port}{who}"
-    yield "follow it", f"gantry task logs {task} --follow{who}"
+    yield "follow it", f"gantry logs {task} --follow{who}"
     if manifest.kind == "job":
         yield "see its state and bill", f"gantry task show {task}"
         yield "stop it", f"gantry task cancel {task}{who}"

@@ -105,7 +105,7 @@ SERVICE_REFUSED = {
     "label_file": _ENGINE,
     "labels": _ENGINE,
     "links": _NETWORK,
-    "logging": "Remove it; read the log with gantry task logs",
+    "logging": "Remove it; read the log with gantry logs",
     "mac_address": _NETWORK,
     "mem_limit": "Use deploy.resources.limits.memory",
     "mem_reservation": _LIMITS,

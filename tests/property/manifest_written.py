@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 from offchain.schema import manifest_types as types
 from offchain.schema.manifest_values import format_amount
 
-names = st.from_regex(r"[a-z][a-z0-9_-]{0,10}", fullmatch=True)
+names = st.from_regex(r"[a-z]([a-z0-9_-]{0,10}[a-z0-9])?", fullmatch=True)
 words = st.text(
     st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_characters="\x7f"), min_size=1, max_size=12
 )
 digests = st.binary(min_size=32, max_size=32)
-images = st.builds(lambda name, digest: types.ImageRef(name, f"sha256:{digest.hex()}"), names, digests)
+images = st.builds(
+    lambda name, digest: types.ImageRef(name.replace("_", "").replace("-", ""), f"sha256:{digest.hex()}"),
+    names,
+    digests,
+)
 seconds = st.integers(1, 3600).map(lambda value: value * 1000)
 
 

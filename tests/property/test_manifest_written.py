@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifest_written import manifests, names, written
 
@@ -15,6 +15,8 @@ from offchain.schema.manifest import MAX_BYTES, ManifestError, parse_manifest
 from offchain.schema.manifest_task import to_task_spec
 from offchain.schema.manifest_types import Manifest
 from offchain.schema.manifest_variables import resolve
+
+untimed = settings(deadline=None, max_examples=60)
 
 trees = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
@@ -24,9 +26,10 @@ trees = st.recursive(
 
 
 def text_of(plain: dict[str, Any]) -> bytes:
-    return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).encode()
+    return yaml.safe_dump(plain, sort_keys=False).encode()
 
 
+@untimed
 @given(manifests())
 def test_a_task_written_down_is_read_back_the_same(manifest: Manifest) -> None:
     text = text_of(written(manifest))
@@ -34,6 +37,7 @@ def test_a_task_written_down_is_read_back_the_same(manifest: Manifest) -> None:
         assert parse_manifest(text) == manifest
 
 
+@untimed
 @given(manifests())
 def test_a_task_for_the_chain_is_one_the_chain_takes(manifest: Manifest) -> None:
     """What pallet tasks demands of a spec in `ensure_spec_is_sound`."""
@@ -48,6 +52,7 @@ def test_a_task_for_the_chain_is_one_the_chain_takes(manifest: Manifest) -> None
     assert spec.resources.cpu_milli == sum(service.cpu_milli for service in manifest.services)
 
 
+@untimed
 @given(manifests())
 def test_a_file_without_variables_is_left_as_it_is(manifest: Manifest) -> None:
     text = text_of(written(manifest)).decode()
@@ -81,6 +86,7 @@ FREE = {("services",), ("volumes",), ("secrets",)}
 """Mappings with keys of the user's choice; so is each environment."""
 
 
+@untimed
 @given(manifests(), st.data())
 def test_a_key_nobody_knows_is_refused_with_its_path(manifest: Manifest, data: st.DataObject) -> None:
     plain = written(manifest)
@@ -101,6 +107,7 @@ def test_a_key_nobody_knows_is_refused_with_its_path(manifest: Manifest, data: s
     )
 
 
+@untimed
 @given(manifests(), trees, st.data())
 def test_any_value_anywhere_is_read_or_refused_with_line_and_remedy(
     manifest: Manifest, tree: object, data: st.DataObject
@@ -119,6 +126,7 @@ def test_any_value_anywhere_is_read_or_refused_with_line_and_remedy(
             assert problem.remedy
 
 
+@untimed
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda edge: edge[0] != edge[1]), max_size=8))
 def test_services_can_wait_exactly_where_there_is_no_circle(edges: list[tuple[int, int]]) -> None:
     waits: dict[str, set[str]] = {f"s{number}": set() for number in range(5)}

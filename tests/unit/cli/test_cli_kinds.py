@@ -119,7 +119,7 @@ def test_what_comes_next_is_told_for_each_kind() -> None:
         "gantry deliver 7 token FILE --account anna",
         "gantry forward 7 8080 --account anna",
         "gantry forward 7 5432 --account anna",
-        "gantry task logs 7 --follow --account anna",
+        "gantry logs 7 --follow --account anna",
         "gantry shell 7 --account anna",
         "gantry task show 7",
         "gantry task scale 7 1 --account anna",
@@ -129,7 +129,7 @@ def test_what_comes_next_is_told_for_each_kind() -> None:
     assert steps(RENTAL) == [
         "gantry forward 7 2222",
         "gantry forward 7 8888",
-        "gantry task logs 7 --follow",
+        "gantry logs 7 --follow",
         "gantry shell 7",
         "gantry task show 7",
         "gantry task suspend 7",

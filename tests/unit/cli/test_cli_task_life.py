@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -110,3 +111,17 @@ def test_the_task_of_somebody_else_is_left_alone(world: World) -> None:
     assert status == 1
     assert f"belongs to {HOST}" in err
     assert calls == []
+
+
+def test_how_long_a_rental_lasts_and_its_data_is_kept_is_shown(world: World) -> None:
+    held = escrow(deposit=GTY, until=1_700_003_600_000)
+    running(world)
+    Tasks(world.chain).change_lease(lease_id(0, 0, 0), escrow=held)
+    assert re.search(r"Paid until +2023-11-14 23:13:20\n", world.run("task", "show", "0")[1])
+    assert world.json("task", "show", "0")["leases"][0]["paid_until"] == 1_700_003_600_000
+    Tasks(world.chain).change_lease(lease_id(0, 0, 0), state=gen.LeaseStateRetained(1_700_003_600_000))
+    out = world.run("task", "show", "0")[1]
+    assert re.search(r"Kept until +2023-11-14 23:13:20\n", out)
+    assert "Retained\n" in out
+    found = world.json("task", "show", "0")["leases"][0]
+    assert (found["state"], found["kept_until"], found["paid_until"]) == ("Retained", 1_700_003_600_000, None)

@@ -229,6 +229,11 @@ def test_the_demo_image_is_the_same_bytes_every_time() -> None:
         assert all(member.mtime == 0 for member in tar)
         assert [member.name for member in tar if member.uid != 0] == ["home/gantry"]
         assert not any(name.startswith(("/", "..")) for name in names)
+        there = {f"bin/{program}" for program in demo_image.EXTRAS} - {f"bin/{name}" for name in demo_image.missing()}
+        assert there <= set(names)
+        if "bin/busybox" in there:
+            assert tar.getmember("bin/httpd").linkname == "busybox"
+            assert tar.getmember("bin/sh").isfile()
 
 
 @pytest.mark.parametrize("arguments", [["--rpc-port", "0"], ["--rpc-port", "x"], ["--once", "--detach"], ["--two"]])

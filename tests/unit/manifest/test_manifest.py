@@ -48,7 +48,7 @@ def test_the_smallest_manifest_gets_the_documented_defaults() -> None:
 
 def test_everything_a_manifest_can_say() -> None:
     def change(data: dict[str, Any]) -> None:
-        data["name"] = "all"
+        data.update(name="all", volumes={"out": None})
         service(
             command="run --name 'a b'",
             entrypoint=["/bin/tool", ""],
@@ -57,6 +57,7 @@ def test_everything_a_manifest_can_say() -> None:
             user="1000:100",
             read_only=True,
             tmpfs=["/tmp:size=64M,mode=1777", "/scratch"],
+            volumes=["out:/out"],
         )(data)
         limits(pids=64, cpus=2, memory="1.5GiB")(data)
         gpu(driver="nvidia", count=2)(data)

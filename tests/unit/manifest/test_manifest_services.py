@@ -429,7 +429,7 @@ def test_a_pod_has_so_many_services_and_gpus() -> None:
 
 
 def test_limits_that_no_machine_has() -> None:
-    huge = {"resources": {"limits": {"cpus": "4294967.295", "memory": "64M"}}}
+    huge = {"resources": {"limits": {"cpus": 1, "memory": "4294967295MiB"}}}
     assert "more than any host has" in refused(helper(deploy=huge))[1]
 
 

@@ -9,9 +9,11 @@ import signal
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from node_agent.access.docker import DockerAccess
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
@@ -21,6 +23,7 @@ from node_agent.images.store import ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
 from node_agent.journal import Journal
+from node_agent.netprobe import Prober
 from node_agent.register import registration_call
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
@@ -31,7 +34,8 @@ from node_agent.telemetry.watch import FAULTS, DeviceWatch, this_boot
 from offchain.link.chain_pin import expected_genesis, pin_genesis
 from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer, load_host_key
-from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.p2p_client import open_host
+from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
 from offchain.schema._generated_chain import Ask, Tier
@@ -101,10 +105,15 @@ async def run_agent(settings: Settings) -> None:
         stack.push_async_callback(driver.close)
         transport = await listen(state, key, settings.bind)
         stack.push_async_callback(transport.close)
+        pods = DockerAccess(settings.docker_host, key.address)
+        stack.push_async_callback(pods.close)
+        await pods.end_orphans()
         watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
         journal = Journal(state.store)
-        agent = Agent(chain, driver, transport, state, key, hardware, now_ms=unix_ms, beside=(watch.run, journal.run))
-        beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch), now_ms=unix_ms)
+        prober = Prober(partial(open_host, genesis_hash=genesis, signer=key), now_ms=unix_ms)
+        beside = (watch.run, journal.run, prober.run)
+        agent = Agent(chain, driver, transport, state, key, hardware, now_ms=unix_ms, pods=pods, beside=beside)
+        beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch, prober), now_ms=unix_ms)
         async with asyncio.TaskGroup() as group:
             said = group.create_task(beacon.run(agent.ready))
             trial = group.create_task(_confirm(releases, release, agent.ready))
@@ -113,10 +122,11 @@ async def run_agent(settings: Settings) -> None:
             trial.cancel()
 
 
-def _facts(agent: Agent, watch: DeviceWatch) -> Any:
+def _facts(agent: Agent, watch: DeviceWatch, prober: Prober) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
-        return {"pods": pods, "devices": {str(index): why for index, why in watch.troubles().items()}, "network": {}}
+        devices = {str(index): why for index, why in watch.troubles().items()}
+        return {"pods": pods, "devices": devices, "network": prober.facts()}
 
     return facts
 
@@ -200,24 +210,24 @@ def find_devices(settings: Settings) -> tuple[Found, ...]:
     return found_devices() if settings.simulate is None else simulated(hw.load_profile(settings.simulate))
 
 
-async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> IrohTransport:
+async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> Ways:
     """The host's endpoint. Where no port is given, the one of the last time is used again if it is free."""
     return await _listen(state.path, key, bind)
 
 
-async def listen_address(settings: Settings, key: Ed25519Signer) -> IrohTransport:
+async def listen_address(settings: Settings, key: Ed25519Signer) -> Ways:
     """The same for a look at it, while no agent need be running."""
     return await _listen(settings.state, key, settings.bind)
 
 
-async def _listen(folder: Path, key: Ed25519Signer, bind: str | None) -> IrohTransport:
+async def _listen(folder: Path, key: Ed25519Signer, bind: str | None) -> Ways:
     path = folder / "port"
     ip, _, port = (bind or DEFAULT_BIND).rpartition(":")
     if port == "0" and path.exists() and path.read_text().strip().isdecimal():
         with contextlib.suppress(OSError):
-            return await IrohTransport.bind(key.seed(), f"{ip}:{path.read_text().strip()}")
+            return await Ways.bind(key.seed(), f"{ip}:{path.read_text().strip()}")
     try:
-        transport = await IrohTransport.bind(key.seed(), f"{ip}:{port}")
+        transport = await Ways.bind(key.seed(), f"{ip}:{port}")
     except OSError as error:
         raise OurError(str(error)) from None
     if transport.addresses and not path.exists():

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -114,12 +114,7 @@ async def run_agent(settings: Settings) -> None:
         beside = (watch.run, journal.run, prober.run)
         agent = Agent(chain, driver, transport, state, key, hardware, now_ms=unix_ms, pods=pods, beside=beside)
         beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch, prober), now_ms=unix_ms)
-        async with asyncio.TaskGroup() as group:
-            said = group.create_task(beacon.run(agent.ready))
-            trial = group.create_task(_confirm(releases, release, agent.ready))
-            await agent.run(stop)
-            said.cancel()
-            trial.cancel()
+        await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 
 
 def _facts(agent: Agent, watch: DeviceWatch, prober: Prober) -> Any:
@@ -129,6 +124,22 @@ def _facts(agent: Agent, watch: DeviceWatch, prober: Prober) -> Any:
         return {"pods": pods, "devices": devices, "network": prober.facts()}
 
     return facts
+
+
+async def _serve(
+    agent: Coroutine[Any, Any, None], trial: Coroutine[Any, Any, None], beacon: Coroutine[Any, Any, None]
+) -> None:
+    """Until the agent ends, or its trial fails, which ends it."""
+    serving, trying, saying = (asyncio.create_task(work) for work in (agent, trial, beacon))
+    try:
+        await asyncio.wait({serving, trying}, return_when=asyncio.FIRST_COMPLETED)
+        if trying.done():
+            trying.result()
+        await serving
+    finally:
+        for task in (serving, trying, saying):
+            task.cancel()
+        await asyncio.gather(serving, trying, saying, return_exceptions=True)
 
 
 async def _confirm(releases: Releases, release: str, ready: asyncio.Event) -> None:

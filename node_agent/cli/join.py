@@ -122,7 +122,7 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
             tell.step("registered", host=key.address, provider=config.provider)
         if wish.start:
             if Step.SERVICE in left:
-                await asyncio.to_thread(_serve, service, tell)
+                await asyncio.to_thread(_serve, service, settings, tell)
             record = await _online(port, key, settings, service, tell)
         else:
             tell.text("Start it with: gantry agent run")
@@ -210,7 +210,13 @@ async def _is_registered(chain: GantryChain, host: str) -> bool:
     return await chain.host(host) is not None
 
 
-def _serve(service: Service, tell: Teller) -> None:
+def _serve(service: Service, settings: Settings, tell: Teller) -> None:
+    by_hand = None if service.running() else read_beacon(settings.state)
+    if by_hand is not None:
+        raise OurError(
+            f"An agent runs with this folder already (process {by_hand.pid}), and not as a service.",
+            "Stop it, then run this again; its containers run on.",
+        )
     service.install()
     if service.running():
         service.restart()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -177,7 +178,8 @@ def _configuration(
         region=wish.region or (kept.region if kept is not None else "local"),
         ask=wish.ask(None if kept is None else kept.ask),
         bind=settings.bind,
-        docker_host=settings.docker_host,
+        # A service does not have the variables of this shell.
+        docker_host=settings.docker_host or os.environ.get("DOCKER_HOST"),
         network=settings.network,
         simulate=settings.simulate,
         reserve=settings.reserve,

@@ -29,6 +29,8 @@ from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask, HostRecord
 
 ONLINE_S = 180.0
+UP_S = 60.0
+"""So long an agent may take until it is ready."""
 _MARKS = {Verdict.PASS: "ok  ", Verdict.WARN: "warn", Verdict.FAIL: "FAIL"}
 
 
@@ -234,23 +236,30 @@ async def _online(
     """Wait until the host is online. Says what is in its way where that does not pass by itself."""
     chain = GantryChain(port)
     record = await chain.host(key.address)
+    clock = asyncio.get_running_loop()
+    began_s = clock.time()
     try:
         async with asyncio.timeout(ONLINE_S), contextlib.aclosing(port.best()) as heads:
             async for head in heads:
                 record = await chain.host(key.address, at=head.hash)
                 if is_online(record) or why_not_online(record):
                     break
+                beacon = read_beacon(settings.state)
+                if clock.time() - began_s > UP_S and (beacon is None or not beacon.ready):
+                    raise await _late("its agent is not up", UP_S, service)
     except TimeoutError:
-        beacon = read_beacon(settings.state)
-        why = "its agent is up, but was not heard" if beacon is not None and beacon.ready else "its agent is not up"
-        lines = await asyncio.to_thread(lambda: list(service.log(5, follow=False)))
-        raise OurError(
-            f"The host is not online after {ONLINE_S:g} s: {why}. The end of its log:\n" + "\n".join(lines),
-            "See gantry agent logs, then run this again.",
-        ) from None
+        raise await _late("its agent is up, but was not heard", ONLINE_S, service) from None
     if not is_online(record):
         tell.text(f"Not online yet: {why_not_online(record)}.")
     return record
+
+
+async def _late(why: str, after_s: float, service: Service) -> OurError:
+    lines = await asyncio.to_thread(lambda: list(service.log(5, follow=False)))
+    return OurError(
+        f"The host is not online after {after_s:g} s: {why}. The end of its log:\n" + "\n".join(lines),
+        "See gantry agent logs, then run this again.",
+    )
 
 
 def _tell_end(tell: Teller, config: configs.Config, host: str, record: HostRecord | None, service: Service) -> None:

@@ -100,6 +100,11 @@ def bridge_name(host: str, lease: int) -> str:
     return BRIDGE_PREFIX + digest[:BRIDGE_HASH_DIGITS]
 
 
+def snapshot_name(host: str, lease: int) -> str:
+    """The name, without a tag, of the image that is made of a lease's main container. Engines take small letters."""
+    return f"gantry-snapshot-{hashlib.sha256(host.encode()).hexdigest()[:12]}-{lease}"
+
+
 def has_holder(spec: PodSpec) -> bool:
     """Whether the network belongs to a container of its own, so that each of the others may come and go."""
     return len(spec.containers) > 1

@@ -38,7 +38,7 @@ _COMMANDS = {
         "See what a worker or an agent has yet to do on the chain, and what it gave up.",
     ),
     "history": ("cmd_history", "history", "Ask the index of the chain's history: a task, a host, an account, events."),
-    "agent": ("cmd_agent", "agent", "Run the agent that makes this machine a host (providers)."),
+    "agent": ("cmd_agent", "agent", "Make this machine a paid host, and look after it (providers)."),
 }
 
 

@@ -225,18 +225,22 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
         _P.RETAINED: _row(_P.RETAINED, {_E.DataFound: {_P.RETAINED, _P.PURGING, _P.PURGED}}),
         _P.PURGING: _row(_P.PURGING, {_E.DataPurged: {_P.PURGED}}),
         _P.PURGED: _row(_P.PURGED, {}),
-        _P.ENDING: _row(_P.ENDING, {_E.Destroyed: {_P.ABSENT}}, (*_LATE, *_COLLECTED)),
+        _P.ENDING: _row(
+            _P.ENDING, {_E.LeaseAssigned: {_P.ENDING}, _E.Destroyed: {_P.ABSENT}}, (*_LATE, *_COLLECTED)
+        ),
     }
 )
 """phase -> event -> the phases it may lead to."""
 
 
 def diagram() -> str:
-    """The table as a Mermaid state diagram, moves that stay left out."""
+    """The table as a Mermaid state diagram. Left out: moves that stay, and those that lead out of every phase."""
+    everywhere = {(_E.LeaseEnded, _P.ENDING), (_E.LeaseAssigned, _P.ENDING), (_E.LeaseAssigned, _P.RETIRING)}
     arrows: dict[tuple[Phase, Phase], list[str]] = {}
     for source, row in TABLE.items():
         for event, targets in row.items():
             for target in sorted(targets - {source}):
-                arrows.setdefault((source, target), []).append(event.__name__)
+                if (event, target) not in everywhere:
+                    arrows.setdefault((source, target), []).append(event.__name__)
     lines = [f"    {source} --> {target}: {', '.join(names)}" for (source, target), names in arrows.items()]
     return "\n".join(["stateDiagram-v2", *lines]) + "\n"

@@ -1,7 +1,6 @@
 """What only a real engine can show: the limits a tenant's container runs under."""
 
 import dataclasses
-import os
 
 import driver_cases as case
 import pytest

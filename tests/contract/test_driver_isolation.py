@@ -1,6 +1,5 @@
 """Attacks from inside a pod on a real engine: what a tenant's container must not reach, see or take."""
 
-import asyncio
 import contextlib
 import dataclasses
 import os
@@ -60,6 +59,14 @@ async def reached(driver, image, addresses, port):
     return set(output.split())
 
 
+def run(*command):
+    return subprocess.run(command, check=False, capture_output=True).returncode
+
+
+def network_of(pid):
+    return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115  (it is a name, not a path)
+
+
 def addresses_of_this_machine():
     found = [one for many in psutil.net_if_addrs().values() for one in many if one.family is socket.AF_INET]
     return [one.address for one in found if not one.address.startswith("127.")]
@@ -103,13 +110,14 @@ async def test_a_pod_reaches_the_outside_and_nothing_of_this_machine(driver, she
         for one in own:
             socket.create_connection((one, port), 3).close()
         pid = await pid_of(driver, handle)
-        attack = ["nsenter", "-t", str(pid), "-n", "timeout", "3", "bash", "-c", f"exec 3<>/dev/tcp/{gateway}/{port}"]
+        script = f"exec 3<>/dev/tcp/{gateway}/{port}"
+        attack = ("nsenter", "-t", str(pid), "-n", "timeout", "3", "bash", "-c", script)
         await Firewall().remove()
         try:
-            assert subprocess.run(attack, check=False, capture_output=True).returncode == 0
+            assert run(*attack) == 0
         finally:
             await driver.upkeep()
-        assert subprocess.run(attack, check=False, capture_output=True).returncode != 0
+        assert run(*attack) != 0
 
 
 async def test_a_pod_does_not_reach_another(driver, shell_image):  # noqa: F811
@@ -132,7 +140,7 @@ async def test_the_rules_are_mended_and_written_once(driver):
     whole = shown()
     await driver.upkeep()
     assert shown() == whole
-    subprocess.run(["iptables", "-F", "GANTRY-FORWARD"], check=True)
+    assert run("iptables", "-F", "GANTRY-FORWARD") == 0
     await driver.upkeep()
     assert shown() == whole
     await Firewall().remove()
@@ -142,7 +150,7 @@ async def test_the_rules_are_mended_and_written_once(driver):
     assert shown() == whole
 
 
-async def test_an_agent_that_may_not_isolate_pods_gives_them_no_network(  # noqa: PLR0917
+async def test_an_agent_that_may_not_isolate_pods_gives_them_no_network(
     docker_api,  # noqa: F811, ARG001
     shell_image,  # noqa: F811
     tmp_path,
@@ -175,14 +183,12 @@ async def test_no_socket_and_no_folder_of_this_machine_is_in_a_container(driver,
 
 async def test_the_disk_that_a_pod_takes_is_seen(driver, shell_image):  # noqa: F811
     lines = "awk 'BEGIN { while (i++ < 400000) print \"xxxxxxxxxxxxxxxxxxxxxxxxx\" }'"
-    fill = f"{lines} > /big; cat /big > /data/big; sleep 600"
+    fill = f"{lines} > /big; cat /big > /data/big"
     volume = (VolumeMount("data", "/data", read_only=False),)
     spec = case.pod(("sh", "-c", fill), shell_image, volumes=volume)
     spec = dataclasses.replace(spec, volumes=("data",))
-    await case.up(driver, spec)
-    async with asyncio.timeout(60):
-        while (await driver.upkeep())[spec.lease] < 18:
-            await asyncio.sleep(0.2)
+    await case.ended(driver, await case.up(driver, spec))
+    assert 18 <= (await driver.upkeep())[spec.lease] <= 30
 
 
 async def test_a_secret_is_read_by_its_container_alone_and_cannot_be_changed(driver, shell_image, tmp_path):  # noqa: F811
@@ -219,14 +225,11 @@ async def test_containers_of_a_pod_share_one_network_and_know_each_other_by_name
     main = await driver.start(spec, "main", 1)
     db = await driver.start(spec, "db", 1)
 
-    async def network(handle):
-        return os.readlink(f"/proc/{await pid_of(driver, handle)}/ns/net")
-
-    shared = await network(db)
-    assert await network(main) == shared != os.readlink("/proc/self/ns/net")
+    shared = network_of(await pid_of(driver, db))
+    assert network_of(await pid_of(driver, main)) == shared != network_of("self")
     await driver.stop_container(main)
     (mark,) = [found.mark for found in await driver.recover(spec.lease) if found.handle == main]
     again = await driver.start(spec, "main", 2, mark)
-    assert await network(again) == shared
+    assert network_of(await pid_of(driver, again)) == shared
     hosts = (await driver.collect(db, spec.result)).data.decode()
     assert {"main", "db"} <= {name for line in hosts.splitlines() for name in line.split()[1:]}

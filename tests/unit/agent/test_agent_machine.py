@@ -1,5 +1,7 @@
 """The agent's pure core, move by move."""
 
+from pathlib import Path
+
 import pytest
 from agent_builders import HOST, MANIFEST, USAGE, a_handle, a_lease, an_ending
 
@@ -319,7 +321,8 @@ def test_every_phase_but_the_last_leads_on_and_an_ended_lease_always_leaves():
     assert TABLE[Phase.ENDING][ev.Destroyed] == {Phase.ABSENT}
 
 
-def test_the_diagram_has_every_phase():
+def test_the_diagram_has_every_phase_and_the_documentation_has_the_diagram():
     text = diagram()
+    assert text in (Path(__file__).parents[3] / "docs" / "agent.md").read_text(encoding="utf-8")
     assert text.startswith("stateDiagram-v2")
     assert all(phase.value in text for phase in Phase)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from node_agent.access.handlers import Access
+from node_agent.access.ports import PodAccess
 from node_agent.answers import Answers, signature_is_genuine
 from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
@@ -24,10 +26,11 @@ from node_agent.runner import CommandRunner
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.link.errors import BadReply, ChainUnreachable, OurError
+from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Dead, Failed, Outbox
 from offchain.link.p2p import Transport
 from offchain.link.p2p_host import HostServer
-from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort, Signer
+from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask
 from offchain.link.watcher import Watcher
@@ -66,7 +69,7 @@ class _Reports:
 
 
 class Agent:
-    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds."""
+    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods."""
 
     def __init__(
         self,
@@ -74,10 +77,11 @@ class Agent:
         driver: Driver,
         transport: Transport,
         state: StateDir,
-        key: Signer,
+        key: Ed25519Signer,
         hardware: Hardware,
         *,
         now_ms: Callable[[], int],
+        pods: PodAccess | None = None,
     ) -> None:
         self._port = port
         self._chain = GantryChain(port)
@@ -86,6 +90,7 @@ class Agent:
         self._dir = state
         self._key = key
         self._now_ms = now_ms
+        self._access = None if pods is None else Access(pods, state.path / "uploads", key, self.deliver)
         self._host = key.address
         self._hardware = hardware
         self._state = AgentState(Host(self._host, local_devices(hardware)))
@@ -127,7 +132,7 @@ class Agent:
             self._transport,
             genesis_hash=genesis_hash,
             authorise=(answers := self._answers()).authorise,
-            provider=answers,
+            handlers={**answers.handlers(), **({} if self._access is None else self._access.handlers())},
             verify=signature_is_genuine,
             now_ms=self._now_ms,
         )
@@ -155,6 +160,8 @@ class Agent:
         finally:
             self._clock.shutdown(wait=False)
             await server.close()
+            if self._access is not None:
+                await self._access.close()
             for task in (*tasks, *self._background):
                 task.cancel()
             await asyncio.gather(*tasks, *self._background, return_exceptions=True)
@@ -176,6 +183,9 @@ class Agent:
         if changed:
             self._dir.save_pods(changed)
         self._state = after
+        if self._access is not None:
+            for number in (number for number, pod in changed.items() if pod is None):
+                self._in_background(self._access.end_lease(number))
         self._runner.run(commands)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
@@ -290,9 +300,12 @@ class Agent:
         for wanted in due(record, params.heartbeat_period_ms, endpoint, now_ms) - self._sending:
             call = calls.hosts_heartbeat() if wanted is Due.HEARTBEAT else calls.hosts_set_endpoint(endpoint=endpoint)
             self._sending.add(wanted)
-            task = asyncio.create_task(self._be_there(wanted, call))
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+            self._in_background(self._be_there(wanted, call))
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     async def _be_there(self, wanted: Due, call: Call) -> None:
         key = f"presence/{wanted.value}"

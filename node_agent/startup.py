@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from node_agent.access.docker import DockerAccess
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
 from node_agent.images.docker_engine import DockerImages
@@ -23,7 +24,7 @@ from offchain.link.chain_pin import expected_genesis, pin_genesis
 from offchain.link.errors import OurError, RefusedError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.once import submit_once
-from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.p2p_ways import Ways
 from offchain.link.ports import ChainPort, Signer
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
@@ -82,7 +83,10 @@ async def run_agent(settings: Settings, docker_host: str | None, *, network: boo
             stack.push_async_callback(driver.close)
             transport = await listen(state, key, settings.bind)
             stack.push_async_callback(transport.close)
-            await Agent(chain, driver, transport, state, key, hardware, now_ms=unix_ms).run(stop)
+            pods = DockerAccess(docker_host, key.address)
+            stack.push_async_callback(pods.close)
+            await pods.end_orphans()
+            await Agent(chain, driver, transport, state, key, hardware, now_ms=unix_ms, pods=pods).run(stop)
 
 
 async def register_host(
@@ -149,15 +153,15 @@ def find_hardware(settings: Settings, state: StateDir) -> hw.Hardware:
     return kept
 
 
-async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> IrohTransport:
+async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> Ways:
     """The host's endpoint. Where no port is given, the one of the last time is used again if it is free."""
     path = state.path / "port"
     ip, _, port = (bind or DEFAULT_BIND).rpartition(":")
     if port == "0" and path.exists() and path.read_text().strip().isdecimal():
         with contextlib.suppress(OSError):
-            return await IrohTransport.bind(key.seed(), f"{ip}:{path.read_text().strip()}")
+            return await Ways.bind(key.seed(), f"{ip}:{path.read_text().strip()}")
     try:
-        transport = await IrohTransport.bind(key.seed(), f"{ip}:{port}")
+        transport = await Ways.bind(key.seed(), f"{ip}:{port}")
     except OSError as error:
         raise OurError(str(error)) from None
     if transport.addresses:

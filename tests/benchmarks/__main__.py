@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import way
 from chainbench import report as chain
 from chainbench.node import NodeError
 from main_job import BenchError, measure
@@ -22,7 +23,7 @@ SECONDS = 60
 def main() -> int:
     options = _arguments()
     try:
-        figures, lines, facts = _chain(options) if options.name == "chain" else _main_job(options)
+        figures, lines, facts = {"chain": _chain, "main": _main_job, "way": _way}[options.name](options)
     except (BenchError, NodeError, RefusedError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
@@ -52,7 +53,9 @@ def _arguments() -> argparse.Namespace:
         "--part", action="append", choices=chain.PARTS, metavar="PART", help=f"only this one: {', '.join(chain.PARTS)}"
     )
     of_chain.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=f"of sustained load ({SECONDS})")
-    for benchmark in (main_job, of_chain):
+    to_hosts = benchmarks.add_parser("way", help="the way to hosts over loopback: files, log lines, questions, agents")
+    to_hosts.add_argument("--agents", type=int, default=way.AGENTS, metavar="N", help=f"at once ({way.AGENTS})")
+    for benchmark in (main_job, of_chain, to_hosts):
         benchmark.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
         benchmark.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
     options = parser.parse_args()
@@ -73,6 +76,11 @@ def _chain(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
     figures = [figure for part in found for figure in part.figures]
     lines = [line for part in found for line in part.lines]
     return figures, lines, {key: value for part in found for key, value in part.facts.items()}
+
+
+def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    figures = way.measure(options.agents)
+    return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
 
 
 def _line(figure: Figure) -> str:

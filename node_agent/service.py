@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
@@ -46,6 +46,7 @@ PRESENCE_S = 3
 UPKEEP_S = 10
 FAR_OFF_MS = 3_600_000
 RECONNECT_S = 2.0
+HELPER_PAUSE_S = 60.0
 KEEP_REPORTS_BLOCKS = 5_000
 TIDY_EVERY_BLOCKS = 500
 REREAD_EVERY_BLOCKS = 15
@@ -82,7 +83,9 @@ class Agent:
         *,
         now_ms: Callable[[], int],
         pods: PodAccess | None = None,
+        beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
     ) -> None:
+        self._beside = beside
         self._port = port
         self._chain = GantryChain(port)
         self._driver = driver
@@ -151,6 +154,7 @@ class Agent:
             asyncio.create_task(self._forever(self._follow_best), name="best"),
             asyncio.create_task(_until(stop), name="stop"),
         ]
+        helpers = [asyncio.create_task(self._helped(work)) for work in self._beside]
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
@@ -162,10 +166,49 @@ class Agent:
             await server.close()
             if self._access is not None:
                 await self._access.close()
-            for task in (*tasks, *self._background):
+            for task in (*tasks, *helpers, *self._background):
                 task.cancel()
-            await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+            await asyncio.gather(*tasks, *helpers, *self._background, return_exceptions=True)
             await self._runner.close()
+
+    # --- for what runs beside it ----------------------------------------------------------------------------------
+
+    @property
+    def chain(self) -> GantryChain:
+        """The chain's state."""
+        return self._chain
+
+    @property
+    def host(self) -> str:
+        """The host's address."""
+        return self._host
+
+    async def send(self, key: str, call: Call) -> bool:
+        """Have a call of the host included, once at a time for each key; whether it took effect."""
+        key = f"beside/{key}"
+        await self._outbox.submit(key, call, supersede=self._outbox.outcome(key) is not None)
+        outcome = await self._outbox.wait(key)
+        if isinstance(outcome, (Failed, Dead)):
+            log.warning("%s.%s was not taken: %s", call.pallet, call.function, outcome)
+        self._outbox.forget(key)
+        return not isinstance(outcome, (Failed, Dead))
+
+    def devices_failed(self, devices: frozenset[int], message: str) -> None:
+        """These GPUs are out of order: pods on them are given back."""
+        self.emit(ev.DevicesFailed(devices, message))
+
+    async def _helped(self, work: Callable[[Agent], Awaitable[None]]) -> None:
+        """Work beside the agent; what fails there is told, and does not end the agent."""
+        while True:
+            try:
+                await work(self)
+            except Exception:
+                log.exception("a part of the agent failed; it starts again in a minute")
+            else:
+                return
+            await asyncio.sleep(HELPER_PAUSE_S)
+
+    # --------------------------------------------------------------------------------------------------------------
 
     def emit(self, event: ev.Event) -> None:
         """Take one event: the new state is on disk before any command of it runs."""

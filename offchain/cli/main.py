@@ -32,7 +32,7 @@ _COMMANDS = {
     "manifest": ("cmd_manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
     "doctor": ("cmd_doctor", "doctor", "Tell what is missing here; with --audit: sum every coin on the chain."),
     "worker": ("cmd_worker", "worker", "Run the off-chain workers (operators)."),
-    "agent": ("cmd_agent", "agent", "Run the agent that makes this machine a host (providers)."),
+    "agent": ("cmd_agent", "agent", "Make this machine a paid host, and look after it (providers)."),
 }
 
 

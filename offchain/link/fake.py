@@ -217,6 +217,17 @@ class FakeChain:
         await self._reply()
         return self.constants[pallet, name]
 
+    async def encode_call(self, call: Call) -> bytes:
+        """Bytes that mean nothing outside this class; equal for equal calls only."""
+        await self._reply()
+        return _digest(call)
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """The error by its own words: {pallet: name}."""
+        await self._reply()
+        ((pallet, name),) = error.items()
+        return DispatchFailure(pallet, str(name), "")
+
     async def next_nonce(self, account: str) -> int:
         """The account's next nonce, ready transactions in the pool included."""
         await self._reply()

@@ -182,6 +182,14 @@ class ChainPort(Protocol):
         """A constant of the runtime."""
         ...
 
+    async def encode_call(self, call: Call) -> bytes:
+        """The bytes of a call, as a wallet takes them to be signed elsewhere. BadValue where it does not fit."""
+        ...
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """What an error in plain form means: one inside an event, of a call that was made for another account."""
+        ...
+
     async def next_nonce(self, account: str) -> int:
         """The account's next nonce, transactions in the pool included."""
         ...

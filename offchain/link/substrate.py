@@ -318,6 +318,14 @@ class SubstrateChain:
 
     # --- extrinsics -----------------------------------------------------------------------------------------------
 
+    async def encode_call(self, call: Call) -> bytes:
+        """The bytes of a call."""
+        return (await self._ready()).encode_call(call)
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """What an error in plain form means."""
+        return (await self._ready()).failure(error)
+
     async def next_nonce(self, account: str) -> int:
         """The account's next nonce, transactions in the pool included."""
         return int(await self._call("system_accountNextIndex", account))

@@ -21,6 +21,10 @@ from node_agent.images.store import ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
 from node_agent.journal import Journal
+from node_agent.metering.answers import ReceiptAnswers
+from node_agent.metering.docker import DockerGauge
+from node_agent.metering.gpus import GpuGauges
+from node_agent.metering.meter import Meter, machine_moment
 from node_agent.register import registration_call
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
@@ -34,6 +38,7 @@ from offchain.link.keys import Ed25519Signer, load_host_key
 from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
+from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask, Tier
 from offchain.schema.wire import endpoint_text
 
@@ -103,6 +108,10 @@ async def run_agent(settings: Settings) -> None:
         await pods.end_orphans()
         watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
         journal = Journal(state.store)
+        gauge, gpus = DockerGauge(settings.docker_host, key.address, now_ms=unix_ms), GpuGauges()
+        stack.push_async_callback(gauge.close)
+        stack.callback(gpus.close)
+        meter = Meter(GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=machine_moment)
         agent = Agent(
             chain,
             driver,
@@ -112,7 +121,8 @@ async def run_agent(settings: Settings) -> None:
             hardware,
             now_ms=unix_ms,
             pods=pods,
-            beside=(watch.run, journal.run),
+            beside=(watch.run, journal.run, meter.run),
+            handlers=ReceiptAnswers(meter).handlers(),
         )
         beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch), now_ms=unix_ms)
         async with asyncio.TaskGroup() as group:

@@ -41,16 +41,23 @@ class Checked:
     agreed: bool
 
 
-async def ask(host: ReceiptSource, chain: GantryChain, lease: LeaseOfTask) -> Checked:
+async def fetch(host: ReceiptSource, lease: LeaseOfTask) -> SignedReceipt:
     """The newest receipt of a lease. Raises :class:`HostMisbehaved` where its host did not sign it, and as the way."""
     data = await host.receipt(lease.id)
     try:
         signed = SignedReceipt.decode(data)
     except WireError as error:
         raise HostMisbehaved(f"the host's receipt is malformed: {error}") from None
-    receipt = signed.receipt
-    if not verify(ss58.decode(lease.record.host), "ed25519", receipt.host_payload, signed.signature):
+    if not verify(ss58.decode(lease.record.host), "ed25519", signed.receipt.host_payload, signed.signature):
         raise HostMisbehaved("the receipt is not signed with the host's key. It proves nothing; do not pay by it")
+    if signed.receipt.lease != lease.id:
+        raise HostMisbehaved(f"the host sent a receipt of lease {signed.receipt.lease}, not of {lease.id}")
+    return signed
+
+
+async def ask(host: ReceiptSource, chain: GantryChain, lease: LeaseOfTask) -> Checked:
+    """The newest receipt of a lease, compared with the chain. Raises as :func:`fetch`."""
+    signed = await fetch(host, lease)
     at = (await chain.port.finalized_head()).hash
     now = await chain.lease(lease.id, at) or lease
     facts = Facts(
@@ -63,7 +70,7 @@ async def ask(host: ReceiptSource, chain: GantryChain, lease: LeaseOfTask) -> Ch
         host_downtime_ms=_downtime_ms(await chain.host(lease.record.host, at)),
         now_ms=await chain.now_ms(at),
     )
-    return Checked(signed, problems(receipt, facts), _agreed(signed))
+    return Checked(signed, problems(signed.receipt, facts), _agreed(signed))
 
 
 async def countersign(host: ReceiptSource, checked: Checked, tenant: Signer) -> None:

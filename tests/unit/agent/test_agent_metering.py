@@ -293,7 +293,7 @@ async def test_an_engine_that_does_not_answer_costs_readings_not_sums(world):
         await world.sample(agent)
         working = world.gauge.read
 
-        async def hung(leases):
+        async def hung(_leases):
             raise EngineUnreachable("away")
 
         world.gauge.read = hung

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import agent
 import way
 from chainbench import report as chain
 from chainbench.node import NodeError
@@ -23,7 +24,9 @@ SECONDS = 60
 def main() -> int:
     options = _arguments()
     try:
-        figures, lines, facts = {"chain": _chain, "main": _main_job, "way": _way}[options.name](options)
+        figures, lines, facts = {"chain": _chain, "main": _main_job, "way": _way, "agent": _agent}[options.name](
+            options
+        )
     except (BenchError, NodeError, RefusedError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
@@ -55,7 +58,12 @@ def _arguments() -> argparse.Namespace:
     of_chain.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=f"of sustained load ({SECONDS})")
     to_hosts = benchmarks.add_parser("way", help="the way to hosts over loopback: files, log lines, questions, agents")
     to_hosts.add_argument("--agents", type=int, default=way.AGENTS, metavar="N", help=f"at once ({way.AGENTS})")
-    for benchmark in (main_job, of_chain, to_hosts):
+    of_agent = benchmarks.add_parser("agent", help="the agent: idle memory and work, container starts over docker run")
+    of_agent.add_argument("--starts", type=int, default=agent.STARTS, metavar="N", help=f"of each ({agent.STARTS})")
+    of_agent.add_argument(
+        "--seconds", type=int, default=agent.IDLE_SECONDS, metavar="N", help=f"of being idle ({agent.IDLE_SECONDS})"
+    )
+    for benchmark in (main_job, of_chain, to_hosts, of_agent):
         benchmark.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
         benchmark.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
     options = parser.parse_args()
@@ -80,6 +88,11 @@ def _chain(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
 
 def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     figures = way.measure(options.agents)
+    return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
+
+
+def _agent(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    figures = agent.measure(options.starts, options.seconds)
     return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
 
 

@@ -187,7 +187,10 @@ class Driver(Protocol):
         ...
 
     async def snapshot(self, lease: int) -> str:
-        """Keep the main container's file system as an image on this host; its digest. Raises :class:`PodGone`."""
+        """Keep the main container's file system as an image on this host; its digest. Raises :class:`PodGone`.
+
+        It is kept as long as the lease's data. A manifest that names this digest runs it again, on this host.
+        """
         ...
 
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:

@@ -10,7 +10,7 @@ from offchain.schema.wire import canonical_json
 
 
 def deletion_record(host: str, lease: Lease, volumes: Iterable[Volume]) -> bytes:
-    """What is deleted, for whom and by whom, as canonical JSON (see docs/protocol.md)."""
+    """What is deleted, for whom and by whom, as canonical JSON (docs/agent.md)."""
     return canonical_json(
         {
             "v": 1,

@@ -14,13 +14,15 @@ from node_agent.core import events as ev
 from node_agent.core.states import Pod
 from node_agent.core.values import Handle, Outcome, Report
 from node_agent.log_lines import LineSplitter, named
-from node_agent.ports import MAX_LOG_BYTES, Driver, DriverError, PodGone
+from node_agent.ports import MAX_LOG_BYTES, Collected, Driver, DriverError, PodGone
 from node_agent.receipt import deletion_record
 from node_agent.state_dir import LogKey, StateDir
-from offchain.link.errors import TheirError
+from offchain.link.errors import BadKey, TheirError
+from offchain.link.seal import seal
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import PodResult, ReportDataLost, ReportPurged, calls
 from offchain.schema.chain import Call
+from offchain.schema.manifest_types import ResultSpec
 
 T = TypeVar("T")
 
@@ -106,7 +108,7 @@ class CommandRunner:
             return False
         return True
 
-    async def _execute(self, command: cmd.Command) -> None:  # noqa: C901  (one case for each command)
+    async def _execute(self, command: cmd.Command) -> None:  # noqa: C901, PLR0912  (one case for each command)
         match command:
             case cmd.FetchManifest():
                 await self._fetch(command)
@@ -120,8 +122,9 @@ class CommandRunner:
                 self._watch(command)
             case cmd.StopContainer():
                 log.info("lease %d: stopping %s (%s)", command.number, command.handle.service, command.reason)
-                with contextlib.suppress(DriverError):  # its watch sees what became of it, and tells it again
-                    await self._driver.stop_container(command.handle)
+                await self._until_answered(
+                    lambda: self._driver.stop_container(command.handle), f"lease {command.number}: stopping a container"
+                )
             case cmd.StopPod():
                 log.info("lease %d: stopping its containers (%s)", command.number, command.reason)
                 with contextlib.suppress(DriverError):  # what follows removes them in any case
@@ -235,6 +238,7 @@ class CommandRunner:
         number = command.number
         try:
             collected = await self._driver.collect(command.handle, command.result)
+            collected = sealed(collected, command.result)
             note = "; ".join(text for text in (command.note, collected.note) if text)
             await self._save_log(number, command.handle.service, command.handle.start, note)
             digest = self._state.put_blob(collected.data)
@@ -326,6 +330,17 @@ class CommandRunner:
 
 def _pause_s(attempt: int) -> float:
     return PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
+
+
+def sealed(collected: Collected, result: ResultSpec) -> Collected:
+    """The result as it is kept: in a box that only the tenant opens, where the manifest names a key."""
+    if result.seal_to is None:
+        return collected
+    try:
+        return Collected(seal(result.seal_to, collected.data), collected.note)
+    except BadKey as error:
+        # In the clear it must not be kept, and the container is over.
+        return Collected(b"", f"the result is not kept, since it cannot be sealed: {error}")
 
 
 async def _named(pieces: AsyncGenerator[bytes, None], service: str) -> AsyncGenerator[bytes, None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -46,6 +48,8 @@ TICK_S = 5
 PRESENCE_S = 3
 UPKEEP_S = 10
 FAR_OFF_MS = 3_600_000
+CLOCK_TOLERANCE_MS = 30_000
+"""A final block is some seconds old; what is beyond is a wrong clock, or a chain that stood still."""
 RECONNECT_S = 2.0
 HELPER_PAUSE_S = 60.0
 KEEP_REPORTS_BLOCKS = 5_000
@@ -116,7 +120,10 @@ class Agent:
         )
         self._clock = AsyncIOScheduler(timezone=UTC)
         self._reading = asyncio.Lock()
+        self._waiting: deque[ev.Event] = deque()
         self._final = -1
+        self._ahead_ms = 0
+        """By how much the chain's time is ahead of the clock, where that is more than the age of a block."""
         self._unsure: dict[int, int] = {}
         """Leases seen in a block that was not final, and that block's number."""
         self._sending: set[Due] = set()
@@ -220,10 +227,27 @@ class Agent:
     # --------------------------------------------------------------------------------------------------------------
 
     def emit(self, event: ev.Event) -> None:
-        """Take one event: the new state is on disk before any command of it runs."""
+        """Take one event: the new state is on disk before any command of it runs.
+
+        Where the disk takes nothing now, the event waits, and all later ones behind it.
+        """
+        # What only says that time passed, or was just said, need not wait twice.
+        if not (isinstance(event, ev.HostEvent) and event in self._waiting) and event != next(
+            reversed(self._waiting), None
+        ):
+            self._waiting.append(event)
+        while self._waiting:
+            try:
+                self._take(self._waiting[0])
+            except (OurError, sqlite3.Error) as error:
+                log.error("%s Events wait: %d.", error, len(self._waiting))  # noqa: TRY400
+                return
+            self._waiting.popleft()
+
+    def _take(self, event: ev.Event) -> None:
         before = self._state
         try:
-            after, commands = handle(before, event, self._now_ms())
+            after, commands = handle(before, event, self._chain_ms())
         except IllegalMove:
             log.exception("an event was dropped")
             return
@@ -257,6 +281,7 @@ class Agent:
 
     async def _recover(self) -> None:
         head = await self._port.finalized_head()
+        self._compare_clocks((await self._port.block(head.number)).timestamp_ms)
         live = await live_leases(self._chain, self._host, head.hash)
         found = await self._driver.recover()
         leftovers = await self._driver.leases()
@@ -278,6 +303,7 @@ class Agent:
         return {number: DATA_MOVED if number in moved else _end_of(found.get(number)) for number in over}
 
     async def _on_final(self, block: Block) -> None:
+        self._compare_clocks(block.timestamp_ms)
         await self._outbox.observe(block)
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
         if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
@@ -399,10 +425,21 @@ class Agent:
             log.info("removed %d old results and logs", removed)
 
     def _wake_at(self, at_ms: int) -> None:
-        if at_ms - self._now_ms() > FAR_OFF_MS:
+        if at_ms - self._chain_ms() > FAR_OFF_MS:
             return  # The steady tick meets it; a free lease ends at the end of time, which no calendar has.
-        when: Any = datetime.fromtimestamp(at_ms / 1000, UTC)
+        when: Any = datetime.fromtimestamp((at_ms - self._ahead_ms) / 1000, UTC)
         self._clock.add_job(self._tick, "date", run_date=when, misfire_grace_time=None)
+
+    def _chain_ms(self) -> int:
+        """The chain's time: the only one that says when a lease ends, whatever this machine's clock says."""
+        return self._now_ms() + self._ahead_ms
+
+    def _compare_clocks(self, block_ms: int) -> None:
+        ahead_ms = block_ms - self._now_ms()
+        wrong = abs(ahead_ms) > CLOCK_TOLERANCE_MS
+        if wrong != bool(self._ahead_ms):
+            log.warning("this machine's clock and the chain's differ by %d s; the chain's counts", ahead_ms // 1000)
+        self._ahead_ms = ahead_ms if wrong else 0
 
     def _answers(self) -> Answers:
         return Answers(self._chain, self._host, self._dir, self._driver, self._pod)

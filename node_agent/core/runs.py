@@ -108,7 +108,7 @@ def exited(_host: Host, pod: Pod | None, event: ev.Exited, now_ms: int) -> Maybe
 
 def limit_exceeded(_host: Host, pod: Pod | None, event: ev.LimitExceeded, _now_ms: int) -> MaybeMoved:
     """Its end is now the pod's own doing: a result where there may be one."""
-    if pod is None or pod.phase not in _UP or pod.cut:
+    if pod is None or pod.phase not in _UP:
         return pod, []
     main = named(pod.containers, spec_of(pod).main.service.name)
     if pod.phase is Phase.RUNNING and main is not None and main.stage is Stage.RUNNING:

@@ -225,9 +225,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
         _P.RETAINED: _row(_P.RETAINED, {_E.DataFound: {_P.RETAINED, _P.PURGING, _P.PURGED}}),
         _P.PURGING: _row(_P.PURGING, {_E.DataPurged: {_P.PURGED}}),
         _P.PURGED: _row(_P.PURGED, {}),
-        _P.ENDING: _row(
-            _P.ENDING, {_E.LeaseAssigned: {_P.ENDING}, _E.Destroyed: {_P.ABSENT}}, (*_LATE, *_COLLECTED)
-        ),
+        _P.ENDING: _row(_P.ENDING, {_E.LeaseAssigned: {_P.ENDING}, _E.Destroyed: {_P.ABSENT}}, (*_LATE, *_COLLECTED)),
     }
 )
 """phase -> event -> the phases it may lead to."""

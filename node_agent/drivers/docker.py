@@ -7,10 +7,9 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from node_agent.core.values import SSH_KEYS, Found, Handle, PodSpec, Usage
+from node_agent.core.values import Found, Handle, PodSpec, Usage
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_end import (
@@ -26,6 +25,7 @@ from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
 from node_agent.drivers.docker_logs import DockerLogs
 from node_agent.drivers.docker_result import read_file, read_output
+from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.firewall import Firewall
 from node_agent.images.ports import Images
@@ -35,18 +35,15 @@ from node_agent.ports import (
     EngineBusy,
     EngineUnreachable,
     Fingerprint,
-    ImageInvalid,
     Inspection,
     PodFiles,
     PodGone,
-    ResourcesUnavailable,
     Volume,
 )
 from offchain.schema.manifest_types import ResultSpec
 
 log = logging.getLogger(__name__)
 
-HANDLE_VERSION = 2
 FIRST_POLL_S = 0.1
 END_NOTICE_S = 0.05
 OOM_NOTICE_S = 1.0
@@ -54,31 +51,29 @@ POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
 MAIN = "0"
 """The label of a pod's main container; containers of older agents have none, and are alone."""
+SNAPSHOT = "snapshot"
+"""The tag of the image that is made of a lease's main container; the image's name is the pod's."""
 _QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
 
 
 class DockerDriver:
     """Pods as containers of one Docker engine. Make one with :meth:`connect`."""
 
-    name = "docker"
+    name = NAME
 
     def __init__(
         self, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None
     ) -> None:
         self._host = host
-        self._network = network
-        self._files = files
         self._engine = Engine(url)
         self._firewall = Firewall()
         self._images = images
-        self._ground = DockerGround(self._engine, host)
+        self._ground = DockerGround(self._engine, host, network=network)
         self._data = DockerData(self._engine, host)
         self._logs = DockerLogs(self._engine)
         self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
         self._samples: dict[str, Sample] = {}
-        self._cdi = False
-        self._runc = False
-        self._quota = False
+        self._starts = DockerStarts(self._engine, images, self._ground, self._data, files)
 
     @classmethod
     async def connect(
@@ -100,20 +95,21 @@ class DockerDriver:
     async def fingerprint(self) -> Fingerprint:
         """See :class:`node_agent.ports.Driver`."""
         info = await self._engine.info()
-        self._cdi = bool(info.get("CDISpecDirs"))
-        self._runc = "runc" in (info.get("Runtimes") or {})
+        able = self._starts.able
+        able.cdi = bool(info.get("CDISpecDirs"))
+        able.runc = "runc" in (info.get("Runtimes") or {})
         self._ground.architecture = str(info.get("Architecture"))
         status = dict(info.get("DriverStatus") or ())
         # On other file systems the engine refuses a size; there, the upkeep sees what pods take.
-        self._quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
-        if self._network:
+        able.quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
+        if self._ground.network:
             try:
                 await self._firewall.ensure()
             except DriverError as error:
-                self._network = False
+                self._ground.network = False
                 log.warning("pods get no network, since they could not be kept away from this machine: %s", error)
         cgroup = int(info.get("CgroupVersion") or 1)
-        return Fingerprint(self.name, str(info.get("ServerVersion")), cgroup, self._cdi, isolated=self._network)
+        return Fingerprint(self.name, str(info.get("ServerVersion")), cgroup, able.cdi, isolated=self._ground.network)
 
     # --- a pod comes up -----------------------------------------------------------------------------------------------
 
@@ -126,106 +122,25 @@ class DockerDriver:
         images = {one.service.image for one in spec.containers}
         await asyncio.gather(self._guard(), *(self._images.ensure(image) for image in images))
         await self._data.ensure(spec)
-        await self._ground.ensure(spec, network=self._network)
-        await self._own_files(spec)
+        await self._ground.ensure(spec)
+        await self._starts.own_files(spec)
 
     async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:
         """See :class:`node_agent.ports.Driver`."""
         for found in await self._containers(spec.lease):
             if not _is_of(found, spec, service):
                 continue
-            handle = await self._adopt(spec, service, found, start, follows)
+            if follows:
+                self._samples.pop(found["Id"], None)  # they were of another run
+            handle = await self._starts.adopt(spec, service, found, start, follows)
             if handle is not None:
                 return handle
             await self._remove(found["Id"])
-        identity = await self._create(spec, service, start)
-        return await self._run(spec, service, start, identity)
-
-    async def _create(self, spec: PodSpec, service: str, start: int) -> str:
-        image = await self._images.ensure(spec.container(service).service.image)
-        while True:
-            ground = make.Ground(
-                network=await self._ground.ensure(spec, network=self._network),
-                files=self._paths(spec),
-                volumes=await self._data.ensure(spec),
-                cdi=self._cdi,
-                runc=self._runc,
-                quota=self._quota,
-            )
-            arguments = make.container_arguments(spec, service, start, image=image, ground=ground)
-            # The engine keeps this for `docker stop`, whoever calls it.
-            arguments["stop_timeout"] = -(-spec.container(service).service.stop_grace_ms // 1000)
-            api = self._engine.api
-            host_config = api.create_host_config(**arguments.pop("host_config"))
-            try:
-                created = await self._engine.call(
-                    functools.partial(api.create_container, **arguments, host_config=host_config)
-                )
-            except DriverError as error:
-                if not self._quota or not make.is_quota_fault(str(error)):
-                    raise _start_fault(error) from None
-                self._quota = False
-            else:
-                return str(created["Id"])
-
-    async def _adopt(
-        self, spec: PodSpec, service: str, found: dict[str, Any], start: int, follows: str
-    ) -> Handle | None:
-        labels = found["Labels"]
-        if labels.get(make.LABEL_TASK) != str(spec.task) or labels.get(make.LABEL_ATTEMPT) != str(spec.attempt):
-            return None
-        identity, state = str(found["Id"]), found.get("State")
-        made_for = int(labels.get(make.LABEL_START, 0))
-        if not follows and made_for < start:
-            return None
-        if state == "created" or (follows and state == "exited" and await self._mark(identity) == follows):
-            await self._ground.ensure(spec, network=self._network)
-            return await self._run(spec, service, max(start, made_for), identity)
-        return Handle(self.name, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
-
-    async def _mark(self, identity: str) -> str:
-        inspection = await self._engine.call(lambda: self._engine.api.inspect_container(identity))
-        return str(inspection["State"].get("FinishedAt", ""))
-
-    async def _run(self, spec: PodSpec, service: str, start: int, identity: str) -> Handle:
-        self._samples.pop(identity, None)
-        try:
-            await self._engine.call(lambda: self._engine.api.start(identity))
-        except DriverError as error:
-            if isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error)):
-                raise _start_fault(error) from None
-            with contextlib.suppress(DriverError):
-                await self._remove(identity)
-            raise _start_fault(error) from None
-        return Handle(self.name, HANDLE_VERSION, spec.lease, service, start, identity)
+        return await self._starts.make(spec, service, start)
 
     async def _guard(self) -> None:
-        if self._network:
+        if self._ground.network:
             await self._firewall.ensure()
-
-    async def _own_files(self, spec: PodSpec) -> None:
-        if self._files is None:
-            return
-        readers: dict[str, set[int | None]] = {}
-        for one in spec.containers:
-            user = one.service.user
-            if user is None and one.service.files:
-                user = await self._image_user(await self._images.ensure(one.service.image))
-            for file in one.service.files:
-                readers.setdefault(file.name, set()).add(make.user_number(user))
-        for name, users in readers.items():
-            self._files.own(spec.lease, name, users.pop() if len(users) == 1 else None)
-
-    async def _image_user(self, image: str) -> str | None:
-        """Whom the image itself says its programs run as; None for root."""
-        found: dict[str, Any] = await self._engine.call(lambda: self._engine.api.inspect_image(image))
-        return str((found.get("Config") or {}).get("User") or "") or None
-
-    def _paths(self, spec: PodSpec) -> dict[str, Path]:
-        names = set(spec.files) | ({SSH_KEYS} if spec.ssh is not None else set())
-        if names and self._files is None:
-            raise ResourcesUnavailable("this agent keeps no folder for delivered files")
-        return {name: self._files.path(spec.lease, name) for name in names} if self._files is not None else {}
 
     # --- while it runs ------------------------------------------------------------------------------------------------
 
@@ -277,7 +192,7 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         await self._guard()
         used = dict(await self._data.used_mib())
-        if not self._quota:
+        if not self._starts.able.quota:
             wanted = {"label": [f"{make.LABEL_HOST}={self._host}", make.LABEL_INDEX]}
             sized = functools.partial(self._engine.api.containers, all=True, size=True, filters=wanted)
             for found in await self._engine.call(sized):
@@ -306,7 +221,7 @@ class DockerDriver:
             await self._remove(str(found["Id"]))
         await self._ground.remove_networks(lease)
         if not keep_data:
-            await self._data.purge(lease)
+            await self.purge(lease)
 
     async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
         """See :class:`node_agent.ports.Driver`."""
@@ -324,6 +239,9 @@ class DockerDriver:
     async def purge(self, lease: int) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._data.purge(lease)
+        with contextlib.suppress(DriverError):  # there is none, or a container of somebody's was made from it
+            image = f"{make.pod_name(self._host, lease)}:{SNAPSHOT}"
+            await self._engine.call(lambda: self._engine.api.remove_image(image))
 
     async def snapshot(self, lease: int) -> str:
         """See :class:`node_agent.ports.Driver`."""
@@ -331,7 +249,7 @@ class DockerDriver:
             if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
                 repository = make.pod_name(self._host, lease)
                 commit = functools.partial(
-                    self._engine.api.commit, found["Id"], repository=repository, tag="snapshot", pause=True
+                    self._engine.api.commit, found["Id"], repository=repository, tag=SNAPSHOT, pause=True
                 )
                 return str((await self._engine.call(commit))["Id"])
         raise PodGone(f"there is no container for lease {lease}")
@@ -345,7 +263,7 @@ class DockerDriver:
             if make.LABEL_LEASE in one["Labels"]:
                 runs = one.get("State") == "running"
                 with contextlib.suppress(PodGone):
-                    mark = await self._mark(str(one["Id"])) if one.get("State") == "exited" else ""
+                    mark = await self._starts.mark(str(one["Id"])) if one.get("State") == "exited" else ""
                     found.append(Found(_handle(one), runs, mark))
         return tuple(found)
 
@@ -429,13 +347,4 @@ def _is_of(found: dict[str, Any], spec: PodSpec, service: str) -> bool:
 def _handle(found: dict[str, Any]) -> Handle:
     labels = found["Labels"]
     start = int(labels.get(make.LABEL_START, 1))
-    return Handle("docker", HANDLE_VERSION, int(labels[make.LABEL_LEASE]), _service(found), start, str(found["Id"]))
-
-
-def _start_fault(error: DriverError) -> DriverError:
-    message = str(error)
-    if make.is_resource_fault(message):
-        return ResourcesUnavailable(message)
-    if make.is_image_fault(message):
-        return ImageInvalid(message)
-    return error
+    return Handle(NAME, HANDLE_VERSION, int(labels[make.LABEL_LEASE]), _service(found), start, str(found["Id"]))

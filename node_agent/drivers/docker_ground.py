@@ -19,14 +19,16 @@ NO_NETWORK = "none"
 class DockerGround:
     """Networks and holders of one host's pods."""
 
-    def __init__(self, engine: Engine, host: str) -> None:
+    def __init__(self, engine: Engine, host: str, *, network: bool) -> None:
         self._engine = engine
         self._host = host
+        self.network = network
+        """Whether pods have a way out."""
         self.architecture = ""
 
-    async def ensure(self, spec: PodSpec, *, network: bool) -> str:
+    async def ensure(self, spec: PodSpec) -> str:
         """The network mode of the pod's containers."""
-        mode = await self._engine.call(lambda: self._network(spec)) if network else NO_NETWORK
+        mode = await self._engine.call(lambda: self._network(spec)) if self.network else NO_NETWORK
         if not make.has_holder(spec):
             return mode
         return f"container:{await self._holder(spec, mode)}"

@@ -30,6 +30,7 @@ CLOSED = (
     "10.0.0.0/8",
     "100.64.0.0/10",
     "127.0.0.0/8",
+    "168.63.129.16/32",
     "169.254.0.0/16",
     "172.16.0.0/12",
     "192.0.0.0/24",
@@ -37,7 +38,8 @@ CLOSED = (
     "198.18.0.0/15",
     "224.0.0.0/3",
 )
-"""Networks that are not the public internet: private, link-local, shared, for benchmarks, multicast, reserved."""
+"""What is not the public internet: private, link-local, shared, for benchmarks, multicast, reserved; and Azure's own
+services, whose address only looks public."""
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 _PATIENCE_S = 20.0
 _RESOLV = Path("/etc/resolv.conf")

@@ -37,12 +37,16 @@ class DockerGauge:
         found: dict[int, tuple[Run, ...]] = {}
         for one in self._engine.api.containers(filters=filters):
             lease = int(one["Labels"][LABEL_LEASE])
-            run = self._run(str(one["Id"]), own=LABEL_ROLE not in one["Labels"]) if lease in leases else None
+            if lease not in leases:
+                continue
+            # Containers that share a network all show its counters; they count with the one that holds it.
+            shares = str((one.get("HostConfig") or {}).get("NetworkMode", "")).startswith("container:")
+            run = self._run(str(one["Id"]), own=LABEL_ROLE not in one["Labels"], network=not shares)
             if run is not None:
                 found[lease] = (*found.get(lease, ()), run)
         return found
 
-    def _run(self, identity: str, *, own: bool) -> Run | None:
+    def _run(self, identity: str, *, own: bool, network: bool) -> Run | None:
         """The container's present run; None where it has just ended."""
         api = self._engine.api
         try:
@@ -54,17 +58,20 @@ class DockerGauge:
         if not after.get("Running") or before.get("StartedAt") != after.get("StartedAt"):
             return None  # its counters may be those of another run; the next sample has them
         age_ms = max(0, self._now_ms() - parse_time_ms(after["StartedAt"]))
-        return parse_run(f"{identity}@{after['StartedAt']}", stats, age_ms=age_ms, own=own)
+        return parse_run(f"{identity}@{after['StartedAt']}", stats, age_ms=age_ms, own=own, network=network)
 
 
-def parse_run(name: str, stats: Mapping[str, Any], *, age_ms: int, own: bool) -> Run:
-    """A run from the engine's stats. The container that holds a pod's network counts for nothing but its network."""
+def parse_run(name: str, stats: Mapping[str, Any], *, age_ms: int, own: bool, network: bool) -> Run:
+    """A run from the engine's stats. The container that holds a pod's network counts for nothing but its network.
+
+    `network` False: its network is counted elsewhere.
+    """
     cpu_ns = ((stats.get("cpu_stats") or {}).get("cpu_usage") or {}).get("total_usage") or 0
     memory = stats.get("memory_stats") or {}
     details = memory.get("stats") or {}
     # File pages that can be dropped at any time are not the program's (the same rule as the engine's own command).
     cache = details.get("total_inactive_file", details.get("inactive_file", 0))
-    networks = (stats.get("networks") or {}).values()
+    networks = (stats.get("networks") or {}).values() if network else ()
     return Run(
         name=name,
         age_ms=age_ms,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from offchain.cli import accounts, network, options
+from offchain.cli import accounts, history_address, network, options
 from offchain.cli.session import connected, run
 
 
@@ -22,6 +22,7 @@ def worker() -> None:
     Examples:
       gantry worker all --account //Dave
       gantry worker scheduler --account scheduler-1 --password-file /run/secrets/scheduler-1
+      gantry worker indexer
     """
 
 
@@ -67,6 +68,28 @@ def autoscaler(
     """
     whose = None if tenant is None else accounts.address_of(tenant)
     _run(("autoscaler",), url, state_dir or _default_state("autoscaler"), account, password_file, whose)
+
+
+@worker.command()
+@options.url
+@options.index
+def indexer(url: str | None, index: str | None) -> None:
+    """Keep the chain's history in a database, for gantry history. Needs no account.
+
+    Every event of every final block is stored once, in order, with what follows from it: tasks, leases, hosts, bills
+    and movements of coins as they stand. It goes on where it was, whatever was killed and when. The node must keep old
+    states (--state-pruning archive) for blocks that were made while no indexer ran.
+
+    \b
+    Examples:
+      gantry worker indexer
+      GANTRY_INDEX=postgresql://gantry@db/gantry gantry worker indexer --url ws://10.0.0.5:9944
+    """
+    from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
+
+    chosen = network.choose(url)
+    address = history_address.choose(index)
+    run(run_indexer(chosen.url, address, chosen.genesis_hash))
 
 
 def _default_state(name: str) -> Path:

@@ -32,6 +32,12 @@ _COMMANDS = {
     "manifest": ("cmd_manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
     "doctor": ("cmd_doctor", "doctor", "Tell what is missing here; with --audit: sum every coin on the chain."),
     "worker": ("cmd_worker", "worker", "Run the off-chain workers (operators)."),
+    "outbox": (
+        "cmd_outbox",
+        "outbox",
+        "See what a worker or an agent has yet to do on the chain, and what it gave up.",
+    ),
+    "history": ("cmd_history", "history", "Ask the index of the chain's history: a task, a host, an account, events."),
     "agent": ("cmd_agent", "agent", "Make this machine a paid host, and look after it (providers)."),
 }
 

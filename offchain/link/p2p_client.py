@@ -79,6 +79,8 @@ class HostClient:
         """Raises :class:`HostUnreachable` or :class:`HostRefused` unless the host answers."""
         session, _ = await self.ask(PingArgs(), None)
         session.end()
+        while await session.read() is not None:
+            pass  # its place is free again once the host has ended it, too
 
     async def probe(self, size: int) -> float:
         """Seconds that so many bytes (at most 4 MiB) took from the host, its first word not counted."""

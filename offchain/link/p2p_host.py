@@ -98,7 +98,7 @@ class HostServer:
         self._nonces = NonceCache()
         self._tasks: set[asyncio.Task[None]] = set()
         self._peers: set[Peer] = set()
-        self._strangers = 0
+        self._strangers: dict[int, Peer] = {}
         self._live: set[_Live] = set()
         self._of_account: Counter[str] = Counter()
         self._probed: dict[str, float] = {}
@@ -118,9 +118,12 @@ class HostServer:
         rechecking = self._spawn(self._recheck_forever())
         try:
             while (connection := await self._transport.accept()) is not None:
-                if len(self._peers) >= MAX_CONNECTIONS or self._strangers >= MAX_STRANGERS:
+                if len(self._peers) >= MAX_CONNECTIONS:
                     self._spawn(connection.close())
                     continue
+                if len(self._strangers) >= MAX_STRANGERS:
+                    # The oldest goes: who has something to say says it at once, who wants to hold places does not.
+                    self._spawn(self._strangers.pop(next(iter(self._strangers))).close())
                 self._spawn(self._serve_connection(connection))
         finally:
             rechecking.cancel()
@@ -177,7 +180,7 @@ class HostServer:
         peer = Peer(connection, dialler=False)
         known = asyncio.Event()
         self._peers.add(peer)
-        self._strangers += 1
+        self._strangers[id(peer)] = peer
         guard = self._spawn(self._watch_stranger(peer, known))
         sessions: set[asyncio.Task[None]] = set()
         try:
@@ -204,7 +207,7 @@ class HostServer:
                 )
             )
         finally:
-            self._strangers -= 1
+            self._strangers.pop(id(peer), None)
 
     async def _serve_session(self, session: Session, known: asyncio.Event) -> None:
         try:

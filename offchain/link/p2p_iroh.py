@@ -15,7 +15,9 @@ from iroh import iroh_ffi
 from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
 from offchain.schema.wire import ALPN, WEBSOCKET
 
-READ_BYTES = 1 << 20
+LEAST_READ = 1 << 13
+MOST_READ = 1 << 20
+"""The wheel sets aside what is asked for while it waits: little for an idle peer, much for a fast one."""
 MAX_HANDSHAKES = 256
 """Connections that have not shown their stream yet; above it, new ones are turned away."""
 HANDSHAKE_S = 10.0
@@ -33,7 +35,7 @@ class IrohConnection:
         self._send = streams.send()
         self._recv = streams.recv()
         self._remote_key = bytes(connection.remote_id().to_bytes())
-        self._closed = False
+        self._asked = LEAST_READ
 
     @property
     def remote_key(self) -> bytes:
@@ -43,11 +45,13 @@ class IrohConnection:
     async def read(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
         try:
-            data = bytes(await self._recv.read(READ_BYTES))
+            data = bytes(await self._recv.read(self._asked))
         except iroh.IrohError as error:
             raise ConnectionLost(_reason(error)) from None
         if not data:
             raise ConnectionLost("the other side ended the connection")
+        full = len(data) == self._asked
+        self._asked = min(self._asked * 8, MOST_READ) if full else max(self._asked // 2, LEAST_READ)
         return data
 
     async def write(self, data: bytes) -> None:

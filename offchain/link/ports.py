@@ -145,6 +145,13 @@ class ChainPort(Protocol):
         """The finalized block with this number. LookupError where it is not finalized yet."""
         ...
 
+    async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
+        """The hashes of what is in a finalized block, also where the node has given up the block's state.
+
+        LookupError where it is not finalized yet.
+        """
+        ...
+
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
         """Finalized heads as they come; may skip numbers (the watcher fills the gaps)."""
         ...

@@ -217,6 +217,11 @@ class SubstrateChain:
             ),
         )
 
+    async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
+        """The hashes of what is in a finalized block, also where its state is gone."""
+        signed = await self._call("chain_getBlock", _hex((await self.block_ref(number)).hash))
+        return tuple(blake2_256(_unhex(raw)) for raw in signed["block"]["extrinsics"])
+
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
         """Finalized heads as they come."""
         return self._heads("chain_subscribeFinalizedHeads", "chain_unsubscribeFinalizedHeads", final=True)

@@ -12,12 +12,12 @@ import hashlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from offchain.link import chain_pin
-from offchain.link.errors import ChainUnreachable, GantryError, OurError
+from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.link.outbox import Outbox
 from offchain.link.ports import ChainPort, Signer
 from offchain.link.store import Store
@@ -80,29 +80,31 @@ async def serve(
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     out = log.EventLog("worker")
     out.info("started", roles=",".join(roles), account=account.address, pid=os.getpid())
+    if "autoscaler" in roles:
+        await keep_going(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
+        return
+    await keep_going(lambda: _work(roles, chain, store, account), out)
+
+
+async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.EventLog) -> None:
+    """Do this work until SIGTERM or SIGINT, again where a node or a disk could not be reached for a while."""
     async with _until_told_to_stop() as stopping:
         while not stopping.is_set():
-            work = asyncio.create_task(
-                autoscaler.work(chain, store, account, tenant or account.address)
-                if "autoscaler" in roles
-                else _work(roles, chain, store, account)
-            )
+            doing = asyncio.create_task(work())
             told = asyncio.create_task(stopping.wait())
-            await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((doing, told), return_when=asyncio.FIRST_COMPLETED)
             told.cancel()
-            work.cancel()
+            doing.cancel()
             try:
-                await work
+                await doing
             except asyncio.CancelledError:
                 break
-            except BaseExceptionGroup as group:
+            except BaseException as error:  # noqa: BLE001  (sorted by _lost_touch, which raises what cannot be waited out)
                 # The picture is read anew; the outbox goes on where it was.
-                away = _lost_touch(group)
-                out.warning("waiting", reason=away.message)
+                away = _lost_touch(error)
+                out.warning("waiting", reason=away.message, remedy=away.remedy)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), RECONNECT_S)
-            except ChainUnreachable as away:
-                out.warning("waiting", reason=away.message)
     out.info("stopped")
 
 
@@ -141,18 +143,18 @@ async def _bond(perform: Performer, chain: ChainPort, account: Signer) -> None:
     )
 
 
-def _lost_touch(group: BaseExceptionGroup[BaseException]) -> GantryError:
+def _lost_touch(raised: BaseException) -> GantryError:
     """The error that can be waited out, if there is no other; else raises the first that cannot."""
     found: GantryError | None = None
-    for error in _leaves(group):
+    for error in _leaves(raised):
         if isinstance(error, asyncio.CancelledError):
             continue
-        waits = isinstance(error, ChainUnreachable) or getattr(error, "code", "") == "state_pruned"
+        waits = isinstance(error, (ChainUnreachable, StoreStuck)) or getattr(error, "code", "") == "state_pruned"
         if not waits or not isinstance(error, GantryError):
             raise error from None
         found = error
     if found is None:
-        raise group
+        raise raised
     return found
 
 

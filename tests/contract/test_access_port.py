@@ -205,6 +205,14 @@ async def test_a_real_terminal(real):
 
 
 @pytest.mark.docker
+async def test_a_program_has_no_more_rights_than_the_pod(real):
+    found, _ = await all_of(await real.exec(("cat", "/proc/self/status")))
+    lines = dict(line.split(":", 1) for line in found[1].decode().splitlines() if ":" in line)
+    assert (int(lines["CapEff"], 16), int(lines["CapBnd"], 16)) == (0, 0)
+    assert (lines["NoNewPrivs"].strip(), lines["Seccomp"].strip()) == ("1", "2")
+
+
+@pytest.mark.docker
 async def test_ctrl_c_reaches_the_program(real):
     script = "trap 'echo caught; exit 9' INT; echo ready; while true; do sleep 1; done"
     program = await real.exec(("sh", "-c", script), tty=True)

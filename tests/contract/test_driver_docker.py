@@ -123,3 +123,17 @@ async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
     async with image_store(tmp_path, url) as images:
         with pytest.raises(EngineUnreachable, match="--docker-host"):
             await DockerDriver.connect(url, case.HOST, images)
+
+
+async def test_a_snapshot_runs_again_and_goes_with_the_data(driver, shell_image, docker_api):  # noqa: F811
+    spec = case.pod(("sh", "-c", "echo installed > /program; sleep 600"), shell_image)
+    handle = await case.up(driver, spec)
+    seen = [chunk async for chunk in driver.logs(spec.lease, follow=False)]
+    assert seen == []
+    docker_api.exec_start(docker_api.exec_create(handle.reference, ["sh", "-c", "until [ -s /program ]; do :; done"]))
+    digest = await driver.snapshot(spec.lease)
+    output, _ = await run(driver, ImageRef("snapshot", digest), "cat /program")
+    assert output == "installed\n"
+    for found in await driver.recover():
+        await driver.destroy(found.handle.lease, keep_data=False)
+    assert not [image for image in docker_api.images(quiet=True, all=True) if image == digest]

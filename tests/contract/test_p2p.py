@@ -263,6 +263,22 @@ async def test_who_proves_nothing_is_disconnected(net):
     await host.close()
 
 
+async def test_those_who_hold_places_give_way_to_those_who_ask(net, client, monkeypatch):
+    monkeypatch.setattr("offchain.link.p2p_host.MAX_STRANGERS", 2)
+    tenant, silent = await client(), []
+    for _ in range(3):
+        near = await net.endpoint()
+        host_key, addresses = tenant._host_key, tenant._addresses
+        peer = Peer(await near.dial(host_key, addresses, 5), dialler=True)
+        await peer.ready()
+        silent.append(peer)
+    assert await tenant.result(LEASE, DIGEST) == RESULT
+    async with asyncio.timeout(10):
+        assert await silent[0].accept() is None
+    for peer in silent:
+        await peer.close()
+
+
 async def _open(peer):
     peer.open(b"")
 

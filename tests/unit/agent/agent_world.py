@@ -65,6 +65,7 @@ class World:
         self.network = MemoryNetwork()
         self.reports = []
         self.calls = []
+        self.clock_off_ms = 0
         with contextlib.closing(StateDir(folder)) as state:
             self.key = state.host_key()
         self.host = self.key.address
@@ -151,7 +152,9 @@ class World:
         state = StateDir(self.folder)
         driver = FakeDriver(self.engine, self.host)
         transport = self.network.endpoint(self.key.public_key)
-        agent = Agent(self.chain, driver, transport, state, self.key, HARDWARE, now_ms=lambda: self.now_ms)
+        agent = Agent(
+            self.chain, driver, transport, state, self.key, HARDWARE, now_ms=lambda: self.now_ms + self.clock_off_ms
+        )
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         await agent.ready.wait()

@@ -129,7 +129,8 @@ def test_a_service_that_is_too_big_ends_with_what_it_took_in_its_log():
     play = service()
     play.up()
     assert kinds(play(ev.LimitExceeded(1, "too much disk"))) == [cmd.StopPod]
-    assert play(ev.LimitExceeded(1, "too much disk")) == []
+    # Told again while it is not stopped, it is stopped again.
+    assert kinds(play(ev.LimitExceeded(1, "too much disk"))) == [cmd.StopPod]
     (collect,) = play(ev.Exited(1, "main", 1, KILLED))
     assert collect.note == "too much disk"
 

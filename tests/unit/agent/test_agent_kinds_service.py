@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sqlite3
 
 import pytest
 from agent_world import World
@@ -44,10 +45,11 @@ volumes: {{home: {{}}}}
 {TOP % "rental"}""".encode()
 
 
-@pytest.fixture
-def world(tmp_path):
+@pytest.fixture(params=[0])
+def world(tmp_path, request):
     made = World(tmp_path / "agent", lambda _spec, container: made.programs.get(container.service.name, RUNS))
     made.programs = {}
+    made.clock_off_ms = request.param
     return made
 
 
@@ -103,6 +105,7 @@ async def test_a_service_that_takes_too_much_disk_is_stopped_and_reported(world)
     assert result["exit_code"] == 137
 
 
+@pytest.mark.parametrize("world", [0, 3_600_000, -3_600_000], indirect=True)
 async def test_a_rental_is_stopped_started_and_its_data_deleted_with_a_receipt(world):
     async with world.agent() as agent:
         number = rental(world)
@@ -161,3 +164,20 @@ async def test_a_kind_that_the_task_is_not_of_is_given_back(world):
         world.open_lease(RENTAL, kind=TaskKind.SERVICE)
         await world.until(lambda: world.reports and not agent.state.pods)
     assert [report for _, report in world.reports] == [HostFailure.MANIFEST_INVALID]
+
+
+async def test_events_wait_while_the_disk_takes_nothing(world, monkeypatch):
+    async with world.agent() as agent:
+        number = world.open_lease(POD)
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING and agent.state.pods[number].started_known)
+
+        def full(_changed):
+            raise sqlite3.OperationalError("database or disk is full")
+
+        monkeypatch.setattr(agent._dir, "save_pods", full)
+        world.engine.finish(world.host, number)
+        await settle(lambda: agent._waiting)
+        assert agent.state.phase(number) is Phase.RUNNING
+        monkeypatch.undo()
+        await world.until(lambda: world.reports and not agent.state.pods)
+    assert world.engine.starts == 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from node_agent.metering.meter import Meter
-from offchain.link.errors import BadKey, BadReply, ChainUnreachable
+from offchain.link.errors import BadKey, BadReply, ChainUnreachable, StoreStuck
 from offchain.link.keys import ss58_decode, verify
-from offchain.link.p2p import refused
+from offchain.link.p2p import HostRefused, refused
 from offchain.link.p2p_host import Handler
 from offchain.link.p2p_peer import Session
 from offchain.schema.receipt import Countersignature
@@ -39,6 +39,8 @@ class ReceiptAnswers:
             signed = await self._meter.newest(request.lease)
         except (ChainUnreachable, BadReply):
             raise refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
+        except StoreStuck:
+            raise _no_room() from None
         if signed is None:
             raise refused(Code.NOT_READY, f"Lease {request.lease} has no receipt yet.", "Ask again when its pod runs.")
         body = signed.encode()
@@ -53,12 +55,20 @@ class ReceiptAnswers:
                 f"The signature is not one of {given.account} under the receipt {digest.hex()}.",
                 "Sign its digest with the account that asks.",
             )
-        if signed is None or not await self._meter.countersign(lease, digest, given):
+        try:
+            kept = signed is not None and await self._meter.countersign(lease, digest, given)
+        except StoreStuck:
+            raise _no_room() from None
+        if not kept:
             raise refused(
                 Code.GONE,
                 f"The host has no receipt {digest.hex()} of lease {lease} any more.",
                 "Ask for the newest one and sign that.",
             )
+
+
+def _no_room() -> HostRefused:
+    return refused(Code.BUSY, "The host cannot write to its disk now.", "Try again in a minute.")
 
 
 def _is_genuine(given: Countersignature, payload: bytes) -> bool:

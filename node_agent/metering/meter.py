@@ -17,7 +17,7 @@ from node_agent.metering.core import Gpu, Run, Sample, fold
 from node_agent.metering.ports import Gauge, GpuGauge, Moment
 from node_agent.metering.write import ended, receipt_of
 from node_agent.ports import DriverError
-from offchain.link.errors import BadReply, ChainUnreachable
+from offchain.link.errors import BadReply, ChainUnreachable, StoreStuck
 from offchain.link.keys import Ed25519Signer
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask
@@ -90,18 +90,21 @@ class Meter:
         while True:
             now_s = clock.time()
             pods = frozenset(_metered(agent.state))
-            if now_s - sampled_s >= SAMPLE_S or pods != metered:
-                sampled_s, metered = now_s, pods
-                await self.sample(agent)
-            if now_s - closed_s >= CLOSE_S:
-                closed_s = now_s
-                try:
+            try:
+                if now_s - sampled_s >= SAMPLE_S or pods != metered:
+                    sampled_s, metered = now_s, pods
+                    await self.sample(agent)
+                if now_s - closed_s >= CLOSE_S:
+                    closed_s = now_s
                     await self.follow()
-                except (ChainUnreachable, BadReply) as error:
-                    log.debug("receipts wait for the chain: %s", error)
-            if now_s - tidied_s >= TIDY_S:
-                tidied_s = now_s
-                self._book.forget_old(self._now_ms())
+                if now_s - tidied_s >= TIDY_S:
+                    tidied_s = now_s
+                    self._book.forget_old(self._now_ms())
+            except (ChainUnreachable, BadReply) as error:
+                log.debug("receipts wait for the chain: %s", error)
+            except StoreStuck as error:
+                # Counters are caught up with once there is room again.
+                log.warning("what pods use cannot be kept now: %s", error)
             await asyncio.sleep(LOOK_S)
 
     # --- sums -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from typing import Any
 
 from node_agent.config import write_private
 from node_agent.process import is_same, start_time
+
+log = logging.getLogger(__name__)
 
 NAME = "running.json"
 EVERY_S = 10.0
@@ -79,11 +82,17 @@ class Beacon:
 
     async def run(self, ready: asyncio.Event) -> None:
         """Say that the agent is there, then that it is ready, then how it is, until cancelled."""
-        self._say(ready=False)
+        self._try_to_say(ready=False)
         await ready.wait()
         while True:
-            self._say(ready=True)
+            self._try_to_say(ready=True)
             await asyncio.sleep(EVERY_S)
+
+    def _try_to_say(self, *, ready: bool) -> None:
+        try:
+            self._say(ready=ready)
+        except OSError as error:  # a full disk is no reason to end
+            log.warning("%s cannot be written: %s", self._folder / NAME, error)
 
     def _say(self, *, ready: bool) -> None:
         pid = os.getpid()

@@ -20,7 +20,7 @@ MAX_BYTES = 65_536
 MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
-    "keep_gpus", "tier", "ask",
+    "registry_mirror", "image_quota_gib", "keep_gpus", "tier", "ask",
 )  # fmt: skip
 
 
@@ -42,6 +42,8 @@ class Config:
     """False: tenants' containers get no network at all."""
     simulate: str | None = None
     reserve: Reserve = field(default_factory=Reserve)
+    registry_mirror: str | None = None
+    image_quota_gib: int | None = None
     keep_gpus: tuple[int, ...] = ()
     """GPUs that the owner keeps, by their number in the driver's order (as nvidia-smi shows it)."""
     tier: Tier | None = None
@@ -61,6 +63,8 @@ def save(folder: Path, config: Config) -> None:
         "network": config.network,
         "simulate": config.simulate,
         "reserve": asdict(config.reserve),
+        "registry_mirror": config.registry_mirror,
+        "image_quota_gib": config.image_quota_gib,
         "keep_gpus": list(config.keep_gpus),
         "tier": None if config.tier is None else config.tier.value,
         "ask": _ask_plain(config.ask),
@@ -135,6 +139,8 @@ def _parsed(text: str) -> Config:
         network=network,
         simulate=_optional(document, "simulate"),
         reserve=Reserve(*(_whole(reserve, name, 2**40) for name in ("cpu_milli", "memory_mib", "disk_gib"))),
+        registry_mirror=_optional(document, "registry_mirror"),
+        image_quota_gib=None if document["image_quota_gib"] is None else _whole(document, "image_quota_gib", 2**20),
         keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
         tier=None if document["tier"] is None else Tier(document["tier"]),
     )

@@ -21,7 +21,7 @@ LOOK_EVERY_S = 1.0
 FINAL = ("Settled", "Expired", "Cancelled", "Failed")
 _TABLES = [
     """
-    CREATE TABLE carried (
+    CREATE TABLE journal (
         lease INTEGER NOT NULL,
         created_at INTEGER NOT NULL,
         task INTEGER NOT NULL,
@@ -30,7 +30,7 @@ _TABLES = [
         final INTEGER NOT NULL,
         PRIMARY KEY (lease, created_at)
     ) STRICT;
-    CREATE INDEX carried_open ON carried (lease) WHERE NOT final
+    CREATE INDEX journal_open ON journal (lease) WHERE NOT final
     """,
 ]
 
@@ -107,7 +107,7 @@ class Journal:
         with self._store.transaction():
             for lease in fresh:
                 self._store.run(
-                    "INSERT OR IGNORE INTO carried VALUES (?, ?, ?, '0', '0', 0)",
+                    "INSERT OR IGNORE INTO journal VALUES (?, ?, ?, '0', '0', 0)",
                     lease.number, lease.created_at_ms, lease.task,
                 )  # fmt: skip
         self._carried |= {(lease.number, lease.created_at_ms) for lease in fresh}
@@ -127,17 +127,17 @@ class Journal:
         with self._store.transaction():
             for entry in map(entry_of, found.values()):
                 self._store.run(
-                    "INSERT OR REPLACE INTO carried VALUES (?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?, ?)",
                     entry.lease, entry.created_at, entry.task, str(entry.paid), str(entry.fee), entry.final,
                 )  # fmt: skip
             for entry in gone:
                 self._store.run(
-                    "UPDATE carried SET final = 1 WHERE lease = ? AND created_at = ?", entry.lease, entry.created_at
+                    "UPDATE journal SET final = 1 WHERE lease = ? AND created_at = ?", entry.lease, entry.created_at
                 )
 
     def open_entries(self) -> list[Entry]:
         """Leases for which something may still be paid."""
-        rows = self._store.all("SELECT * FROM carried WHERE NOT final ORDER BY lease")
+        rows = self._store.all("SELECT * FROM journal WHERE NOT final ORDER BY lease")
         return [
             Entry(row["lease"], row["created_at"], row["task"], int(row["paid"]), int(row["fee"]), bool(row["final"]))
             for row in rows
@@ -145,7 +145,7 @@ class Journal:
 
     def total(self) -> Total:
         """All that was earned."""
-        rows = self._store.all("SELECT paid, fee, final FROM carried")
+        rows = self._store.all("SELECT paid, fee, final FROM journal")
         return Total(
             len(rows), sum(int(row["paid"]) - int(row["fee"]) for row in rows), sum(not row["final"] for row in rows)
         )

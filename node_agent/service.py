@@ -87,8 +87,8 @@ class Agent:
         hardware: Hardware,
         *,
         now_ms: Callable[[], int],
-        pods: PodAccess | None = None,
         beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
+        pods: PodAccess | None = None,
         handlers: Mapping[Op, Handler] = MappingProxyType({}),
     ) -> None:
         self._beside = beside

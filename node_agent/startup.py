@@ -7,8 +7,9 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from node_agent.access.docker import DockerAccess
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
+from node_agent.images.decide import Mirror, parse_mirror
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.store import ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
@@ -25,6 +27,7 @@ from node_agent.metering.answers import ReceiptAnswers
 from node_agent.metering.docker import DockerGauge
 from node_agent.metering.gpus import GpuGauges
 from node_agent.metering.meter import Meter, machine_moment
+from node_agent.netprobe import Prober
 from node_agent.register import registration_call
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
@@ -35,6 +38,7 @@ from node_agent.telemetry.watch import FAULTS, DeviceWatch, this_boot
 from offchain.link.chain_pin import expected_genesis, pin_genesis
 from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer, load_host_key
+from offchain.link.p2p_client import open_host
 from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
@@ -46,7 +50,6 @@ DEFAULT_BIND = "0.0.0.0:0"
 FIRST_CONTACT_S = 5.0
 HARDWARE = "hardware.json"
 HOST_KEY = "host.key"
-IMAGE_QUOTA_BYTES = 200 << 30
 
 
 def unix_ms() -> int:
@@ -66,6 +69,10 @@ class Settings:
     network: bool = True
     reserve: Reserve = field(default_factory=Reserve)
     keep_gpus: tuple[int, ...] = ()
+    registry_mirror: str | None = None
+    """A registry that images are pulled through."""
+    image_quota_gib: int | None = None
+    """Disk for images that tenants asked for; None: a quarter of what is free at first, and at most 200."""
     tier: Tier | None = None
     """The class of the machine where its owner knows better than the probe."""
     genesis: bytes | None = None
@@ -92,8 +99,8 @@ async def run_agent(settings: Settings) -> None:
         images = ImageStore(
             DockerImages(settings.docker_host),
             ImageBook(settings.state / "images.json"),
-            mirror=None,
-            quota_bytes=IMAGE_QUOTA_BYTES,
+            mirror=mirror_of(settings),
+            quota_bytes=hardware.image_gib << 30,
             now_ms=unix_ms,
         )
         stack.push_async_callback(images.close)
@@ -112,6 +119,7 @@ async def run_agent(settings: Settings) -> None:
         stack.push_async_callback(gauge.close)
         stack.callback(gpus.close)
         meter = Meter(GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=machine_moment)
+        prober = Prober(partial(open_host, genesis_hash=genesis, signer=key), now_ms=unix_ms)
         agent = Agent(
             chain,
             driver,
@@ -121,24 +129,36 @@ async def run_agent(settings: Settings) -> None:
             hardware,
             now_ms=unix_ms,
             pods=pods,
-            beside=(watch.run, journal.run, meter.run),
+            beside=(watch.run, journal.run, prober.run, meter.run),
             handlers=ReceiptAnswers(meter).handlers(),
         )
-        beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch), now_ms=unix_ms)
-        async with asyncio.TaskGroup() as group:
-            said = group.create_task(beacon.run(agent.ready))
-            trial = group.create_task(_confirm(releases, release, agent.ready))
-            await agent.run(stop)
-            said.cancel()
-            trial.cancel()
+        beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch, prober), now_ms=unix_ms)
+        await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 
 
-def _facts(agent: Agent, watch: DeviceWatch) -> Any:
+def _facts(agent: Agent, watch: DeviceWatch, prober: Prober) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
-        return {"pods": pods, "devices": {str(index): why for index, why in watch.troubles().items()}, "network": {}}
+        devices = {str(index): why for index, why in watch.troubles().items()}
+        return {"pods": pods, "devices": devices, "network": prober.facts()}
 
     return facts
+
+
+async def _serve(
+    agent: Coroutine[Any, Any, None], trial: Coroutine[Any, Any, None], beacon: Coroutine[Any, Any, None]
+) -> None:
+    """Until the agent ends, or its trial fails, which ends it."""
+    serving, trying, saying = (asyncio.create_task(work) for work in (agent, trial, beacon))
+    try:
+        await asyncio.wait({serving, trying}, return_when=asyncio.FIRST_COMPLETED)
+        if trying.done():
+            trying.result()
+        await serving
+    finally:
+        for task in (serving, trying, saying):
+            task.cancel()
+        await asyncio.gather(serving, trying, saying, return_exceptions=True)
 
 
 async def _confirm(releases: Releases, release: str, ready: asyncio.Event) -> None:
@@ -152,6 +172,16 @@ async def _confirm(releases: Releases, release: str, ready: asyncio.Event) -> No
     except TimeoutError:
         raise OurError("This release did not become ready in its time.", "The one before it is started.") from None
     releases.confirm(release)
+
+
+def mirror_of(settings: Settings) -> Mirror | None:
+    """The registry that images are pulled through. OurError where it cannot be one."""
+    if settings.registry_mirror is None:
+        return None
+    try:
+        return parse_mirror(settings.registry_mirror)
+    except ValueError as error:
+        raise OurError(f"{error}.", "Correct --registry-mirror.") from None
 
 
 def key_of(settings: Settings) -> Ed25519Signer:
@@ -200,7 +230,8 @@ def find_hardware(settings: Settings, state: StateDir) -> hw.Hardware:
 
 def probe_hardware(settings: Settings) -> hw.Hardware:
     """What this machine offers now by these settings."""
-    hardware = probe(settings.state, settings.reserve, offered(find_devices(settings), settings.keep_gpus))
+    devices = offered(find_devices(settings), settings.keep_gpus)
+    hardware = probe(settings.state, settings.reserve, devices, settings.image_quota_gib)
     return hardware if settings.tier is None else replace(hardware, tier=settings.tier)
 
 

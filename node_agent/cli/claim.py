@@ -15,7 +15,7 @@ from node_agent.startup import Settings, key_of, reached
 from offchain.link.errors import CallFailed
 from offchain.link.ports import Call
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import calls
+from offchain.schema._generated_chain import Escrow, calls
 from offchain.schema.manifest_values import format_amount
 
 BATCH = 64
@@ -70,30 +70,32 @@ async def _claim(settings: Settings, keys: signing.Keys, tell: Teller) -> None:
                     await signing.send(port, authority.signer, call)
             except CallFailed as error:
                 refused.append(str(error))
-        after = await read_host(port, key.address, settings.state)
-        before_paid = {lease.id: lease.record.escrow for lease in view.leases}
+        before = {lease.id: lease.record.escrow for lease in view.leases}
+        after = await chain.leases([one.lease for one in wanted])
         claimed = {
-            lease.id: lease.record.escrow.paid - lease.record.escrow.fee
-            - before_paid[lease.id].paid + before_paid[lease.id].fee
-            for lease in after.leases
-            if lease.id in before_paid
-        }  # fmt: skip
+            number: _to_provider(lease.record.escrow) - _to_provider(before[number]) for number, lease in after.items()
+        }
+        left = view.owed - sum(claimed.values())
         for lease, amount in claimed.items():
             if amount:
                 tell.text(f"Lease {lease}: {format_amount(amount)}")
         for reason in refused:
             tell.text(f"Not paid: {reason}")
         total = sum(claimed.values())
-        tell.text(f"{format_amount(total)} paid to {provider}; {format_amount(after.owed)} to come.")
+        tell.text(f"{format_amount(total)} paid to {provider}; {format_amount(left)} to come.")
         tell.result(
             {
                 "host": key.address,
                 "claimed": total,
                 "leases": {str(lease): amount for lease, amount in claimed.items() if amount},
-                "owed": after.owed,
+                "owed": left,
                 "refused": refused,
             }
         )
+
+
+def _to_provider(escrow: Escrow) -> int:
+    return escrow.paid - escrow.fee
 
 
 def payouts(wanted: Sequence[Due]) -> Iterator[tuple[Call, tuple[Due, ...]]]:

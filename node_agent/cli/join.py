@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask, HostRecord
 
 ONLINE_S = 180.0
+UP_S = 60.0
+"""So long an agent may take until it is ready."""
 _MARKS = {Verdict.PASS: "ok  ", Verdict.WARN: "warn", Verdict.FAIL: "FAIL"}
 
 
@@ -122,7 +125,7 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
             tell.step("registered", host=key.address, provider=config.provider)
         if wish.start:
             if Step.SERVICE in left:
-                await asyncio.to_thread(_serve, service, tell)
+                await asyncio.to_thread(_serve, service, settings, tell)
             record = await _online(port, key, settings, service, tell)
         else:
             tell.text("Start it with: gantry agent run")
@@ -177,10 +180,13 @@ def _configuration(
         region=wish.region or (kept.region if kept is not None else "local"),
         ask=wish.ask(None if kept is None else kept.ask),
         bind=settings.bind,
-        docker_host=settings.docker_host,
+        # A service does not have the variables of this shell.
+        docker_host=settings.docker_host or os.environ.get("DOCKER_HOST"),
         network=settings.network,
         simulate=settings.simulate,
         reserve=settings.reserve,
+        registry_mirror=settings.registry_mirror,
+        image_quota_gib=settings.image_quota_gib,
         keep_gpus=settings.keep_gpus,
         tier=settings.tier,
     )
@@ -208,7 +214,13 @@ async def _is_registered(chain: GantryChain, host: str) -> bool:
     return await chain.host(host) is not None
 
 
-def _serve(service: Service, tell: Teller) -> None:
+def _serve(service: Service, settings: Settings, tell: Teller) -> None:
+    by_hand = None if service.running() else read_beacon(settings.state)
+    if by_hand is not None:
+        raise OurError(
+            f"An agent runs with this folder already (process {by_hand.pid}), and not as a service.",
+            "Stop it, then run this again; its containers run on.",
+        )
     service.install()
     if service.running():
         service.restart()
@@ -224,23 +236,30 @@ async def _online(
     """Wait until the host is online. Says what is in its way where that does not pass by itself."""
     chain = GantryChain(port)
     record = await chain.host(key.address)
+    clock = asyncio.get_running_loop()
+    began_s = clock.time()
     try:
         async with asyncio.timeout(ONLINE_S), contextlib.aclosing(port.best()) as heads:
             async for head in heads:
                 record = await chain.host(key.address, at=head.hash)
                 if is_online(record) or why_not_online(record):
                     break
+                beacon = read_beacon(settings.state)
+                if clock.time() - began_s > UP_S and (beacon is None or not beacon.ready):
+                    raise await _late("its agent is not up", UP_S, service)
     except TimeoutError:
-        beacon = read_beacon(settings.state)
-        why = "its agent is up, but was not heard" if beacon is not None and beacon.ready else "its agent is not up"
-        lines = await asyncio.to_thread(lambda: list(service.log(5, follow=False)))
-        raise OurError(
-            f"The host is not online after {ONLINE_S:g} s: {why}. The end of its log:\n" + "\n".join(lines),
-            "See gantry agent logs, then run this again.",
-        ) from None
+        raise await _late("its agent is up, but was not heard", ONLINE_S, service) from None
     if not is_online(record):
         tell.text(f"Not online yet: {why_not_online(record)}.")
     return record
+
+
+async def _late(why: str, after_s: float, service: Service) -> OurError:
+    lines = await asyncio.to_thread(lambda: list(service.log(5, follow=False)))
+    return OurError(
+        f"The host is not online after {after_s:g} s: {why}. The end of its log:\n" + "\n".join(lines),
+        "See gantry agent logs, then run this again.",
+    )
 
 
 def _tell_end(tell: Teller, config: configs.Config, host: str, record: HostRecord | None, service: Service) -> None:

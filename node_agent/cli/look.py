@@ -30,6 +30,7 @@ from offchain.link.p2p_iroh import IrohTransport
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import HostsParams, Tier
+from offchain.schema.wire import WEBSOCKET
 
 _ENGINE_TIMEOUT_S = 5
 _DIAL_S = 3.0
@@ -135,18 +136,19 @@ async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] 
         here = await listen_address(settings, key)
     except OurError as error:
         return str(error)
+    udp = tuple(address for address in here.addresses if not address.startswith(WEBSOCKET))
     try:
         caller = await IrohTransport.bind(secrets.token_bytes(32), "0.0.0.0:0", listen=False)
         accepting = asyncio.create_task(here.accept())
         try:
-            await caller.dial(here.key, here.addresses, _DIAL_S)
+            await caller.dial(here.key, udp, _DIAL_S)
         except LinkError as error:
             return f"this machine cannot reach itself over UDP: {error}"
         finally:
             accepting.cancel()
             await asyncio.gather(accepting, return_exceptions=True)
             await caller.close()
-        return here.addresses
+        return udp
     finally:
         await here.close()
 

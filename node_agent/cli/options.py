@@ -130,6 +130,8 @@ class Given:
     reserve_memory_mib: int | None = None
     reserve_disk_gib: int | None = None
     keep_gpus: tuple[int, ...] = ()
+    registry_mirror: str | None = None
+    image_quota_gib: int | None = None
     tier: Tier | None = None
 
 
@@ -155,6 +157,8 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
             network=not given.no_network,
             reserve=reserve,
             keep_gpus=given.keep_gpus,
+            registry_mirror=given.registry_mirror,
+            image_quota_gib=given.image_quota_gib,
             tier=given.tier,
         )
     return Settings(
@@ -167,6 +171,8 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
         network=config.network and not given.no_network,
         reserve=reserve,
         keep_gpus=given.keep_gpus or config.keep_gpus,
+        registry_mirror=given.registry_mirror or config.registry_mirror,
+        image_quota_gib=config.image_quota_gib if given.image_quota_gib is None else given.image_quota_gib,
         tier=given.tier or config.tier,
     )
 
@@ -207,6 +213,14 @@ _MACHINE = (
         help="A GPU that you keep for yourself, by its number in nvidia-smi. May be given several times.",
     ),
 )
+_IMAGES = (
+    click.option("--registry-mirror", metavar="URL", help="Pull images through this registry, for example a cache."),
+    click.option(
+        "--image-quota-gib",
+        type=click.IntRange(min=1),
+        help="Disk for tenants' images; the longest unused go first.  [default: a quarter of the free, at most 200]",
+    ),
+)
 _PRICES = (
     click.option("--gpu-price", type=Amount(), help="A whole GPU for 1 h.  [default: 1]"),
     click.option("--cpu-price", type=Amount(), help="A core for 1 h.  [default: 0.01]"),
@@ -244,7 +258,7 @@ def folder(command: Any) -> Any:
 
 def machine(command: Any) -> Any:
     """The same, and what describes the machine. Gives Settings."""
-    return _gathered(command, (_STATE, _URL, _GENESIS, *_MACHINE), joined=False)
+    return _gathered(command, (_STATE, _URL, _GENESIS, *_MACHINE, *_IMAGES), joined=False)
 
 
 def prices(command: Any) -> Any:
@@ -316,7 +330,7 @@ def tier_of(text: str | None) -> Tier | None:
 def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined: bool) -> Any:
     machine_names = () if joined else (
         "bind", "docker_host", "no_network", "simulate", "reserve_cpus", "reserve_memory_mib", "reserve_disk_gib",
-        "keep_gpus",
+        "keep_gpus", "registry_mirror", "image_quota_gib",
     )  # fmt: skip
 
     @wraps(command)

@@ -52,7 +52,7 @@ LONGEST_POLL_S = 5.0
 MAIN = "0"
 """The label of a pod's main container; containers of older agents have none, and are alone."""
 SNAPSHOT = "snapshot"
-"""The tag of the image that is made of a lease's main container; the image's name is the pod's."""
+"""The tag of images that are made of leases' main containers."""
 _QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
 
 
@@ -240,14 +240,14 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         await self._data.purge(lease)
         with contextlib.suppress(DriverError):  # there is none, or a container of somebody's was made from it
-            image = f"{make.pod_name(self._host, lease)}:{SNAPSHOT}"
+            image = f"{make.snapshot_name(self._host, lease)}:{SNAPSHOT}"
             await self._engine.call(lambda: self._engine.api.remove_image(image))
 
     async def snapshot(self, lease: int) -> str:
         """See :class:`node_agent.ports.Driver`."""
         for found in await self._containers(lease):
             if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
-                repository = make.pod_name(self._host, lease)
+                repository = make.snapshot_name(self._host, lease)
                 commit = functools.partial(
                     self._engine.api.commit, found["Id"], repository=repository, tag=SNAPSHOT, pause=True
                 )

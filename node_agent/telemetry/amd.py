@@ -63,15 +63,20 @@ class AmdSysfs:
     def close(self) -> None:
         """See :class:`node_agent.telemetry.source.DeviceSource`."""
 
-    def files(self, uuids: Sequence[str]) -> tuple[str, ...]:
-        """The device files that a container needs for these GPUs. LookupError for one that is not here."""
+    def files(self, uuids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The device files that a container needs for these GPUs, and the numbers of their groups.
+
+        LookupError for a GPU, OSError for a file that is not here.
+        """
         cards = {PREFIX + card.unique_id: card for card in self._cards()}
         nodes = []
         for uuid in uuids:
             if uuid not in cards:
                 raise LookupError(f"the GPU {uuid} is not here")
             nodes.append(f"/dev/dri/renderD{cards[uuid].minor}")
-        return ("/dev/kfd", *nodes) if nodes else ()
+        files = ("/dev/kfd", *nodes) if nodes else ()
+        groups = {(self._root / file.removeprefix("/")).stat().st_gid for file in files}
+        return files, tuple(str(group) for group in sorted(groups))
 
     def card_files(self, uuid: str) -> Path | None:
         """The folder of the kernel's files about a GPU; None where it is not here."""
@@ -93,8 +98,8 @@ class AmdSysfs:
             yield _Card(files, int(minor), unique_id)
 
 
-def device_files(uuids: Sequence[str]) -> tuple[str, ...]:
-    """The device files of this machine that a container needs for these AMD GPUs; none for none."""
+def device_files(uuids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The device files of this machine that a container needs for these AMD GPUs, and the numbers of their groups."""
     return AmdSysfs().files(uuids)
 
 

@@ -47,6 +47,8 @@ class Hardware:
     devices: tuple[Device, ...]
     tier: Tier = Tier.CONSUMER
     capabilities: Capabilities = DOCKER_ONLY
+    image_gib: int = 200
+    """What of the disk is for images; not part of `disk_gib`, and not on the chain."""
 
 
 def profile_names() -> list[str]:
@@ -100,6 +102,7 @@ def save(path: Path, hardware: Hardware) -> None:
         "disk_gib": hardware.disk_gib,
         "tier": hardware.tier.value,
         "capabilities": hardware.capabilities.encode(),
+        "image_gib": hardware.image_gib,
         "devices": [asdict(device) for device in hardware.devices],
     }
     part = path.with_name(f".{path.name}.part")
@@ -130,6 +133,7 @@ def load(path: Path) -> Hardware | None:
             # A folder of the first release has neither; its host is registered already.
             Tier(document.get("tier", Tier.CONSUMER)),
             Capabilities.decode(document["capabilities"]) if "capabilities" in document else DOCKER_ONLY,
+            int(document.get("image_gib", 200)),
         )
     except FileNotFoundError:
         return None

@@ -17,6 +17,7 @@ from offchain.link.errors import OurError
 
 MIB = 1 << 20
 GIB = 1 << 30
+MOST_IMAGE_GIB = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +29,20 @@ class Reserve:
     disk_gib: int = 2
 
 
-def probe(disk_path: Path, reserve: Reserve, devices: tuple[Device, ...]) -> Hardware:
-    """What this machine can offer, with these devices. `disk_path` lies on the disk that pods use."""
+def probe(disk_path: Path, reserve: Reserve, devices: tuple[Device, ...], image_gib: int | None = None) -> Hardware:
+    """What this machine can offer, with these devices. `disk_path` lies on the disk that pods use.
+
+    `image_gib`: what of the disk is for images; None: a quarter, and at most 200.
+    """
     cpu_milli = (psutil.cpu_count() or 1) * 1000 - reserve.cpu_milli
     memory_mib = psutil.virtual_memory().total // MIB - reserve.memory_mib
-    disk_gib = psutil.disk_usage(str(disk_path)).free // GIB - reserve.disk_gib
+    free_gib = psutil.disk_usage(str(disk_path)).free // GIB
+    image_gib = min(MOST_IMAGE_GIB, free_gib // 4) if image_gib is None else image_gib
+    disk_gib = free_gib - reserve.disk_gib - image_gib
     for what, left in (("CPU", cpu_milli), ("memory", memory_mib), ("disk", disk_gib)):
         if left <= 0:
             raise OurError(f"Nothing of this machine's {what} is left to offer.", f"Reserve less {what}.")
-    return Hardware(cpu_milli, memory_mib, disk_gib, devices, tier_of(devices), capabilities_of(devices))
+    return Hardware(cpu_milli, memory_mib, disk_gib, devices, tier_of(devices), capabilities_of(devices), image_gib)
 
 
 def sources() -> tuple[DeviceSource, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 LOOK_EVERY_S = 5.0
 LISTEN_S = 1.0
 TELL_EVERY_S = 3.0
+COMPARE_EVERY_S = 60.0
+"""The chain's own word is compared with ours now and then, even where nothing has changed here."""
 FAULTS = "faults.json"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -72,8 +75,7 @@ class DeviceWatch:
         self._look_every_s = look_every_s
         self._listen_s = listen_s
         self._state = core.start(len(devices), load_faults(faults, self._uuids, boot_id))
-        self.changed = asyncio.Event()
-        """Set at each change; whoever waits clears it."""
+        self._changed = asyncio.Event()
 
     @property
     def state(self) -> core.DevicesState:
@@ -103,7 +105,7 @@ class DeviceWatch:
         if faults_of(before) != faults_of(self._state):
             save_faults(self._faults, faults_of(self._state), self._uuids, self._boot_id)
         if before.unhealthy != self._state.unhealthy:
-            self.changed.set()
+            self._changed.set()
 
     async def _watch(self, source: DeviceSource, agent: Carrier) -> None:
         clock = asyncio.get_running_loop()
@@ -126,17 +128,22 @@ class DeviceWatch:
 
     async def _tell(self, agent: Carrier) -> None:
         while True:
+            self._changed.clear()
             try:
-                await self.tell_once(agent)
+                agrees = await self.tell_once(agent)
             except (ChainUnreachable, BadReply) as error:
                 log.debug("the health of the devices waits for the chain: %s", error)
-            await asyncio.sleep(TELL_EVERY_S)
+                agrees = False
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), COMPARE_EVERY_S if agrees else TELL_EVERY_S)
 
-    async def tell_once(self, agent: Carrier) -> None:
-        """Send the health of the devices where the chain has it otherwise, and the call is free."""
+    async def tell_once(self, agent: Carrier) -> bool:
+        """Send the health of the devices where the chain has it otherwise, and the call is free. Whether both agree."""
         record = await agent.chain.host(agent.host)
         if record is None or record.status.tag in ("Retiring", "Retired") or len(record.devices) != len(self._uuids):
-            return
+            return False
+        if self._state.unhealthy == {index for index, device in enumerate(record.devices) if not device.healthy}:
+            return True
         params = await agent.chain.params("Hosts")
         changed_at: int | None = await agent.chain.read(storage.hosts_health_changed_at, agent.host)
         wrong = core.health_to_report(
@@ -146,10 +153,10 @@ class DeviceWatch:
             params.heartbeat_period_ms,
             await agent.chain.now_ms(),
         )
-        if wrong is not None and await agent.send("health", calls.hosts_set_device_health(unhealthy=wrong)):
-            log.info(
-                "the chain knows: %s", f"GPUs {list(wrong)} are out of order" if wrong else "all GPUs are in order"
-            )
+        if wrong is None or not await agent.send("health", calls.hosts_set_device_health(unhealthy=wrong)):
+            return False
+        log.info("the chain knows: %s", f"GPUs {list(wrong)} are out of order" if wrong else "all GPUs are in order")
+        return True
 
     def _name(self, index: int) -> str:
         device = self._devices[index]

@@ -22,6 +22,9 @@ def add_gpu(root: Path, node: int, *, unique_id: str = "", product: str = "", vr
     folder.mkdir(parents=True)
     minor = 127 + node
     (folder / "gpu_id").write_text(f"{4000 + node}\n")
+    for file in (root / "dev/kfd", root / f"dev/dri/renderD{minor}"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
     (folder / "properties").write_text(
         f"cpu_cores_count 0\ndomain 0\nlocation_id {256 * node}\ndrm_render_minor {minor}\n"
     )

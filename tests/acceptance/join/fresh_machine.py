@@ -75,7 +75,8 @@ class Machine:
 
     def inside(self, *command: str) -> list[str]:
         """The command line that runs a program on this machine."""
-        return ["ip", "netns", "exec", self.name, *command]
+        # Not "ip netns exec": that hides /sys/fs/cgroup, which an engine needs.
+        return ["nsenter", f"--net=/run/netns/{self.name}", "--", *command]
 
     def agent(self, *arguments: str, env: dict[str, str] | None = None) -> Said:
         """`gantry agent ...` on this machine, to its end."""

@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 from fresh_machine import Machine, machine
 
@@ -160,11 +161,11 @@ def demo_image(here: Machine) -> str:
 
 
 def containers(here: Machine) -> list[str]:
-    done = subprocess.run(
-        ["docker", "ps", "--quiet", "--no-trunc", "--filter", "label=gantry.lease"],
-        env=here.env, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return done.stdout.split()
+    client = docker.DockerClient(base_url=here.engine_url, timeout=30)
+    try:
+        return sorted(str(one.id) for one in client.containers.list(filters={"label": "gantry.lease"}))
+    finally:
+        client.close()
 
 
 def changed(bundle: Path, target: Path, name: str, change: Any) -> str:
@@ -225,7 +226,7 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
 
     # A job runs while the agent is replaced by another release; it is paid once it is accepted.
     image = demo_image(fresh)
-    lease = await run_job(chain, host, image, steps=45)
+    lease = await run_job(chain, host, image, steps=90)
     await until_task(chain, lease, "Running")
     running = containers(fresh)
     assert len(running) == 1

@@ -1,8 +1,11 @@
 """AMD's GPUs by the kernel's files."""
 
+import os
+
 import pytest
 
 from node_agent.core.devices import Gone, Well
+from node_agent.drivers.docker_spec import DeviceFiles, amd_devices, amd_of
 from node_agent.telemetry.amd import AmdSysfs
 from node_agent.telemetry.hardware import Device
 from tests.gpu_stub.amd import add_gpu, add_processor, unplug
@@ -49,7 +52,13 @@ def test_a_card_that_does_not_answer_is_gone(machine):
 
 def test_the_files_that_a_container_needs(machine):
     driver = AmdSysfs(machine)
-    assert driver.files(()) == ()
-    assert driver.files(("AMD-pci-0000-0200",)) == ("/dev/kfd", "/dev/dri/renderD129")
+    assert driver.files(()) == ((), ())
+    files, groups = driver.files(("AMD-pci-0000-0200",))
+    assert files == ("/dev/kfd", "/dev/dri/renderD129")
+    assert groups == (str(os.getgid()),)
+    arguments = amd_devices(DeviceFiles(files, groups))
+    assert arguments == {"devices": [f"{file}:{file}:rw" for file in files], "group_add": list(groups)}
+    assert amd_devices(DeviceFiles()) == {}
+    assert amd_of(("GPU-1", "AMD-a1b2")) == ("AMD-a1b2",)
     with pytest.raises(LookupError, match="AMD-gone"):
         driver.files(("AMD-gone",))

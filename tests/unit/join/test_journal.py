@@ -1,13 +1,17 @@
 """What a host has earned, from the chain, kept when the chain forgets."""
 
 import asyncio
+import contextlib
 import json
 
 import pytest
 
 from node_agent.beacon import Beacon, read
 from node_agent.journal import Journal, Total
+from node_agent.state_dir import StateDir
+from offchain.link.chain_pin import expected_genesis
 from offchain.link.fake import FakeChain
+from offchain.link.outbox import Outbox
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain
 from offchain.schema import _generated_chain as gen
@@ -60,6 +64,13 @@ async def test_a_task_that_the_chain_has_forgotten_is_closed(world):
     await journal.refresh(GantryChain(chain), HOST)
     assert journal.total() == Total(1, 10, 0)
     assert journal.open_entries() == []
+
+
+def test_all_that_an_agent_keeps_fits_into_one_database(tmp_path):
+    with contextlib.closing(StateDir(tmp_path)) as state:
+        Outbox(FakeChain(), state.store, state.host_key(), now_ms=lambda: 0)
+        expected_genesis(state.store, bytes(32))
+        assert Journal(state.store).total() == Total(0, 0, 0)
 
 
 async def test_a_beacon_is_of_a_process_that_lives(tmp_path):

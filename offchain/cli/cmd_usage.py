@@ -28,11 +28,11 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 @dataclass(frozen=True, slots=True)
 class _Pod:
-    """A pod's receipt. `signed_now`: the tenant signed it with this command."""
+    """A pod's receipt. `agreed_by`: the account whose signature it has for the tenant, if any."""
 
     number: int
     checked: Checked
-    signed_now: bool
+    agreed_by: str | None
 
     def plain(self) -> dict[str, Any]:
         signed = self.checked.signed
@@ -40,7 +40,7 @@ class _Pod:
             "pod": self.number,
             **signed.plain(),
             "problems": list(self.checked.problems),
-            "countersigned": self.checked.agreed or self.signed_now,
+            "countersigned_by": self.agreed_by,
         }
 
 
@@ -114,7 +114,7 @@ async def _of(chain: ChainPort, view: LeaseView, signer: Signer, *, countersign:
         sign = countersign and not checked.problems
         if sign:
             await receipts.countersign(client, checked, signer)
-        return _Pod(view.pod, checked, sign)
+        return _Pod(view.pod, checked, signer.address if sign else checked.agreed_by)
 
 
 def _lines(pod: _Pod) -> Iterator[tuple[str, object]]:
@@ -132,9 +132,15 @@ def _lines(pod: _Pod) -> Iterator[tuple[str, object]]:
     yield "rate", f"{format_amount(bill.rate_per_hour)} an hour, by the {bill.unit.value.lower()}"
     yield "billed", f"{_time(bill.billed_ms)}: {format_amount(bill.owed)} owed in all"
     yield "digest", receipt.digest.hex()
-    yield "signed by", "host and tenant" if checked.agreed or pod.signed_now else "host"
+    yield "signed by", _signed_by(pod, receipt.tenant)
     for problem in checked.problems:
         yield "wrong", problem
+
+
+def _signed_by(pod: _Pod, tenant: str) -> str:
+    if pod.agreed_by is None:
+        return "host"
+    return "host and tenant" if pod.agreed_by == tenant else f"host and, for the tenant, {pod.agreed_by}"
 
 
 def _gpu(receipt: Receipt) -> str:

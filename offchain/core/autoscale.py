@@ -59,7 +59,10 @@ class Wishes:
 
 
 def load_ppm(metric: Metric, has: Has, older: Totals, newer: Totals) -> int | None:
-    """The share of what it has that a pod used between two of its receipts; None where that cannot be said."""
+    """The share of what it has that a pod used between two of its receipts; None where that cannot be said.
+
+    Never more than all of it: limits are enforced, and a host that claims more causes no more pods by that.
+    """
     time_ms = newer.wall_ms - older.wall_ms
     if time_ms <= 0:
         return None
@@ -73,7 +76,7 @@ def load_ppm(metric: Metric, has: Has, older: Totals, newer: Totals) -> int | No
             if newer.gpu_ms is None:
                 return None
             used, whole = newer.gpu_ms - (older.gpu_ms or 0), time_ms * has.gpus
-    return max(0, used * PPM // whole) if whole > 0 else None
+    return min(max(0, used * PPM // whole), PPM) if whole > 0 else None
 
 
 def wish(scaling: Scaling, loads_ppm: Sequence[int | None], pods: int) -> int:

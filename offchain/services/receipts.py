@@ -33,12 +33,13 @@ class ReceiptSource(Protocol):
 class Checked:
     """A receipt that its host signed. `problems`: in what it does not fit the chain; empty: it may be signed.
 
-    `agreed`: the tenant, or its proxy, has signed it already.
+    `agreed_by`: who has signed it for the tenant, by a signature that is genuine. Whether that account may, only its
+    owner knows where it is not the tenant's own.
     """
 
     signed: SignedReceipt
     problems: tuple[str, ...]
-    agreed: bool
+    agreed_by: str | None
 
 
 async def fetch(host: ReceiptSource, lease: LeaseOfTask) -> SignedReceipt:
@@ -70,7 +71,7 @@ async def ask(host: ReceiptSource, chain: GantryChain, lease: LeaseOfTask) -> Ch
         host_downtime_ms=_downtime_ms(await chain.host(lease.record.host, at)),
         now_ms=await chain.now_ms(at),
     )
-    return Checked(signed, problems(signed.receipt, facts), _agreed(signed))
+    return Checked(signed, problems(signed.receipt, facts), _agreed_by(signed))
 
 
 async def countersign(host: ReceiptSource, checked: Checked, tenant: Signer) -> None:
@@ -81,14 +82,15 @@ async def countersign(host: ReceiptSource, checked: Checked, tenant: Signer) -> 
     await host.countersign(receipt.lease, receipt.digest, tenant.sign(receipt.tenant_payload))
 
 
-def _agreed(signed: SignedReceipt) -> bool:
+def _agreed_by(signed: SignedReceipt) -> str | None:
     given = signed.countersignature
     if given is None:
-        return False
+        return None
     try:
-        return verify(ss58.decode(given.account), given.crypto, signed.receipt.tenant_payload, given.signature)
+        genuine = verify(ss58.decode(given.account), given.crypto, signed.receipt.tenant_payload, given.signature)
     except BadKey:
-        return False
+        return None
+    return given.account if genuine else None
 
 
 def _downtime_ms(host: gen.HostRecord | None) -> int:

@@ -27,11 +27,11 @@ async def test_what_is_metered_is_what_is_settled(net: Net):
     task = await net.submit(steps=STEPS)
     await net.until(task, {"Running"})
     running, pod = await the_receipt(net, task)
-    assert (running.final, pod["countersigned"]) == (False, False)
+    assert (running.final, pod["countersigned_by"]) == (False, None)
     net.kill("agent")
     await net.until(task, {"Settled"})
     last, pod = await the_receipt(net, task, "--countersign")
-    assert pod["countersigned"]
+    assert pod["countersigned_by"] == last.tenant
     (lease,) = await net.leases(task)
     assert lease.result is not None
     assert (last.final, last.reported, last.until_ms) == (True, lease.result.usage, lease.ended_at)
@@ -41,7 +41,7 @@ async def test_what_is_metered_is_what_is_settled(net: Net):
     for name in COUNTERS:
         assert getattr(last.totals, name) >= getattr(running.totals, name), name
     again, pod = await the_receipt(net, task)
-    assert (again, pod["countersigned"]) == (last, True)
+    assert (again, pod["countersigned_by"]) == (last, last.tenant)
 
 
 async def test_a_stranger_gets_no_receipt(net: Net):

@@ -139,7 +139,7 @@ async def test_a_receipt_says_what_was_used_and_is_to_be_paid_and_fits_the_chain
         assert (receipt.totals.wall_ms, receipt.totals.cpu_ms) == (10_001, 3 * CPU_US // 1000)
         assert receipt.bill.owed == receipt.bill.billed_ms * RATE // 3_600_000
         assert (receipt.seq, receipt.final, receipt.reported) == (1, False, None)
-        assert not checked.agreed
+        assert checked.agreed_by is None
 
 
 async def test_sums_survive_a_kill_and_the_clock_going_back(world):
@@ -193,7 +193,7 @@ async def test_the_tenants_signature_is_kept(world):
         number = await world.running(agent)
         checked = await world.checked(client, number)
         await receipts.countersign(client, checked, TENANT)
-        assert (await world.checked(client, number)).agreed
+        assert (await world.checked(client, number)).agreed_by == TENANT.address
     async with world.metering() as agent:
         kept = world.meter._book.newest_of(number)
         assert kept.countersigned.receipt == checked.signed.receipt

@@ -111,17 +111,30 @@ def test_json_has_each_receipt_whole_so_that_anybody_can_check_it(world: World, 
     for one in found["pods"]:
         fields = {name: one[name] for name in ("receipt", "digest", "signature", "countersignature")}
         assert SignedReceipt.decode(json.dumps(fields).encode()) in host.signed.values()
-        assert (one["problems"], one["countersigned"]) == ([], False)
+        assert (one["problems"], one["countersigned_by"]) == ([], None)
 
 
 def test_countersigning_gives_the_host_a_signature(world: World, host: Host) -> None:
     found = world.json("task", "usage", 0, "--countersign", *WHO)
-    assert [one["countersigned"] for one in found["pods"]] == [True, True]
+    assert [one["countersigned_by"] for one in found["pods"]] == [CHARLIE, CHARLIE]
     for signed in host.signed.values():
         given = signed.countersignature
         assert given is not None
         assert keys.verify(keys.ss58_decode(CHARLIE), "sr25519", signed.receipt.tenant_payload, given.signature)
     assert "host and tenant" in world.run("task", "usage", 0, *WHO)[1]
+
+
+def test_a_signature_of_somebody_else_is_told_as_such(world: World, host: Host) -> None:
+    world.json("task", "usage", 0, "--pod", 0, *WHO)
+    ((number, signed),) = host.signed.items()
+    bob = keys.from_uri("//Bob")
+    for signature, told in (
+        (bob.sign(signed.receipt.tenant_payload), f"for the tenant, {bob.address}"),
+        (bytes(64), "host"),
+    ):
+        host.signed[number] = replace(signed, countersignature=Countersignature(bob.address, "sr25519", signature))
+        (line,) = [x for x in world.run("task", "usage", 0, "--pod", 0, *WHO)[1].splitlines() if "signed by" in x]
+        assert line.endswith(told)
 
 
 def test_what_does_not_fit_the_chain_is_shown_and_not_signed(world: World, host: Host) -> None:

@@ -162,3 +162,10 @@ def test_a_task_without_pods_says_so(world: World, host: Host) -> None:
     status, _, err = world.run("task", "usage", 0, *WHO)
     assert status == 1
     assert "is on no host" in err
+
+
+@pytest.mark.parametrize("command", [("task", "usage"), ("worker", "autoscaler")])
+def test_help_has_an_example(world: World, command: tuple[str, str]) -> None:
+    status, out, _ = world.run(*command, "--help")
+    assert status == 0
+    assert f"  gantry {' '.join(command)} " in out.partition("Usage:")[2].partition("\n")[2]

@@ -1,6 +1,9 @@
 """The autoscaler over a chain in memory: whom it asks, what it calls, and what it leaves alone."""
 
+import asyncio
 import contextlib
+import os
+import signal
 from dataclasses import replace
 
 import pytest
@@ -8,11 +11,13 @@ import pytest
 from offchain.link.fake import FakeChain
 from offchain.link.keys import Ed25519Signer, from_uri
 from offchain.link.p2p import HostUnreachable
+from offchain.link.store import Store
 from offchain.link.typed import GantryChain
 from offchain.schema import _generated_chain as gen
 from offchain.schema.receipt import Bill, Receipt, SignedReceipt, Totals
 from offchain.services.acts import Verdict
-from offchain.services.autoscaler import Autoscaler
+from offchain.services.autoscaler import Autoscaler, Ways
+from offchain.services.runner import serve
 from tests.chain_records import Tasks, host_record, lease, task_spec
 
 TENANT, PROXY = from_uri("//Charlie"), from_uri("//Bob")
@@ -212,3 +217,68 @@ async def test_a_pod_that_is_new_counts_for_itself_only(net):
     ((number, seen),) = net.scaler._services[net.task].seen.items()
     assert number & 0xFFFF == 1
     assert len(seen) == 1
+
+
+class Dialled:
+    """What was opened and closed, in place of real connections."""
+
+    def __init__(self, monkeypatch, source):
+        self.opened, self.closed, self.source = [], [], source
+        monkeypatch.setattr("offchain.services.autoscaler.open_host", self.open)
+
+    @contextlib.asynccontextmanager
+    async def open(self, host_key, endpoint, *, genesis_hash, signer):
+        assert (host_key, len(genesis_hash), signer) == (HOST.public_key, 32, TENANT)
+        self.opened.append(endpoint)
+        try:
+            yield self.source
+        finally:
+            self.closed.append(endpoint)
+
+
+async def test_connections_are_kept_until_they_fail_or_the_host_moves(monkeypatch):
+    dialled = Dialled(monkeypatch, object())
+    one, other = (host_record(PROXY.address, endpoint=endpoint) for endpoint in (b"one", b"other"))
+    async with contextlib.AsyncExitStack() as stack:
+        ways = Ways(stack, bytes(32), TENANT)
+        for _ in range(2):
+            async with ways.to(one, HOST.address):
+                pass
+        assert (dialled.opened, dialled.closed) == ([b"one"], [])
+        async with ways.to(other, HOST.address):
+            assert dialled.closed == [b"one"]
+        with pytest.raises(HostUnreachable):
+            async with ways.to(other, HOST.address):
+                raise HostUnreachable("it is gone")
+        assert dialled.closed == [b"one", b"other"]
+        async with ways.to(other, HOST.address):
+            pass
+        assert dialled.opened == [b"one", b"other", b"other"]
+    assert dialled.closed == dialled.opened
+
+
+async def test_the_whole_worker_scales_through_its_outbox_and_ends_on_sigterm(net, monkeypatch):
+    Dialled(monkeypatch, net)
+    monkeypatch.setattr("offchain.services.autoscaler.STEP_S", 0.0)
+    done = asyncio.Event()
+    net.chain.storage["Timestamp", "Now"][()] = net.now_ms
+
+    def effects(call, account):
+        assert (call.function, account) == ("scale", TENANT.address)
+        net.pods(1, wanted=call.args["pods"])
+        done.set()
+        return []
+
+    net.chain.effects = effects
+    (lease_,) = (await GantryChain(net.chain).task(net.task)).leases
+    with contextlib.closing(Store(":memory:")) as store:
+        working = asyncio.create_task(serve(["autoscaler"], net.chain, store, TENANT))
+        while not done.is_set():
+            wall_ms, cpu_ms = net.used.get(lease_.id, (0, 0))
+            net.used[lease_.id] = (wall_ms + STEP_MS, cpu_ms + STEP_MS * CPUS // 1000)
+            await net.chain.produce()
+            await asyncio.sleep(0)
+            assert not working.done(), working.result()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await working
+    assert net.wanted == 2

@@ -6,9 +6,10 @@ import asyncio
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -31,7 +32,7 @@ from offchain.link.errors import BadReply, ChainUnreachable, OurError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Dead, Failed, Outbox
 from offchain.link.p2p import Transport
-from offchain.link.p2p_host import HostServer
+from offchain.link.p2p_host import Handler, HostServer
 from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask
@@ -39,7 +40,7 @@ from offchain.link.watcher import Watcher
 from offchain.schema._generated_chain import HostRecord, LeaseStateEnded, calls
 from offchain.schema.chain import Call
 from offchain.schema.ids import TASK_PALLETS, tasks_of_event
-from offchain.schema.wire import endpoint_text
+from offchain.schema.wire import Op, endpoint_text
 
 log = logging.getLogger(__name__)
 
@@ -88,8 +89,10 @@ class Agent:
         now_ms: Callable[[], int],
         beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
         pods: PodAccess | None = None,
+        handlers: Mapping[Op, Handler] = MappingProxyType({}),
     ) -> None:
         self._beside = beside
+        self._handlers = handlers
         self._port = port
         self._chain = GantryChain(port)
         self._driver = driver
@@ -125,6 +128,8 @@ class Agent:
         """Leases seen in a block that was not final, and that block's number."""
         self._sending: set[Due] = set()
         self._registered: bool | None = None
+        self.disk_mib: Mapping[int, int] = {}
+        """The disk that each lease's pod takes, MiB, as last looked at."""
         self._background: set[asyncio.Task[None]] = set()
         self.ready = asyncio.Event()
 
@@ -142,7 +147,11 @@ class Agent:
             self._transport,
             genesis_hash=genesis_hash,
             authorise=(answers := self._answers()).authorise,
-            handlers={**answers.handlers(), **({} if self._access is None else self._access.handlers())},
+            handlers={
+                **answers.handlers(),
+                **self._handlers,
+                **({} if self._access is None else self._access.handlers()),
+            },
             verify=signature_is_genuine,
             now_ms=self._now_ms,
         )
@@ -399,6 +408,7 @@ class Agent:
         except DriverError as error:
             log.warning("%s", error)
             return
+        self.disk_mib = used
         for number, mib in used.items():
             pod = self._pod(number)
             if pod is not None and pod.spec is not None and mib > pod.spec.disk_gib * 1024:

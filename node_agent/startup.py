@@ -23,6 +23,10 @@ from node_agent.images.store import ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
 from node_agent.journal import Journal
+from node_agent.metering.answers import ReceiptAnswers
+from node_agent.metering.docker import DockerGauge
+from node_agent.metering.gpus import GpuGauges
+from node_agent.metering.meter import Meter, machine_moment
 from node_agent.netprobe import Prober
 from node_agent.register import registration_call
 from node_agent.service import Agent
@@ -38,6 +42,7 @@ from offchain.link.p2p_client import open_host
 from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
+from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask, Tier
 from offchain.schema.wire import endpoint_text
 
@@ -110,9 +115,23 @@ async def run_agent(settings: Settings) -> None:
         await pods.end_orphans()
         watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
         journal = Journal(state.store)
+        gauge, gpus = DockerGauge(settings.docker_host, key.address, now_ms=unix_ms), GpuGauges()
+        stack.push_async_callback(gauge.close)
+        stack.callback(gpus.close)
+        meter = Meter(GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=machine_moment)
         prober = Prober(partial(open_host, genesis_hash=genesis, signer=key), now_ms=unix_ms)
-        beside = (watch.run, journal.run, prober.run)
-        agent = Agent(chain, driver, transport, state, key, hardware, now_ms=unix_ms, pods=pods, beside=beside)
+        agent = Agent(
+            chain,
+            driver,
+            transport,
+            state,
+            key,
+            hardware,
+            now_ms=unix_ms,
+            pods=pods,
+            beside=(watch.run, journal.run, prober.run, meter.run),
+            handlers=ReceiptAnswers(meter).handlers(),
+        )
         beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch, prober), now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 

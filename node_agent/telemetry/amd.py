@@ -78,6 +78,10 @@ class AmdSysfs:
         groups = {(self._root / file.removeprefix("/")).stat().st_gid for file in files}
         return files, tuple(str(group) for group in sorted(groups))
 
+    def card_files(self, uuid: str) -> Path | None:
+        """The folder of the kernel's files about a GPU; None where it is not here."""
+        return next((card.files for card in self._cards() if PREFIX + card.unique_id == uuid), None)
+
     def _cards(self) -> Iterator[_Card]:
         nodes = self._root / "sys/class/kfd/kfd/topology/nodes"
         for node in sorted(nodes.glob("*"), key=lambda path: int(path.name) if path.name.isdecimal() else 0):

@@ -12,6 +12,7 @@ import click
 
 from offchain.cli import accounts, cmd_task_life, options
 from offchain.cli.cmd_logs import logs
+from offchain.cli.cmd_usage import usage
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import fetch_result, lease_of
 from offchain.cli.output import details, emit, progress, table
@@ -41,6 +42,7 @@ def task() -> None:
 
 
 cmd_task_life.register(task)
+task.add_command(usage)
 
 
 @task.command("list")

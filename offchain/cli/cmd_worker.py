@@ -45,6 +45,32 @@ _command("settler", ("settler",), "Settle, expire and requeue what is due.")
 
 
 @worker.command()
+@options.account
+@options.url
+@click.option("--tenant", metavar="NAME", help="Whose services: a name or an address.  [default: the account's own]")
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the worker's database; one worker at a time. Else ~/.local/state/gantry/autoscaler.",
+)
+def autoscaler(
+    account: str | None, password_file: str | None, url: str | None, tenant: str | None, state_dir: Path | None
+) -> None:
+    """Give services the number of pods that their load asks for, as x-gantry.scaling in their manifests says.
+
+    Runs for a tenant, with its account or with that of a proxy that may act for its tasks (--tenant). What pods use
+    is taken from the receipts that their hosts sign.
+
+    \b
+    Examples:
+      gantry worker autoscaler --account //Charlie
+      gantry worker autoscaler --account scaler --tenant 5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y
+    """
+    whose = None if tenant is None else accounts.address_of(tenant)
+    _run(("autoscaler",), url, state_dir or _default_state("autoscaler"), account, password_file, whose)
+
+
+@worker.command()
 @options.url
 @options.index
 def indexer(url: str | None, index: str | None) -> None:
@@ -72,7 +98,12 @@ def _default_state(name: str) -> Path:
 
 
 def _run(
-    roles: tuple[str, ...], url: str | None, state_dir: Path, account: str | None, password_file: str | None
+    roles: tuple[str, ...],
+    url: str | None,
+    state_dir: Path,
+    account: str | None,
+    password_file: str | None,
+    tenant: str | None = None,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
@@ -84,4 +115,4 @@ def _run(
     run(look())
     signer = accounts.open_account(account, password_file)
     chosen = network.choose(url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash))
+    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant))

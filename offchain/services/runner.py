@@ -24,14 +24,14 @@ from offchain.link.store import Store
 from offchain.link.typed import GantryChain
 from offchain.link.watcher import Watcher
 from offchain.schema._generated_chain import calls
-from offchain.services import log
+from offchain.services import autoscaler, log
 from offchain.services.acts import Performer
 from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
 from offchain.services.view import View
 from offchain.services.worker import Role, Worker
 
-ROLES: Final = ("scheduler", "settler")
+ROLES: Final = ("scheduler", "settler", "autoscaler")
 RECONNECT_S: Final = 2.0
 
 
@@ -47,8 +47,11 @@ async def run_worker(
     state_dir: Path,
     account: Signer,
     expected_genesis: bytes | None,
+    tenant: str | None = None,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
+
+    The autoscaler runs alone, for `tenant` where that is not `account` itself.
 
     `state_dir` keeps the outbox; it belongs to one process at a time. Raises GantryError where it cannot start, or
     cannot go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond.
@@ -66,15 +69,20 @@ async def run_worker(
         try:
             await chain.connect()
             chain_pin.pin_genesis(store, await chain.genesis_hash())
-            await serve(roles, chain, store, account)
+            await serve(roles, chain, store, account, tenant)
         finally:
             await chain.close()
 
 
-async def serve(roles: Sequence[str], chain: ChainPort, store: Store, account: Signer) -> None:
+async def serve(
+    roles: Sequence[str], chain: ChainPort, store: Store, account: Signer, tenant: str | None = None
+) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     out = log.EventLog("worker")
     out.info("started", roles=",".join(roles), account=account.address, pid=os.getpid())
+    if "autoscaler" in roles:
+        await keep_going(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
+        return
     await keep_going(lambda: _work(roles, chain, store, account), out)
 
 

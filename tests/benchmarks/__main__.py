@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import agent
 import way
 from chainbench import report as chain
 from chainbench.node import NodeError
@@ -60,6 +61,11 @@ def _arguments() -> argparse.Namespace:
     of_chain.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=f"of sustained load ({SECONDS})")
     to_hosts = benchmarks.add_parser("way", help="the way to hosts over loopback: files, log lines, questions, agents")
     to_hosts.add_argument("--agents", type=int, default=way.AGENTS, metavar="N", help=f"at once ({way.AGENTS})")
+    of_agent = benchmarks.add_parser("agent", help="the agent: idle memory and work, container starts over docker run")
+    of_agent.add_argument("--starts", type=int, default=agent.STARTS, metavar="N", help=f"of each ({agent.STARTS})")
+    of_agent.add_argument(
+        "--seconds", type=int, default=agent.IDLE_SECONDS, metavar="N", help=f"of being idle ({agent.IDLE_SECONDS})"
+    )
     faults = benchmarks.add_parser("faults", help="kill -9 of any process at random, under load; the books afterwards")
     faults.add_argument("--kills", type=int, default=200, metavar="N", help="how many (200)")
     faults.add_argument("--tasks", type=int, default=100, metavar="N", help="that run meanwhile (100)")
@@ -69,7 +75,7 @@ def _arguments() -> argparse.Namespace:
     index = benchmarks.add_parser("index", help="the indexer: events a second, final block to event in the index")
     index.add_argument("--events", type=int, default=1_000_000, metavar="N", help="that are indexed (1000000)")
     index.add_argument("--blocks", type=int, default=40, metavar="N", help="of 1,000 events on a real node (40)")
-    for benchmark in (main_job, of_chain, to_hosts, faults, index):
+    for benchmark in (main_job, of_chain, to_hosts, faults, index, of_agent):
         benchmark.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
         benchmark.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
     options = parser.parse_args()
@@ -98,6 +104,11 @@ def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], 
     return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
 
 
+def _agent(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    figures = agent.measure(options.starts, options.seconds)
+    return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
+
+
 def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     found = run_faults(Plan(options.kills, options.tasks, options.hosts, options.seed), say, options.keep_logs)
     said = [str(line) for line in found["said"]] if isinstance(found["said"], list) else []
@@ -109,7 +120,7 @@ def _index(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
     return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
 
 
-_BENCHMARKS = {"main": _main_job, "chain": _chain, "way": _way, "faults": _faults, "index": _index}
+_BENCHMARKS = {"main": _main_job, "chain": _chain, "way": _way, "faults": _faults, "index": _index, "agent": _agent}
 
 
 def _line(figure: Figure) -> str:

@@ -37,6 +37,8 @@ class Gpu:
     vram_mib: int = 81_559
     state: str = "ok"
     uncorrected: int = 0
+    busy_percent: int = 0
+    used_mib: int = 0
     slices: list[tuple[str, int, int, str]] = field(default_factory=list)
 
 
@@ -56,6 +58,7 @@ class Machine:
             lines.append(
                 f"gpu {gpu.uuid} {gpu.state} {int(bool(gpu.slices))} {gpu.vram_mib} {gpu.uncorrected} {gpu.name}"
             )
+            lines.append(f"load {gpu.uuid} {gpu.busy_percent} {gpu.used_mib}")
             lines += [f"mig {gpu.uuid} {uuid} {place} {mib} {name}" for uuid, place, mib, name in gpu.slices]
         lines += [f"event {number} {' '.join(map(str, event))}" for number, event in enumerate(self.events, 1)]
         part = self.path.with_suffix(".part")

@@ -5,6 +5,7 @@
  *
  *   driver 560.35.03
  *   gpu  UUID STATE MIG VRAM_MIB UNCORRECTED NAME       STATE: ok | lost | gone;  MIG: 0 | 1;  UNCORRECTED: -1 without ECC
+ *   load GPU_UUID BUSY_PERCENT USED_MIB                 without it: 0 and 0
  *   mig  GPU_UUID UUID INSTANCE VRAM_MIB NAME
  *   event NUMBER GPU_UUID TYPE DATA INSTANCE            NUMBER grows; an event is given to each event set once;
  *                                                       INSTANCE 4294967295: of the whole GPU
@@ -27,6 +28,8 @@ struct slice { char uuid[NAME], name[NAME]; unsigned instance; unsigned long lon
 struct gpu {
     char uuid[NAME], name[NAME], state[16];
     int mig, slices;
+    unsigned busy;
+    unsigned long long used_mib;
     long uncorrected;
     unsigned long long mib;
     struct slice slice[MOST_SLICES];
@@ -37,6 +40,7 @@ struct world { char driver[NAME]; int gpus, events; struct gpu gpu[MOST_GPUS]; s
 /* What a handle points at: it outlives the world that it was made from, as a driver's handle does. */
 struct device { char uuid[NAME], parent[NAME]; };
 struct event_set { unsigned long seen; char gpu[MOST_GPUS][NAME]; int gpus; };
+struct utilization { unsigned gpu, memory; };
 struct memory { unsigned long long total, free, used; };
 struct event_data { struct device *device; unsigned long long type, data; unsigned instance, compute; };
 
@@ -57,11 +61,16 @@ static int look(struct world *world) {
         struct gpu *gpu = &world->gpu[world->gpus < MOST_GPUS ? world->gpus : 0];
         struct event *event = &world->event[world->events < MOST_EVENTS ? world->events : 0];
         struct slice slice;
+        unsigned busy;
+        unsigned long long used_mib;
         memset(&slice, 0, sizeof slice);
         if (sscanf(line, "driver %95s", world->driver) == 1) continue;
         if (world->gpus < MOST_GPUS && sscanf(line, "gpu %95s %15s %d %llu %ld %95[^\n]", gpu->uuid, gpu->state, &gpu->mig,
                                               &gpu->mib, &gpu->uncorrected, gpu->name) == 6) {
             world->gpus++;
+        } else if (sscanf(line, "load %95s %u %llu", parent, &busy, &used_mib) == 3) {
+            for (int i = 0; i < world->gpus; i++)
+                if (!strcmp(world->gpu[i].uuid, parent)) world->gpu[i].busy = busy, world->gpu[i].used_mib = used_mib;
         } else if (sscanf(line, "mig %95s %95s %u %llu %95[^\n]", parent, slice.uuid, &slice.instance, &slice.mib,
                           slice.name) == 5) {
             for (int i = 0; i < world->gpus; i++)
@@ -196,7 +205,17 @@ int nvmlDeviceGetMemoryInfo(struct device *device, struct memory *memory) {
     int result = find(&world, device, &gpu, &slice);
     if (result) return result;
     memory->total = memory->free = (slice ? slice->mib : gpu->mib) << 20;
-    memory->used = 0;
+    memory->used = slice ? 0 : gpu->used_mib << 20;
+    return SUCCESS;
+}
+int nvmlDeviceGetUtilizationRates(struct device *device, struct utilization *utilization) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    if (slice) return NOT_SUPPORTED;
+    utilization->gpu = utilization->memory = gpu->busy;
     return SUCCESS;
 }
 int nvmlDeviceGetMigMode(struct device *device, unsigned *now, unsigned *pending) {

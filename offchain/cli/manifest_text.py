@@ -166,6 +166,8 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
     yield "see its state and bill", f"gantry task show {task}"
     if manifest.pods > manifest.pods_min:
         yield "change its size", f"gantry task scale {task} {manifest.pods_min}{who}"
+    if manifest.scaling is not None:
+        yield "have it follow its load", f"gantry worker autoscaler{who}"
     if manifest.kind == "rental":
         yield "stop the machine", f"gantry task suspend {task}{who}"
         yield "start it again", f"gantry task resume {task}{who}"

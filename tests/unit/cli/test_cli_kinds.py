@@ -123,6 +123,7 @@ def test_what_comes_next_is_told_for_each_kind() -> None:
         "gantry shell 7 --account anna",
         "gantry task show 7",
         "gantry task scale 7 1 --account anna",
+        "gantry worker autoscaler --account anna",
         "gantry task extend 7 1h --account anna",
         "gantry task end 7 --account anna",
     ]

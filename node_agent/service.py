@@ -6,13 +6,16 @@ import asyncio
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from node_agent.access.handlers import Access
+from node_agent.access.ports import PodAccess
 from node_agent.answers import Answers, signature_is_genuine
 from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
@@ -26,17 +29,18 @@ from node_agent.runner import CommandRunner
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.link.errors import BadReply, ChainUnreachable, OurError
+from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Dead, Failed, Outbox
 from offchain.link.p2p import Transport
-from offchain.link.p2p_host import HostServer
-from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort, Signer
+from offchain.link.p2p_host import Handler, HostServer
+from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask
 from offchain.link.watcher import Watcher
 from offchain.schema._generated_chain import HostRecord, LeaseStateEnded, calls
 from offchain.schema.chain import Call
 from offchain.schema.ids import TASK_PALLETS, tasks_of_event
-from offchain.schema.wire import endpoint_text
+from offchain.schema.wire import Op, endpoint_text
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +51,7 @@ FAR_OFF_MS = 3_600_000
 CLOCK_TOLERANCE_MS = 30_000
 """A final block is some seconds old; what is beyond is a wrong clock, or a chain that stood still."""
 RECONNECT_S = 2.0
+HELPER_PAUSE_S = 60.0
 KEEP_REPORTS_BLOCKS = 5_000
 TIDY_EVERY_BLOCKS = 500
 REREAD_EVERY_BLOCKS = 15
@@ -70,7 +75,7 @@ class _Reports:
 
 
 class Agent:
-    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds."""
+    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods."""
 
     def __init__(
         self,
@@ -78,11 +83,16 @@ class Agent:
         driver: Driver,
         transport: Transport,
         state: StateDir,
-        key: Signer,
+        key: Ed25519Signer,
         hardware: Hardware,
         *,
         now_ms: Callable[[], int],
+        beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
+        pods: PodAccess | None = None,
+        handlers: Mapping[Op, Handler] = MappingProxyType({}),
     ) -> None:
+        self._beside = beside
+        self._handlers = handlers
         self._port = port
         self._chain = GantryChain(port)
         self._driver = driver
@@ -90,6 +100,7 @@ class Agent:
         self._dir = state
         self._key = key
         self._now_ms = now_ms
+        self._access = None if pods is None else Access(pods, state.path / "uploads", key, self.deliver)
         self._host = key.address
         self._hardware = hardware
         self._state = AgentState(Host(self._host, local_devices(hardware)))
@@ -117,6 +128,8 @@ class Agent:
         """Leases seen in a block that was not final, and that block's number."""
         self._sending: set[Due] = set()
         self._registered: bool | None = None
+        self.disk_mib: Mapping[int, int] = {}
+        """The disk that each lease's pod takes, MiB, as last looked at."""
         self._background: set[asyncio.Task[None]] = set()
         self.ready = asyncio.Event()
 
@@ -134,7 +147,11 @@ class Agent:
             self._transport,
             genesis_hash=genesis_hash,
             authorise=(answers := self._answers()).authorise,
-            provider=answers,
+            handlers={
+                **answers.handlers(),
+                **self._handlers,
+                **({} if self._access is None else self._access.handlers()),
+            },
             verify=signature_is_genuine,
             now_ms=self._now_ms,
         )
@@ -153,6 +170,7 @@ class Agent:
             asyncio.create_task(self._forever(self._follow_best), name="best"),
             asyncio.create_task(_until(stop), name="stop"),
         ]
+        helpers = [asyncio.create_task(self._helped(work)) for work in self._beside]
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
@@ -162,10 +180,51 @@ class Agent:
         finally:
             self._clock.shutdown(wait=False)
             await server.close()
-            for task in (*tasks, *self._background):
+            if self._access is not None:
+                await self._access.close()
+            for task in (*tasks, *helpers, *self._background):
                 task.cancel()
-            await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+            await asyncio.gather(*tasks, *helpers, *self._background, return_exceptions=True)
             await self._runner.close()
+
+    # --- for what runs beside it ----------------------------------------------------------------------------------
+
+    @property
+    def chain(self) -> GantryChain:
+        """The chain's state."""
+        return self._chain
+
+    @property
+    def host(self) -> str:
+        """The host's address."""
+        return self._host
+
+    async def send(self, key: str, call: Call) -> bool:
+        """Have a call of the host included, once at a time for each key; whether it took effect."""
+        key = f"beside/{key}"
+        await self._outbox.submit(key, call, supersede=self._outbox.outcome(key) is not None)
+        outcome = await self._outbox.wait(key)
+        if isinstance(outcome, (Failed, Dead)):
+            log.warning("%s.%s was not taken: %s", call.pallet, call.function, outcome)
+        self._outbox.forget(key)
+        return not isinstance(outcome, (Failed, Dead))
+
+    def devices_failed(self, devices: frozenset[int], message: str) -> None:
+        """These GPUs are out of order: pods on them are given back."""
+        self.emit(ev.DevicesFailed(devices, message))
+
+    async def _helped(self, work: Callable[[Agent], Awaitable[None]]) -> None:
+        """Work beside the agent; what fails there is told, and does not end the agent."""
+        while True:
+            try:
+                await work(self)
+            except Exception:
+                log.exception("a part of the agent failed; it starts again in a minute")
+            else:
+                return
+            await asyncio.sleep(HELPER_PAUSE_S)
+
+    # --------------------------------------------------------------------------------------------------------------
 
     def emit(self, event: ev.Event) -> None:
         """Take one event: the new state is on disk before any command of it runs.
@@ -200,6 +259,9 @@ class Agent:
         if changed:
             self._dir.save_pods(changed)
         self._state = after
+        if self._access is not None:
+            for number in (number for number, pod in changed.items() if pod is None):
+                self._in_background(self._access.end_lease(number))
         self._runner.run(commands)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
@@ -316,9 +378,12 @@ class Agent:
         for wanted in due(record, params.heartbeat_period_ms, endpoint, now_ms) - self._sending:
             call = calls.hosts_heartbeat() if wanted is Due.HEARTBEAT else calls.hosts_set_endpoint(endpoint=endpoint)
             self._sending.add(wanted)
-            task = asyncio.create_task(self._be_there(wanted, call))
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+            self._in_background(self._be_there(wanted, call))
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     async def _be_there(self, wanted: Due, call: Call) -> None:
         key = f"presence/{wanted.value}"
@@ -343,6 +408,7 @@ class Agent:
         except DriverError as error:
             log.warning("%s", error)
             return
+        self.disk_mib = used
         for number, mib in used.items():
             pod = self._pod(number)
             if pod is not None and pod.spec is not None and mib > pod.spec.disk_gib * 1024:

@@ -110,6 +110,20 @@ ensure_image_registry() {
   rm -rf "$folder" && mv "$folder.new" "$folder"
 }
 
+# PostgreSQL's programs, for tests that start a server of their own. Its package would start one for everybody: not here.
+ensure_postgres_installed() {
+  local found
+  for found in /usr/lib/postgresql/*/bin/initdb; do
+    if [ -x "$found" ]; then return; fi
+  done
+  if command -v initdb >/dev/null 2>&1; then return; fi
+  if is_root && has_apt && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    mkdir -p /etc/postgresql-common
+    printf 'create_main_cluster = false\n' >/etc/postgresql-common/createcluster.conf
+  fi
+  apt_install "PostgreSQL" -o Dpkg::Options::=--force-confold postgresql
+}
+
 ensure_rust() {
   # The distribution's compiler goes before any rustup shim: it carries the sources that the wasm build needs.
   export PATH=/usr/bin:$PATH

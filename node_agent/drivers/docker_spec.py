@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,16 @@ MAX_OPEN_FILES = 8_192
 OOM_SCORE = 500
 """When the machine runs out of memory the kernel takes tenants' processes before the host's own."""
 NOBODY = "65534:65534"
+AMD_PREFIX = "AMD-"
+"""What the identities of AMD's GPUs start with; all others are NVIDIA's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFiles:
+    """Device files, and the numbers of the groups that may use them."""
+
+    files: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,8 @@ class Ground:
     """The engine's names of the pod's volumes."""
     cdi: bool
     runc: bool
+    amd: DeviceFiles = field(default_factory=DeviceFiles)
+    """What this container needs for its AMD GPUs."""
     quota: bool = False
     """The engine can limit the size of a container's own layer."""
 
@@ -108,7 +120,7 @@ def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
         "GANTRY_SERVICE": container.service.name,
         "GANTRY_SIMULATED_GPUS": str(container.simulated_gpus),
         # An image may ask for every GPU of the machine; engines with NVIDIA's runtime as default would obey.
-        "NVIDIA_VISIBLE_DEVICES": ",".join(container.gpu_uuids) or "void",
+        "NVIDIA_VISIBLE_DEVICES": ",".join(_nvidia(container.gpu_uuids)) or "void",
     }
 
 
@@ -150,7 +162,8 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
             "log_config": LogConfig(
                 type=LogConfig.types.JSON, config={"max-size": f"{LOG_FILE_MIB}m", "max-file": str(LOG_FILES)}
             ),
-            "device_requests": device_requests(container.gpu_uuids, cdi=ground.cdi),
+            "device_requests": device_requests(_nvidia(container.gpu_uuids), cdi=ground.cdi),
+            **amd_devices(ground.amd),
             # See NVIDIA_VISIBLE_DEVICES above: devices come by request only.
             **({"runtime": "runc"} if ground.runc else {}),
             **({"storage_opt": {"size": f"{spec.disk_gib}G"}} if ground.quota else {}),
@@ -239,6 +252,22 @@ def user_number(user: str | None) -> int | None:
     if name == "root":
         return 0
     return int(name) if name.isdecimal() else None
+
+
+def amd_devices(amd: DeviceFiles) -> dict[str, Any]:
+    """AMD's GPUs are device files; who uses them has to be in the groups that these belong to."""
+    if not amd.files:
+        return {}
+    return {"devices": [f"{file}:{file}:rw" for file in amd.files], "group_add": list(amd.groups)}
+
+
+def amd_of(uuids: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that are AMD's."""
+    return tuple(uuid for uuid in uuids if uuid.startswith(AMD_PREFIX))
+
+
+def _nvidia(uuids: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(uuid for uuid in uuids if not uuid.startswith(AMD_PREFIX))
 
 
 def device_requests(uuids: tuple[str, ...], *, cdi: bool) -> list[DeviceRequest]:

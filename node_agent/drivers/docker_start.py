@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from node_agent.ports import (
     PodFiles,
     ResourcesUnavailable,
 )
+from node_agent.telemetry.amd import device_files
 
 NAME = "docker"
 HANDLE_VERSION = 2
@@ -68,6 +70,7 @@ class DockerStarts:
                 volumes=await self._data.ensure(spec),
                 cdi=self.able.cdi,
                 runc=self.able.runc,
+                amd=await _amd(spec, service),
                 quota=self.able.quota,
             )
             arguments = make.container_arguments(spec, service, start, image=image, ground=ground)
@@ -151,3 +154,14 @@ def _start_fault(error: DriverError) -> DriverError:
     if make.is_image_fault(message):
         return ImageInvalid(message)
     return error
+
+
+async def _amd(spec: PodSpec, service: str) -> make.DeviceFiles:
+    """The device files of a container's AMD GPUs."""
+    wanted = make.amd_of(spec.container(service).gpu_uuids)
+    if not wanted:
+        return make.DeviceFiles()
+    try:
+        return make.DeviceFiles(*await asyncio.to_thread(device_files, wanted))
+    except (LookupError, OSError) as error:
+        raise ResourcesUnavailable(f"an AMD GPU of this lease cannot be used: {error}") from None

@@ -19,6 +19,7 @@ KEEP_MS = 10 * 60_000
 """An image that was asked for so recently is not removed: its container may not be there yet."""
 FLOOR_SHARE, FLOOR_BYTES = 0.05, 2 << 30
 """So much of the engine's disk is left free whatever a tenant asks for: the lesser of the two."""
+_GIB = 1 << 30
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::\d{1,5})?", re.ASCII)
 _PREFIX = re.compile(r"(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*", re.ASCII)
@@ -224,6 +225,11 @@ class Disk:
 
     total_bytes: int
     free_bytes: int
+
+
+def default_quota_bytes(disk: Disk | None) -> int:
+    """Room for images where the operator does not say: a quarter of the disk, at most 200 GiB; 50 if unknown."""
+    return 50 * _GIB if disk is None else min(disk.total_bytes // 4, 200 * _GIB)
 
 
 def has_room(pulled_bytes: int, most_bytes: int, disk: Disk | None) -> bool:

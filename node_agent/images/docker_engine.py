@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import docker
 import requests.exceptions
+import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
 from node_agent.images.decide import Disk, Platform, engine_platform
@@ -22,7 +23,7 @@ from node_agent.ports import EngineBusy, EngineUnreachable
 from offchain.schema.manifest_types import ImageRef
 
 CALL_TIMEOUT_S = 60
-SILENCE_S = 120
+SILENCE_S = 300
 """A pull that says nothing for so long is given up."""
 LOOK_S = 0.5
 """How often a pull looks at the disk."""
@@ -54,9 +55,9 @@ class DockerImages:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         await self._call(lambda: self._pull(reference, go_on))
 
-    async def remove(self, reference: str) -> None:
+    async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""
-        await self._call(lambda: self._remove(reference))
+        return await self._call(lambda: self._remove(reference))
 
     async def in_use(self) -> frozenset[str]:
         """See :class:`node_agent.images.ports.ImageEngine`."""
@@ -142,15 +143,21 @@ class DockerImages:
                     raise PullRefused(f"stopped at {sum(sizes.values()) >> 20} MiB for want of room", full=True)
         except docker.errors.APIError as error:
             raise PullRefused(str(error.explanation or error)) from None
-        except (requests.exceptions.ReadTimeout, requests.exceptions.ChunkedEncodingError) as error:
+        except urllib3.exceptions.HTTPError as error:  # what requests does not translate while it reads a stream
             raise PullRefused(f"the engine went silent: {error}") from None
         finally:
             api.close()
 
-    def _remove(self, reference: str) -> None:
-        # Gone already, or a container came to be of it: it stays, and is found again another time.
-        with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
+    def _remove(self, reference: str) -> bool:
+        try:
             self._client().remove_image(reference, noprune=False)
+        except docker.errors.NotFound:
+            return True
+        except docker.errors.APIError as error:
+            if error.is_server_error():
+                raise
+            return False  # a container came to be of it
+        return True
 
 
 def _local(inspection: dict[str, Any]) -> LocalImage:

@@ -67,14 +67,18 @@ class FakeImages:
         if self.room is not None:
             self.room = replace(self.room, free_bytes=self.room.free_bytes - found.image.size_bytes)
 
-    async def remove(self, reference: str) -> None:
+    async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         found = self.local.get(reference)
-        if found is not None and found.id not in self.containers:
-            del self.local[reference]
-            if self.room is not None:
-                self.room = replace(self.room, free_bytes=self.room.free_bytes + found.size_bytes)
+        if found is None:
+            return True
+        if found.id in self.containers:
+            return False
+        del self.local[reference]
+        if self.room is not None:
+            self.room = replace(self.room, free_bytes=self.room.free_bytes + found.size_bytes)
+        return True
 
     async def in_use(self) -> frozenset[str]:
         """See :class:`node_agent.images.ports.ImageEngine`."""

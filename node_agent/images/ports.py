@@ -48,8 +48,8 @@ class ImageEngine(Protocol):
         """Fetch it, as long as it may go on. Raises :class:`PullRefused`."""
         ...
 
-    async def remove(self, reference: str) -> None:
-        """Let go of it by this name; it is gone with its last name. Nothing where it is not there or in use."""
+    async def remove(self, reference: str) -> bool:
+        """Let go of it by this name; it is gone with its last name. False where it is in use and stays."""
         ...
 
     async def in_use(self) -> frozenset[str]:

@@ -138,8 +138,8 @@ class ImageStore:
     async def _let_go(self, image: ImageRef) -> None:
         """Remove what was pulled of it, and only that."""
         for reference in decide.places(image, self._mirror):
-            if any(held.reference == reference for held in self._book.held):
-                await self._engine.remove(reference)
+            is_ours = any(held.reference == reference for held in self._book.held)
+            if is_ours and await self._engine.remove(reference):
                 self._book.drop(reference)
 
     async def _evict(self, *, all_idle: bool) -> int:
@@ -148,14 +148,14 @@ class ImageStore:
             try:
                 used = await self._engine.in_use()
                 going = decide.evict(self._book.held, used, self._now_ms(), self._quota_bytes, all_idle=all_idle)
-                for held in going:
-                    await self._engine.remove(held.reference)
-                    self._book.drop(held.reference)
-                    log.info("removed %s (%d MiB)", held.reference, held.size_bytes >> 20)
+                gone = [held for held in going if await self._engine.remove(held.reference)]
             except DriverError as error:
                 log.warning("images could not be removed: %s", error)
                 return 0
-            return len(going)
+            for held in gone:
+                self._book.drop(held.reference)
+                log.info("removed %s (%d MiB)", held.reference, held.size_bytes >> 20)
+            return len(gone)
 
 
 def _failure(image: ImageRef, end: GiveUp, quota_bytes: int) -> DriverError:

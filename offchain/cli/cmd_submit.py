@@ -126,7 +126,10 @@ def _warn_of_secrets(manifest: Manifest) -> None:
     for service in manifest.services:
         for name, value in service.environment:
             if value and _SECRET.search(name):
-                progress(f"note: {name} looks like a secret. A manifest is public, and stays in the chain's history.")
+                progress(
+                    f"note: {name} looks like a secret. A manifest is public, and stays in the chain's history. "
+                    "Write it under secrets, and hand it over with gantry deliver."
+                )
 
 
 async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from offchain.cli.failures import CliError
 from offchain.cli.story import state_text
-from offchain.core.escrow import owed_by
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema import _generated_chain as gen
+from offchain.schema.escrow import owed_by
 from offchain.schema.manifest_values import format_amount
 
 FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")

@@ -23,7 +23,7 @@ PROGRAMS = ("sh", "awk", "sleep", "cat")
 EXTRAS = ("busybox", "dropbear", "dropbearkey")
 """What services and rentals need besides: a web server, the tools of a shell, and a way to log in. Taken if there."""
 USER = 1000
-"""The number of the image's user "gantry", who may be logged in as; its home is /home/gantry."""
+"""The number of the image's user "gantry", who may be logged in as; its home is /workspace."""
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x[0-9a-f]+\)")
 _APPLET = re.compile(r"[a-z0-9_.\[-]+")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -89,12 +89,10 @@ def load(url: str) -> str:
 def _files() -> dict[str, _Entry]:
     # People are known by name to whoever logs them in.
     files = {
-        "etc/passwd": _Entry(
-            f"root:x:0:0:root:/:/bin/sh\ngantry:x:{USER}:{USER}:gantry:/home/gantry:/bin/sh\n".encode()
-        ),
+        "etc/passwd": _Entry(f"root:x:0:0:root:/:/bin/sh\ngantry:x:{USER}:{USER}:gantry:/workspace:/bin/sh\n".encode()),
         "etc/group": _Entry(f"root:x:0:\ngantry:x:{USER}:\n".encode()),
         "etc/shells": _Entry(b"/bin/sh\n"),
-        "home/gantry": _Entry(None, 0o755, owner=USER),
+        "workspace": _Entry(None, 0o755, owner=USER),
     }
     for program in (*PROGRAMS, *EXTRAS):
         found = _which(program)

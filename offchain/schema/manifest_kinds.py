@@ -11,7 +11,7 @@ from dataclasses import replace
 import yaml
 
 from offchain.schema import manifest_keys as keys
-from offchain.schema.manifest_mounts import Mounts, absolute_path, mount_path
+from offchain.schema.manifest_mounts import absolute_path, mount_path
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_service import Draft
 from offchain.schema.manifest_types import (
@@ -253,14 +253,18 @@ def read_ssh(field: Field | None, drafts: Sequence[Draft], reader: Reader) -> Ss
             remedy = "The containers of a pod share one network: give one of the two another port"
             reader.problem(entries.get("port", field), f'port {port} is taken by "{draft.spec.name}"', remedy)
     if path is not None and drafts:
-        _check_ssh_path(entries.get("path", field), path, drafts[0].mounts, reader)
+        _check_ssh_path(entries.get("path", field), path, drafts[0], reader)
     if not found or path is None or port is None:
         return None
     return SshSpec(found, path, port)
 
 
-def _check_ssh_path(at: Field, path: str, mounts: Mounts, reader: Reader) -> None:
-    for _, other, is_file in mounts.places:
+def _check_ssh_path(at: Field, path: str, main: Draft, reader: Reader) -> None:
+    volumes = [mount.path for mount in main.spec.volumes if not mount.read_only]
+    if main.spec.read_only and not any(path.startswith(f"{volume}/") for volume in volumes):
+        remedy = "Choose a path on a volume, or remove read_only"
+        reader.problem(at, f"the keys cannot be written to {path}, because the container is read_only", remedy)
+    for _, other, is_file in main.mounts.places:
         if path == other or (is_file and path.startswith(f"{other}/")) or other.startswith(f"{path}/"):
             reader.problem(at, f"{path} is taken by a mount", "Choose another path for the keys")
 

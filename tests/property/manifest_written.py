@@ -114,7 +114,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         pods_min=low,
         volumes=tuple(volumes),
         scaling=scaling,
-        ssh=draw(st.none() | logins) if kind == "rental" else None,
+        ssh=draw(st.none() | logins) if kind == "rental" and not found[0].read_only else None,
         data_from=draw(st.none() | st.integers(0, 2**64 - 1)) if kind == "rental" and volumes else None,
     )
 

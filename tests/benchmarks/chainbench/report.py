@@ -101,17 +101,18 @@ def _batched(outcome: batched.Outcome) -> Found:
 
 
 def _flat(outcome: flat.Outcome) -> Found:
-    lines = [f"cost of an operation by tasks in state, µs, and against {flat.LEVELS[0]:,} at the same time:"]
-    for level, costs in outcome.author_us.items():
-        each = ", ".join(f"{stage} {cost:.1f}" for stage, cost in costs.items())
-        lines.append(f"  {level:>9,}: {outcome.mean(level):.1f}, {outcome.change(level):+.1%} ({each})")
+    lines = [f"cost of an operation by tasks in state, µs, and against {flat.LEVELS[0]:,} at the same moments:"]
+    lines += [
+        f"  {level:>9,}: {cost:.1f} against {outcome.small_us[level]:.1f}, {outcome.change[level]:+.1%}"
+        for level, cost in outcome.author_us.items()
+    ]
     change = round(outcome.worst_change * 100, 1)
-    table = {
-        str(level): {stage: round(cost, 2) for stage, cost in costs.items()}
-        for level, costs in outcome.author_us.items()
+    facts: dict[str, Any] = {
+        "author_us": {str(level): round(cost, 2) for level, cost in outcome.author_us.items()},
+        "small_us": {str(level): round(cost, 2) for level, cost in outcome.small_us.items()},
+        "change_percent": {str(level): round(change * 100, 1) for level, change in outcome.change.items()},
+        "worst_change_percent": change,
     }
-    changes = {str(level): round(outcome.change(level) * 100, 1) for level in outcome.author_us}
-    facts: dict[str, Any] = {"author_us": table, "change_percent": changes, "worst_change_percent": change}
     return Found([Figure("chain-flat", "% change", (change,), 10)], lines, {"flat": facts})
 
 

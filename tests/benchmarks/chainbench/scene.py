@@ -133,12 +133,21 @@ class Scene:
         """So many tasks more, all waiting; gives the number of the first."""
         first = self._next_task()
         sizes = [min(ARRAY, count - start) for start in range(0, count, ARRAY)]
-        submissions = [calls.tasks_submit_array(spec=SPEC, manifest=MANIFEST, count=size) for size in sizes]
-        self.crowd.act([(tenant(0), call) for call in submissions], at_once=64)
+        self.crowd.act([self.submission(size) for size in sizes], at_once=64)
         made = self._next_task() - first
         if made != count:
             raise NodeError(f"{made} of {count} tasks were submitted")
         return first
+
+    def submission(self, count: int) -> tuple[Account, bytes]:
+        """The call for at most 4,096 tasks more, and who makes it."""
+        call = calls.tasks_submit_array(spec=SPEC, manifest=MANIFEST, count=count)
+        return tenant(0), self.node.runtime.encode_call(call)
+
+    def newest(self, count: int) -> range:
+        """The last tasks that were submitted."""
+        end = self._next_task()
+        return range(end - count, end)
 
     def _next_task(self) -> int:
         runtime = self.node.runtime

@@ -132,6 +132,8 @@ def _database(binaries: Binaries, pruning: str) -> Database:
         scene = Scene(node, HOSTS, BATCH, SCHEDULERS)
         scene.build()
         _live(scene, HOSTS * BATCH)
+        # What blocks that are not final hold is written later, and would be counted as the empty blocks'.
+        node.await_final(node.header().number + int(KEPT_STATES))
         before = size()
         begun = node.header().number
         node.await_final(begun + _IDLE_BLOCKS)

@@ -16,6 +16,7 @@ from node_agent.images.decide import (
     Held,
     Mirror,
     Platform,
+    default_quota_bytes,
     engine_platform,
     evict,
     fault_of,
@@ -151,6 +152,12 @@ def test_a_pull_stops_at_the_quota_and_before_the_disk_is_full() -> None:
     assert not has_room(0, GIB, scarce)
     assert has_room(0, GIB, None)
     assert has_room(0, GIB, Disk(10 * GIB, GIB))
+
+
+def test_images_get_a_quarter_of_the_disk_by_default() -> None:
+    assert default_quota_bytes(Disk(400 * GIB, 0)) == 100 * GIB
+    assert default_quota_bytes(Disk(4000 * GIB, 0)) == 200 * GIB
+    assert default_quota_bytes(None) == 50 * GIB
 
 
 def test_prefetching_begins_each_once_and_leaves_slots() -> None:

@@ -46,7 +46,7 @@ services:
   machine:
     image: lab/bench@{DIGEST}
     ports: ["2222", "8888"]
-    volumes: ["home:/home/me"]
+    volumes: ["home:/workspace"]
     deploy: {{resources: {{limits: {{cpus: "0.5", memory: 64M}}}}}}
 volumes: {{home: }}
 x-gantry:

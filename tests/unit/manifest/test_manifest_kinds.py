@@ -76,8 +76,10 @@ def test_compared_results_have_a_pod_for_each_replica() -> None:
 
 def test_a_rental_is_one_machine_with_keys_and_data() -> None:
     keys = [f"{KEY} anna@desk", ssh_key("ssh-rsa")]
-    found = parse(together(DATA, ssh(authorized_keys=keys, path="/home/me/.ssh/keys", port=2222)))
-    assert found.ssh == SshSpec((f"{KEY} anna@desk", ssh_key("ssh-rsa")), "/home/me/.ssh/keys", 2222)
+    found = parse(together(DATA, ssh(authorized_keys=keys, path="/workspace/.ssh/keys", port=2222)))
+    assert found.ssh == SshSpec((f"{KEY} anna@desk", ssh_key("ssh-rsa")), "/workspace/.ssh/keys", 2222)
+    on_volume = ssh(path="/data/.ssh/authorized_keys")
+    assert parse(together(DATA, service(read_only=True), on_volume)).ssh is not None
     assert parse(ssh()).ssh == SshSpec((KEY,), "/root/.ssh/authorized_keys", 22)
     taken = spec(DATA, gantry(kind="rental", data_from=117_440_512))
     assert (taken.data_from, taken.pods_min, taken.pods_max) == (117_440_512, 1, 1)
@@ -168,6 +170,7 @@ def test_a_result_lies_where_it_lasts() -> None:
         (ssh(port=0), "ssh.port", "0 is out of range"),
         (gantry(kind="rental", ssh={}), "ssh", "authorized_keys is missing"),
         (together(DATA, ssh(path="/data")), "ssh.path", "is taken by a mount"),
+        (together(service(read_only=True), ssh()), "ssh", "the container is read_only"),
         (together(helper(expose=[22]), ssh()), "ssh", 'port 22 is taken by "db"'),
         (gantry(kind="rental", data_from=1), "data_from", "there is no volume"),
         (together(DATA, gantry(kind="rental", data_from="seven")), "data_from", "expected a whole number"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import docker.errors
 import pytest
 
 from node_agent.drivers.docker import DockerDriver
@@ -111,10 +112,13 @@ class Scene:
         return str(self.engine.inspect_container(container)["Config"]["Labels"][name])
 
     def run(self, container: str, *command: str) -> tuple[int, str]:
-        """A command in a container: exit code and output."""
-        job = self.engine.exec_create(container, list(command))["Id"]
-        output = self.engine.exec_start(job).decode()
-        return int(self.engine.exec_inspect(job)["ExitCode"]), output
+        """A command in a container: exit code and output; -1 where the container does not run now."""
+        try:
+            job = self.engine.exec_create(container, list(command))["Id"]
+            output = self.engine.exec_start(job).decode()
+            return int(self.engine.exec_inspect(job)["ExitCode"]), output
+        except docker.errors.APIError as error:
+            return -1, str(error)
 
     async def until_nothing_is_left(self, number: int) -> None:
         async def look() -> bool:
@@ -245,7 +249,7 @@ services:
   machine:
     image: IMAGE
     command: [sh, -c, "exec sleep 86400"]
-    volumes: ["home:/home/gantry"]
+    volumes: ["home:/data"]
     stop_grace_period: 1s
     LIMITS
 volumes: {home: {}}
@@ -253,7 +257,7 @@ volumes: {home: {}}
     )
     await scene.until_lease(number, "Active")
     (machine,) = await scene.until_running(number, 1)
-    assert scene.run(machine, "sh", "-c", "echo mine > /home/gantry/file; echo installed > /program")[0] == 0
+    assert scene.run(machine, "sh", "-c", "echo mine > /data/file && echo installed > /program")[0] == 0
     await scene.chain.do(TENANT, calls.leases_suspend(lease=number))
 
     async def stopped() -> bool:
@@ -262,7 +266,7 @@ volumes: {home: {}}
     await scene.until(stopped, "the rental to be stopped")
     await scene.chain.do(TENANT, calls.leases_resume(lease=number))
     assert await scene.until_running(number, 1) == [machine]
-    assert scene.run(machine, "cat", "/home/gantry/file", "/program") == (0, "mine\ninstalled\n")
+    assert scene.run(machine, "cat", "/data/file", "/program") == (0, "mine\ninstalled\n")
 
     before = (await scene.chain.link.finalized_head()).number
     await scene.chain.do(TENANT, calls.tasks_end(task=number >> 24))

@@ -78,6 +78,7 @@ class DockerExec:
 
     async def exit_code(self) -> int:
         """See :class:`node_agent.access.ports.ExecSession`."""
+        await self._stream.close()
         found = await self._engine.json("GET", f"/exec/{self._number}/json")
         if found.get("Running"):
             raise EngineBusy("the Docker engine dropped the program's stream")

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+from node_agent.log_lines import stamp_of
+
 MAX_LINE: Final = 1 << 16
 """A line is cut into pieces of this many bytes: a program may write without ever ending one."""
-_STAMP: Final = len("2026-01-01T00:00:00.000000000Z")
+_LONGEST: Final = len("2026-01-01T00:00:00.000000000Z ")
 
 
 class LineCutter:
@@ -37,11 +39,8 @@ class LineCutter:
 
 def stamp(line: bytes) -> bytes | None:
     """The line's time, to be compared with others as it is; None where it has none."""
-    head = line[:_STAMP].partition(b" ")[0]
-    if len(head) < 20 or head[4:5] != b"-" or head[10:11] != b"T" or not head.endswith(b"Z"):
-        return None
     # Fractions of any length compare as text once the Z is gone.
-    return head[:-1]
+    return stamp_of(line[:_LONGEST])[:-1] or None
 
 
 def stamp_of_ms(at_ms: int) -> bytes:

@@ -59,6 +59,7 @@ def logs(
       gantry logs 7 --account //Charlie
       gantry logs 7 --follow --tail 20 --account anna
       gantry logs 7 --since 10m
+      gantry task logs 7                        (the same command)
     """
     signer = accounts.open_account(account, password_file)
 

@@ -60,7 +60,7 @@ def raw() -> Iterator[None]:
     """Every key goes to the program; the terminal is put back as it was, whatever happens."""
     before = termios.tcgetattr(_STDIN)
     try:
-        tty.setraw(_STDIN)
+        tty.setraw(_STDIN, termios.TCSADRAIN)  # what was typed ahead is kept
         yield
     finally:
         termios.tcsetattr(_STDIN, termios.TCSADRAIN, before)

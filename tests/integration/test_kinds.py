@@ -38,7 +38,7 @@ from tests.real_chain import PATIENCE, Chain, chain_of
 TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")
 HARDWARE = Hardware(2000, 2048, 20, ())
 RETENTION_MS = 12_000
-SHORT = {"leases": {"params": {"retention_ms": RETENTION_MS, "purge_grace_ms": 600_000}}}
+SHORT = {"leases": {"params": {"retentionMs": RETENTION_MS, "purgeGraceMs": 600_000}}}
 LIMITS = 'deploy: {resources: {limits: {cpus: "0.2", memory: 32M}}}'
 TOP = "x-gantry: {kind: %s, price: {max_per_hour: 1 GTY}, duration: 1h}\n"
 

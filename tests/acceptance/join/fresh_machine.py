@@ -51,6 +51,8 @@ class Machine:
     outside: str
     engine_url: str = ""
     extra: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    """For commands of an agent that has not joined."""
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
@@ -108,7 +110,7 @@ class Machine:
 
     def status(self) -> dict[str, Any]:
         """`gantry agent status --json`."""
-        return self.agent("status", "--json").last
+        return self.agent("status", "--json", *self.options).last
 
     def until(self, holds: Callable[[dict[str, Any]], Any], what: str) -> dict[str, Any]:
         """The status, once something holds for it."""
@@ -159,8 +161,11 @@ def machine(folder: Path, number: int, extra: dict[str, str] | None = None) -> I
         yield found
     finally:
         for process in found.started:
-            process.kill()
-            process.communicate()
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
         _stop_service(found)
         if child is not None:
             child.stop()

@@ -226,7 +226,7 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
 
     # A job runs while the agent is replaced by another release; it is paid once it is accepted.
     image = demo_image(fresh)
-    lease = await run_job(chain, host, image, steps=90)
+    lease = await run_job(chain, host, image, steps=60)
     await until_task(chain, lease, "Running")
     running = containers(fresh)
     assert len(running) == 1
@@ -324,7 +324,8 @@ async def test_a_gpu_that_fails_is_out_of_order_on_the_chain(chain: Chain, node:
         assert look.code == 1
         access = {check["check"]: check["verdict"] for check in look.last["checks"]}
         assert (access["GPUs"], access["GPU access"]) == ("pass", "fail")
-        options = ("--url", url, "--keep-gpu", "0")
+        here.options = ("--url", url)
+        options = (*here.options, "--keep-gpu", "0")
         registered = here.agent("register", "--provider-uri-env", "OWNER", "--json", *options)
         assert registered.code == 0, registered.out + registered.err
         assert len(registered.last["devices"]) == 7

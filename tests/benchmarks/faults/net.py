@@ -101,6 +101,13 @@ class FaultNet:
         finally:
             client.close()
 
+    def shims(self) -> int:
+        """Shims that the engine left although it knows of no container: killed while it starts one, it loses it.
+
+        There is no process of a tenant in them any more.
+        """
+        return sum("containerd-shim" in line for line in processes_of(self.places.sockets))
+
     def last_lines(self, count: int = 20) -> str:
         """The end of every log, for a run that went wrong."""
         return "\n".join(f"--- {name}\n{child.last_lines(count)}" for name, child in self.children.items())
@@ -167,11 +174,6 @@ def processes_of(folder: Path) -> list[str]:
         if str(folder) in line and pid != os.getpid():
             found.append(f"{pid}: {line[:120]}")
     return found
-
-
-def links() -> list[str]:
-    """The network interfaces of this machine."""
-    return [path.name for path in Path("/sys/class/net").iterdir()]
 
 
 def _environment(places: Places) -> dict[str, str]:

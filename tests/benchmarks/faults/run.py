@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from faults.net import FaultNet, links, processes_of
+from faults import isolation
+from faults.net import FaultNet, processes_of
 from faults.plan import Plan
 from faults.tenant import Tenant
-from faults.verdict import Findings, left_over, summary
+from faults.verdict import Findings, summary
 from offchain.indexer.index import last_block, replayed_digest, stored_digest
 from offchain.indexer.queries import open_for_reading
 from offchain.local.places import ROOT
@@ -33,10 +34,14 @@ class FaultError(Exception):
 def run_faults(plan: Plan, say: Callable[[str], None], keep_logs: Path | None = None) -> dict[str, object]:
     """Carry a plan out; gives the object that a run ends with, with the sentences behind its numbers in `said`.
 
-    Needs root: the engine is private. `keep_logs`: a folder that the logs are moved to where something was found.
+    Needs root, and a process of its own: the engine is private, and so is the network. `keep_logs`: a folder that the
+    logs are copied to where something was found.
     """
     began = time.monotonic()
-    before = links()
+    try:
+        isolation.enter()
+    except OSError as error:
+        raise FaultError(f"no network of its own can be made ({error.strerror}): run this as root") from None
     killed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="gantry-f-") as name:
         folder = Path(name)
@@ -51,7 +56,7 @@ def run_faults(plan: Plan, say: Callable[[str], None], keep_logs: Path | None = 
                 shutil.copytree(net.places.log, keep_logs, dirs_exist_ok=True)
                 say(f"the logs are in {keep_logs}")
         findings.orphans += [f"process {line}" for line in processes_of(folder)]
-        findings.orphans += left_over("interface", before, links())
+        findings.orphans += [f"interface {name}" for name in isolation.interfaces()]
     facts |= {"hosts": plan.hosts, "seed": plan.seed, "seconds": round(time.monotonic() - began, 1)}
     said = [*findings.lost, *findings.doubled, *findings.orphans]
     return summary(findings, facts, killed, plan.tasks) | {"said": said}
@@ -88,9 +93,10 @@ def _under_fire(
     orphans = _settled_down(net)
     findings = asyncio.run(tenant.judge())
     findings.orphans += orphans
+    shims = net.shims()
     findings.lost += _index_differs(net)
     findings.coins_off += _audited(net)
-    return findings, {"restarts": net.keeper.restarts}
+    return findings, {"restarts": net.keeper.restarts, "shims_left_by_the_engine": shims}
 
 
 def _mind(net: FaultNet, seconds: float) -> None:

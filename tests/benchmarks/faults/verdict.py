@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from offchain.indexer.fold import Fold, read_block
@@ -119,11 +119,6 @@ def _missing(task: TaskRow, leases: Sequence[LeaseRow], expected: Expected) -> l
 
 def _is_good(lease: LeaseRow, expected: Expected) -> bool:
     return lease.exit_code == 0 and lease.result_digest == f"0x{expected.result_digest}"
-
-
-def left_over(what: str, before: Iterable[str], after: Iterable[str]) -> list[str]:
-    """What was not there before, each by its name."""
-    return [f"{what} {name}" for name in sorted(set(after) - set(before))]
 
 
 def summary(findings: Findings, facts: Mapping[str, object], killed: Sequence[str], tasks: int) -> dict[str, object]:

@@ -77,7 +77,8 @@ DIE = event("die")
     [
         (0, False, [DIE], EndKind.SELF),
         (1, False, [DIE], EndKind.SELF),
-        (0, False, [], EndKind.SELF),
+        (0, False, [], EndKind.KILLED),
+        (1, False, [], EndKind.KILLED),
         (137, True, [DIE], EndKind.SELF),
         (137, True, [], EndKind.SELF),
         (137, False, [event("kill", "9"), DIE], EndKind.KILLED),

@@ -41,7 +41,7 @@ class Way(World):
     """An agent whose pods can be entered."""
 
     def __init__(self, folder):
-        super().__init__(folder, lambda *_pod: FakeProgram(runs=True, output=b"one\ntwo\nthree\n"))
+        super().__init__(folder, lambda *_: FakeProgram(runs=True, output=b"one\ntwo\nthree\n"))
         self.pods = FakeAccess({})
 
     def make_agent(self, *arguments, **options):

@@ -8,7 +8,7 @@ import pytest
 from offchain.link.ports import Block, BlockRef, ChainEvent
 from offchain.schema.ids import lease_id
 from tests.benchmarks.faults.plan import Plan
-from tests.benchmarks.faults.verdict import Expected, Ledger, left_over, summary
+from tests.benchmarks.faults.verdict import Expected, Ledger, summary
 
 TENANT, HOST = "5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty", "5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y"
 DIGEST = bytes(32)
@@ -105,4 +105,3 @@ def test_the_last_line_counts():
     said = summary(judged([]), {"seed": 1}, ["node", "agent-0", "agent-1"], 1)
     assert (said["kills"], said["tasks"], said["lost"], said["seed"]) == (3, 1, 1, 1)
     assert said["killed"] == Counter(agent=2, node=1)
-    assert left_over("interface", ["lo"], ["lo", "veth"]) == ["interface veth"]

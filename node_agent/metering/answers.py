@@ -42,7 +42,11 @@ class ReceiptAnswers:
         except StoreStuck:
             raise _no_room() from None
         if signed is None:
-            raise refused(Code.NOT_READY, f"Lease {request.lease} has no receipt yet.", "Ask again when its pod runs.")
+            raise refused(
+                Code.NOT_READY,
+                f"Lease {request.lease} has no receipt yet: it is in no final block.",
+                "Ask again in some seconds.",
+            )
         body = signed.encode()
         session.accept(Answer(size=len(body)))
         await session.write(body)

@@ -9,7 +9,7 @@ from local_network import STRANGER, TENANT, Net
 from offchain.schema.receipt import Receipt, SignedReceipt
 from offchain.schema.wire_values import canonical_json
 
-STEPS = 12
+STEPS = 20
 """Seconds that the pod runs."""
 COUNTERS = ("wall_ms", "cpu_ms", "received_bytes", "sent_bytes", "memory_mib_s", "memory_peak_mib", "disk_peak_mib")
 
@@ -23,9 +23,17 @@ async def the_receipt(net: Net, task: int, *options: str) -> tuple[Receipt, dict
     return SignedReceipt.decode(canonical_json(fields)).receipt, pod
 
 
+async def answered(net: Net, task: int) -> bool:
+    done = await net.gantry("task", "usage", str(task), "--account", TENANT, "--json")
+    assert done.code == 0 or done.json["error"]["code"] == "NotReady", done.said
+    return done.code == 0
+
+
 async def test_what_is_metered_is_what_is_settled(net: Net):
     task = await net.submit(steps=STEPS)
     await net.until(task, {"Running"})
+    # Receipts are written from final blocks; that the task runs is seen before.
+    await net.each_block(lambda: answered(net, task), f"a receipt of task {task}")
     running, pod = await the_receipt(net, task)
     assert (running.final, pod["countersigned_by"]) == (False, None)
     net.kill("agent")

@@ -269,6 +269,17 @@ def test_the_last_receipt_goes_with_what_the_chain_settled():
     assert "do not make" in problems(replace(last, bill=a_bill(billed_ms=5)), facts(record))[0]
 
 
+def test_what_was_paid_later_to_keep_data_is_no_fault_of_the_last_receipt():
+    record = completed(owed=3600, result=None, state=gen.LeaseStateRetained(9 * HOUR))
+    last = a_receipt(final=True)
+    spec = task_spec(kind=gen.TaskKind.RENTAL)
+    assert problems(last, facts(record, spec=spec)) == ()
+    held = record.escrow
+    later = replace(record, escrow=replace(held, deposit=held.deposit + 50, accrued=3650, paid=3650))
+    assert problems(last, facts(later, spec=spec)) == ()
+    assert problems(replace(last, bill=a_bill(owed=3651)), facts(later, spec=spec)) != ()
+
+
 def test_totals_that_fall_are_named():
     assert falls(USED, replace(USED, cpu_ms=999, gpu_ms=1)) == ("cpu_ms",)
     assert falls(replace(USED, gpu_ms=1), USED) == ("gpu_ms",)

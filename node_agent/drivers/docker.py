@@ -327,7 +327,8 @@ class DockerDriver:
         later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
         filters = {"container": identity, "event": ["kill", "die", "oom"]}
         # What was done to an earlier run of the same container says nothing about this one.
-        began_s = max(finished_s - KILL_WINDOW_S, parse_time_ms(state.get("StartedAt")) / 1000)
+        # The start of a very short run may be noted after its end.
+        began_s = max(finished_s - KILL_WINDOW_S, min(parse_time_ms(state.get("StartedAt")) / 1000, finished_s))
         window = {"since": f"{began_s:.3f}", "until": f"{finished_s + later_s:.3f}"}
         yield from self._engine.api.events(**window, filters=filters, decode=True)
 

@@ -9,11 +9,10 @@ import tarfile
 import access_cases as case
 import driver_cases
 import pytest
-from driver_fixtures import docker_api, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.access.docker import DockerAccess, end_process
 from node_agent.access.ports import AccessRefused
-from node_agent.drivers.docker import DockerDriver
 from node_agent.ports import PodGone
 
 GONE = 1
@@ -34,14 +33,12 @@ async def real_pod(request):
     request.getfixturevalue("docker_api")
     image = request.getfixturevalue("shell_image")
     url = os.environ["GANTRY_DOCKER_HOST"]
-    driver = await DockerDriver.connect(url, driver_cases.HOST, network=False)
-    spec = driver_cases.pod(("sleep", "600"), image)
-    await driver.start(spec)
-    access = DockerAccess(url, driver_cases.HOST)
-    yield Pods(access, spec.lease)
-    await access.close()
-    await driver.destroy(spec.lease)
-    await driver.close()
+    async with docker_driver(request.getfixturevalue("tmp_path"), network=False) as driver:
+        spec = driver_cases.pod(("sleep", "600"), image)
+        await driver_cases.up(driver, spec)
+        access = DockerAccess(url, driver_cases.HOST)
+        yield Pods(access, spec.lease)
+        await access.close()
 
 
 @pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])

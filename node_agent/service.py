@@ -269,6 +269,8 @@ class Agent:
         pod = self._pod(lease)
         if pod is None or pod.spec is None:
             raise ValueError(f"lease {lease} has no pod here yet; try again in a few seconds")
+        if name not in pod.spec.files:
+            raise ValueError(f"the manifest of task {pod.lease.task} names no secret or input {name!r}")
         if pod.phase is not Phase.AWAITING:
             raise ValueError(f"the pod of lease {lease} waits for no files (it is {pod.phase.value})")
         await asyncio.to_thread(self._dir.files.put, pod.spec, name, data)

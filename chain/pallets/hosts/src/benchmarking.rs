@@ -12,7 +12,9 @@ use gantry_primitives::{
 use pallet_gantry_reputation as reputation;
 use sp_runtime::KeyTypeId;
 
-use crate::{Call, Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, NetworkMeasuredAt, Pallet, Params};
+use crate::{
+    Call, Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, NetworkMeasuredAt, Pallet, Params,
+};
 
 const KEY: KeyTypeId = KeyTypeId(*b"gtyh");
 /// Longer than any absence limit, and shorter than what costs the greatest part of a bond.

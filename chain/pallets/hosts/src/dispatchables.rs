@@ -12,7 +12,10 @@ use gantry_primitives::{
 };
 use sp_runtime::traits::Zero;
 
-use crate::{Config, CurrentParams, EndpointChangedAt, Error, Event, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt, Pallet};
+use crate::{
+    Config, CurrentParams, EndpointChangedAt, Error, Event, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt,
+    Pallet,
+};
 
 impl<T: Config> Pallet<T> {
     pub(crate) fn do_register(

@@ -5,7 +5,9 @@ use frame_support::ensure;
 use gantry_primitives::{rate::check_ask, AccountId, Balance, HostRecord, HostStatus, MILLI_PER_DEVICE};
 use sp_runtime::TryRuntimeError;
 
-use crate::{Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt, Pallet};
+use crate::{
+    Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt, Pallet,
+};
 
 impl<T: Config> Pallet<T> {
     /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime.

@@ -55,9 +55,7 @@ fn a_measured_network_is_what_placements_ask_for() {
         let part = pod(1, 0, 0);
         assert_noop!(reserve(HOST, &part, &[], &placement), Error::<Test>::NotEnoughNetwork);
         assert_ok!(Hosts::set_network(by_host(HOST), 3_000, 2_000));
-        System::assert_last_event(
-            Event::NetworkMeasured { host: host(HOST), down_mbps: 3_000, up_mbps: 2_000 }.into(),
-        );
+        System::assert_last_event(Event::NetworkMeasured { host: host(HOST), down_mbps: 3_000, up_mbps: 2_000 }.into());
         assert_ok!(reserve(HOST, &part, &[], &placement));
         assert_ok!(release(HOST, &part, &[]));
         assert_noop!(Hosts::set_network(signed(PROVIDER), 1, 1), Error::<Test>::NoSuchHost);

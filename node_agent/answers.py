@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from typing import Any, Final
 
+from node_agent.access.log_lines import LineCutter, Tail, since, stamp, stamp_of_ms
 from node_agent.core.states import Pod
-from node_agent.ports import Driver, DriverError, PodGone
+from node_agent.ports import MAX_LOG_BYTES, Driver, DriverError, PodGone
 from node_agent.state_dir import LogKey, StateDir
 from offchain.link.errors import BadKey, TheirError
 from offchain.link.keys import ss58_decode, verify
-from offchain.link.p2p import HostRefused
+from offchain.link.p2p import refused
+from offchain.link.p2p_host import Handler
+from offchain.link.p2p_peer import Session
 from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.schema.wire import Code, Refusal, Request
+from offchain.schema._generated_chain import (
+    HostStatusRetired,
+    LeaseStateActive,
+    LeaseStatePending,
+    LeaseStateSuspended,
+)
+from offchain.schema.wire import Answer, Code, Op, Request
+from offchain.schema.wire_ops import INTO_POD, LogsArgs
 
-CHUNK = 1 << 18
+CHUNK: Final = 1 << 18
+ACTING_PROXIES: Final = frozenset({"Any", "NonTransfer", "Tenant"})
+"""Types of proxy that may act for a tenant's tasks (`ProxyType` of the runtime)."""
 
 
 class Answers:
-    """Authoriser and provider for :class:`offchain.link.p2p_host.HostServer`."""
+    """Authoriser, results and logs for :class:`offchain.link.p2p_host.HostServer`."""
 
     def __init__(
         self,
@@ -34,64 +47,146 @@ class Answers:
         self._driver = driver
         self._pod_of = pod_of
 
-    async def authorise(self, request: Request) -> None:
-        """Raises unless the account is the lease's tenant on chain."""
-        if request.lease is None:
-            raise _refused(Code.BAD_REQUEST, "The request names no lease.", "Use a matching client.")
-        lease = await self._lease(request.lease)
-        if lease.task.record.tenant != request.account:
-            raise _refused(
-                Code.NOT_YOUR_LEASE,
-                f"Lease {request.lease} does not belong to {request.account}.",
-                "Sign with the account that submitted the task.",
-            )
+    def handlers(self) -> Mapping[Op, Handler]:
+        """By what is asked."""
+        return {Op.RESULT: self.result, Op.LOGS: self.logs}
 
-    async def result(self, lease: int) -> bytes:
+    async def authorise(self, request: Request) -> None:
+        """Raises unless the chain gives this account the right to ask this, as it is now."""
+        if request.lease is None:
+            await self._check_host(request.account)
+            return
+        lease = await self._lease(request.lease)
+        tenant = lease.task.record.tenant
+        if tenant != request.account and not await self._acts_for(request.account, tenant):
+            raise refused(
+                Code.NOT_YOUR_LEASE,
+                f"Lease {request.lease} does not belong to {request.account}, nor is that its tenant's proxy.",
+                "Sign with the account that submitted the task, or with a proxy of it of type Tenant.",
+            )
+        if request.op in INTO_POD or request.op is Op.DELIVER:
+            _check_runs(request.lease, lease.record.state, request.op)
+
+    async def result(self, request: Request, session: Session) -> None:
         """The result whose digest is on chain, or is about to be."""
-        pod = self._pod_of(lease)
+        number = _number(request)
+        pod = self._pod_of(number)
         digest = pod.digest if pod is not None else None
         if digest is None:
-            reported = (await self._lease(lease)).record.result
+            reported = (await self._lease(number)).record.result
             digest = reported.digest if reported is not None else None
         if digest is None:
-            raise _refused(Code.NOT_READY, f"Lease {lease} has no result yet.", "Ask again when the task is reported.")
+            raise refused(Code.NOT_READY, f"Lease {number} has no result yet.", "Ask again when the task is reported.")
         data = self._state.get_blob(digest)
         if data is None:
-            raise _refused(Code.GONE, f"The result of lease {lease} is not kept here any more.", "Run the task again.")
-        return data
+            raise refused(Code.GONE, f"The result of lease {number} is not kept here any more.", "Run the task again.")
+        session.accept(Answer(size=len(data)))
+        await session.write(data)
 
-    async def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
+    async def logs(self, request: Request, session: Session) -> None:
         """The kept log of earlier starts, then the running container's."""
-        pod = self._pod_of(lease)
-        created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._lease(lease)).record.created_at
-        kept = self._state.get_log(LogKey(lease, created_at_ms))
+        number = _number(request)
+        assert isinstance(request.args, LogsArgs)  # noqa: S101  (decoded by its op)
+        args = request.args
+        oldest = None if args.since_ms is None else stamp_of_ms(args.since_ms)
+        tail = None if args.tail is None else Tail(args.tail, MAX_LOG_BYTES)
+        pod = self._pod_of(number)
+        created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._lease(number)).record.created_at
+        kept = self._state.get_log(LogKey(number, created_at_ms))
+        runs = pod is not None and pod.ending is None
+        if kept is None and not runs:
+            raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
+        if tail is None:
+            await self._all(number, kept, oldest, session, follow=args.follow, runs=runs)
+        else:
+            await self._tail(number, kept, oldest, session, tail, follow=args.follow, runs=runs)
+
+    async def _all(
+        self, number: int, kept: bytes | None, oldest: bytes | None, session: Session, *, follow: bool, runs: bool
+    ) -> None:
         if kept is not None:
-            for start in range(0, len(kept), CHUNK):
-                yield kept[start : start + CHUNK]
-        if pod is not None and pod.ending is None:
-            try:
-                async with aclosing(self._driver.logs(lease, follow=follow)) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
-            except PodGone:
-                pass
-            except DriverError as error:
-                raise _refused(Code.INTERNAL, f"The log cannot be read: {error}.", "Try again.") from None
-            else:
-                return
-        if kept is None:
-            raise _refused(Code.NOT_READY, f"Lease {lease} has no log yet.", "Ask again when its pod was started.")
+            _accept(session)
+            await session.write(kept if oldest is None else b"".join(since(kept.splitlines(keepends=True), oldest)))
+        if runs:
+            async with aclosing(self._running(number, follow=follow)) as lines:
+                async for some in lines:
+                    _accept(session)
+                    await session.write(b"".join(since(some, oldest)))
+        if not session.accepted:
+            raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
+
+    async def _tail(
+        self,
+        number: int,
+        kept: bytes | None,
+        oldest: bytes | None,
+        session: Session,
+        tail: Tail,
+        *,
+        follow: bool,
+        runs: bool,
+    ) -> None:
+        """The last lines; those that come later are told apart by their time."""
+        last = b""
+        if kept is not None:
+            tail.add(since(kept.splitlines(keepends=True), oldest))
+        if runs:
+            async with aclosing(self._running(number, follow=False)) as lines:
+                async for some in lines:
+                    tail.add(since(some, oldest))
+                    last = max([last, *(at for line in some if (at := stamp(line)) is not None)])
+        _accept(session)
+        await session.write(b"".join(tail.lines()))
+        if follow and runs:
+            async with aclosing(self._running(number, follow=True)) as lines:
+                async for some in lines:
+                    await session.write(b"".join(line for line in some if (stamp(line) or last) > last))
+
+    async def _running(self, number: int, *, follow: bool) -> AsyncGenerator[list[bytes], None]:
+        """The running pod's log in lines; none where it has just gone."""
+        cutter = LineCutter()
+        try:
+            async with aclosing(self._driver.logs(number, follow=follow)) as chunks:
+                async for chunk in chunks:
+                    if lines := cutter.feed(chunk):
+                        yield lines
+        except PodGone:
+            return
+        except DriverError as error:
+            raise refused(Code.INTERNAL, f"The log cannot be read: {error}.", "Try again.") from None
+        yield cutter.rest()
 
     async def _lease(self, lease: int) -> LeaseOfTask:
         try:
             found = await self._chain.lease(lease)
         except TheirError:
-            raise _refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
+            raise _node_away() from None
         if found is None or found.record.host != self._host:
-            raise _refused(
+            raise refused(
                 Code.UNKNOWN_LEASE, f"Lease {lease} is not one of this host.", "Look up the lease's host on the chain."
             )
         return found
+
+    async def _acts_for(self, account: str, tenant: str) -> bool:
+        """Whether the account is a proxy of the tenant that may act for it at once."""
+        try:
+            found = await self._chain.port.query("Proxy", "Proxies", [tenant])
+        except TheirError:
+            raise _node_away() from None
+        return any(may_act(proxy, account) for proxy in (found[0] if found else ()))
+
+    async def _check_host(self, account: str) -> None:
+        try:
+            record = await self._chain.host(account)
+        except TheirError:
+            raise _node_away() from None
+        if record is None or isinstance(record.status, HostStatusRetired):
+            raise refused(Code.NOT_A_HOST, f"{account} is no host on this chain.", "Sign with a host's key.")
+
+
+def may_act(proxy: Mapping[str, Any], account: str) -> bool:
+    """Whether one definition of `Proxy.Proxies` lets the account act for a tenant's tasks without a delay."""
+    return proxy["delegate"] == account and proxy["delay"] == 0 and proxy["proxy_type"] in ACTING_PROXIES
 
 
 def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:
@@ -102,5 +197,30 @@ def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: b
         return False
 
 
-def _refused(code: Code, message: str, remedy: str) -> HostRefused:
-    return HostRefused(Refusal(code, message, remedy))
+def _check_runs(number: int, state: object, op: Op) -> None:
+    """Who may look at what was, may not reach into what is over."""
+    if isinstance(state, LeaseStateActive) or (op is Op.DELIVER and isinstance(state, LeaseStatePending)):
+        return
+    if isinstance(state, LeaseStatePending):
+        raise refused(Code.NOT_READY, f"The pod of lease {number} has not started.", "Wait until it runs.")
+    if isinstance(state, LeaseStateSuspended):
+        raise refused(Code.NOT_READY, f"Lease {number} is suspended: its pod is stopped.", "Resume it first.")
+    raise refused(
+        Code.LEASE_ENDED,
+        f"Lease {number} has ended, and with it the way into its pod.",
+        "Its log and result are still there: gantry logs, gantry task result.",
+    )
+
+
+def _number(request: Request) -> int:
+    assert request.lease is not None  # noqa: S101  (a request without is refused)
+    return request.lease
+
+
+def _accept(session: Session) -> None:
+    if not session.accepted:
+        session.accept()
+
+
+def _node_away() -> Exception:
+    return refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.")

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from node_agent.core.values import Ending, Found, Handle, HostFailure, PodSpec, Usage
@@ -65,14 +66,17 @@ class Fingerprint:
     cgroup_version: int
     cdi: bool
     """GPUs can be asked for by CDI name."""
+    isolated: bool = True
+    """Pods can be kept away from this machine and from each other, and so may have a network."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A pod now. `ending` None exactly while it runs."""
+    """A container now. `ending` None exactly while it runs; `healthy` None where no check has come to an end."""
 
     running: bool
     ending: Ending | None
+    healthy: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,27 @@ class Collected:
 
     data: bytes
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume with a lease's data. `size_bytes` None where the driver cannot tell; `created` as the driver says it."""
+
+    name: str
+    created: str
+    size_bytes: int | None
+
+
+class PodFiles(Protocol):
+    """Where files that tenants delivered lie on this machine."""
+
+    def path(self, lease: int, name: str) -> Path:
+        """The file. It is there before a pod that needs it is prepared."""
+        ...
+
+    def own(self, lease: int, name: str, user: int | None) -> None:
+        """Let this user of a container read it; None: whoever runs in the container."""
+        ...
 
 
 class Driver(Protocol):
@@ -98,23 +123,40 @@ class Driver(Protocol):
         """Whether and what the driver can run here."""
         ...
 
-    async def start(self, spec: PodSpec) -> Handle:
-        """Run the pod. A pod of the same lease from this or a later start is adopted, one from an earlier is replaced.
+    def prefetch(self, spec: PodSpec) -> None:
+        """Begin to get the pod's images. Returns at once and never fails: preparing says what is wrong with them."""
+        ...
 
-        When it returns, the container was started; it may have ended already.
+    async def prepare(self, spec: PodSpec) -> None:
+        """Have ready what the pod's containers need: images, network, volumes (those of `data_from` are taken over)."""
+        ...
+
+    async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:
+        """Run the container of a service of a prepared pod.
+
+        With `follows`, the mark of an ended run, the same container goes on after that run. Without, a container of
+        this or a later start is adopted, one of an earlier start is replaced. When it returns, the container was
+        started; it may have ended already.
         """
         ...
 
-    async def wait(self, handle: Handle) -> Ending:
-        """Wait for its end and meter it meanwhile. Raises :class:`PodGone` where it was removed."""
+    def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
+        """The container as it is, and after each change of health; the last one has its ending. Meters it meanwhile.
+
+        Raises :class:`PodGone` where it was removed.
+        """
         ...
 
-    async def stop(self, lease: int, grace_s: float) -> None:
-        """Ask it to end, kill it after the grace time. Nothing where there is none."""
+    async def stop(self, lease: int) -> None:
+        """Ask all its containers to end, kill each after its own grace time. Nothing where there is none."""
         ...
 
-    async def destroy(self, lease: int) -> None:
-        """Remove everything of it. Nothing where there is none."""
+    async def stop_container(self, handle: Handle) -> None:
+        """Ask one container to end, kill it after its grace time. Nothing where it is gone."""
+        ...
+
+    async def destroy(self, lease: int, *, keep_data: bool) -> None:
+        """Remove everything of it; its volumes only where they are not to be kept. Nothing where there is nothing."""
         ...
 
     async def inspect(self, handle: Handle) -> Inspection:
@@ -125,16 +167,46 @@ class Driver(Protocol):
         """What it used so far."""
         ...
 
-    def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
-        """Both outputs with time stamps, in pieces; with `follow` until it ends. Raises :class:`PodGone`."""
+    def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
+        """Both outputs with time stamps, in pieces; with `follow` until the end. Raises :class:`PodGone`.
+
+        Without `service`, of all containers; where these are several, each line names its service.
+        """
         ...
 
     async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
-        """The result of an ended pod. Raises :class:`PodGone`."""
+        """The result of an ended container. Raises :class:`PodGone`."""
         ...
 
-    async def recover(self) -> tuple[Found, ...]:
-        """Every pod of this host that the engine has."""
+    async def volumes(self, lease: int) -> tuple[Volume, ...]:
+        """The volumes with the lease's data, by name; none that another lease has taken over."""
+        ...
+
+    async def purge(self, lease: int) -> None:
+        """Delete the lease's data. Nothing where there is none, or where another lease has taken it over."""
+        ...
+
+    async def snapshot(self, lease: int) -> str:
+        """Keep the main container's file system as an image on this host; its digest. Raises :class:`PodGone`.
+
+        It is kept as long as the lease's data. A manifest that names this digest runs it again, on this host.
+        """
+        ...
+
+    async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
+        """Every container of this host's pods that the engine has, or of one of them. `start`: as when it was made."""
+        ...
+
+    async def leases(self) -> frozenset[int]:
+        """Every lease of which the engine has anything: a container, a network, a volume."""
+        ...
+
+    async def upkeep(self) -> Mapping[int, int]:
+        """Look after what runs: mend the isolation of pods, and give the disk that each uses, MiB by lease."""
+        ...
+
+    async def tidy(self) -> None:
+        """Now and then: remove what no pod has needed for long."""
         ...
 
     async def close(self) -> None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Protocol, TypeVar
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
-from node_agent.core.values import Handle, Lease, Outcome, Report
-from node_agent.ports import Driver, DriverError, PodGone
+from node_agent.core.states import Pod
+from node_agent.core.values import Handle, Outcome, Report
+from node_agent.log_lines import LineSplitter, named
+from node_agent.ports import MAX_LOG_BYTES, Collected, Driver, DriverError, PodGone
+from node_agent.receipt import deletion_record
 from node_agent.state_dir import LogKey, StateDir
-from offchain.link.errors import TheirError
+from offchain.link.errors import BadKey, TheirError
+from offchain.link.seal import seal
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import PodResult, calls
+from offchain.schema._generated_chain import PodResult, ReportDataLost, ReportPurged, calls
 from offchain.schema.chain import Call
+from offchain.schema.manifest_types import ResultSpec
 
 T = TypeVar("T")
 
@@ -38,6 +44,7 @@ class CommandRunner:
 
     def __init__(
         self,
+        host: str,
         driver: Driver,
         state: StateDir,
         chain: GantryChain,
@@ -45,17 +52,18 @@ class CommandRunner:
         *,
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
-        lease_of: Callable[[int], Lease | None],
+        pod_of: Callable[[int], Pod | None],
     ) -> None:
+        self._host = host
         self._driver = driver
         self._state = state
         self._chain = chain
         self._reports = reports
         self._emit = emit
         self._wake_at = wake_at
-        self._lease_of = lease_of
+        self._pod_of = pod_of
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
-        self._watches: dict[int, asyncio.Task[None]] = {}
+        self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def run(self, commands: list[cmd.Command]) -> None:
@@ -100,22 +108,40 @@ class CommandRunner:
             return False
         return True
 
-    async def _execute(self, command: cmd.Command) -> None:
+    async def _execute(self, command: cmd.Command) -> None:  # noqa: C901, PLR0912  (one case for each command)
         match command:
             case cmd.FetchManifest():
                 await self._fetch(command)
-            case cmd.StartPod():
+            case cmd.PrefetchImages():
+                self._driver.prefetch(command.spec)
+            case cmd.PreparePod():
+                await self._prepare(command)
+            case cmd.StartContainer():
                 await self._start(command)
-            case cmd.WatchPod():
+            case cmd.WatchContainer():
                 self._watch(command)
+            case cmd.StopContainer():
+                log.info("lease %d: stopping %s (%s)", command.number, command.handle.service, command.reason)
+                await self._until_answered(
+                    lambda: self._driver.stop_container(command.handle), f"lease {command.number}: stopping a container"
+                )
             case cmd.StopPod():
-                log.info("lease %d: stopping its container (%s)", command.number, command.reason)
-                with contextlib.suppress(DriverError):  # what follows removes it in any case
-                    await self._driver.stop(command.number, command.grace_ms / 1000)
+                log.info("lease %d: stopping its containers (%s)", command.number, command.reason)
+                with contextlib.suppress(DriverError):  # what follows removes them in any case
+                    await self._driver.stop(command.number)
+            case cmd.PausePod():
+                await self._pause(command)
             case cmd.DestroyPod() | cmd.SweepOrphan():
-                await self._destroy(command.number)
+                await self._destroy(command.number, keep_data=command.keep_data)
             case cmd.CollectResult():
                 await self._collect(command)
+            case cmd.TakeInventory():
+                await self._take_inventory(command)
+            case cmd.PurgeData():
+                await self._until_answered(
+                    lambda: self._driver.purge(command.number), f"lease {command.number}: deleting its data"
+                )
+                self._emit(ev.DataPurged(command.number))
             case _:
                 self._report(command)
 
@@ -125,55 +151,96 @@ class CommandRunner:
         )
         self._emit(ev.ManifestFetched(command.number, manifest))
 
-    async def _start(self, command: cmd.StartPod) -> None:
-        number, spec = command.number, command.spec
+    async def _prepare(self, command: cmd.PreparePod) -> None:
+        number = command.number
         try:
-            if spec.start > 1:
-                await self._save_logs(number, before=spec.start)
-            handle = await self._driver.start(spec)
+            self._state.files.put_keys(command.spec)
+            await self._driver.prepare(command.spec)
         except DriverError as error:
-            log.warning("lease %d: its container did not start: %s", number, error)
-            self._emit(ev.DriverFailed(number, error.reason, str(error), error.transient))
+            log.warning("lease %d: its pod could not be prepared: %s", number, error)
+            self._emit(ev.DriverFailed(number, None, error.reason, str(error), error.transient))
             return
-        log.info("lease %d: container runs (task %d, start %d)", number, spec.task, handle.start)
-        self._emit(ev.DriverStarted(number, handle))
+        self._emit(ev.Prepared(number))
 
-    def _watch(self, command: cmd.WatchPod) -> None:
-        self._unwatch(command.number)
-        self._watches[command.number] = self._spawn(self._wait(command.handle))
+    async def _start(self, command: cmd.StartContainer) -> None:
+        number, spec, name = command.number, command.spec, command.service
+        try:
+            if command.start > 1 and not command.follows:
+                await self._save_logs(number, name, before=command.start)
+            handle = await self._driver.start(spec, name, command.start, command.follows)
+        except DriverError as error:
+            log.warning("lease %d: %s did not start: %s", number, name, error)
+            self._emit(ev.DriverFailed(number, name, error.reason, str(error), error.transient))
+            return
+        log.info("lease %d: %s runs (task %d, start %d)", number, name, spec.task, handle.start)
+        self._emit(ev.ContainerStarted(number, handle))
+
+    def _watch(self, command: cmd.WatchContainer) -> None:
+        watches = self._watches.setdefault(command.number, {})
+        before = watches.pop(command.handle.service, None)
+        if before is not None:
+            before.cancel()
+        watches[command.handle.service] = self._spawn(self._follow(command.handle))
 
     def _unwatch(self, number: int) -> None:
-        task = self._watches.pop(number, None)
-        if task is not None:
+        for task in self._watches.pop(number, {}).values():
             task.cancel()
 
-    async def _wait(self, handle: Handle) -> None:
-        try:
-            ending = await self._until_answered(lambda: self._driver.wait(handle), f"lease {handle.lease}: waiting")
-            log.info(
-                "lease %d: container ended (%s) with exit code %d", handle.lease, ending.kind.value, ending.exit_code
-            )
-        except PodGone:
-            log.warning("lease %d: its container was removed by somebody else", handle.lease)
-            ending = None
-        self._emit(ev.Exited(handle.lease, handle.start, ending))
+    async def _follow(self, handle: Handle) -> None:
+        lease, name, start = handle.lease, handle.service, handle.start
+        healthy: bool | None = None
 
-    async def _destroy(self, number: int) -> None:
+        async def follow() -> ev.Exited:
+            nonlocal healthy
+            async with aclosing(self._driver.watch(handle)) as seen:
+                async for now in seen:
+                    if now.ending is not None:
+                        kind, code = now.ending.kind.value, now.ending.exit_code
+                        log.info("lease %d: %s ended (%s) with exit code %d", lease, name, kind, code)
+                        return ev.Exited(lease, name, start, now.ending)
+                    if now.healthy is not None and now.healthy != healthy:
+                        healthy = now.healthy
+                        self._emit(ev.HealthChanged(lease, name, start, healthy))
+            raise PodGone(f"{handle.reference} is gone")
+
+        try:
+            ended = await self._until_answered(follow, f"lease {lease}: watching {name}")
+        except PodGone:
+            log.warning("lease %d: %s was removed by somebody else", lease, name)
+            ended = ev.Exited(lease, name, start, None)
+        self._emit(ended)
+
+    async def _pause(self, command: cmd.PausePod) -> None:
+        number = command.number
+        log.info("lease %d: stopping its containers (%s)", number, command.reason)
+        self._unwatch(number)
+
+        async def stop() -> tuple[tuple[str, str], ...]:
+            await self._driver.stop(number)
+            return tuple((found.handle.service, found.mark) for found in await self._driver.recover(number))
+
+        marks = await self._until_answered(stop, f"lease {number}: stopping its containers")
+        self._emit(ev.Paused(number, marks))
+
+    async def _destroy(self, number: int, *, keep_data: bool) -> None:
         self._unwatch(number)
 
         async def destroy() -> None:
-            await self._save_logs(number, before=None)
+            await self._save_logs(number)
             with contextlib.suppress(PodGone):
-                await self._driver.destroy(number)
+                await self._driver.destroy(number, keep_data=keep_data)
+            self._state.files.remove(number)
 
-        await self._until_answered(destroy, f"lease {number}: removing its container")
+        await self._until_answered(destroy, f"lease {number}: removing its containers")
         self._emit(ev.Destroyed(number))
 
     async def _collect(self, command: cmd.CollectResult) -> None:
         number = command.number
         try:
             collected = await self._driver.collect(command.handle, command.result)
-            await self._save_log(number, command.handle.start, collected.note)
+            collected = sealed(collected, command.result)
+            note = "; ".join(text for text in (command.note, collected.note) if text)
+            await self._save_log(number, command.handle.service, command.handle.start, note)
             digest = self._state.put_blob(collected.data)
         except (DriverError, OSError) as error:
             log.warning("lease %d: its result could not be kept: %s", number, error)
@@ -181,19 +248,37 @@ class CommandRunner:
             return
         self._emit(ev.ResultStored(number, digest))
 
-    async def _save_logs(self, number: int, *, before: int | None) -> None:
-        """Keep the log of the lease's container, if it is one of a start before this one."""
-        for found in await self._driver.recover():
-            if found.handle.lease == number and (before is None or found.handle.start < before):
-                await self._save_log(number, found.handle.start)
+    async def _take_inventory(self, command: cmd.TakeInventory) -> None:
+        number = command.number
+        pod = self._pod_of(number)
+        if pod is None:
+            return
+        there = await self._until_answered(lambda: self._driver.volumes(number), f"lease {number}: looking at its data")
+        missing = tuple(sorted(set(command.volumes) - {volume.name for volume in there}))
+        if missing:
+            log.error("lease %d: retained data is gone: %s", number, ", ".join(missing))
+        record = deletion_record(self._host, pod.lease, there)
+        self._emit(ev.DataFound(number, self._state.put_blob(record), missing))
 
-    async def _save_log(self, number: int, start: int, note: str = "") -> None:
-        lease = self._lease_of(number)
-        if lease is None:
+    async def _save_logs(self, number: int, service: str | None = None, *, before: int | None = None) -> None:
+        """Keep the logs of the lease's containers, or of one service where its start is before this one."""
+        for found in await self._driver.recover(number):
+            start = found.handle.start
+            if service in (None, found.handle.service) and (before is None or start < before):
+                await self._save_log(number, found.handle.service, start)
+
+    async def _save_log(self, number: int, service: str, start: int, note: str = "") -> None:
+        pod = self._pod_of(number)
+        if pod is None or pod.spec is None:
             return  # an orphan: nobody can be told whose log it is
-        key = LogKey(number, lease.created_at_ms)
+        key = LogKey(number, pod.lease.created_at_ms)
+        names = [one.service.name for one in pod.spec.containers]
+        if service not in names:
+            return
+        log_of = self._driver.logs(number, follow=False, service=service)
+        lines = log_of if len(names) == 1 else _named(log_of, service)
         try:
-            await self._state.save_log(key, start, self._driver.logs(number, follow=False), note)
+            await self._state.save_log(key, names.index(service), start, lines, note)
         except PodGone:
             pass
         except (DriverError, OSError) as error:
@@ -209,14 +294,19 @@ class CommandRunner:
             case cmd.SubmitFailed(number, reason, message):
                 log.warning("lease %d: given back with %s: %s", number, reason.value, message)
                 self._send(number, Report.FAILED, calls.tasks_report_failed(lease=number, reason=reason))
+            case cmd.SubmitPurged(number, receipt, attempt):
+                call = calls.tasks_report(lease=number, report=ReportPurged(receipt=receipt))
+                self._send(number, Report.PURGED, call, attempt)
+            case cmd.SubmitDataLost(number):
+                self._send(number, Report.DATA_LOST, calls.tasks_report(lease=number, report=ReportDataLost()))
             case _:
                 raise AssertionError(command)
 
-    def _send(self, number: int, report: Report, call: Call) -> None:
-        lease = self._lease_of(number)
-        if lease is not None:
+    def _send(self, number: int, report: Report, call: Call, attempt: int = 0) -> None:
+        pod = self._pod_of(number)
+        if pod is not None:
             # A lease number may come twice when a block is reverted; its time of opening does not.
-            key = f"lease/{number}/{lease.created_at_ms}/{report.value}"
+            key = f"lease/{number}/{pod.lease.created_at_ms}/{report.value}" + (f"/{attempt}" if attempt else "")
             self._spawn(self._sent(number, report, key, call))
 
     async def _sent(self, number: int, report: Report, key: str, call: Call) -> None:
@@ -240,3 +330,24 @@ class CommandRunner:
 
 def _pause_s(attempt: int) -> float:
     return PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
+
+
+def sealed(collected: Collected, result: ResultSpec) -> Collected:
+    """The result as it is kept: in a box that only the tenant opens, where the manifest names a key."""
+    if result.seal_to is None:
+        return collected
+    try:
+        return Collected(seal(result.seal_to, collected.data), collected.note)
+    except BadKey as error:
+        # In the clear it must not be kept, and the container is over.
+        return Collected(b"", f"the result is not kept, since it cannot be sealed: {error}")
+
+
+async def _named(pieces: AsyncGenerator[bytes, None], service: str) -> AsyncGenerator[bytes, None]:
+    splitter = LineSplitter(MAX_LOG_BYTES)
+    async with aclosing(pieces):
+        async for piece in pieces:
+            for line in splitter.feed(piece):
+                yield named(line, service)
+    for line in splitter.end():
+        yield named(line, service)

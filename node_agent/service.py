@@ -4,42 +4,54 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import sqlite3
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from node_agent.access.handlers import Access
+from node_agent.access.ports import PodAccess
 from node_agent.answers import Answers, signature_is_genuine
 from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
-from node_agent.core.states import AgentState, IllegalMove, Pod
+from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
+from node_agent.core.steps import DATA_MOVED
 from node_agent.core.values import Host, Lease, LocalDevice, Outcome
-from node_agent.ports import Driver
+from node_agent.ports import Driver, DriverError
 from node_agent.presence import Due, due
 from node_agent.runner import CommandRunner
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.link.errors import BadReply, ChainUnreachable, OurError
+from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Dead, Failed, Outbox
 from offchain.link.p2p import Transport
-from offchain.link.p2p_host import HostServer
-from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort, Signer
+from offchain.link.p2p_host import Handler, HostServer
+from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask
 from offchain.link.watcher import Watcher
 from offchain.schema._generated_chain import HostRecord, LeaseStateEnded, calls
 from offchain.schema.chain import Call
 from offchain.schema.ids import TASK_PALLETS, tasks_of_event
-from offchain.schema.wire import endpoint_text
+from offchain.schema.wire import Op, endpoint_text
 
 log = logging.getLogger(__name__)
 
 TICK_S = 5
 PRESENCE_S = 3
+UPKEEP_S = 10
+FAR_OFF_MS = 3_600_000
+CLOCK_TOLERANCE_MS = 30_000
+"""A final block is some seconds old; what is beyond is a wrong clock, or a chain that stood still."""
 RECONNECT_S = 2.0
+HELPER_PAUSE_S = 60.0
 KEEP_REPORTS_BLOCKS = 5_000
 TIDY_EVERY_BLOCKS = 500
 REREAD_EVERY_BLOCKS = 15
@@ -63,7 +75,7 @@ class _Reports:
 
 
 class Agent:
-    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds."""
+    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods."""
 
     def __init__(
         self,
@@ -71,11 +83,16 @@ class Agent:
         driver: Driver,
         transport: Transport,
         state: StateDir,
-        key: Signer,
+        key: Ed25519Signer,
         hardware: Hardware,
         *,
         now_ms: Callable[[], int],
+        beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
+        pods: PodAccess | None = None,
+        handlers: Mapping[Op, Handler] = MappingProxyType({}),
     ) -> None:
+        self._beside = beside
+        self._handlers = handlers
         self._port = port
         self._chain = GantryChain(port)
         self._driver = driver
@@ -83,6 +100,7 @@ class Agent:
         self._dir = state
         self._key = key
         self._now_ms = now_ms
+        self._access = None if pods is None else Access(pods, state.path / "uploads", key, self.deliver)
         self._host = key.address
         self._hardware = hardware
         self._state = AgentState(Host(self._host, local_devices(hardware)))
@@ -91,21 +109,27 @@ class Agent:
         # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
         self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
         self._runner = CommandRunner(
+            self._host,
             driver,
             state,
             self._chain,
             _Reports(self._outbox),
             emit=self.emit,
             wake_at=self._wake_at,
-            lease_of=lambda number: _lease_of(self._state.pods.get(number)),
+            pod_of=self._pod,
         )
         self._clock = AsyncIOScheduler(timezone=UTC)
         self._reading = asyncio.Lock()
+        self._waiting: deque[ev.Event] = deque()
         self._final = -1
+        self._ahead_ms = 0
+        """By how much the chain's time is ahead of the clock, where that is more than the age of a block."""
         self._unsure: dict[int, int] = {}
         """Leases seen in a block that was not final, and that block's number."""
         self._sending: set[Due] = set()
         self._registered: bool | None = None
+        self.disk_mib: Mapping[int, int] = {}
+        """The disk that each lease's pod takes, MiB, as last looked at."""
         self._background: set[asyncio.Task[None]] = set()
         self.ready = asyncio.Event()
 
@@ -123,7 +147,11 @@ class Agent:
             self._transport,
             genesis_hash=genesis_hash,
             authorise=(answers := self._answers()).authorise,
-            provider=answers,
+            handlers={
+                **answers.handlers(),
+                **self._handlers,
+                **({} if self._access is None else self._access.handlers()),
+            },
             verify=signature_is_genuine,
             now_ms=self._now_ms,
         )
@@ -132,6 +160,7 @@ class Agent:
         self._clock.add_job(
             self._presence, "interval", seconds=PRESENCE_S, next_run_time=datetime.now(UTC), max_instances=1
         )
+        self._clock.add_job(self._upkeep, "interval", seconds=UPKEEP_S, max_instances=1)
         self._clock.add_job(self._tidy, "interval", hours=1)
         self._clock.start()
         tasks = [
@@ -141,6 +170,7 @@ class Agent:
             asyncio.create_task(self._forever(self._follow_best), name="best"),
             asyncio.create_task(_until(stop), name="stop"),
         ]
+        helpers = [asyncio.create_task(self._helped(work)) for work in self._beside]
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
@@ -150,16 +180,74 @@ class Agent:
         finally:
             self._clock.shutdown(wait=False)
             await server.close()
-            for task in (*tasks, *self._background):
+            if self._access is not None:
+                await self._access.close()
+            for task in (*tasks, *helpers, *self._background):
                 task.cancel()
-            await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+            await asyncio.gather(*tasks, *helpers, *self._background, return_exceptions=True)
             await self._runner.close()
 
+    # --- for what runs beside it ----------------------------------------------------------------------------------
+
+    @property
+    def chain(self) -> GantryChain:
+        """The chain's state."""
+        return self._chain
+
+    @property
+    def host(self) -> str:
+        """The host's address."""
+        return self._host
+
+    async def send(self, key: str, call: Call) -> bool:
+        """Have a call of the host included, once at a time for each key; whether it took effect."""
+        key = f"beside/{key}"
+        await self._outbox.submit(key, call, supersede=self._outbox.outcome(key) is not None)
+        outcome = await self._outbox.wait(key)
+        if isinstance(outcome, (Failed, Dead)):
+            log.warning("%s.%s was not taken: %s", call.pallet, call.function, outcome)
+        self._outbox.forget(key)
+        return not isinstance(outcome, (Failed, Dead))
+
+    def devices_failed(self, devices: frozenset[int], message: str) -> None:
+        """These GPUs are out of order: pods on them are given back."""
+        self.emit(ev.DevicesFailed(devices, message))
+
+    async def _helped(self, work: Callable[[Agent], Awaitable[None]]) -> None:
+        """Work beside the agent; what fails there is told, and does not end the agent."""
+        while True:
+            try:
+                await work(self)
+            except Exception:
+                log.exception("a part of the agent failed; it starts again in a minute")
+            else:
+                return
+            await asyncio.sleep(HELPER_PAUSE_S)
+
+    # --------------------------------------------------------------------------------------------------------------
+
     def emit(self, event: ev.Event) -> None:
-        """Take one event: the new state is on disk before any command of it runs."""
+        """Take one event: the new state is on disk before any command of it runs.
+
+        Where the disk takes nothing now, the event waits, and all later ones behind it.
+        """
+        # What only says that time passed, or was just said, need not wait twice.
+        if not (isinstance(event, ev.HostEvent) and event in self._waiting) and event != next(
+            reversed(self._waiting), None
+        ):
+            self._waiting.append(event)
+        while self._waiting:
+            try:
+                self._take(self._waiting[0])
+            except (OurError, sqlite3.Error) as error:
+                log.error("%s Events wait: %d.", error, len(self._waiting))  # noqa: TRY400
+                return
+            self._waiting.popleft()
+
+    def _take(self, event: ev.Event) -> None:
         before = self._state
         try:
-            after, commands = handle(before, event, self._now_ms())
+            after, commands = handle(before, event, self._chain_ms())
         except IllegalMove:
             log.exception("an event was dropped")
             return
@@ -171,7 +259,22 @@ class Agent:
         if changed:
             self._dir.save_pods(changed)
         self._state = after
+        if self._access is not None:
+            for number in (number for number, pod in changed.items() if pod is None):
+                self._in_background(self._access.end_lease(number))
         self._runner.run(commands)
+
+    async def deliver(self, lease: int, name: str, data: bytes) -> None:
+        """Take a file that a pod waits for. Raises ValueError, fit for its tenant, where it is not taken."""
+        pod = self._pod(lease)
+        if pod is None or pod.spec is None:
+            raise ValueError(f"lease {lease} has no pod here yet; try again in a few seconds")
+        if name not in pod.spec.files:
+            raise ValueError(f"the manifest of task {pod.lease.task} names no secret or input {name!r}")
+        if pod.phase is not Phase.AWAITING:
+            raise ValueError(f"the pod of lease {lease} waits for no files (it is {pod.phase.value})")
+        await asyncio.to_thread(self._dir.files.put, pod.spec, name, data)
+        self.emit(ev.FileDelivered(lease, name))
 
     def _pod(self, number: int) -> Pod | None:
         return self._state.pods.get(number)
@@ -180,14 +283,29 @@ class Agent:
 
     async def _recover(self) -> None:
         head = await self._port.finalized_head()
+        self._compare_clocks((await self._port.block(head.number)).timestamp_ms)
         live = await live_leases(self._chain, self._host, head.hash)
         found = await self._driver.recover()
+        leftovers = await self._driver.leases()
         self._final = head.number
-        self._state = AgentState(self._state.host, self._dir.load_pods())
+        pods = self._dir.load_pods()
+        self._state = AgentState(self._state.host, pods)
+        over = (pods.keys() | leftovers) - {lease.number for lease in live}
+        ended = await self._reasons(over, live, head.hash)
+        files = tuple((number, self._dir.files.names(pod.spec)) for number, pod in pods.items() if pod.spec is not None)
         log.info("found %d containers and %d live leases", len(found), len(live))
-        self.emit(ev.Recovered(found, live))
+        self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
+        for lease in self._dir.files.leases() - self._state.pods.keys():
+            self._dir.files.remove(lease)
+
+    async def _reasons(self, over: Iterable[int], live: Iterable[Lease], at: bytes) -> dict[int, str]:
+        """Why these leases are over."""
+        moved = {lease.data_from for lease in live}
+        found = await self._chain.leases(over, at)
+        return {number: DATA_MOVED if number in moved else _end_of(found.get(number)) for number in over}
 
     async def _on_final(self, block: Block) -> None:
+        self._compare_clocks(block.timestamp_ms)
         await self._outbox.observe(block)
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
         if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
@@ -215,9 +333,8 @@ class Agent:
             for lease in live.values():
                 self.emit(ev.LeaseAssigned(lease))
             over = [number for number in self._state.pods if number not in live and number not in self._unsure]
-            ended = await self._chain.leases(over, head.hash)
-            for number in over:
-                self.emit(ev.LeaseEnded(number, _end_of(ended.get(number))))
+            for number, reason in (await self._reasons(over, live.values(), head.hash)).items():
+                self.emit(ev.LeaseEnded(number, reason))
 
     async def _follow_best(self) -> None:
         """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
@@ -229,7 +346,8 @@ class Agent:
     async def _read_best(self, head: BlockRef) -> None:
         async with self._reading:
             for lease in await live_leases(self._chain, self._host, head.hash, known=self._state.pods):
-                if head.number > self._final:
+                # Data is taken over only once it is certain whose it is.
+                if head.number > self._final and lease.data_from is None:
                     self._unsure[lease.number] = head.number
                     self.emit(ev.LeaseAssigned(lease))
 
@@ -262,9 +380,12 @@ class Agent:
         for wanted in due(record, params.heartbeat_period_ms, endpoint, now_ms) - self._sending:
             call = calls.hosts_heartbeat() if wanted is Due.HEARTBEAT else calls.hosts_set_endpoint(endpoint=endpoint)
             self._sending.add(wanted)
-            task = asyncio.create_task(self._be_there(wanted, call))
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+            self._in_background(self._be_there(wanted, call))
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     async def _be_there(self, wanted: Due, call: Call) -> None:
         key = f"presence/{wanted.value}"
@@ -282,14 +403,45 @@ class Agent:
     async def _tick(self) -> None:
         self.emit(ev.Tick())
 
+    async def _upkeep(self) -> None:
+        """Mend what keeps pods apart, and stop those that take more disk than their leases give them."""
+        try:
+            used = await self._driver.upkeep()
+        except DriverError as error:
+            log.warning("%s", error)
+            return
+        self.disk_mib = used
+        for number, mib in used.items():
+            pod = self._pod(number)
+            if pod is not None and pod.spec is not None and mib > pod.spec.disk_gib * 1024:
+                message = f"the pod took {mib} MiB of disk, its lease is for {pod.spec.disk_gib * 1024}"
+                self.emit(ev.LimitExceeded(number, message))
+
     async def _tidy(self) -> None:
+        try:
+            await self._driver.tidy()
+        except DriverError as error:
+            log.warning("%s", error)
         removed = self._dir.tidy(self._now_ms() / 1000)
         if removed:
             log.info("removed %d old results and logs", removed)
 
     def _wake_at(self, at_ms: int) -> None:
-        when: Any = datetime.fromtimestamp(at_ms / 1000, UTC)
+        if at_ms - self._chain_ms() > FAR_OFF_MS:
+            return  # The steady tick meets it; a free lease ends at the end of time, which no calendar has.
+        when: Any = datetime.fromtimestamp((at_ms - self._ahead_ms) / 1000, UTC)
         self._clock.add_job(self._tick, "date", run_date=when, misfire_grace_time=None)
+
+    def _chain_ms(self) -> int:
+        """The chain's time: the only one that says when a lease ends, whatever this machine's clock says."""
+        return self._now_ms() + self._ahead_ms
+
+    def _compare_clocks(self, block_ms: int) -> None:
+        ahead_ms = block_ms - self._now_ms()
+        wrong = abs(ahead_ms) > CLOCK_TOLERANCE_MS
+        if wrong != bool(self._ahead_ms):
+            log.warning("this machine's clock and the chain's differ by %d s; the chain's counts", ahead_ms // 1000)
+        self._ahead_ms = ahead_ms if wrong else 0
 
     def _answers(self) -> Answers:
         return Answers(self._chain, self._host, self._dir, self._driver, self._pod)
@@ -326,10 +478,6 @@ def _end_of(lease: LeaseOfTask | None) -> str:
         return "GivenUp"
     state = lease.record.state
     return state.value.tag if isinstance(state, LeaseStateEnded) else state.tag
-
-
-def _lease_of(pod: Pod | None) -> Lease | None:
-    return None if pod is None else pod.lease
 
 
 async def _until(stop: asyncio.Event) -> None:

@@ -1,36 +1,55 @@
-"""Opens what an agent needs, and registers a host. What fails here is told in one message."""
+"""Opens what an agent needs. What fails here is told in one message."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from node_agent.access.docker import DockerAccess
+from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
+from node_agent.images.book import ImageBook
+from node_agent.images.decide import Mirror, parse_mirror
+from node_agent.images.docker_engine import DockerImages
+from node_agent.images.store import ImageStore
+from node_agent.install.launch import RELEASE_VARIABLE
+from node_agent.install.releases import Releases
+from node_agent.journal import Journal
+from node_agent.metering.answers import ReceiptAnswers
+from node_agent.metering.docker import DockerGauge
+from node_agent.metering.gpus import GpuGauges
+from node_agent.metering.meter import Meter, machine_moment
+from node_agent.netprobe import Prober
 from node_agent.register import registration_call
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
 from node_agent.telemetry import hardware as hw
-from node_agent.telemetry.probe import Reserve, nvidia_devices, probe
+from node_agent.telemetry.probe import Reserve, found_devices, offered, probe, simulated, sources
+from node_agent.telemetry.source import Found
+from node_agent.telemetry.watch import FAULTS, DeviceWatch, this_boot
 from offchain.link.chain_pin import expected_genesis, pin_genesis
-from offchain.link.errors import OurError, RefusedError
-from offchain.link.keys import Ed25519Signer
-from offchain.link.once import submit_once
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.ports import ChainPort, Signer
+from offchain.link.errors import OurError
+from offchain.link.keys import Ed25519Signer, load_host_key
+from offchain.link.p2p_client import open_host
+from offchain.link.p2p_ways import Ways
+from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask, Tier
-from offchain.schema.chain import Call
 from offchain.schema.wire import endpoint_text
 
 DEFAULT_BIND = "0.0.0.0:0"
-REGISTER_TIMEOUT_S = 120.0
 FIRST_CONTACT_S = 5.0
+HARDWARE = "hardware.json"
+HOST_KEY = "host.key"
 
 
 def unix_ms() -> int:
@@ -40,115 +59,208 @@ def unix_ms() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What is common to running and registering."""
+    """How an agent is to run on this machine."""
 
     url: str
     state: Path
-    bind: str | None
-    simulate: str | None
-    reserve: Reserve
+    bind: str | None = None
+    simulate: str | None = None
+    docker_host: str | None = None
+    network: bool = True
+    reserve: Reserve = field(default_factory=Reserve)
+    keep_gpus: tuple[int, ...] = ()
+    registry_mirror: str | None = None
+    """A registry that images are pulled through."""
+    image_quota_gib: int | None = None
+    """Disk for images that tenants asked for; None: a quarter of what is free at first, and at most 200."""
+    tier: Tier | None = None
+    """The class of the machine where its owner knows better than the probe."""
     genesis: bytes | None = None
     """The only chain to work for; None: the one of the first contact."""
 
 
-async def run_agent(settings: Settings, docker_host: str | None, *, network: bool) -> None:
-    """Run until SIGTERM or SIGINT."""
+async def run_agent(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT. A release on trial that does not become ready in its time ends by itself."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    with contextlib.closing(StateDir(settings.state)) as state:
+    release = os.environ.get(RELEASE_VARIABLE, "")
+    releases = Releases(settings.state)
+    async with contextlib.AsyncExitStack() as stack:
+        state = stack.enter_context(contextlib.closing(StateDir(settings.state)))
         key = state.host_key()
         hardware = find_hardware(settings, state)
-        async with contextlib.AsyncExitStack() as stack:
-            async with connected(settings, state) as first:
-                # A wrong address is told soon; later on, the agent is patient with its node.
-                genesis = await first.genesis_hash()
-            chain = SubstrateChain(settings.url, expected_genesis=genesis)
-            stack.push_async_callback(chain.close)
-            driver = await DockerDriver.connect(docker_host, key.address, network=network)
-            stack.push_async_callback(driver.close)
-            transport = await listen(state, key, settings.bind)
-            stack.push_async_callback(transport.close)
-            await Agent(chain, driver, transport, state, key, hardware, now_ms=unix_ms).run(stop)
+        async with connected(settings, state) as first:
+            # A wrong address is told soon; later on, the agent is patient with its node.
+            genesis = await first.genesis_hash()
+        chain = SubstrateChain(settings.url, expected_genesis=genesis)
+        stack.push_async_callback(chain.close)
+        images = ImageStore(
+            DockerImages(settings.docker_host),
+            ImageBook(settings.state / "images.json"),
+            mirror=mirror_of(settings),
+            quota_bytes=hardware.image_gib << 30,
+            now_ms=unix_ms,
+        )
+        stack.push_async_callback(images.close)
+        driver = await DockerDriver.connect(
+            settings.docker_host, key.address, images, network=settings.network, files=state.files
+        )
+        stack.push_async_callback(driver.close)
+        transport = await listen(state, key, settings.bind)
+        stack.push_async_callback(transport.close)
+        pods = DockerAccess(settings.docker_host, key.address)
+        stack.push_async_callback(pods.close)
+        await pods.end_orphans()
+        watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
+        journal = Journal(state.store)
+        gauge, gpus = DockerGauge(settings.docker_host, key.address, now_ms=unix_ms), GpuGauges()
+        stack.push_async_callback(gauge.close)
+        stack.callback(gpus.close)
+        meter = Meter(GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=machine_moment)
+        prober = Prober(partial(open_host, genesis_hash=genesis, signer=key), now_ms=unix_ms)
+        agent = Agent(
+            chain,
+            driver,
+            transport,
+            state,
+            key,
+            hardware,
+            now_ms=unix_ms,
+            pods=pods,
+            beside=(watch.run, journal.run, prober.run, meter.run),
+            handlers=ReceiptAnswers(meter).handlers(),
+        )
+        beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch, prober), now_ms=unix_ms)
+        await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 
 
-async def register_host(
-    settings: Settings, provider: Signer, region: str, ask: Ask, tier: Tier | None = None
-) -> dict[str, object]:
-    """Register this machine under a provider's account. Says so where it is registered already.
+def _facts(agent: Agent, watch: DeviceWatch, prober: Prober) -> Any:
+    def facts() -> Mapping[str, Mapping[str, Any]]:
+        pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
+        devices = {str(index): why for index, why in watch.troubles().items()}
+        return {"pods": pods, "devices": devices, "network": prober.facts()}
 
-    `tier`: the class of the machine where the provider knows better than its probe.
-    """
-    with contextlib.closing(StateDir(settings.state)) as state:
-        key = state.host_key()
-        hardware = find_hardware(settings, state)
-        hardware = hardware if tier is None else replace(hardware, tier=tier)
-        async with connected(settings, state) as port:
-            chain = GantryChain(port)
-            record = await chain.host(key.address)
-            if record is None:
-                transport = await listen(state, key, settings.bind)
-                endpoint = endpoint_text(transport.addresses)
-                await transport.close()
-                call = registration_call(
-                    key,
-                    genesis_hash=await port.genesis_hash(),
-                    provider=provider.address,
-                    hardware=hardware,
-                    endpoint=endpoint,
-                    region=region.encode(),
-                    ask=ask,
-                )
-                await send_once(port, provider, call)
-                record = await chain.host(key.address)
-            elif record.provider != provider.address:
-                raise RefusedError(
-                    f"Host {key.address} is registered already, under the provider {record.provider}.",
-                    "Use that provider's key, or another --state folder for a new host key.",
-                )
-        return {
-            "host": key.address,
-            "provider": provider.address,
-            "status": record.status.tag if record is not None else "Unknown",
-            "devices": [device.model for device in hardware.devices],
-            "simulated": any(device.simulated for device in hardware.devices),
-        }
+    return facts
+
+
+async def _serve(
+    agent: Coroutine[Any, Any, None], trial: Coroutine[Any, Any, None], beacon: Coroutine[Any, Any, None]
+) -> None:
+    """Until the agent ends, or its trial fails, which ends it."""
+    serving, trying, saying = (asyncio.create_task(work) for work in (agent, trial, beacon))
+    try:
+        await asyncio.wait({serving, trying}, return_when=asyncio.FIRST_COMPLETED)
+        if trying.done():
+            trying.result()
+        await serving
+    finally:
+        for task in (serving, trying, saying):
+            task.cancel()
+        await asyncio.gather(serving, trying, saying, return_exceptions=True)
+
+
+async def _confirm(releases: Releases, release: str, ready: asyncio.Event) -> None:
+    """End the trial of this release when it is ready; end the program when its time is over, so that it is undone."""
+    trial = releases.trial()
+    if trial is None or trial.release != release:
+        return
+    try:
+        async with asyncio.timeout(max(0, trial.until_ms - unix_ms()) / 1000):
+            await ready.wait()
+    except TimeoutError:
+        raise OurError("This release did not become ready in its time.", "The one before it is started.") from None
+    releases.confirm(release)
+
+
+def mirror_of(settings: Settings) -> Mirror | None:
+    """The registry that images are pulled through. OurError where it cannot be one."""
+    if settings.registry_mirror is None:
+        return None
+    try:
+        return parse_mirror(settings.registry_mirror)
+    except ValueError as error:
+        raise OurError(f"{error}.", "Correct --registry-mirror.") from None
+
+
+def key_of(settings: Settings) -> Ed25519Signer:
+    """The key of a host that was set up with this folder, without opening the folder."""
+    path = settings.state / HOST_KEY
+    if not path.exists():
+        raise OurError(f"No host was set up in {settings.state}.", "Run gantry agent join first, or give its --state.")
+    return load_host_key(path)
+
+
+async def registration(
+    settings: Settings, key: Ed25519Signer, hardware: hw.Hardware, genesis: bytes, provider: str, region: str, ask: Ask
+) -> Call:
+    """The call with which the provider registers this host, countersigned by the host's key."""
+    transport = await listen_address(settings, key)
+    try:
+        endpoint = endpoint_text(transport.addresses)
+    finally:
+        await transport.close()
+    return registration_call(
+        key,
+        genesis_hash=genesis,
+        provider=provider,
+        hardware=hardware,
+        endpoint=endpoint,
+        region=region.encode(),
+        ask=ask,
+    )
 
 
 def find_hardware(settings: Settings, state: StateDir) -> hw.Hardware:
     """What was found on the first start of this folder; looked for on that first start."""
-    path = state.path / "hardware.json"
-    simulated = None if settings.simulate is None else hw.load_profile(settings.simulate)
+    path = state.path / HARDWARE
     kept = hw.load(path)
     if kept is None:
-        kept = probe(state.path, settings.reserve, simulated)
+        kept = probe_hardware(settings)
         hw.save(path, kept)
         return kept
-    if simulated is not None and simulated != kept.devices:
+    if settings.simulate is not None and hw.load_profile(settings.simulate) != kept.devices:
         raise OurError(
             f"The profile {settings.simulate!r} is not the hardware this folder was set up with.",
             "Leave out --simulate, or use another --state folder.",
         )
-    wanted = {device.uuid for device in kept.devices if device.uuid is not None}
-    missing = wanted - {device.uuid for device in nvidia_devices()} if wanted else set()
-    if missing:
-        raise OurError(f"The GPU {min(map(str, missing))} of this host is gone.", "Check it with nvidia-smi.")
     return kept
 
 
-async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> IrohTransport:
+def probe_hardware(settings: Settings) -> hw.Hardware:
+    """What this machine offers now by these settings."""
+    devices = offered(find_devices(settings), settings.keep_gpus)
+    hardware = probe(settings.state, settings.reserve, devices, settings.image_quota_gib)
+    return hardware if settings.tier is None else replace(hardware, tier=settings.tier)
+
+
+def find_devices(settings: Settings) -> tuple[Found, ...]:
+    """All GPUs of this machine, or those of the profile that stands for them."""
+    return found_devices() if settings.simulate is None else simulated(hw.load_profile(settings.simulate))
+
+
+async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> Ways:
     """The host's endpoint. Where no port is given, the one of the last time is used again if it is free."""
-    path = state.path / "port"
+    return await _listen(state.path, key, bind)
+
+
+async def listen_address(settings: Settings, key: Ed25519Signer) -> Ways:
+    """The same for a look at it, while no agent need be running."""
+    return await _listen(settings.state, key, settings.bind)
+
+
+async def _listen(folder: Path, key: Ed25519Signer, bind: str | None) -> Ways:
+    path = folder / "port"
     ip, _, port = (bind or DEFAULT_BIND).rpartition(":")
     if port == "0" and path.exists() and path.read_text().strip().isdecimal():
         with contextlib.suppress(OSError):
-            return await IrohTransport.bind(key.seed(), f"{ip}:{path.read_text().strip()}")
+            return await Ways.bind(key.seed(), f"{ip}:{path.read_text().strip()}")
     try:
-        transport = await IrohTransport.bind(key.seed(), f"{ip}:{port}")
+        transport = await Ways.bind(key.seed(), f"{ip}:{port}")
     except OSError as error:
         raise OurError(str(error)) from None
-    if transport.addresses:
+    if transport.addresses and not path.exists():
         path.write_text(transport.addresses[0].rpartition(":")[2] + "\n")
     return transport
 
@@ -166,12 +278,18 @@ async def connected(settings: Settings, state: StateDir) -> AsyncIterator[ChainP
         await chain.close()
 
 
-async def send_once(chain: ChainPort, signer: Signer, call: Call) -> None:
-    """Have a call included and final. Raises :class:`RefusedError` with the chain's reason."""
+@contextlib.asynccontextmanager
+async def reached(settings: Settings) -> AsyncIterator[ChainPort]:
+    """A connection for a command that looks or signs, beside an agent that may be running."""
+    first = SubstrateChain(settings.url, expected_genesis=settings.genesis, timeout=FIRST_CONTACT_S)
     try:
-        await submit_once(chain, signer, call, REGISTER_TIMEOUT_S)
-    except TimeoutError:
-        raise RefusedError(
-            f"{call.pallet}.{call.function} came into no block within {REGISTER_TIMEOUT_S:g} s.",
-            "Check that the chain makes blocks, then try again.",
-        ) from None
+        # A wrong address is told soon; once the node was there, it may be away for a while.
+        await first.connect()
+        genesis = await first.genesis_hash()
+    finally:
+        await first.close()
+    chain = SubstrateChain(settings.url, expected_genesis=genesis)
+    try:
+        yield chain
+    finally:
+        await chain.close()

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from node_agent.codec import CodecError, dumps, loads
 from node_agent.core.states import Pod
+from node_agent.file_store import FileStore
+from node_agent.log_lines import merged
 from node_agent.ports import MAX_LOG_BYTES
 from offchain.link.errors import OurError, StoreCorrupt
 from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
@@ -20,6 +22,8 @@ from offchain.link.store import Store
 _TABLES = [
     "CREATE TABLE pods (lease INTEGER PRIMARY KEY, pod TEXT NOT NULL) STRICT",
     # Leases have other numbers since; those that are live are read from the chain.
+    "DELETE FROM pods",
+    # Pods have several containers since; those that run are found again by their labels.
     "DELETE FROM pods",
 ]
 KEEP_S = 30 * 24 * 3600
@@ -61,6 +65,11 @@ class StateDir:
             raise OurError(
                 f"Another agent is running with the folder {path}.", "Stop it, or choose another --state folder."
             ) from None
+        try:
+            self.files = FileStore(path)
+        except PermissionError as error:
+            os.close(self._lock)
+            raise OurError(str(error)) from None
         self.store = Store(path / "agent.db")
         self.store.migrate("agent", _TABLES)
 
@@ -114,9 +123,11 @@ class StateDir:
 
     # --- logs -----------------------------------------------------------------------------------------------------
 
-    async def save_log(self, key: LogKey, start: int, chunks: AsyncGenerator[bytes, None], note: str = "") -> None:
-        """Keep the log of one start of a pod. What is kept already stays as it is."""
-        target = self.path / "logs" / f"{key.stem}.{start}.log"
+    async def save_log(
+        self, key: LogKey, container: int, start: int, chunks: AsyncGenerator[bytes, None], note: str = ""
+    ) -> None:
+        """Keep the log of one start of a pod's container, by its place in the pod. What is kept stays as it is."""
+        target = self.path / "logs" / f"{key.stem}.{container}.{start}.log"
         if target.exists():
             return
         data = bytearray()
@@ -132,9 +143,15 @@ class StateDir:
         self._write(target, bytes(data))
 
     def get_log(self, key: LogKey) -> bytes | None:
-        """The kept logs of all starts of a pod, oldest first; None where there is none."""
-        files = sorted((self.path / "logs").glob(f"{key.stem}.*.log"), key=lambda file: int(file.name.split(".")[1]))
-        return b"".join(file.read_bytes() for file in files) if files else None
+        """The kept logs of all containers and starts of a pod by time; None where there is none."""
+        files = sorted((self.path / "logs").glob(f"{key.stem}.*.log"), key=_place)
+        if not files:
+            return None
+        by_container: dict[int, list[bytes]] = {}
+        for file in files:
+            by_container.setdefault(_place(file)[0], []).extend(file.read_bytes().splitlines(keepends=True))
+        logs = list(by_container.values())
+        return b"".join(logs[0] if len(logs) == 1 else merged(logs))
 
     def tidy(self, now_s: float) -> int:
         """Remove results and logs nobody touched for a long time; how many."""
@@ -159,3 +176,9 @@ class StateDir:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _place(file: Path) -> tuple[int, int]:
+    """Container and start of a kept log. Those of older agents have no container."""
+    numbers = file.name.split(".")[1:-1]
+    return (0, int(numbers[0])) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))

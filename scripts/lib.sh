@@ -88,6 +88,42 @@ ensure_docker_installed() {
   apt_install "Docker engine" docker.io
 }
 
+# What the images of examples/service.yaml, rental.yaml and pod.yaml are made from. Without them only jobs can be shown.
+ensure_example_programs() {
+  if command -v busybox >/dev/null 2>&1 && command -v dropbear >/dev/null 2>&1; then return; fi
+  if [ -x /usr/sbin/dropbear ] && [ -x /bin/busybox ]; then return; fi
+  if has_apt && is_root; then (apt_install "Programs of examples" busybox-static dropbear-bin) || true; fi
+}
+
+# A registry for the tests of images. Its package is only unpacked: installed, it would start a service on this machine.
+ensure_image_registry() {
+  local folder=$cache/docker-registry
+  export PATH=$PATH:$folder/usr/bin
+  if command -v docker-registry >/dev/null 2>&1 || ! has_apt; then return; fi
+  step "Image registry" "unpacking docker-registry"
+  rm -rf "$folder.new" && mkdir -p "$folder.new"
+  (
+    cd "$folder.new"
+    apt-get download docker-registry || { is_root && apt-get update && apt-get download docker-registry; }
+    dpkg -x docker-registry_*.deb . && rm -f docker-registry_*.deb
+  ) >"$cache/apt.log" 2>&1 </dev/null || { say "note: there is no docker-registry, so its tests are skipped ($cache/apt.log)"; return; }
+  rm -rf "$folder" && mv "$folder.new" "$folder"
+}
+
+# PostgreSQL's programs, for tests that start a server of their own. Its package would start one for everybody: not here.
+ensure_postgres_installed() {
+  local found
+  for found in /usr/lib/postgresql/*/bin/initdb; do
+    if [ -x "$found" ]; then return; fi
+  done
+  if command -v initdb >/dev/null 2>&1; then return; fi
+  if is_root && has_apt && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    mkdir -p /etc/postgresql-common
+    printf 'create_main_cluster = false\n' >/etc/postgresql-common/createcluster.conf
+  fi
+  apt_install "PostgreSQL" -o Dpkg::Options::=--force-confold postgresql
+}
+
 ensure_rust() {
   # The distribution's compiler goes before any rustup shim: it carries the sources that the wasm build needs.
   export PATH=/usr/bin:$PATH

@@ -149,7 +149,9 @@ class Tasks:
         self._table("Manifests")[task_key(first),] = manifest
         self._table("ByTenant")[tenant, task_key(first)] = count
         for number in range(first, first + count):
-            self.put(number, task_record(tenant, first=first, submitted_at=now, changed_at=now))
+            self.put(
+                number, task_record(tenant, first=first, submitted_at=now, changed_at=now, pods_wanted=spec.pods_max)
+            )
         return first
 
     def get(self, number: int) -> gen.TaskRecord:

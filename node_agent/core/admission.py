@@ -1,12 +1,13 @@
-"""From a lease and its manifest to what a driver starts, or to the reason why not."""
+"""From a lease and its manifest to what a driver runs, or to the reason why not."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from node_agent.core.values import Host, HostFailure, Lease, PodSpec
+from node_agent.core.values import ContainerSpec, Host, HostFailure, Lease, LocalDevice, PodSpec
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_types import Manifest, ManifestError
 
@@ -20,7 +21,7 @@ class Unfit:
 
 
 def admit(host: Host, lease: Lease, manifest: bytes | None) -> PodSpec | Unfit:
-    """The pod to start for this lease. A pure function of what the chain says."""
+    """The pod to run for this lease. A pure function of what the chain says."""
     if manifest is None:
         return Unfit(HostFailure.MANIFEST_INVALID, f"The chain keeps no manifest for task {lease.task}.")
     digest = hashlib.sha256(manifest).digest()
@@ -33,7 +34,12 @@ def admit(host: Host, lease: Lease, manifest: bytes | None) -> PodSpec | Unfit:
         parsed = parse_manifest(manifest)
     except ManifestError as error:
         return Unfit(HostFailure.MANIFEST_INVALID, "; ".join(error.lines()))
-    problem = _task_problem(lease, parsed)
+    return admit_parsed(host, lease, parsed)
+
+
+def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfit:
+    """The same for a manifest that was read and is the task's own."""
+    problem = _task_problem(lease, manifest)
     if problem is not None:
         return Unfit(HostFailure.MANIFEST_INVALID, problem)
     unknown = [index for index in lease.devices if index >= len(host.devices)]
@@ -42,34 +48,58 @@ def admit(host: Host, lease: Lease, manifest: bytes | None) -> PodSpec | Unfit:
             HostFailure.RESOURCES_UNAVAILABLE,
             f"The lease is for device {unknown[0]}, but this host has {len(host.devices)} devices now.",
         )
-    devices = [host.devices[index] for index in lease.devices]
     return PodSpec(
         lease=lease.number,
         task=lease.task,
         pod=lease.pod,
         attempt=lease.attempt,
-        start=0,
         host=host.address,
-        service=parsed.services[0],
-        result=parsed.result,
-        gpu_uuids=tuple(device.uuid for device in devices if device.uuid is not None),
-        simulated_gpus=sum(device.simulated for device in devices),
+        containers=_containers(manifest, [host.devices[index] for index in lease.devices]),
+        result=manifest.result,
+        disk_gib=lease.disk_gib,
+        volumes=manifest.volumes,
+        keeps_data=lease.keeps_data,
+        data_from=lease.data_from,
+        ssh=manifest.ssh,
     )
 
 
+def _containers(manifest: Manifest, devices: Sequence[LocalDevice]) -> tuple[ContainerSpec, ...]:
+    """Each service with its own part of the devices, in the order of the manifest."""
+    made = []
+    first = 0
+    for service in manifest.services:
+        own = devices[first : first + service.gpu_count]
+        first += service.gpu_count
+        uuids = tuple(device.uuid for device in own if device.uuid is not None)
+        made.append(ContainerSpec(service, uuids, sum(device.simulated for device in own)))
+    return tuple(made)
+
+
 def _task_problem(lease: Lease, manifest: Manifest) -> str | None:
-    if not lease.plain_job:
-        return "This agent runs jobs whose results are accepted by their tenants, and nothing else."
-    if len(manifest.services) != 1:
-        return f"The manifest has {len(manifest.services)} services; a job has exactly one."
-    service = manifest.services[0]
-    if service.cpu_milli > lease.cpu_milli:
-        return f"The manifest asks for {service.cpu_milli} cpu_milli, the lease is for {lease.cpu_milli}."
-    if service.memory_mib > lease.memory_mib:
-        return f"The manifest asks for {service.memory_mib} MiB of memory, the lease is for {lease.memory_mib}."
+    if lease.redundant:
+        return "This agent does not compare results with other hosts; use verification: acceptance."
+    if manifest.kind != lease.kind.value.lower():
+        return f"The manifest is of a {manifest.kind}, the task is a {lease.kind.value.lower()}."
+    gpus = sum(service.gpu_count for service in manifest.services)
+    for asked, given, what in (
+        (manifest.cpu_milli, lease.cpu_milli, "cpu_milli"),
+        (manifest.memory_mib, lease.memory_mib, "MiB of memory"),
+        (manifest.disk_gib, lease.disk_gib, "GiB of disk"),
+    ):
+        if asked > given:
+            return f"The manifest asks for {asked} {what}, the lease is for {given}."
+    if gpus != len(lease.devices):
+        return f"The manifest's services ask for {gpus} GPUs, the lease is for {len(lease.devices)}."
+    return _result_problem(manifest)
+
+
+def _result_problem(manifest: Manifest) -> str | None:
     path = manifest.result.path
-    for mount in service.tmpfs:
+    if path is None:
+        return None
+    for mount in manifest.main.tmpfs:
         # A tmpfs is gone when the container ends, and the result with it.
-        if path is not None and PurePosixPath(path).is_relative_to(mount.path):
+        if PurePosixPath(path).is_relative_to(mount.path):
             return f"The result {path} lies in the tmpfs {mount.path}, which is gone when the container ends."
     return None

@@ -17,35 +17,74 @@ class FetchManifest:
 
 
 @dataclass(frozen=True, slots=True)
-class StartPod:
-    """Start it, or adopt it where this start was made before; answer with DriverStarted or DriverFailed."""
+class PrefetchImages:
+    """Begin to get its images while something else is waited for. No answer."""
 
     number: int
     spec: PodSpec
 
 
 @dataclass(frozen=True, slots=True)
-class WatchPod:
-    """Wait for its end beside all other commands; answer with Exited."""
+class PreparePod:
+    """Have images, network, volumes and files ready; answer with Prepared or DriverFailed."""
+
+    number: int
+    spec: PodSpec
+
+
+@dataclass(frozen=True, slots=True)
+class StartContainer:
+    """Start it, or adopt it where this start was made before; answer with ContainerStarted or DriverFailed.
+
+    `follows`: the mark of the ended run after which the same container is started again; "" for a new container.
+    """
+
+    number: int
+    spec: PodSpec
+    service: str
+    start: int
+    follows: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchContainer:
+    """Follow it beside all other commands; answer with HealthChanged, and at its end with Exited."""
 
     number: int
     handle: Handle
 
 
 @dataclass(frozen=True, slots=True)
-class StopPod:
-    """Ask it to end, kill it after the grace time. No answer."""
+class StopContainer:
+    """Ask one container to end, kill it after its grace time. No answer but what the watch sees."""
 
     number: int
-    grace_ms: int
+    handle: Handle
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopPod:
+    """Ask all containers to end, kill each after its grace time. No answer."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PausePod:
+    """Stop all containers and keep them; answer with Paused."""
+
+    number: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class DestroyPod:
-    """Keep its log, then remove all of it; answer with Destroyed."""
+    """Keep its logs, then remove all of it, its data but where it is to be kept; answer with Destroyed."""
 
     number: int
+    keep_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +92,32 @@ class SweepOrphan:
     """Remove a pod that no live lease covers; answer with Destroyed."""
 
     number: int
+    keep_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CollectResult:
-    """Store log and result; answer with ResultStored or CollectFailed."""
+    """Store log and result, with a note for the log; answer with ResultStored or CollectFailed."""
 
     number: int
     handle: Handle
     result: ResultSpec
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeInventory:
+    """List and keep a record of the lease's retained data; answer with DataFound. `volumes`: what should be there."""
+
+    number: int
+    volumes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeData:
+    """Delete the lease's retained data; answer with DataPurged."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +147,22 @@ class SubmitFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class SubmitPurged:
+    """Send the receipt of deleted data; answer with ReportOutcome. `attempt` counts those the chain refused."""
+
+    number: int
+    receipt: bytes
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitDataLost:
+    """Say that retained data is gone; answer with ReportOutcome."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduleStop:
     """Tick at this time: the escrow is used up then."""
 
@@ -100,7 +172,7 @@ class ScheduleStop:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRetry:
-    """Tick at this time: something failed and is tried again."""
+    """Tick at this time: something is due again."""
 
     number: int
     at_ms: int
@@ -108,15 +180,23 @@ class ScheduleRetry:
 
 Command = (
     FetchManifest
-    | StartPod
-    | WatchPod
+    | PrefetchImages
+    | PreparePod
+    | StartContainer
+    | WatchContainer
+    | StopContainer
     | StopPod
+    | PausePod
     | DestroyPod
     | SweepOrphan
     | CollectResult
+    | TakeInventory
+    | PurgeData
     | SubmitStarted
     | SubmitResult
     | SubmitFailed
+    | SubmitPurged
+    | SubmitDataLost
     | ScheduleStop
     | ScheduleRetry
 )

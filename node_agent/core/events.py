@@ -9,7 +9,7 @@ from node_agent.core.values import Ending, Found, Handle, HostFailure, Lease, Ou
 
 @dataclass(frozen=True, slots=True)
 class LeaseAssigned:
-    """The chain has this live lease for us. Told again whenever it is read again. `manifest` None: not read yet."""
+    """The chain has this lease for us. Told again whenever it is read again. `manifest` None: not read yet."""
 
     lease: Lease
     manifest: bytes | None = None
@@ -25,7 +25,7 @@ class ManifestFetched:
 
 @dataclass(frozen=True, slots=True)
 class LeaseEnded:
-    """The lease is not live any more, or its block was reverted."""
+    """The lease holds nothing of this host any more, or its block was reverted."""
 
     number: int
     reason: str
@@ -36,10 +36,26 @@ class ChainLeaseMissing:
     """A pod of ours was found for a lease that is not live and that we know nothing of."""
 
     number: int
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class DriverStarted:
+class FileDelivered:
+    """A file the pod waits for lies in the agent's folder."""
+
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Images, network, volumes: all that the pod's containers need is there."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStarted:
     """The container runs, or ran: an adopted one may have ended already."""
 
     number: int
@@ -48,21 +64,49 @@ class DriverStarted:
 
 @dataclass(frozen=True, slots=True)
 class DriverFailed:
-    """The container could not be started. `transient`: the same may work later."""
+    """The pod could not be prepared, or the container of a service not be started. `transient`: it may work later."""
 
     number: int
+    service: str | None
     reason: HostFailure
     message: str
     transient: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Exited:
-    """The container started as number `start` ended. `ending` None: it is gone without a trace."""
+class HealthChanged:
+    """The container of a service, started as number `start`, passes its check, or fails it for good."""
 
     number: int
+    service: str
+    start: int
+    healthy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The container of a service, started as number `start`, ended. `ending` None: it is gone without a trace."""
+
+    number: int
+    service: str
     start: int
     ending: Ending | None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitExceeded:
+    """The pod took more than its lease gives it, in a way that no engine prevents."""
+
+    number: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """No container of the pod runs any more. `marks`: service and mark of the run of each that is still there."""
+
+    number: int
+    marks: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +126,22 @@ class CollectFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class DataFound:
+    """What is retained for a lease. `receipt`: SHA-256 of the record of it; `missing`: volumes that should be there."""
+
+    number: int
+    receipt: bytes
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataPurged:
+    """Nothing of the lease's data is left."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportOutcome:
     """What became of a report."""
 
@@ -93,7 +153,7 @@ class ReportOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Destroyed:
-    """Nothing of the pod is left on the driver."""
+    """Nothing of the pod is left on the driver, but for data that is kept."""
 
     number: int
 
@@ -104,11 +164,26 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class DevicesFailed:
+    """These devices of the host do not work. May be told again and again; pods that need one are given back."""
+
+    devices: frozenset[int]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recovered:
-    """The agent started: what the driver has, and what is live on chain. Comes once, before all else."""
+    """The agent started: what the driver and the disk have, and what the chain says. Comes once, before all else."""
 
     found: tuple[Found, ...]
+    """Containers."""
     live: tuple[Lease, ...]
+    leftovers: tuple[int, ...] = ()
+    """Leases of which the driver has anything at all."""
+    ended: tuple[tuple[int, str], ...] = ()
+    """Why leases that are not live any more are over."""
+    files: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    """Delivered files that are there, by lease."""
 
 
 PodEvent = (
@@ -116,15 +191,24 @@ PodEvent = (
     | ManifestFetched
     | LeaseEnded
     | ChainLeaseMissing
-    | DriverStarted
+    | FileDelivered
+    | Prepared
+    | ContainerStarted
     | DriverFailed
+    | HealthChanged
     | Exited
+    | LimitExceeded
+    | Paused
     | ResultStored
     | CollectFailed
+    | DataFound
+    | DataPurged
     | ReportOutcome
     | Destroyed
 )
-Event = PodEvent | Tick | Recovered
+HostEvent = Tick | DevicesFailed
+"""About all pods."""
+Event = PodEvent | HostEvent | Recovered
 
 
 def lease_number(event: PodEvent) -> int:

@@ -8,74 +8,133 @@ from types import MappingProxyType
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.containers import Container, Stage, at_rest
+from node_agent.core.runs import advance
 from node_agent.core.states import AgentState, Phase, Pod
-from node_agent.core.steps import collect, refuse, send_result_if_ready, start, submit_result
-from node_agent.core.values import Handle, HostFailure, PodSpec
+from node_agent.core.steps import (
+    DATA_MOVED,
+    Moved,
+    collect,
+    destroy,
+    inventory,
+    pause,
+    prepare,
+    refuse,
+    retire,
+    send_result_if_ready,
+    start_command,
+    stop_for_good,
+    submit_of_data,
+    submit_result,
+)
+from node_agent.core.values import Found, HostFailure
 
 Move = Callable[[Pod | None, ev.PodEvent], tuple[Pod | None, list[cmd.Command]]]
+_STOPPABLE = (Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING)
 
 
-def recover(state: AgentState, event: ev.Recovered, move: Move) -> tuple[AgentState, list[cmd.Command]]:
-    """Join what was kept on disk, what runs, and what the chain says; all three may differ after a crash."""
+def recover(state: AgentState, event: ev.Recovered, move: Move, now_ms: int) -> tuple[AgentState, list[cmd.Command]]:
+    """Join what was kept on disk, what runs, and what the chain says; all may differ after a crash."""
     live = {lease.number: lease for lease in event.live}
+    reasons, files = dict(event.ended), dict(event.files)
+    reasons |= {lease.data_from: DATA_MOVED for lease in event.live if lease.data_from is not None}
     pods = dict(state.pods)
     commands: list[cmd.Command] = []
-    for number, pod in state.pods.items():
+    for number, kept in state.pods.items():
+        pod = replace(kept, delivered=files.get(number, ()))
         lease = live.get(number)
         if lease is None or not lease.is_same_as(pod.lease):
-            over, more = move(pod, ev.LeaseEnded(number, "NotLive"))
-            more = more or [cmd.DestroyPod(number)]
+            over, more = move(pod, ev.LeaseEnded(number, reasons.get(number, "NotLive")))
+            # One that was ending already is removed again; what of its data is to be kept, its own move has said.
+            more = more or [destroy(pod, keep_data=reasons.get(number) == DATA_MOVED)]
             pods[number] = over or pod
         else:
-            stop_at_ms = lease.depletes_at_ms if lease.depletes_at_ms is not None else pod.stop_at_ms
-            known = pod.started_known or lease.started
-            kept = replace(pod, lease=lease, stop_at_ms=stop_at_ms, started_known=known)
-            resumed, more = resume(kept)
-            pods[number] = resumed
+            after, more = move(pod, ev.LeaseAssigned(lease))
+            if after is not None and after.phase is pod.phase:
+                after, more = resume(after, tuple(one for one in event.found if one.handle.lease == number), now_ms)
+            if after is not None:
+                pods[number] = after
         commands += more
     for number, lease in live.items():
         if number not in state.pods:
             fresh, more = move(None, ev.LeaseAssigned(lease))
             if fresh is not None:
-                pods[number] = fresh
+                pods[number] = replace(fresh, delivered=files.get(number, ()))
             commands += more
-    known_numbers = set(pods)
-    commands += [
-        cmd.SweepOrphan(number)
-        for number in sorted({found.handle.lease for found in event.found})
-        if number not in known_numbers
-    ]
+    there = {found.handle.lease for found in event.found} | set(event.leftovers)
+    commands += [cmd.SweepOrphan(number, reasons.get(number) == DATA_MOVED) for number in sorted(there - set(pods))]
     return AgentState(state.host, MappingProxyType(pods)), commands
 
 
-def resume(pod: Pod) -> tuple[Pod, list[cmd.Command]]:
+def resume(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
     """Issue again what may not have been done. Every command is safe to repeat."""
     number = pod.lease.number
     again: list[cmd.Command] = []
     if pod.started_sent and not pod.started_known:
         again.append(cmd.SubmitStarted(number))
-    if pod.stop_at_ms is not None and pod.phase in (Phase.ASSIGNED, Phase.PREPARING, Phase.RUNNING):
+    if pod.stop_at_ms is not None and pod.phase in _STOPPABLE:
         again.append(cmd.ScheduleStop(number, pod.stop_at_ms))
-    pod, more = _repeat(pod)
+    pod, more = _repeat(pod, found, now_ms)
     return pod, again + more
 
 
-def _repeat(pod: Pod) -> tuple[Pod, list[cmd.Command]]:  # noqa: PLR0911  (one line for each phase)
+def _repeat(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:  # noqa: C901, PLR0911, PLR0912  (one line each)
     number = pod.lease.number
-    match pod:
-        case Pod(phase=Phase.ASSIGNED, spec=None):
+    match pod.phase:
+        case Phase.ASSIGNED if pod.spec is None:
             return pod, [cmd.FetchManifest(number, pod.lease.task)]
-        case Pod(phase=Phase.ASSIGNED | Phase.PREPARING, spec=PodSpec() as spec):
-            return start(pod, spec)
-        case Pod(phase=Phase.RUNNING, handle=Handle() as handle):
-            return pod, [cmd.WatchPod(number, handle)]
-        case Pod(phase=Phase.EXITED):
-            return pod, [collect(pod)]
-        case Pod(phase=Phase.REPORTING, result_sent=True):
+        case Phase.ASSIGNED | Phase.AWAITING | Phase.PREPARING:
+            return prepare(pod)
+        case Phase.STARTING | Phase.RUNNING:
+            return _bring_up(pod, found, now_ms)
+        case Phase.SUSPENDING:
+            return pause(pod, "the lease is suspended")
+        case Phase.EXITED:
+            return pod, [*stop_for_good(pod, "the main container ended"), collect(pod)]
+        case Phase.REPORTING if pod.result_sent:
             return pod, [submit_result(pod)]
-        case Pod(phase=Phase.REPORTING):
+        case Phase.REPORTING:
             return send_result_if_ready(pod)
-        case Pod(phase=Phase.REFUSING, failure=HostFailure() as failure):
-            return refuse(pod, failure, pod.failure_message)
+        case Phase.REFUSING if pod.failure is not None:
+            return refuse(pod, HostFailure(pod.failure), pod.failure_message)
+        case Phase.RETIRING:
+            return retire(pod)
+        case Phase.RETAINED:
+            return pod, [inventory(pod)]
+        case Phase.PURGING:
+            return pod, [cmd.PurgeData(number)]
+        case Phase.PURGED:
+            lost = [cmd.PurgeData(number)] if pod.receipt is None else []
+            return pod, [submit_of_data(pod), *lost]
+        case Phase.SUSPENDED:
+            return pod, []
         case _:
-            return pod, [cmd.DestroyPod(number)]
+            return pod, [destroy(pod)]
+
+
+def _bring_up(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
+    if pod.awaited and not any(one.running for one in found):
+        # The machine itself was restarted, and secrets in its memory are gone: they are asked for once more.
+        marks = tuple((one.handle.service, one.mark) for one in found)
+        return prepare(replace(pod, containers=at_rest(pod.containers, marks)))
+    commands: list[cmd.Command] = []
+    for one in pod.containers:
+        commands += _once_more(pod, one)
+    if pod.cut:
+        return pod, [*commands, cmd.StopPod(pod.lease.number, pod.cut)]
+    pod, more = advance(pod, now_ms)
+    return pod, commands + more
+
+
+def _once_more(pod: Pod, one: Container) -> list[cmd.Command]:
+    number = pod.lease.number
+    if one.stage is Stage.STARTING:
+        return [start_command(pod, one, number)]
+    if one.stage is Stage.PAUSING and one.retry_at_ms is not None:
+        return [cmd.ScheduleRetry(number, one.retry_at_ms)]
+    if one.stage is Stage.RUNNING and one.handle is not None:
+        again: list[cmd.Command] = [cmd.WatchContainer(number, one.handle)]
+        if one.unwell:
+            again.append(cmd.StopContainer(number, one.handle, "it is not healthy"))
+        return again
+    return []

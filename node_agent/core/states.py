@@ -8,7 +8,8 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from node_agent.core import events
-from node_agent.core.values import Ending, Handle, Host, HostFailure, Lease, PodSpec
+from node_agent.core.containers import Container
+from node_agent.core.values import Ending, Host, HostFailure, Lease, LeaseStatus, PodSpec
 
 
 class Phase(StrEnum):
@@ -16,14 +17,26 @@ class Phase(StrEnum):
 
     ABSENT = "Absent"
     ASSIGNED = "Assigned"
+    AWAITING = "Awaiting"
+    """For files that the tenant delivers."""
     PREPARING = "Preparing"
+    STARTING = "Starting"
+    """Containers are being started; the main one is not ready yet."""
     RUNNING = "Running"
+    SUSPENDING = "Suspending"
+    SUSPENDED = "Suspended"
+    """Stopped with all it has, by the tenant's wish or because what was paid for is used up."""
     EXITED = "Exited"
     REPORTING = "Reporting"
     DONE = "Done"
     REFUSING = "Refusing"
     REFUSED = "Refused"
     DEPLETED = "Depleted"
+    RETIRING = "Retiring"
+    RETAINED = "Retained"
+    """The containers are gone, the data is kept for the tenant."""
+    PURGING = "Purging"
+    PURGED = "Purged"
     ENDING = "Ending"
 
 
@@ -34,15 +47,20 @@ class Pod:
     lease: Lease
     phase: Phase
     spec: PodSpec | None = None
-    handle: Handle | None = None
-    killed: int = 0
-    """How often somebody else ended the container."""
-    unexplained: int = 0
+    containers: tuple[Container, ...] = ()
+    delivered: tuple[str, ...] = ()
+    has_data: bool = False
+    """Its volumes were made; from then on they have to be there."""
     tries: int = 0
-    """Failed tries of the present step."""
+    """Failed tries of the present step of the pod as a whole."""
     retry_at_ms: int | None = None
     stop_at_ms: int | None = None
+    began_at_ms: int | None = None
+    """When its main container was first ready."""
+    cut: str = ""
+    """What it took too much of; its end is then the pod's own doing."""
     ending: Ending | None = None
+    """The main container's last end, with what the whole pod used."""
     digest: bytes | None = None
     started_sent: bool = False
     started_known: bool = False
@@ -50,12 +68,24 @@ class Pod:
     result_sent: bool = False
     failure: HostFailure | None = None
     failure_message: str = ""
+    receipt: bytes | None = None
+    """SHA-256 of the record of the data that is deleted; None where it was lost."""
     story: tuple[str, ...] = ()
     """The last moves, oldest first."""
 
     def to(self, phase: Phase) -> Pod:
         """The same pod in another phase."""
         return replace(self, phase=phase)
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Files that are still to be delivered."""
+        return () if self.spec is None else tuple(sorted(self.spec.files - set(self.delivered)))
+
+    def may_run(self, now_ms: int) -> bool:
+        """Whether the lease is for running containers now, and paid."""
+        paid = self.stop_at_ms is None or now_ms < self.stop_at_ms
+        return paid and self.lease.status in (LeaseStatus.PENDING, LeaseStatus.ACTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,109 +107,138 @@ class IllegalMove(Exception):  # noqa: N818  (a fact, named as the chain names i
 
 _P = Phase
 _E = events
-_SAME: Mapping[Phase, frozenset[Phase]] = {phase: frozenset({phase}) for phase in Phase}
+_LATE = (
+    _E.ManifestFetched,
+    _E.FileDelivered,
+    _E.Prepared,
+    _E.ContainerStarted,
+    _E.DriverFailed,
+    _E.HealthChanged,
+    _E.Exited,
+    _E.LimitExceeded,
+    _E.Paused,
+    _E.DataFound,
+    _E.DataPurged,
+    _E.Destroyed,
+)
+"""Answers to commands, and news from containers, that may arrive when the pod has moved on."""
+_COLLECTED = (_E.ResultStored, _E.CollectFailed)
 
 
-def _row(phase: Phase, moves: Mapping[type, set[Phase]]) -> Mapping[type, frozenset[Phase]]:
-    # In every phase a lease may be read again, may turn out to be another one, or may end.
+def _row(
+    phase: Phase, moves: Mapping[type, set[Phase]], late: tuple[type, ...] = _LATE
+) -> Mapping[type, frozenset[Phase]]:
+    # In every phase a lease may be read again, may turn out to be another one, to be over but for its data, or to end.
     common: dict[type, frozenset[Phase]] = {
-        _E.LeaseAssigned: frozenset({phase, _P.ENDING}),
+        _E.LeaseAssigned: frozenset({phase, _P.RETIRING, _P.ENDING}),
         _E.LeaseEnded: frozenset({_P.ENDING}),
-        _E.ReportOutcome: _SAME[phase],
-        _E.Tick: _SAME[phase],
+        _E.ReportOutcome: frozenset({phase}),
+        _E.Tick: frozenset({phase}),
+        _E.DevicesFailed: frozenset({phase}),
     }
-    return common | {event: frozenset(targets) for event, targets in moves.items()}
+    stays = {event: frozenset({phase}) for event in late}
+    return stays | common | {event: frozenset(targets) for event, targets in moves.items()}
 
+
+_BEGINS = {_P.AWAITING, _P.PREPARING, _P.REFUSING, _P.SUSPENDING}
+"""Where a lease whose manifest is known goes."""
 
 TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
     {
-        _P.ABSENT: {
-            _E.LeaseAssigned: frozenset({_P.ASSIGNED, _P.PREPARING, _P.REFUSING}),
-            _E.ChainLeaseMissing: _SAME[_P.ABSENT],
-            _E.LeaseEnded: _SAME[_P.ABSENT],
-            # Answers that were on their way when the pod was removed.
-            _E.ReportOutcome: _SAME[_P.ABSENT],
-            _E.Exited: _SAME[_P.ABSENT],
-            _E.Destroyed: _SAME[_P.ABSENT],
+        _P.ABSENT: {event: frozenset({_P.ABSENT}) for event in (*_LATE, *_COLLECTED)}
+        | {
+            _E.LeaseAssigned: frozenset({_P.ASSIGNED, _P.RETIRING} | _BEGINS),
+            _E.ChainLeaseMissing: frozenset({_P.ABSENT}),
+            _E.LeaseEnded: frozenset({_P.ABSENT}),
+            _E.ReportOutcome: frozenset({_P.ABSENT}),
         },
         _P.ASSIGNED: _row(
             _P.ASSIGNED,
             {
-                _E.LeaseAssigned: {_P.ASSIGNED, _P.PREPARING, _P.REFUSING, _P.ENDING},
-                _E.ManifestFetched: {_P.ASSIGNED, _P.PREPARING, _P.REFUSING},
-                _E.Exited: {_P.ASSIGNED},
-                _E.Tick: {_P.ASSIGNED, _P.PREPARING, _P.DEPLETED},
+                _E.LeaseAssigned: {_P.ASSIGNED, _P.RETIRING, _P.ENDING} | _BEGINS,
+                _E.ManifestFetched: {_P.ASSIGNED} | _BEGINS,
+                _E.Tick: {_P.ASSIGNED, _P.PREPARING, _P.AWAITING, _P.DEPLETED, _P.SUSPENDING},
+                _E.DevicesFailed: {_P.ASSIGNED, _P.REFUSING},
+            },
+        ),
+        _P.AWAITING: _row(
+            _P.AWAITING,
+            {
+                _E.LeaseAssigned: {_P.AWAITING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+                _E.FileDelivered: {_P.AWAITING, _P.PREPARING},
+                _E.Tick: {_P.AWAITING, _P.DEPLETED, _P.SUSPENDING},
+                _E.DevicesFailed: {_P.AWAITING, _P.REFUSING},
             },
         ),
         _P.PREPARING: _row(
             _P.PREPARING,
             {
-                _E.ManifestFetched: {_P.PREPARING},
-                _E.DriverStarted: {_P.RUNNING},
-                _E.DriverFailed: {_P.ASSIGNED, _P.REFUSING},
-                _E.Exited: {_P.PREPARING},
-                _E.Tick: {_P.PREPARING, _P.DEPLETED},
+                _E.LeaseAssigned: {_P.PREPARING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+                _E.Prepared: {_P.STARTING},
+                _E.DriverFailed: {_P.PREPARING, _P.ASSIGNED, _P.REFUSING},
+                _E.Tick: {_P.PREPARING, _P.DEPLETED, _P.SUSPENDING},
+                _E.DevicesFailed: {_P.PREPARING, _P.REFUSING},
+            },
+        ),
+        _P.STARTING: _row(
+            _P.STARTING,
+            {
+                _E.LeaseAssigned: {_P.STARTING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+                _E.ContainerStarted: {_P.STARTING, _P.RUNNING},
+                _E.HealthChanged: {_P.STARTING, _P.RUNNING, _P.REFUSING},
+                _E.DriverFailed: {_P.STARTING, _P.REFUSING},
+                _E.Exited: {_P.STARTING, _P.EXITED, _P.REFUSING},
+                _E.LimitExceeded: {_P.STARTING, _P.REFUSING},
+                _E.Tick: {_P.STARTING, _P.DEPLETED, _P.SUSPENDING},
+                _E.DevicesFailed: {_P.STARTING, _P.REFUSING},
             },
         ),
         _P.RUNNING: _row(
             _P.RUNNING,
             {
-                _E.Exited: {_P.RUNNING, _P.EXITED, _P.PREPARING, _P.REFUSING},
-                _E.Tick: {_P.RUNNING, _P.DEPLETED},
+                _E.LeaseAssigned: {_P.RUNNING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+                _E.HealthChanged: {_P.RUNNING, _P.REFUSING},
+                _E.DriverFailed: {_P.RUNNING, _P.REFUSING},
+                _E.Exited: {_P.RUNNING, _P.EXITED, _P.REFUSING},
+                _E.Tick: {_P.RUNNING, _P.DEPLETED, _P.SUSPENDING},
+                _E.DevicesFailed: {_P.RUNNING, _P.REFUSING},
             },
+        ),
+        _P.SUSPENDING: _row(
+            _P.SUSPENDING,
+            {_E.Paused: {_P.SUSPENDED, _P.PREPARING, _P.AWAITING, _P.ASSIGNED}},
+        ),
+        _P.SUSPENDED: _row(
+            _P.SUSPENDED,
+            {_E.LeaseAssigned: {_P.SUSPENDED, _P.PREPARING, _P.AWAITING, _P.ASSIGNED, _P.RETIRING, _P.ENDING}},
         ),
         _P.EXITED: _row(
             _P.EXITED,
-            {
-                _E.ResultStored: {_P.REPORTING},
-                _E.CollectFailed: {_P.EXITED, _P.REFUSING},
-                _E.Exited: {_P.EXITED},
-            },
+            {_E.ResultStored: {_P.REPORTING}, _E.CollectFailed: {_P.EXITED, _P.REFUSING}},
         ),
         _P.REPORTING: _row(_P.REPORTING, {_E.ReportOutcome: {_P.REPORTING, _P.DONE}}),
-        _P.DONE: _row(_P.DONE, {_E.Destroyed: {_P.DONE}}),
-        _P.REFUSING: _row(
-            _P.REFUSING,
-            {
-                _E.ReportOutcome: {_P.REFUSING, _P.REFUSED},
-                _E.ManifestFetched: {_P.REFUSING},
-                _E.Destroyed: {_P.REFUSING},
-            },
-        ),
-        _P.REFUSED: _row(_P.REFUSED, {_E.ManifestFetched: {_P.REFUSED}, _E.Destroyed: {_P.REFUSED}}),
-        _P.DEPLETED: _row(
-            _P.DEPLETED,
-            {
-                _E.ManifestFetched: {_P.DEPLETED},
-                _E.DriverStarted: {_P.DEPLETED},
-                _E.DriverFailed: {_P.DEPLETED},
-                _E.Exited: {_P.DEPLETED},
-                _E.Destroyed: {_P.DEPLETED},
-            },
-        ),
-        _P.ENDING: _row(
-            _P.ENDING,
-            {
-                _E.ManifestFetched: {_P.ENDING},
-                _E.DriverStarted: {_P.ENDING},
-                _E.DriverFailed: {_P.ENDING},
-                _E.Exited: {_P.ENDING},
-                _E.ResultStored: {_P.ENDING},
-                _E.CollectFailed: {_P.ENDING},
-                _E.Destroyed: {_P.ABSENT},
-            },
-        ),
+        _P.DONE: _row(_P.DONE, {}),
+        _P.REFUSING: _row(_P.REFUSING, {_E.ReportOutcome: {_P.REFUSING, _P.REFUSED}}),
+        _P.REFUSED: _row(_P.REFUSED, {}),
+        _P.DEPLETED: _row(_P.DEPLETED, {}),
+        _P.RETIRING: _row(_P.RETIRING, {_E.Destroyed: {_P.RETAINED}}, (*_LATE, *_COLLECTED)),
+        _P.RETAINED: _row(_P.RETAINED, {_E.DataFound: {_P.RETAINED, _P.PURGING, _P.PURGED}}),
+        _P.PURGING: _row(_P.PURGING, {_E.DataPurged: {_P.PURGED}}),
+        _P.PURGED: _row(_P.PURGED, {}),
+        _P.ENDING: _row(_P.ENDING, {_E.LeaseAssigned: {_P.ENDING}, _E.Destroyed: {_P.ABSENT}}, (*_LATE, *_COLLECTED)),
     }
 )
 """phase -> event -> the phases it may lead to."""
 
 
 def diagram() -> str:
-    """The table as a Mermaid state diagram, moves that stay left out."""
+    """The table as a Mermaid state diagram. Left out: moves that stay, and those that lead out of every phase."""
+    everywhere = {(_E.LeaseEnded, _P.ENDING), (_E.LeaseAssigned, _P.ENDING), (_E.LeaseAssigned, _P.RETIRING)}
     arrows: dict[tuple[Phase, Phase], list[str]] = {}
     for source, row in TABLE.items():
         for event, targets in row.items():
             for target in sorted(targets - {source}):
-                arrows.setdefault((source, target), []).append(event.__name__)
+                if (event, target) not in everywhere:
+                    arrows.setdefault((source, target), []).append(event.__name__)
     lines = [f"    {source} --> {target}: {', '.join(names)}" for (source, target), names in arrows.items()]
     return "\n".join(["stateDiagram-v2", *lines]) + "\n"

@@ -5,31 +5,99 @@ from __future__ import annotations
 from dataclasses import replace
 
 from node_agent.core import commands as cmd
+from node_agent.core.containers import Container, Stage, fresh, named, put
 from node_agent.core.states import IllegalMove, Phase, Pod
-from node_agent.core.values import HostFailure, PodSpec
+from node_agent.core.values import Handle, HostFailure, LeaseStatus, PodSpec
+
+Moved = tuple[Pod, list[cmd.Command]]
+
+RETRY_AFTER_MS = (1_000, 4_000, 15_000, 30_000)
+"""Pauses before a transient failure is tried again; after the last one the lease is given back."""
+DATA_MOVED = "DataMoved"
+"""The chain's reason for the end of a lease whose data another one took over."""
+USED_UP = "what was paid for is used up"
 
 
-def start(pod: Pod, spec: PodSpec) -> tuple[Pod, list[cmd.Command]]:
-    """Start the container, or adopt the one of this start."""
-    pod = replace(pod, phase=Phase.PREPARING, spec=spec, handle=None, retry_at_ms=None)
-    return pod, [cmd.StartPod(pod.lease.number, spec)]
+def begin(pod: Pod, spec: PodSpec, now_ms: int) -> Moved:
+    """A pod whose manifest is known: brought up, or kept stopped where the lease is not for running now."""
+    pod = replace(pod, spec=spec, containers=fresh(spec))
+    if not pod.may_run(now_ms):
+        return pause(pod, "the lease is suspended")
+    return prepare(pod)
 
 
-def refuse(pod: Pod, reason: HostFailure, message: str) -> tuple[Pod, list[cmd.Command]]:
-    """Give the lease back to the chain."""
+def prepare(pod: Pod) -> Moved:
+    """Have ready what its containers need, as soon as all its files are there."""
+    spec = spec_of(pod)
+    pod = replace(pod, retry_at_ms=None)
+    if pod.awaited:
+        return pod.to(Phase.AWAITING), [cmd.PrefetchImages(pod.lease.number, spec)]
+    return pod.to(Phase.PREPARING), [cmd.PreparePod(pod.lease.number, spec)]
+
+
+def resume(pod: Pod) -> Moved:
+    """Bring a stopped pod up again."""
+    if pod.spec is None:
+        return replace(pod, phase=Phase.ASSIGNED), [cmd.FetchManifest(pod.lease.number, pod.lease.task)]
+    return prepare(pod)
+
+
+def start(pod: Pod, container: Container) -> Moved:
+    """Start a container for the next time, in place where it ran before."""
     number = pod.lease.number
+    following = replace(container, stage=Stage.STARTING, start=container.start + 1, retry_at_ms=None)
+    pod = replace(pod, containers=put(pod.containers, following))
+    return pod, [start_command(pod, following, number)]
+
+
+def start_command(pod: Pod, container: Container, number: int) -> cmd.StartContainer:
+    """What is asked for a container that is being started; the same again after a restart of the agent."""
+    return cmd.StartContainer(number, spec_of(pod), container.name, container.start, container.mark)
+
+
+def pause(pod: Pod, reason: str) -> Moved:
+    """Stop all containers and keep everything."""
+    return replace(pod, phase=Phase.SUSPENDING, retry_at_ms=None), [cmd.PausePod(pod.lease.number, reason)]
+
+
+def stop_for_good(pod: Pod, reason: str) -> list[cmd.Command]:
+    """Containers that still run are asked to end before all is removed."""
+    runs = any(one.stage in (Stage.RUNNING, Stage.STARTING) for one in pod.containers)
+    return [cmd.StopPod(pod.lease.number, reason)] if runs else []
+
+
+def destroy(pod: Pod, *, keep_data: bool | None = None) -> cmd.DestroyPod:
+    """Remove the pod; its data only where its lease, which may keep it, is known to be over."""
+    return cmd.DestroyPod(pod.lease.number, pod.lease.keeps_data if keep_data is None else keep_data)
+
+
+def refuse(pod: Pod, reason: HostFailure, message: str) -> Moved:
+    """Give the lease back to the chain."""
+    stop = stop_for_good(pod, message)
     pod = replace(pod, phase=Phase.REFUSING, failure=reason, failure_message=message, retry_at_ms=None)
-    return pod, [cmd.SubmitFailed(number, reason, message), cmd.DestroyPod(number)]
+    return pod, [cmd.SubmitFailed(pod.lease.number, reason, message), *stop, destroy(pod)]
+
+
+def retire(pod: Pod) -> Moved:
+    """The lease is over but for its data: remove the rest."""
+    stop = stop_for_good(pod, "the lease is over")
+    return replace(pod, phase=Phase.RETIRING, retry_at_ms=None), [*stop, destroy(pod, keep_data=True)]
+
+
+def inventory(pod: Pod) -> cmd.TakeInventory:
+    """See what is retained."""
+    return cmd.TakeInventory(pod.lease.number, spec_of(pod).volumes if pod.has_data else ())
 
 
 def collect(pod: Pod) -> cmd.Command:
-    """Read the result of the ended container."""
-    if pod.handle is None or pod.spec is None:
+    """Read the result of the ended pod."""
+    spec, handle = spec_of(pod), main_handle(pod)
+    if handle is None:
         raise IllegalMove(f"lease {pod.lease.number}: no container to collect from")
-    return cmd.CollectResult(pod.lease.number, pod.handle, pod.spec.result)
+    return cmd.CollectResult(pod.lease.number, handle, spec.result, pod.cut)
 
 
-def send_result_if_ready(pod: Pod) -> tuple[Pod, list[cmd.Command]]:
+def send_result_if_ready(pod: Pod) -> Moved:
     """Report the result as soon as the chain has the started report, without which it takes none."""
     if pod.phase is not Phase.REPORTING or pod.result_sent or not pod.started_known:
         return pod, []
@@ -41,3 +109,28 @@ def submit_result(pod: Pod) -> cmd.Command:
     if pod.digest is None or pod.ending is None:
         raise IllegalMove(f"lease {pod.lease.number}: no result to report")
     return cmd.SubmitResult(pod.lease.number, pod.digest, pod.ending.exit_code, pod.ending.usage)
+
+
+def submit_of_data(pod: Pod) -> cmd.Command:
+    """What is said of data that is not there any more."""
+    if pod.receipt is None:
+        return cmd.SubmitDataLost(pod.lease.number)
+    return cmd.SubmitPurged(pod.lease.number, pod.receipt, pod.tries)
+
+
+def main_handle(pod: Pod) -> Handle | None:
+    """The main container's."""
+    main = named(pod.containers, spec_of(pod).main.service.name)
+    return None if main is None else main.handle
+
+
+def spec_of(pod: Pod) -> PodSpec:
+    """The spec of a pod that must have one."""
+    if pod.spec is None:
+        raise IllegalMove(f"lease {pod.lease.number}: nothing is known of its containers")
+    return pod.spec
+
+
+def is_retained(pod: Pod) -> bool:
+    """Whether the chain keeps the lease for its data alone."""
+    return pod.lease.status is LeaseStatus.RETAINED

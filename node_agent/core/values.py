@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from offchain.schema._generated_chain import HostFailure, Usage
-from offchain.schema.manifest_types import ResultSpec, ServiceSpec
+from offchain.schema._generated_chain import HostFailure, TaskKind, Usage
+from offchain.schema.manifest_types import ResultSpec, ServiceSpec, SshSpec
 
 __all__ = [
+    "ContainerSpec",
     "EndKind",
     "Ending",
     "Found",
@@ -16,12 +17,18 @@ __all__ = [
     "Host",
     "HostFailure",
     "Lease",
+    "LeaseStatus",
     "LocalDevice",
     "Outcome",
     "PodSpec",
     "Report",
+    "TaskKind",
     "Usage",
 ]
+
+SSH_KEYS = ".authorized_keys"
+"""Under this name a rental's keys lie beside delivered files, whose names start with a letter or a digit."""
+NO_USAGE = Usage(wall_ms=0, cpu_ms=0, memory_peak_mib=0)
 
 
 class Report(StrEnum):
@@ -30,6 +37,8 @@ class Report(StrEnum):
     STARTED = "started"
     RESULT = "result"
     FAILED = "failed"
+    PURGED = "purged"
+    DATA_LOST = "data-lost"
 
 
 class Outcome(StrEnum):
@@ -38,6 +47,15 @@ class Outcome(StrEnum):
     INCLUDED = "included"
     FAILED = "failed"
     DEAD = "dead"
+
+
+class LeaseStatus(StrEnum):
+    """The states in which a lease holds something of its host."""
+
+    PENDING = "Pending"
+    ACTIVE = "Active"
+    SUSPENDED = "Suspended"
+    RETAINED = "Retained"
 
 
 class EndKind(StrEnum):
@@ -56,12 +74,16 @@ class EndKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a container ended. `exit_code` as a shell shows it (128 + signal for a signal)."""
+    """How a run of a container ended. `exit_code` as a shell shows it (128 + signal for a signal).
+
+    `mark` is the driver's own word for this ended run, by which a start in the same container says what it follows.
+    """
 
     kind: EndKind
     exit_code: int
     oom_killed: bool
     usage: Usage
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +110,37 @@ class Host:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """A live lease of this host, joined with what its task says."""
+    """A lease that holds something of this host, joined with what its task says."""
 
     number: int
     task: int
     pod: int
     attempt: int
     """The lease's generation: which lease of the task for this pod it is."""
-    plain_job: bool
-    """A job whose result its tenant judges: all that this agent can run."""
+    kind: TaskKind
+    redundant: bool
+    """Its result is compared with those of other hosts."""
+    status: LeaseStatus
     devices: tuple[int, ...]
     cpu_milli: int
     memory_mib: int
+    disk_gib: int
     manifest_digest: bytes
     max_duration_ms: int
     created_at_ms: int
     started: bool
     """The chain has the started report."""
     depletes_at_ms: int | None
-    """When the escrow is used up; None until started."""
+    """When what is paid for is used up; None until started. Moves with top-ups, extensions and downtime."""
+    retained_until_ms: int | None = None
+    """Exactly while retained: from when on its data may be purged."""
+    data_from: int | None = None
+    """A lease of this host whose retained volumes this one takes over."""
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether its volumes outlive its containers."""
+        return self.kind is TaskKind.RENTAL
 
     def is_same_as(self, other: Lease) -> bool:
         """Whether both are one lease. Numbers are reused when a block that was not final is reverted."""
@@ -119,36 +153,74 @@ class Lease:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ContainerSpec:
+    """One container of a pod, with the GPUs that it alone is given."""
+
+    service: ServiceSpec
+    gpu_uuids: tuple[str, ...] = ()
+    simulated_gpus: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSpec:
-    """What a driver starts. `start` counts the starts of this pod, from 1: a higher one replaces a lower one."""
+    """What a driver runs for a lease: containers with one network and common volumes. The first is the main one."""
 
     lease: int
     task: int
     pod: int
     attempt: int
-    start: int
     host: str
-    service: ServiceSpec
+    containers: tuple[ContainerSpec, ...]
     result: ResultSpec
-    gpu_uuids: tuple[str, ...]
-    simulated_gpus: int
+    disk_gib: int = 1
+    """The most that the containers' own layers and the volumes may take together."""
+    volumes: tuple[str, ...] = ()
+    keeps_data: bool = False
+    data_from: int | None = None
+    ssh: SshSpec | None = None
+
+    @property
+    def main(self) -> ContainerSpec:
+        """The container whose end is the pod's."""
+        return self.containers[0]
+
+    def container(self, name: str) -> ContainerSpec:
+        """The container of a service. Raises KeyError."""
+        for one in self.containers:
+            if one.service.name == name:
+                return one
+        raise KeyError(name)
+
+    def index(self, name: str) -> int:
+        """The container's place in the pod, from 0. Raises KeyError."""
+        for place, one in enumerate(self.containers):
+            if one.service.name == name:
+                return place
+        raise KeyError(name)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Names of the files that the tenant has to deliver before any container starts."""
+        return frozenset(file.name for one in self.containers for file in one.service.files)
 
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A driver's own name for a pod, kept across restarts of the agent. `version` is the driver's."""
+    """A driver's own name for a container, kept across restarts of the agent. `version` is the driver's."""
 
     driver: str
     version: int
     lease: int
+    service: str
     start: int
     reference: str
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A pod of this host that the driver knows of."""
+    """A container of this host that the driver knows of. `mark`: see :class:`Ending`; "" while it runs."""
 
     handle: Handle
     running: bool
+    mark: str = ""

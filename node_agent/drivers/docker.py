@@ -5,80 +5,86 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import socket
-from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+import logging
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import Any
 
-import docker
-import requests.exceptions
-from docker.utils import kwargs_from_env
-
-from node_agent.core.values import Ending, Found, Handle, PodSpec, Usage
+from node_agent.core.values import Found, Handle, PodSpec, Usage
 from node_agent.drivers import docker_spec as make
+from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_end import (
     KILL_EXIT_CODES,
     KILL_WINDOW_S,
     Sample,
     parse_ending,
+    parse_health,
     parse_sample,
     parse_time_ms,
 )
+from node_agent.drivers.docker_engine import Engine
+from node_agent.drivers.docker_ground import DockerGround
+from node_agent.drivers.docker_logs import DockerLogs
 from node_agent.drivers.docker_result import read_file, read_output
+from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
+from node_agent.drivers.firewall import Firewall
+from node_agent.images.ports import Images
 from node_agent.ports import (
     Collected,
     DriverError,
     EngineBusy,
     EngineUnreachable,
     Fingerprint,
-    ImageInvalid,
-    ImageUnavailable,
     Inspection,
+    PodFiles,
     PodGone,
-    ResourcesUnavailable,
+    Volume,
 )
-from offchain.schema.manifest_types import ImageRef, ResultSpec
+from offchain.schema.manifest_types import ResultSpec
 
-HANDLE_VERSION = 1
-THREADS = 8
-CALL_TIMEOUT_S = 60
+log = logging.getLogger(__name__)
+
 FIRST_POLL_S = 0.1
 END_NOTICE_S = 0.05
 OOM_NOTICE_S = 1.0
 POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
-MAX_LOG_READERS = 16
-NO_NETWORK = "none"
-
-T = TypeVar("T")
+MAIN = "0"
+"""The label of a pod's main container; containers of older agents have none, and are alone."""
+SNAPSHOT = "snapshot"
+"""The tag of images that are made of leases' main containers."""
+_QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
 
 
 class DockerDriver:
     """Pods as containers of one Docker engine. Make one with :meth:`connect`."""
 
-    name = "docker"
+    name = NAME
 
-    def __init__(self, url: str | None, host: str, *, network: bool = True) -> None:
-        self._url = url
+    def __init__(
+        self, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None
+    ) -> None:
         self._host = host
-        self._network = network
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="docker")
-        self._log_pool = ThreadPoolExecutor(MAX_LOG_READERS, thread_name_prefix="docker-logs")
-        self._watch = EndWatch(lambda: _client(url, timeout=None), f"{make.LABEL_HOST}={host}")
+        self._engine = Engine(url)
+        self._firewall = Firewall()
+        self._images = images
+        self._ground = DockerGround(self._engine, host, network=network)
+        self._data = DockerData(self._engine, host)
+        self._logs = DockerLogs(self._engine)
+        self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
         self._samples: dict[str, Sample] = {}
-        self._log_readers = 0
-        self._api: Any = None
-        self._cdi = False
-        self._runc = False
+        self._starts = DockerStarts(self._engine, images, self._ground, self._data, files)
 
     @classmethod
-    async def connect(cls, url: str | None, host: str, *, network: bool = True) -> DockerDriver:
+    async def connect(
+        cls, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None
+    ) -> DockerDriver:
         """Connect to the engine at `url` (None: where DOCKER_HOST or the usual socket says).
 
-        `host` is the host key's address; `network` False gives containers no network at all.
+        `host` is the host key's address; `network` False gives pods no way out. Where this machine does not let us keep
+        pods away from it, they have none either, and the log says so. `files`: where delivered files lie.
         """
-        driver = cls(url, host, network=network)
+        driver = cls(url, host, images, network=network, files=files)
         try:
             await driver.fingerprint()
         except DriverError:
@@ -88,263 +94,258 @@ class DockerDriver:
 
     async def fingerprint(self) -> Fingerprint:
         """See :class:`node_agent.ports.Driver`."""
-        if self._api is None:
-            self._api = await self._call(lambda: _client(self._url, timeout=CALL_TIMEOUT_S))
-        info = await self._call(self._api.info)
-        self._cdi = bool(info.get("CDISpecDirs"))
-        self._runc = "runc" in (info.get("Runtimes") or {})
-        return Fingerprint(self.name, str(info.get("ServerVersion")), int(info.get("CgroupVersion") or 1), self._cdi)
+        info = await self._engine.info()
+        able = self._starts.able
+        able.cdi = bool(info.get("CDISpecDirs"))
+        able.runc = "runc" in (info.get("Runtimes") or {})
+        self._ground.architecture = str(info.get("Architecture"))
+        status = dict(info.get("DriverStatus") or ())
+        # On other file systems the engine refuses a size; there, the upkeep sees what pods take.
+        able.quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
+        if self._ground.network:
+            try:
+                await self._firewall.ensure()
+            except DriverError as error:
+                self._ground.network = False
+                log.warning("pods get no network, since they could not be kept away from this machine: %s", error)
+        cgroup = int(info.get("CgroupVersion") or 1)
+        return Fingerprint(self.name, str(info.get("ServerVersion")), cgroup, able.cdi, isolated=self._ground.network)
 
-    async def start(self, spec: PodSpec) -> Handle:
+    # --- a pod comes up -----------------------------------------------------------------------------------------------
+
+    def prefetch(self, spec: PodSpec) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        self._images.prefetch(one.service.image for one in spec.containers)
+
+    async def prepare(self, spec: PodSpec) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        images = {one.service.image for one in spec.containers}
+        await asyncio.gather(self._guard(), *(self._images.ensure(image) for image in images))
+        await self._data.ensure(spec)
+        await self._ground.ensure(spec)
+        await self._starts.own_files(spec)
+
+    async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:
         """See :class:`node_agent.ports.Driver`."""
         for found in await self._containers(spec.lease):
-            handle = await self._adopt(spec, found)
+            if not _is_of(found, spec, service):
+                continue
+            if follows:
+                self._samples.pop(found["Id"], None)  # they were of another run
+            handle = await self._starts.adopt(spec, service, found, start, follows)
             if handle is not None:
                 return handle
             await self._remove(found["Id"])
-        image = await self._image(spec.service.image)
-        network = await self._call(lambda: self._ensure_network(spec)) if self._network else NO_NETWORK
-        arguments = make.container_arguments(spec, image=image, network=network, cdi=self._cdi, runc=self._runc)
-        host_config = await self._call(lambda: self._api.create_host_config(**arguments.pop("host_config")))
-        try:
-            created = await self._call(lambda: self._api.create_container(**arguments, host_config=host_config))
-        except DriverError as error:
-            raise _start_fault(error) from None
-        return await self._run(spec, created["Id"])
+        return await self._starts.make(spec, service, start)
 
-    async def wait(self, handle: Handle) -> Ending:
+    async def _guard(self) -> None:
+        if self._ground.network:
+            await self._firewall.ensure()
+
+    # --- while it runs ------------------------------------------------------------------------------------------------
+
+    async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
         """See :class:`node_agent.ports.Driver`."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        with self._watch.subscribe(handle.reference) as ended:
+        seen: Inspection | None = None
+        with self._watch.subscribe(handle.reference) as changed:
             while True:
-                try:
-                    inspection = await self.inspect(handle)
-                    if inspection.ending is not None:
-                        return inspection.ending
+                changed.clear()
+                with contextlib.suppress(EngineUnreachable, EngineBusy):
+                    # The engine may be restarting; what it says afterwards counts.
+                    now = await self.inspect(handle)
+                    if now != seen:
+                        seen = now
+                        yield now
+                    if now.ending is not None:
+                        return
                     await self.stats(handle)
-                except (EngineUnreachable, EngineBusy):
-                    pass  # The engine may be restarting; what it says afterwards counts.
                 # What is used after the last reading is not seen: a quarter of the time at most.
                 pause_s = (loop.time() - began_s) * POLL_SHARE
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(ended.wait(), min(max(pause_s, FIRST_POLL_S), LONGEST_POLL_S))
-                ended.clear()
-
-    async def stop(self, lease: int, grace_s: float) -> None:
-        """See :class:`node_agent.ports.Driver`."""
-        for found in await self._containers(lease):
-            with contextlib.suppress(PodGone):
-                await self._call(functools.partial(self._api.stop, found["Id"], timeout=int(grace_s)))
-
-    async def destroy(self, lease: int) -> None:
-        """See :class:`node_agent.ports.Driver`."""
-        for found in await self._containers(lease):
-            await self._remove(found["Id"])
-        await self._call(lambda: self._remove_networks(lease))
+                    await asyncio.wait_for(changed.wait(), min(max(pause_s, FIRST_POLL_S), LONGEST_POLL_S))
 
     async def inspect(self, handle: Handle) -> Inspection:
         """See :class:`node_agent.ports.Driver`."""
-        return await self._call(lambda: self._inspect(handle.reference))
+        return await self._engine.call(lambda: self._inspect(handle.reference))
 
     async def stats(self, handle: Handle) -> Usage:
         """See :class:`node_agent.ports.Driver`."""
-        one = functools.partial(self._api.stats, handle.reference, stream=False, one_shot=True)
-        sample = parse_sample(await self._call(one)).joined(self._samples.get(handle.reference, Sample()))
+        one = functools.partial(self._engine.api.stats, handle.reference, stream=False, one_shot=True)
+        sample = parse_sample(await self._engine.call(one)).joined(self._samples.get(handle.reference, Sample()))
         self._samples[handle.reference] = sample
         return Usage(0, sample.cpu_ms, sample.memory_mib)
 
-    async def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
+    async def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
-        containers = await self._containers(lease)
-        if not containers:
+        found = await self._containers(lease)
+        several = service is None and len(found) > 1
+        chosen = [(_service(one), str(one["Id"])) for one in found if service in (None, _service(one))]
+        if not chosen:
             raise PodGone(f"there is no container for lease {lease}")
-        if self._log_readers >= MAX_LOG_READERS:
-            raise EngineBusy(f"{MAX_LOG_READERS} readers follow logs already")
-        arguments = {"stdout": True, "stderr": True, "timestamps": True, "stream": True, "follow": follow}
-        stream = await self._call(lambda: self._api.logs(containers[0]["Id"], **arguments))
-        self._log_readers += 1
-        loop = asyncio.get_running_loop()
-        try:
-            # A follower blocks its thread until the next line: not one of the pool's.
-            while (chunk := await loop.run_in_executor(self._log_pool, next, stream, None)) is not None:
-                yield chunk
-        finally:
-            self._log_readers -= 1
-            with contextlib.suppress(OSError, AttributeError):
-                stream.close()
+        async with contextlib.aclosing(self._logs.read(chosen, follow=follow, several=several)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def upkeep(self) -> Mapping[int, int]:
+        """See :class:`node_agent.ports.Driver`."""
+        await self._guard()
+        used = dict(await self._data.used_mib())
+        if not self._starts.able.quota:
+            wanted = {"label": [f"{make.LABEL_HOST}={self._host}", make.LABEL_INDEX]}
+            sized = functools.partial(self._engine.api.containers, all=True, size=True, filters=wanted)
+            for found in await self._engine.call(sized):
+                lease = int(found["Labels"][make.LABEL_LEASE])
+                used[lease] = used.get(lease, 0) + -(-int(found.get("SizeRw") or 0) // make.MIB)
+        return used
+
+    async def tidy(self) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await self._images.tidy()
+
+    # --- its end ------------------------------------------------------------------------------------------------------
+
+    async def stop(self, lease: int) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        running = [one for one in await self._containers(lease) if one.get("State") != "created"]
+        await asyncio.gather(*(self._stop(str(one["Id"])) for one in running))
+
+    async def stop_container(self, handle: Handle) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await self._stop(handle.reference)
+
+    async def destroy(self, lease: int, *, keep_data: bool) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        for found in await self._containers(lease, everything=True):
+            await self._remove(str(found["Id"]))
+        await self._ground.remove_networks(lease)
+        if not keep_data:
+            await self.purge(lease)
 
     async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
         """See :class:`node_agent.ports.Driver`."""
-        path = result.path
+        path, api = result.path, self._engine.api
         if path is None:
-            return await self._call(lambda: read_output(self._api, handle.reference))
-        return await self._call(lambda: read_file(self._api, handle.reference, path))
+            return await self._engine.call(lambda: read_output(api, handle.reference))
+        return await self._engine.call(lambda: read_file(api, handle.reference, path))
 
-    async def recover(self) -> tuple[Found, ...]:
+    # --- data ---------------------------------------------------------------------------------------------------------
+
+    async def volumes(self, lease: int) -> tuple[Volume, ...]:
         """See :class:`node_agent.ports.Driver`."""
-        return tuple(
-            Found(_handle(found), found.get("State") == "running")
-            for found in await self._containers(None)
-            if make.LABEL_LEASE in found["Labels"]
-        )
+        return await self._data.list(lease)
+
+    async def purge(self, lease: int) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await self._data.purge(lease)
+        with contextlib.suppress(DriverError):  # there is none, or a container of somebody's was made from it
+            image = f"{make.snapshot_name(self._host, lease)}:{SNAPSHOT}"
+            await self._engine.call(lambda: self._engine.api.remove_image(image))
+
+    async def snapshot(self, lease: int) -> str:
+        """See :class:`node_agent.ports.Driver`."""
+        for found in await self._containers(lease):
+            if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
+                repository = make.snapshot_name(self._host, lease)
+                commit = functools.partial(
+                    self._engine.api.commit, found["Id"], repository=repository, tag=SNAPSHOT, pause=True
+                )
+                return str((await self._engine.call(commit))["Id"])
+        raise PodGone(f"there is no container for lease {lease}")
+
+    # --- after a restart ----------------------------------------------------------------------------------------------
+
+    async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        found = []
+        for one in await self._containers(lease):
+            if make.LABEL_LEASE in one["Labels"]:
+                runs = one.get("State") == "running"
+                with contextlib.suppress(PodGone):
+                    mark = await self._starts.mark(str(one["Id"])) if one.get("State") == "exited" else ""
+                    found.append(Found(_handle(one), runs, mark))
+        return tuple(found)
+
+    async def leases(self) -> frozenset[int]:
+        """See :class:`node_agent.ports.Driver`."""
+        containers = await self._containers(None, everything=True)
+        held = await self._data.held()
+        own = {int(one["Labels"][make.LABEL_LEASE]) for one in containers if make.LABEL_LEASE in one["Labels"]}
+        return frozenset(own) | await self._ground.leases() | held.leases()
 
     async def close(self) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._watch.close()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._log_pool.shutdown(wait=False, cancel_futures=True)
-        if self._api is not None:
-            self._api.close()
+        self._logs.close()
+        self._engine.close()
 
-    async def _call(self, work: Callable[[], T]) -> T:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        except docker.errors.NotFound as error:
-            raise PodGone(_text(error)) from None
-        except docker.errors.APIError as error:
-            kind = EngineBusy if error.is_server_error() else DriverError
-            raise kind(f"the Docker engine refused: {_text(error)}") from None
-        except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
-            where = self._url or "its usual socket"
-            raise EngineUnreachable(
-                f"no Docker engine answers at {where} ({_text(error)}). "
-                "Start it, or give its address with --docker-host."
-            ) from None
+    # --- the engine ---------------------------------------------------------------------------------------------------
 
-    async def _containers(self, lease: int | None) -> list[dict[str, Any]]:
+    async def _containers(self, lease: int | None, *, everything: bool = False) -> list[dict[str, Any]]:
+        """The pods' containers in the order of their services; with `everything` also those that hold networks."""
         wanted = [f"{make.LABEL_HOST}={self._host}"]
         if lease is not None:
             wanted.append(f"{make.LABEL_LEASE}={lease}")
-        found: list[dict[str, Any]] = await self._call(
-            lambda: self._api.containers(all=True, filters={"label": wanted})
+        found: list[dict[str, Any]] = await self._engine.call(
+            lambda: self._engine.api.containers(all=True, filters={"label": wanted})
         )
-        return found
+        holders = [one for one in found if make.LABEL_ROLE in one["Labels"]]
+        own = [one for one in found if make.LABEL_ROLE not in one["Labels"]]
+        own.sort(key=lambda one: int(one["Labels"].get(make.LABEL_INDEX, MAIN)))
+        return own + holders if everything else own
 
-    async def _adopt(self, spec: PodSpec, found: dict[str, Any]) -> Handle | None:
-        labels = found["Labels"]
-        same = labels.get(make.LABEL_TASK) == str(spec.task) and labels.get(make.LABEL_ATTEMPT) == str(spec.attempt)
-        if not same or int(labels.get(make.LABEL_START, 0)) < spec.start:
-            return None
-        if found.get("State") != "created":
-            return _handle(found)
-        return await self._run(spec, found["Id"])
+    async def _stop(self, identity: str) -> None:
+        with contextlib.suppress(PodGone):
+            await self._engine.call(lambda: self._engine.api.stop(identity))
 
-    async def _run(self, spec: PodSpec, container: str) -> Handle:
+    async def _remove(self, identity: str) -> None:
+        self._samples.pop(identity, None)
+        api = self._engine.api
         try:
-            await self._call(lambda: self._api.start(container))
-        except DriverError as error:
-            with contextlib.suppress(DriverError):
-                await self._remove(container)
-            raise _start_fault(error) from None
-        return Handle(self.name, HANDLE_VERSION, spec.lease, spec.start, container)
-
-    async def _remove(self, container: str) -> None:
-        self._samples.pop(container, None)
-        try:
-            await self._call(lambda: self._api.remove_container(container, v=True, force=True))
+            await self._engine.call(lambda: api.remove_container(identity, v=True, force=True))
         except PodGone:
             return
         except DriverError as error:
             if "already in progress" not in str(error):
                 raise
             with contextlib.suppress(PodGone):
-                await self._call(lambda: self._api.wait(container, condition="removed"))
+                await self._engine.call(lambda: api.wait(identity, condition="removed"))
 
-    async def _image(self, image: ImageRef) -> str:
-        """The engine's own id of the image with this digest; pulled where it is not here."""
-        found = await self._call(lambda: self._find_image(image))
-        if found is not None:
-            return found
-        try:
-            await self._call(lambda: self._pull(image))
-            found = await self._call(lambda: self._find_image(image))
-        except EngineUnreachable:
-            raise
-        except DriverError as error:
-            raise ImageUnavailable(f"the image {image.reference} cannot be pulled: {error}") from None
-        if found is None:
-            raise ImageUnavailable(f"the image {image.reference} was pulled, but the engine does not have that digest")
-        return found
-
-    def _find_image(self, image: ImageRef) -> str | None:
-        with contextlib.suppress(docker.errors.NotFound):
-            found: str = self._api.inspect_image(image.digest)["Id"]
-            return found
-        for candidate in self._api.images(all=False):
-            digests = candidate.get("RepoDigests") or []
-            if any(digest.rpartition("@")[2] == image.digest for digest in digests):
-                return str(candidate["Id"])
-        return None
-
-    def _pull(self, image: ImageRef) -> None:
-        for step in self._api.pull(image.reference, stream=True, decode=True):
-            if "error" in step:
-                raise DriverError(str(step["error"]))
-
-    def _ensure_network(self, spec: PodSpec) -> str:
-        name = make.pod_name(spec.host, spec.lease)
-        if not any(network["Name"] == name for network in self._api.networks(names=[name])):
-            self._api.create_network(
-                name,
-                driver="bridge",
-                check_duplicate=True,
-                labels=make.labels(spec),
-                options={"com.docker.network.bridge.enable_icc": "false"},
-            )
-        return name
-
-    def _remove_networks(self, lease: int) -> None:
-        wanted = [f"{make.LABEL_HOST}={self._host}", f"{make.LABEL_LEASE}={lease}"]
-        for network in self._api.networks(filters={"label": wanted}):
-            with contextlib.suppress(docker.errors.NotFound):
-                self._api.remove_network(network["Id"])
-
-    def _inspect(self, container: str) -> Inspection:
-        inspection = self._api.inspect_container(container)
+    def _inspect(self, identity: str) -> Inspection:
+        inspection = self._engine.api.inspect_container(identity)
         state = inspection["State"]
         if state.get("Running") or state.get("Status") not in ("exited", "dead"):
-            return Inspection(running=True, ending=None)
-        sample = self._samples.get(container, Sample())
-        ending = parse_ending(inspection, sample, self._last_events(container, state))
-        return Inspection(running=False, ending=ending)
+            return Inspection(running=True, ending=None, healthy=parse_health(state))
+        sample = self._samples.get(identity, Sample())
+        return Inspection(False, parse_ending(inspection, sample, self._last_events(identity, state)))  # noqa: FBT003
 
-    def _last_events(self, container: str, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _last_events(self, identity: str, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The engine remembers its last 256 events; an engine that was restarted remembers none."""
         finished_s = parse_time_ms(state.get("FinishedAt")) / 1000
         # Notice of a broken memory limit may come after the end; the engine waits until then with its answer.
         later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
-        filters = {"container": container, "event": ["kill", "die", "oom"]}
-        window = {"since": f"{finished_s - KILL_WINDOW_S:.3f}", "until": f"{finished_s + later_s:.3f}"}
-        yield from self._api.events(**window, filters=filters, decode=True)
+        filters = {"container": identity, "event": ["kill", "die", "oom"]}
+        # What was done to an earlier run of the same container says nothing about this one.
+        # The start of a very short run may be noted after its end.
+        began_s = max(finished_s - KILL_WINDOW_S, min(parse_time_ms(state.get("StartedAt")) / 1000, finished_s))
+        window = {"since": f"{began_s:.3f}", "until": f"{finished_s + later_s:.3f}"}
+        yield from self._engine.api.events(**window, filters=filters, decode=True)
 
 
-def _client(url: str | None, *, timeout: Any) -> Any:
-    where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
-    path = str(where.get("base_url", "unix:///var/run/docker.sock")).removeprefix("unix://")
-    if path.startswith("/"):
-        # The SDK leaks a socket where this fails, and its own message buries the reason.
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.connect(path)
-    return docker.APIClient(version="auto", timeout=timeout, **where)
+def _service(found: dict[str, Any]) -> str:
+    """The service of a container; those of older agents were all called main."""
+    return str(found["Labels"].get(make.LABEL_SERVICE, "main"))
+
+
+def _is_of(found: dict[str, Any], spec: PodSpec, service: str) -> bool:
+    labels = found["Labels"]
+    if make.LABEL_SERVICE not in labels:
+        return service == spec.main.service.name
+    return bool(labels[make.LABEL_SERVICE] == service)
 
 
 def _handle(found: dict[str, Any]) -> Handle:
     labels = found["Labels"]
-    return Handle(
-        "docker", HANDLE_VERSION, int(labels[make.LABEL_LEASE]), int(labels.get(make.LABEL_START, 1)), found["Id"]
-    )
-
-
-def _start_fault(error: DriverError) -> DriverError:
-    message = str(error)
-    if make.is_resource_fault(message):
-        return ResourcesUnavailable(message)
-    if make.is_image_fault(message):
-        return ImageInvalid(message)
-    return error
-
-
-def _text(error: Exception) -> str:
-    explanation = getattr(error, "explanation", None)
-    return str(explanation or error).strip().splitlines()[0] if str(explanation or error).strip() else repr(error)
+    start = int(labels.get(make.LABEL_START, 1))
+    return Handle(NAME, HANDLE_VERSION, int(labels[make.LABEL_LEASE]), _service(found), start, str(found["Id"]))

@@ -11,8 +11,6 @@ from typing import Any
 from node_agent.core.values import Ending, EndKind, Usage
 
 KILL_EXIT_CODES = (137, 143)
-LOST_EXIT_CODE = 255
-"""What the engine notes for a container whose end it did not see."""
 KILL_WINDOW_S = 60
 """A kill this long before the end counts as its cause; the grace time of `docker stop` lies well within."""
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
@@ -58,15 +56,22 @@ def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable
     wall_ms = max(parse_time_ms(state.get("FinishedAt")) - parse_time_ms(state.get("StartedAt")), 1)
     peak_mib = max(sample.memory_mib, limit_mib) if oom_killed else sample.memory_mib
     usage = Usage(wall_ms=wall_ms, cpu_ms=sample.cpu_ms, memory_peak_mib=peak_mib)
-    return Ending(_kind(exit_code, oom_killed=oom_killed, events=events), exit_code, oom_killed, usage)
+    kind = _kind(exit_code, oom_killed=oom_killed, events=events)
+    return Ending(kind, exit_code, oom_killed, usage, mark=str(state.get("FinishedAt", "")))
+
+
+def parse_health(state: Mapping[str, Any]) -> bool | None:
+    """What a running container's check says; None before it has said anything, and where there is none."""
+    return {"healthy": True, "unhealthy": False}.get(str((state.get("Health") or {}).get("Status", "")))
 
 
 def _kind(exit_code: int, *, oom_killed: bool, events: tuple[Mapping[str, Any], ...]) -> EndKind:
     if any(event.get("Action") == "kill" and _signal(event) in _FATAL_SIGNALS for event in events):
         return EndKind.KILLED
     seen = any(event.get("Action") == "die" for event in events)
-    if not seen and not oom_killed and exit_code in (*KILL_EXIT_CODES, LOST_EXIT_CODE):
-        # An engine that remembers nothing of the end was stopped or restarted meanwhile, and its containers with it.
+    if not seen and not oom_killed:
+        # An engine that remembers nothing of the end was away when it came: it has stopped the container, or lost what
+        # the container said meanwhile. Whatever the exit code, the output may lack its last part.
         return EndKind.KILLED
     if exit_code in KILL_EXIT_CODES and not oom_killed:
         return EndKind.UNEXPLAINED

@@ -1,29 +1,74 @@
-"""From a pod to the arguments of the engine's create call: every limit a tenant's container runs under is here."""
+"""From a pod to the arguments of the engine's create calls: every limit a tenant's container runs under is here."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from docker.types import DeviceRequest, LogConfig, Ulimit
+from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
-from node_agent.core.values import PodSpec
+from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
 
 MIB = 1 << 20
+NANOSECONDS = 1_000_000
+"""In a millisecond."""
 LABEL_HOST = "gantry.host"
 LABEL_LEASE = "gantry.lease"
 LABEL_TASK = "gantry.task"
 LABEL_POD = "gantry.pod"
 LABEL_ATTEMPT = "gantry.attempt"
 LABEL_START = "gantry.start"
+LABEL_SERVICE = "gantry.service"
+LABEL_INDEX = "gantry.index"
+"""The container's place in its pod, from 0."""
+LABEL_ROLE = "gantry.role"
+HOLDER = "holder"
+"""The role of the container that holds a pod's network."""
 
+BRIDGE_PREFIX = "gtr"
+"""What the names of all pods' bridges start with; the rules that isolate pods go by it."""
+BRIDGE_HASH_DIGITS = 12
 LOG_FILE_MIB = 100
 LOG_FILES = 2
 TMP_MIB = 64
+HOLDER_MEMORY_MIB = 8
 MAX_OPEN_FILES = 8_192
 """Low enough for engines that may not raise their own limit."""
 OOM_SCORE = 500
 """When the machine runs out of memory the kernel takes tenants' processes before the host's own."""
+NOBODY = "65534:65534"
+AMD_PREFIX = "AMD-"
+"""What the identities of AMD's GPUs start with; all others are NVIDIA's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFiles:
+    """Device files, and the numbers of the groups that may use them."""
+
+    files: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a pod's containers stand on, and what the engine can do."""
+
+    network: str
+    """The network mode of its containers."""
+    files: Mapping[str, Path]
+    """Where delivered files lie, by name."""
+    volumes: Mapping[str, str]
+    """The engine's names of the pod's volumes."""
+    cdi: bool
+    runc: bool
+    amd: DeviceFiles = field(default_factory=DeviceFiles)
+    """What this container needs for its AMD GPUs."""
+    quota: bool = False
+    """The engine can limit the size of a container's own layer."""
 
 
 def labels(spec: PodSpec) -> dict[str, str]:
@@ -34,80 +79,195 @@ def labels(spec: PodSpec) -> dict[str, str]:
         LABEL_TASK: str(spec.task),
         LABEL_POD: str(spec.pod),
         LABEL_ATTEMPT: str(spec.attempt),
-        LABEL_START: str(spec.start),
     }
 
 
 def pod_name(host: str, lease: int) -> str:
-    """One name for each lease of a host: the engine itself refuses a second container for it."""
+    """One name for each lease of a host: the engine itself refuses a second network or container for it."""
     # The first character of an address is the same for all accounts.
     return f"gantry-{host[1:13]}-{lease}"
 
 
-def environment(spec: PodSpec) -> dict[str, str]:
+def container_name(spec: PodSpec, service: str) -> str:
+    """The engine's name for one container. The main one has the pod's own."""
+    place = spec.index(service)
+    return pod_name(spec.host, spec.lease) + (f"-{place}" if place else "")
+
+
+def bridge_name(host: str, lease: int) -> str:
+    """The pod's network interface on this machine: 15 characters at most."""
+    digest = hashlib.sha256(f"{host}/{lease}".encode()).hexdigest()
+    return BRIDGE_PREFIX + digest[:BRIDGE_HASH_DIGITS]
+
+
+def snapshot_name(host: str, lease: int) -> str:
+    """The name, without a tag, of the image that is made of a lease's main container. Engines take small letters."""
+    return f"gantry-snapshot-{hashlib.sha256(host.encode()).hexdigest()[:12]}-{lease}"
+
+
+def has_holder(spec: PodSpec) -> bool:
+    """Whether the network belongs to a container of its own, so that each of the others may come and go."""
+    return len(spec.containers) > 1
+
+
+def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
     """The manifest's variables and ours; ours win."""
-    return dict(spec.service.environment) | {
+    return dict(container.service.environment) | {
         "GANTRY_LEASE": str(spec.lease),
         "GANTRY_TASK": str(spec.task),
         "GANTRY_POD": str(spec.pod),
         "GANTRY_ATTEMPT": str(spec.attempt),
-        "GANTRY_SIMULATED_GPUS": str(spec.simulated_gpus),
+        "GANTRY_SERVICE": container.service.name,
+        "GANTRY_SIMULATED_GPUS": str(container.simulated_gpus),
         # An image may ask for every GPU of the machine; engines with NVIDIA's runtime as default would obey.
-        "NVIDIA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids) or "void",
+        "NVIDIA_VISIBLE_DEVICES": ",".join(_nvidia(container.gpu_uuids)) or "void",
     }
 
 
-def container_arguments(spec: PodSpec, *, image: str, network: str, cdi: bool, runc: bool) -> dict[str, Any]:
+def identity(spec: PodSpec) -> dict[str, Any]:
+    """What belongs to whoever has the pod's network: its name, and the names of its services, which all are here."""
+    hosts = {one.service.name: "127.0.0.1" for one in spec.containers}
+    return {"hostname": f"pod-{spec.lease}", "extra_hosts": hosts}
+
+
+def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, ground: Ground) -> dict[str, Any]:
     """Arguments of the SDK's `create_container`, the host configuration under `host_config` still plain."""
-    service = spec.service
+    container = spec.container(service)
+    says = container.service
+    own = {} if has_holder(spec) else identity(spec)
+    marks = {LABEL_SERVICE: service, LABEL_INDEX: str(spec.index(service)), LABEL_START: str(start)}
     return {
         "image": image,
-        "name": pod_name(spec.host, spec.lease),
-        "hostname": f"pod-{spec.lease}",
-        "command": None if service.command is None else list(service.command),
-        "entrypoint": None if service.entrypoint is None else list(service.entrypoint),
-        "environment": environment(spec),
-        "working_dir": service.working_dir,
-        "user": service.user,
-        "labels": labels(spec),
-        "healthcheck": {"test": ["NONE"]},
+        "name": container_name(spec, service),
+        "hostname": own.pop("hostname", None),
+        "command": None if says.command is None else list(says.command),
+        "entrypoint": None if says.entrypoint is None else list(says.entrypoint),
+        "environment": environment(spec, container),
+        "working_dir": says.working_dir,
+        "user": says.user,
+        "labels": labels(spec) | marks,
+        "healthcheck": healthcheck(container),
+        "stop_signal": says.stop_signal,
         "detach": True,
-        "host_config": {
-            "cap_drop": ["ALL"],
-            "security_opt": ["no-new-privileges:true"],
-            "privileged": False,
+        "host_config": _confined(says.memory_mib, says.pids)
+        | {
             "ipc_mode": "private",
             "init": True,
-            "network_mode": network,
-            "mem_limit": service.memory_mib * MIB,
-            "memswap_limit": service.memory_mib * MIB,
-            "nano_cpus": service.cpu_milli * 1_000_000,
-            "pids_limit": service.pids,
-            "shm_size": max(service.memory_mib // 2, 1) * MIB,
-            "read_only": service.read_only,
-            "tmpfs": tmpfs(spec),
-            "oom_score_adj": OOM_SCORE,
-            "ulimits": [
-                Ulimit(name="nofile", soft=MAX_OPEN_FILES, hard=MAX_OPEN_FILES),
-                Ulimit(name="core", soft=0, hard=0),
-            ],
+            "network_mode": ground.network,
+            "nano_cpus": says.cpu_milli * 1_000_000,
+            "shm_size": max(says.memory_mib // 2, 1) * MIB,
+            "read_only": says.read_only,
+            "tmpfs": tmpfs(spec, container),
+            "mounts": mounts(spec, container, ground),
             "log_config": LogConfig(
                 type=LogConfig.types.JSON, config={"max-size": f"{LOG_FILE_MIB}m", "max-file": str(LOG_FILES)}
             ),
-            "device_requests": device_requests(spec.gpu_uuids, cdi=cdi),
+            "device_requests": device_requests(_nvidia(container.gpu_uuids), cdi=ground.cdi),
+            **amd_devices(ground.amd),
             # See NVIDIA_VISIBLE_DEVICES above: devices come by request only.
-            **({"runtime": "runc"} if runc else {}),
+            **({"runtime": "runc"} if ground.runc else {}),
+            **({"storage_opt": {"size": f"{spec.disk_gib}G"}} if ground.quota else {}),
+            **own,
         },
     }
 
 
-def tmpfs(spec: PodSpec) -> dict[str, str]:
-    """The manifest's memory file systems, and a small /tmp unless the result is to be written there."""
-    mounts = {mount.path: mount.options for mount in spec.service.tmpfs}
-    path = spec.result.path or ""
-    if not path.startswith("/tmp/"):  # noqa: S108  (inside the container)
-        mounts.setdefault("/tmp", f"size={TMP_MIB * MIB},mode=1777")  # noqa: S108
-    return mounts
+def holder_arguments(spec: PodSpec, *, image: str, ground: Ground) -> dict[str, Any]:
+    """The same for the container that holds the pod's network."""
+    own = identity(spec)
+    return {
+        "image": image,
+        "name": f"{pod_name(spec.host, spec.lease)}-net",
+        "hostname": own.pop("hostname"),
+        "user": NOBODY,
+        "labels": labels(spec) | {LABEL_ROLE: HOLDER},
+        "detach": True,
+        "host_config": _confined(HOLDER_MEMORY_MIB, 8)
+        | {
+            "network_mode": ground.network,
+            "read_only": True,
+            "log_config": LogConfig(type="none"),
+            **({"runtime": "runc"} if ground.runc else {}),
+            **own,
+        },
+    }
+
+
+def _confined(memory_mib: int, pids: int) -> dict[str, Any]:
+    return {
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges:true"],
+        "privileged": False,
+        "mem_limit": memory_mib * MIB,
+        "memswap_limit": memory_mib * MIB,
+        "pids_limit": pids,
+        "oom_score_adj": OOM_SCORE,
+        "ulimits": [
+            Ulimit(name="nofile", soft=MAX_OPEN_FILES, hard=MAX_OPEN_FILES),
+            Ulimit(name="core", soft=0, hard=0),
+        ],
+    }
+
+
+def healthcheck(container: ContainerSpec) -> Any:
+    """The check, which the engine itself carries out: it goes on while the agent is away."""
+    check = container.service.healthcheck
+    if check is None:
+        return {"test": ["NONE"]}
+    return Healthcheck(
+        test=["CMD", *check.test],
+        interval=check.interval_ms * NANOSECONDS,
+        timeout=check.timeout_ms * NANOSECONDS,
+        retries=check.retries,
+        start_period=check.start_period_ms * NANOSECONDS,
+    )
+
+
+def mounts(spec: PodSpec, container: ContainerSpec, ground: Ground) -> list[Mount]:
+    """The pod's volumes, and files that were delivered. Nothing else of this machine is ever mounted."""
+    made = [
+        Mount(target=mount.path, source=ground.volumes[mount.volume], type="volume", read_only=mount.read_only)
+        for mount in container.service.volumes
+    ]
+    files = [(file.path, file.name) for file in container.service.files]
+    if spec.ssh is not None and container is spec.main:
+        files.append((spec.ssh.path, SSH_KEYS))
+    made += [Mount(target=path, source=str(ground.files[name]), type="bind", read_only=True) for path, name in files]
+    return made
+
+
+def tmpfs(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
+    """The manifest's memory file systems, and a small /tmp unless something else is to be there."""
+    mounted = {mount.path: mount.options for mount in container.service.tmpfs}
+    result = spec.result.path or "" if container is spec.main else ""
+    kept = any(volume.path.rstrip("/") == "/tmp" for volume in container.service.volumes)  # noqa: S108
+    if not kept and not result.startswith("/tmp/"):  # noqa: S108  (inside the container)
+        mounted.setdefault("/tmp", f"size={TMP_MIB * MIB},mode=1777")  # noqa: S108
+    return mounted
+
+
+def user_number(user: str | None) -> int | None:
+    """The number of a container's user; None where only its image knows."""
+    name = (user or "0").partition(":")[0]
+    if name == "root":
+        return 0
+    return int(name) if name.isdecimal() else None
+
+
+def amd_devices(amd: DeviceFiles) -> dict[str, Any]:
+    """AMD's GPUs are device files; who uses them has to be in the groups that these belong to."""
+    if not amd.files:
+        return {}
+    return {"devices": [f"{file}:{file}:rw" for file in amd.files], "group_add": list(amd.groups)}
+
+
+def amd_of(uuids: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that are AMD's."""
+    return tuple(uuid for uuid in uuids if uuid.startswith(AMD_PREFIX))
+
+
+def _nvidia(uuids: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(uuid for uuid in uuids if not uuid.startswith(AMD_PREFIX))
 
 
 def device_requests(uuids: tuple[str, ...], *, cdi: bool) -> list[DeviceRequest]:
@@ -130,6 +290,7 @@ _RESOURCE_FAULTS = re.compile(
     r"|range of CPUs|no space left|address pools have been fully subnetted|non-overlapping IPv4 address pool",
     re.IGNORECASE,
 )
+_NO_QUOTA = re.compile(r"storage-opt|--storage-opt", re.IGNORECASE)
 
 
 def is_image_fault(message: str) -> bool:
@@ -140,3 +301,8 @@ def is_image_fault(message: str) -> bool:
 def is_resource_fault(message: str) -> bool:
     """Whether the engine's refusal is about what this machine has."""
     return _RESOURCE_FAULTS.search(message) is not None
+
+
+def is_quota_fault(message: str) -> bool:
+    """Whether the engine cannot limit the size of a container's own layer after all."""
+    return _NO_QUOTA.search(message) is not None

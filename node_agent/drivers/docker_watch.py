@@ -1,4 +1,4 @@
-"""Wakes whoever waits for a container's end, from the engine's event stream. A missed event costs a poll, no more."""
+"""Wakes whoever watches a container, from the engine's event stream. A missed event costs a poll, no more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECONNECT_S = 1.0
 
 
 class EndWatch:
-    """One thread that follows `die` and `destroy` events of one host's containers."""
+    """One thread that follows the ends and the health of one host's containers, as the engine tells them."""
 
     def __init__(self, connect: Callable[[], Any], label: str) -> None:
         self._connect = connect
@@ -28,7 +28,7 @@ class EndWatch:
 
     @contextlib.contextmanager
     def subscribe(self, container: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever this container may have ended."""
+        """An event that is set whenever this container may have ended, or its health changed."""
         if self._thread is None:
             self._loop = asyncio.get_running_loop()
             self._thread = threading.Thread(target=self._run, name="docker-events", daemon=True)
@@ -59,7 +59,7 @@ class EndWatch:
             client = None
             with contextlib.suppress(docker.errors.DockerException, requests.exceptions.RequestException, OSError):
                 client = self._connect()
-                filters = {"type": "container", "event": ["die", "destroy"], "label": [self._label]}
+                filters = {"type": "container", "event": ["die", "destroy", "health_status"], "label": [self._label]}
                 self._stream = client.events(filters=filters, decode=True)
                 self._wake(None)
                 if self._stopping.is_set():

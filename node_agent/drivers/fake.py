@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
-from node_agent.core.values import Ending, EndKind, Found, Handle, PodSpec, Usage
-from node_agent.ports import Collected, DriverError, Fingerprint, Inspection, PodGone
+from node_agent.core.values import ContainerSpec, Ending, EndKind, Found, Handle, PodSpec, Usage
+from node_agent.log_lines import merged, named
+from node_agent.ports import (
+    Collected,
+    DriverError,
+    Fingerprint,
+    Inspection,
+    PodGone,
+    ResourcesUnavailable,
+    Volume,
+)
 from offchain.schema.manifest_types import ResultSpec
 
-HANDLE_VERSION = 1
+HANDLE_VERSION = 2
+_STAMP = b"1970-01-01T00:00:00.000000000Z "
 
 
 @dataclass(frozen=True, slots=True)
 class FakeProgram:
-    """What a container does. `runs`: until it is stopped; else it ends at once."""
+    """What a container does. `runs`: until it is stopped; else it ends at once. `healthy`: what its check says."""
 
     output: bytes = b""
     errors: bytes = b""
@@ -25,68 +36,110 @@ class FakeProgram:
     runs: bool = False
     out_of_memory: bool = False
     fails_to_start: DriverError | None = None
+    healthy: bool | None = None
+    disk_mib: int = 0
 
 
 @dataclass(slots=True)
 class _Container:
     spec: PodSpec
+    service: str
+    start: int
     program: FakeProgram
     reference: str
-    ended: asyncio.Event
+    changed: asyncio.Event
+    healthy: bool | None = None
     ending: Ending | None = None
     removed: bool = False
 
 
-def _no_program(_spec: PodSpec) -> FakeProgram:
+@dataclass(slots=True)
+class _Volume:
+    created: str
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+def _no_program(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
     return FakeProgram()
 
 
 class FakeEngine:
     """Holds the pods of any number of hosts."""
 
-    def __init__(self, programs: Callable[[PodSpec], FakeProgram] = _no_program) -> None:
+    def __init__(self, programs: Callable[[PodSpec, ContainerSpec], FakeProgram] = _no_program) -> None:
         self.programs = programs
-        self.containers: dict[tuple[str, int], _Container] = {}
+        self.containers: dict[tuple[str, int, str], _Container] = {}
+        self.networks: set[tuple[str, int]] = set()
+        self.data: dict[tuple[str, int], dict[str, _Volume]] = {}
         self.starts = 0
         self._ids = count(1)
 
-    def run(self, spec: PodSpec) -> _Container:
-        """A new container. One more for the same lease is the error it would be for a real engine."""
-        key = (spec.host, spec.lease)
+    def new_id(self, kind: str) -> str:
+        """A name that was never used on this engine."""
+        return f"{kind}-{next(self._ids)}"
+
+    def of(self, host: str, lease: int) -> list[_Container]:
+        """The containers of a lease, in the order of their services."""
+        found = [one for (owner, number, _), one in self.containers.items() if (owner, number) == (host, lease)]
+        return sorted(found, key=lambda one: one.spec.index(one.service))
+
+    def main(self, host: str, lease: int) -> _Container:
+        """The main container. Raises KeyError."""
+        for one in self.of(host, lease):
+            if one.spec.index(one.service) == 0:
+                return one
+        raise KeyError(lease)
+
+    def run(self, spec: PodSpec, service: str, start: int) -> _Container:
+        """A new container. One more for the same service is the error it would be for a real engine."""
+        key = (spec.host, spec.lease, service)
         if key in self.containers:
-            raise DriverError(f"lease {spec.lease} has a container already")
-        program = self.programs(spec)
+            raise DriverError(f"lease {spec.lease} has a container {service} already")
+        container = _Container(spec, service, start, FakeProgram(), self.new_id("fake"), asyncio.Event())
+        self.go(container)
+        self.containers[key] = container
+        return container
+
+    def go(self, container: _Container) -> None:
+        """One more run of a container."""
+        program = self.programs(container.spec, container.spec.container(container.service))
         if program.fails_to_start is not None:
             raise program.fails_to_start
         self.starts += 1
-        container = _Container(spec, program, f"fake-{next(self._ids)}", asyncio.Event())
-        self.containers[key] = container
+        container.program, container.healthy, container.ending = program, program.healthy, None
         if program.out_of_memory:
             self.end(container, EndKind.SELF, 137, oom_killed=True)
         elif not program.runs:
             self.end(container, EndKind.SELF, program.exit_code)
-        return container
 
     def end(self, container: _Container, kind: EndKind, exit_code: int, *, oom_killed: bool = False) -> None:
-        """The container is over."""
+        """The run of a container is over."""
         if container.ending is None:
-            container.ending = Ending(kind, exit_code, oom_killed, Usage(wall_ms=1000, cpu_ms=10, memory_peak_mib=1))
-            container.ended.set()
+            used = Usage(wall_ms=1000, cpu_ms=10, memory_peak_mib=1)
+            container.ending = Ending(kind, exit_code, oom_killed, used, mark=self.new_id("run"))
+            _tell(container)
+
+    def health(self, host: str, lease: int, service: str, *, healthy: bool) -> None:
+        """The container's check says so from now on."""
+        container = self.containers[host, lease, service]
+        container.healthy = healthy
+        _tell(container)
 
     def finish(self, host: str, lease: int, exit_code: int = 0) -> None:
-        """The program ends by itself."""
-        self.end(self.containers[(host, lease)], EndKind.SELF, exit_code)
+        """The main program ends by itself."""
+        self.end(self.main(host, lease), EndKind.SELF, exit_code)
 
     def kill(self, host: str, lease: int) -> None:
-        """Somebody on the host kills the container."""
-        self.end(self.containers[(host, lease)], EndKind.KILLED, 137)
+        """Somebody on the host kills the main container."""
+        self.end(self.main(host, lease), EndKind.KILLED, 137)
 
-    def remove(self, host: str, lease: int) -> None:
-        """Somebody on the host, or the driver, removes the container."""
-        container = self.containers.pop((host, lease), None)
-        if container is not None:
-            container.removed = True
-            container.ended.set()
+    def remove(self, host: str, lease: int, service: str | None = None) -> None:
+        """Somebody on the host, or the driver, removes one container, or all."""
+        for one in self.of(host, lease):
+            if service in (None, one.service):
+                del self.containers[host, lease, one.service]
+                one.removed = True
+                _tell(one)
 
 
 class FakeDriver:
@@ -102,57 +155,99 @@ class FakeDriver:
         """See :class:`node_agent.ports.Driver`."""
         return Fingerprint(self.name, "1", cgroup_version=2, cdi=False)
 
-    async def start(self, spec: PodSpec) -> Handle:
+    def prefetch(self, spec: PodSpec) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+
+    async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
-        found = self._engine.containers.get((self._host, spec.lease))
-        if found is not None:
-            if _same_pod(found.spec, spec) and found.spec.start >= spec.start:
-                return _handle(found)
-            self._engine.remove(self._host, spec.lease)
-        return _handle(self._engine.run(spec))
+        engine, key = self._engine, (self._host, spec.lease)
+        if spec.data_from is not None and key not in engine.data:
+            taken = engine.data.pop((self._host, spec.data_from), None)
+            if taken is None:
+                raise ResourcesUnavailable(f"the data of lease {spec.data_from} is not on this host any more")
+            engine.data[key] = taken
+        engine.networks.add(key)
+        for name in spec.volumes:
+            engine.data.setdefault(key, {}).setdefault(name, _Volume(engine.new_id("volume")))
 
-    async def wait(self, handle: Handle) -> Ending:
+    async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:
+        """See :class:`node_agent.ports.Driver`."""
+        await asyncio.sleep(0)
+        found = self._engine.containers.get((self._host, spec.lease, service))
+        if found is not None:
+            if _same_pod(found.spec, spec) and self._is_adopted(found, start, follows):
+                return _handle(found, max(start, found.start))
+            self._engine.remove(self._host, spec.lease, service)
+        return _handle(self._engine.run(spec, service, start), start)
+
+    def _is_adopted(self, found: _Container, start: int, follows: str) -> bool:
+        if not follows:
+            return found.start >= start
+        if found.ending is not None and found.ending.mark == follows:
+            self._engine.go(found)
+            found.start = start
+        return True
+
+    async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
         """See :class:`node_agent.ports.Driver`."""
         container = self._find(handle)
-        await container.ended.wait()
-        inspection = await self.inspect(handle)
-        if inspection.ending is None:
-            raise PodGone(f"{handle.reference} is gone")
-        return inspection.ending
+        seen: Inspection | None = None
+        while True:
+            changed = container.changed
+            now = await self.inspect(handle)
+            if now != seen:
+                seen = now
+                yield now
+            if now.ending is not None:
+                return
+            await changed.wait()
 
-    async def stop(self, lease: int, grace_s: float) -> None:
+    async def stop(self, lease: int) -> None:
         """See :class:`node_agent.ports.Driver`. A fake program ends at once, so the grace time is never used."""
-        del grace_s
         await asyncio.sleep(0)
-        container = self._engine.containers.get((self._host, lease))
-        if container is not None:
+        for container in self._engine.of(self._host, lease):
             self._engine.end(container, EndKind.KILLED, 137)
 
-    async def destroy(self, lease: int) -> None:
+    async def stop_container(self, handle: Handle) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await asyncio.sleep(0)
+        for container in self._engine.of(self._host, handle.lease):
+            if container.reference == handle.reference:
+                self._engine.end(container, EndKind.KILLED, 137)
+
+    async def destroy(self, lease: int, *, keep_data: bool) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
         self._engine.remove(self._host, lease)
+        self._engine.networks.discard((self._host, lease))
+        if not keep_data:
+            await self.purge(lease)
 
     async def inspect(self, handle: Handle) -> Inspection:
         """See :class:`node_agent.ports.Driver`."""
         container = self._find(handle)
-        return Inspection(container.ending is None, container.ending)
+        healthy = container.healthy if container.ending is None else None
+        return Inspection(container.ending is None, container.ending, healthy)
 
     async def stats(self, handle: Handle) -> Usage:
         """See :class:`node_agent.ports.Driver`."""
         self._find(handle)
         return Usage(wall_ms=0, cpu_ms=10, memory_peak_mib=1)
 
-    async def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
+    async def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
-        container = self._engine.containers.get((self._host, lease))
-        if container is None:
+        containers = self._engine.of(self._host, lease)
+        chosen = [one for one in containers if service in (None, one.service)]
+        if not chosen:
             raise PodGone(f"there is no container for lease {lease}")
-        for line in (container.program.output + container.program.errors).splitlines(keepends=True):
-            yield b"1970-01-01T00:00:00.000000000Z " + line
+        several = service is None and len(chosen[0].spec.containers) > 1
+        for line in merged([_lines(one, several=several) for one in chosen]):
+            yield line
         if follow:
-            await container.ended.wait()
+            for one in chosen:
+                while one.ending is None and not one.removed:
+                    await one.changed.wait()
 
     async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
         """See :class:`node_agent.ports.Driver`."""
@@ -162,27 +257,74 @@ class FakeDriver:
         data = container.program.files.get(result.path)
         return Collected(b"", f"the program left no file {result.path}") if data is None else Collected(data)
 
-    async def recover(self) -> tuple[Found, ...]:
+    async def volumes(self, lease: int) -> tuple[Volume, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        held = self._engine.data.get((self._host, lease), {})
+        return tuple(Volume(name, one.created, sum(map(len, one.files.values()))) for name, one in sorted(held.items()))
+
+    async def purge(self, lease: int) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await asyncio.sleep(0)
+        self._engine.data.pop((self._host, lease), None)
+
+    async def snapshot(self, lease: int) -> str:
+        """See :class:`node_agent.ports.Driver`."""
+        try:
+            container = self._engine.main(self._host, lease)
+        except KeyError:
+            raise PodGone(f"there is no container for lease {lease}") from None
+        return "sha256:" + hashlib.sha256(container.reference.encode()).hexdigest()
+
+    async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
         """See :class:`node_agent.ports.Driver`."""
         return tuple(
-            Found(_handle(container), container.ending is None)
-            for (host, _), container in self._engine.containers.items()
-            if host == self._host
+            Found(_handle(one, one.start), one.ending is None, "" if one.ending is None else one.ending.mark)
+            for (host, number, _), one in self._engine.containers.items()
+            if host == self._host and lease in (None, number)
         )
+
+    async def leases(self) -> frozenset[int]:
+        """See :class:`node_agent.ports.Driver`."""
+        engine = self._engine
+        keys = [key[:2] for key in engine.containers] + list(engine.networks) + list(engine.data)
+        return frozenset(lease for host, lease in keys if host == self._host)
+
+    async def upkeep(self) -> Mapping[int, int]:
+        """See :class:`node_agent.ports.Driver`."""
+        used: dict[int, int] = {}
+        for (host, lease, _), one in self._engine.containers.items():
+            if host == self._host:
+                used[lease] = used.get(lease, 0) + one.program.disk_mib
+        return used
+
+    async def tidy(self) -> None:
+        """See :class:`node_agent.ports.Driver`."""
 
     async def close(self) -> None:
         """See :class:`node_agent.ports.Driver`."""
 
     def _find(self, handle: Handle) -> _Container:
-        container = self._engine.containers.get((self._host, handle.lease))
+        container = self._engine.containers.get((self._host, handle.lease, handle.service))
         if container is None or container.reference != handle.reference:
             raise PodGone(f"{handle.reference} is gone")
         return container
 
 
+def _lines(container: _Container, *, several: bool) -> list[bytes]:
+    text = container.program.output + container.program.errors
+    lines = [_STAMP + line for line in text.splitlines(keepends=True)]
+    return [named(line, container.service) for line in lines] if several else lines
+
+
+def _tell(container: _Container) -> None:
+    """Wake whoever waits for a change of this container."""
+    changed, container.changed = container.changed, asyncio.Event()
+    changed.set()
+
+
 def _same_pod(old: PodSpec, new: PodSpec) -> bool:
-    return replace(old, start=0) == replace(new, start=0)
+    return old == new
 
 
-def _handle(container: _Container) -> Handle:
-    return Handle("fake", HANDLE_VERSION, container.spec.lease, container.spec.start, container.reference)
+def _handle(container: _Container, start: int) -> Handle:
+    return Handle("fake", HANDLE_VERSION, container.spec.lease, container.service, start, container.reference)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,17 @@ DOCKER_ONLY = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU. `uuid` is None exactly where it is simulated; `mig` tells whether it is cut into slices."""
+    """One GPU, or a slice of one. `uuid` is None exactly where it is simulated.
+
+    `mig`: it is a slice; `parent`: the UUID of the GPU that it is a slice of.
+    """
 
     vendor: str
     model: str
     vram_mib: int
     uuid: str | None
     mig: bool = False
+    parent: str | None = None
 
     @property
     def simulated(self) -> bool:
@@ -43,6 +47,8 @@ class Hardware:
     devices: tuple[Device, ...]
     tier: Tier = Tier.CONSUMER
     capabilities: Capabilities = DOCKER_ONLY
+    image_gib: int = 200
+    """What of the disk is for images; not part of `disk_gib`, and not on the chain."""
 
 
 def profile_names() -> list[str]:
@@ -96,10 +102,8 @@ def save(path: Path, hardware: Hardware) -> None:
         "disk_gib": hardware.disk_gib,
         "tier": hardware.tier.value,
         "capabilities": hardware.capabilities.encode(),
-        "devices": [
-            {"vendor": device.vendor, "model": device.model, "vram_mib": device.vram_mib, "uuid": device.uuid}
-            for device in hardware.devices
-        ],
+        "image_gib": hardware.image_gib,
+        "devices": [asdict(device) for device in hardware.devices],
     }
     part = path.with_name(f".{path.name}.part")
     part.write_text(json.dumps(document, indent=2) + "\n")
@@ -111,7 +115,15 @@ def load(path: Path) -> Hardware | None:
     try:
         document = json.loads(path.read_text())
         devices = tuple(
-            Device(entry["vendor"], entry["model"], entry["vram_mib"], entry["uuid"]) for entry in document["devices"]
+            Device(
+                entry["vendor"],
+                entry["model"],
+                entry["vram_mib"],
+                entry["uuid"],
+                mig=entry.get("mig", False),
+                parent=entry.get("parent"),
+            )
+            for entry in document["devices"]
         )
         return Hardware(
             document["cpu_milli"],
@@ -121,6 +133,7 @@ def load(path: Path) -> Hardware | None:
             # A folder of the first release has neither; its host is registered already.
             Tier(document.get("tier", Tier.CONSUMER)),
             Capabilities.decode(document["capabilities"]) if "capabilities" in document else DOCKER_ONLY,
+            int(document.get("image_gib", 200)),
         )
     except FileNotFoundError:
         return None

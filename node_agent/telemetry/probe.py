@@ -1,20 +1,23 @@
-"""Looks at the machine: CPU, memory and disk through psutil, NVIDIA GPUs through NVML."""
+"""Looks at the machine: CPU, memory and disk through psutil, GPUs through their vendors' drivers."""
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from node_agent.telemetry.hardware import MAX_DEVICES, MAX_MODEL_BYTES, Device, Hardware
+from node_agent.telemetry.amd import AmdSysfs
+from node_agent.telemetry.hardware import MAX_DEVICES, Device, Hardware
+from node_agent.telemetry.nvml import Nvml
+from node_agent.telemetry.source import DeviceSource, Found
 from node_agent.telemetry.tier import capabilities_of, tier_of
 from offchain.link.errors import OurError
 
 MIB = 1 << 20
 GIB = 1 << 30
+MOST_IMAGE_GIB = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,46 +29,54 @@ class Reserve:
     disk_gib: int = 2
 
 
-def probe(disk_path: Path, reserve: Reserve, simulated: tuple[Device, ...] | None) -> Hardware:
-    """What this machine can offer. `simulated` replaces its GPUs; `disk_path` lies on the disk that pods use."""
+def probe(disk_path: Path, reserve: Reserve, devices: tuple[Device, ...], image_gib: int | None = None) -> Hardware:
+    """What this machine can offer, with these devices. `disk_path` lies on the disk that pods use.
+
+    `image_gib`: what of the disk is for images; None: a quarter, and at most 200.
+    """
     cpu_milli = (psutil.cpu_count() or 1) * 1000 - reserve.cpu_milli
     memory_mib = psutil.virtual_memory().total // MIB - reserve.memory_mib
-    disk_gib = psutil.disk_usage(str(disk_path)).free // GIB - reserve.disk_gib
+    free_gib = psutil.disk_usage(str(disk_path)).free // GIB
+    image_gib = min(MOST_IMAGE_GIB, free_gib // 4) if image_gib is None else image_gib
+    disk_gib = free_gib - reserve.disk_gib - image_gib
     for what, left in (("CPU", cpu_milli), ("memory", memory_mib), ("disk", disk_gib)):
         if left <= 0:
             raise OurError(f"Nothing of this machine's {what} is left to offer.", f"Reserve less {what}.")
-    devices = (nvidia_devices() if simulated is None else simulated)[:MAX_DEVICES]
-    return Hardware(cpu_milli, memory_mib, disk_gib, devices, tier_of(devices), capabilities_of(devices))
+    return Hardware(cpu_milli, memory_mib, disk_gib, devices, tier_of(devices), capabilities_of(devices), image_gib)
 
 
-def nvidia_devices() -> tuple[Device, ...]:
-    """The NVIDIA GPUs of this machine in NVML's order; none where its library or driver is missing."""
-    try:
-        import pynvml  # noqa: PLC0415  (not needed on machines without a GPU)
-    except ImportError:
-        return ()
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return ()
-    try:
-        return tuple(_device(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
-    except pynvml.NVMLError as error:
-        raise OurError(f"The NVIDIA driver does not answer: {error}.", "Check it with nvidia-smi.") from None
-    finally:
-        with contextlib.suppress(pynvml.NVMLError):
-            pynvml.nvmlShutdown()
+def sources() -> tuple[DeviceSource, ...]:
+    """The drivers of the vendors whose GPUs can be offered. Close them after use."""
+    return (Nvml(), AmdSysfs())
 
 
-def _device(nvml: Any, index: int) -> Device:
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    mig = False
-    with contextlib.suppress(nvml.NVMLError):
-        mig = nvml.nvmlDeviceGetMigMode(handle)[0] == nvml.NVML_DEVICE_MIG_ENABLE
-    model = _text(nvml.nvmlDeviceGetName(handle)).encode()[:MAX_MODEL_BYTES].decode(errors="ignore")
-    vram_mib = nvml.nvmlDeviceGetMemoryInfo(handle).total // MIB
-    return Device("Nvidia", model, vram_mib, _text(nvml.nvmlDeviceGetUUID(handle)), mig)
+def found_devices() -> tuple[Found, ...]:
+    """The GPUs of this machine, vendor by vendor, numbered on from one vendor to the next. Raises OurError."""
+    found: list[Found] = []
+    for source in sources():
+        try:
+            here = source.devices()
+        finally:
+            source.close()
+        first = 1 + max((one.gpu for one in found), default=-1)
+        found += [Found(first + one.gpu, one.device) for one in here]
+    return tuple(found)
 
 
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+def simulated(devices: Iterable[Device]) -> tuple[Found, ...]:
+    """Devices of a profile, numbered."""
+    return tuple(Found(number, device) for number, device in enumerate(devices))
+
+
+def offered(found: Iterable[Found], keep: Collection[int]) -> tuple[Device, ...]:
+    """The devices that are not kept by the owner. Raises OurError for a number to keep that no GPU has.
+
+    The chain takes 16 devices of a host; what is beyond them is not offered.
+    """
+    found = tuple(found)
+    unknown = sorted(set(keep) - {one.gpu for one in found})
+    if unknown:
+        numbers = sorted({one.gpu for one in found})
+        there = f"GPUs {numbers[0]} to {numbers[-1]}" if numbers else "no GPU"
+        raise OurError(f"There is no GPU {unknown[0]} to keep; this machine has {there}.", "Correct --keep-gpu.")
+    return tuple(one.device for one in found if one.gpu not in keep)[:MAX_DEVICES]

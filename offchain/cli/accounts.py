@@ -36,6 +36,20 @@ def folder() -> Path:
     return (Path(base) if base else Path.home() / ".config") / "gantry" / "accounts"
 
 
+def seal_key_path(name: str) -> Path:
+    """Where the seal key of this name is kept."""
+    return folder().parent / "seal-keys" / f"{checked_name(name)}.key"
+
+
+def open_seal_key(text: str) -> bytes:
+    """The private seal key of this name, or in this file."""
+    from offchain.link.seal import load_seal_key  # noqa: PLC0415  (only for sealed results)
+
+    if "/" in text or not (path := seal_key_path(text)).is_file():
+        path = Path(text).expanduser()
+    return load_seal_key(path)
+
+
 def stored() -> list[Stored]:
     """Every account in the folder, by name. Files that are no keystores are left out."""
     found = []

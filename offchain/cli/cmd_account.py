@@ -127,6 +127,30 @@ def import_(
     _tell(path, as_json=as_json)
 
 
+@account.command("seal-key")
+@click.argument("name")
+@options.as_json
+def seal_key(name: str, as_json: bool) -> None:
+    """Make a key that results can be sealed to, so that nobody but you can read them, on the host or on the way.
+
+    Its public half belongs into the manifest (x-gantry: result: seal_to); gantry task result --seal-key NAME opens what
+    was sealed to it. Keep the file: without it, nobody can open the results.
+
+    \b
+    Example:
+      gantry account seal-key mine
+    """
+    from offchain.link.seal import load_seal_key, new_seal_key, public_of  # noqa: PLC0415  (only needed here)
+
+    path = accounts.seal_key_path(name)
+    made = not path.exists()
+    public = new_seal_key(path) if made else public_of(load_seal_key(path))
+    if as_json:
+        emit({"name": name, "seal_to": public.hex(), "file": str(path), "made": made})
+    else:
+        details([("Name", name), ("seal_to", public.hex()), ("File", path if made else f"{path} (was there)")])
+
+
 @account.command()
 @click.argument("name", required=False)
 @options.url

@@ -8,10 +8,9 @@ import click
 
 from offchain.cli import options
 from offchain.cli.cmd_submit import load
+from offchain.cli.manifest_text import deposit_text, manifest_lines, plain_manifest, service_lines
 from offchain.cli.output import details, emit
-from offchain.core.rate import deposit
 from offchain.schema.manifest_task import manifest_digest
-from offchain.schema.manifest_values import format_amount
 
 
 @click.group()
@@ -36,28 +35,14 @@ def check(file: str, as_json: bool) -> None:
       gantry manifest check task.yaml
     """
     text, found = load(file)
-    held = deposit(found.max_rate_per_hour, found.duration_ms) * found.pods
-    facts: list[tuple[str, object]] = [
-        ("kind", found.kind),
-        ("digest", manifest_digest(text).hex()),
-        ("bytes", len(text)),
-        ("image", found.services[0].image.reference),
-        ("pods", found.pods),
-        ("cpu_milli", found.cpu_milli),
-        ("memory_mib", found.memory_mib),
-        ("disk_gib", found.disk_gib),
-        ("gpus", found.gpus.count),
-        ("duration_ms", found.duration_ms),
-        ("max_rate_per_hour", found.max_rate_per_hour),
-        ("held_at_most", held),
-    ]
     if as_json:
-        emit(dict(facts))
+        emit({"digest": manifest_digest(text).hex(), "bytes": len(text)} | plain_manifest(found))
         return
-    details([*facts[:-2], ("price limit", f"{format_amount(found.max_rate_per_hour)} an hour and pod")])
-    click.echo(
-        f"The manifest is good. At most {format_amount(held)} are held while it runs; what is not used comes back."
-    )
+    details([("digest", manifest_digest(text).hex()), ("bytes", len(text)), *manifest_lines(found)])
+    for service in found.services:
+        click.echo(f"\nservice {service.name}")
+        details(service_lines(service))
+    click.echo(f"\nThe manifest is good. {deposit_text(found)}")
 
 
 @manifest.command()

@@ -15,11 +15,12 @@ import click
 from offchain.cli import accounts, options
 from offchain.cli.checks import check_funds, check_hosts
 from offchain.cli.failures import CliError
-from offchain.cli.follow import Outcome, follow
+from offchain.cli.follow import Outcome, follow, until_running
+from offchain.cli.manifest_text import deliveries, deposit_text, next_steps
 from offchain.cli.network import environment
 from offchain.cli.output import details, emit, progress
 from offchain.cli.session import connected, run, send
-from offchain.cli.views import score_text
+from offchain.cli.views import TaskView, score_text
 from offchain.link.ports import BlockRef, ChainPort, Signer
 from offchain.schema._generated_chain import TaskSpec, calls
 from offchain.schema.manifest import Manifest, parse_manifest
@@ -57,6 +58,8 @@ def submit(
 ) -> None:
     """Submit the task that FILE describes (- for standard input).
 
+    With --wait, a job is followed to its result and bill, a service or rental until it runs.
+
     Checked before anything is sent: the file, the account's coins, that some host could run it, and that the price
     limit is not below every host's ask.
 
@@ -65,6 +68,7 @@ def submit(
       gantry submit examples/primes.yaml --account //Charlie --wait
       LIMIT=1000 gantry submit examples/primes.yaml --account anna --json
       gantry submit task.yaml --url ws://node.example:9944 --account anna
+      gantry submit examples/service.yaml --account anna --wait
     """
     began = time.monotonic()
     text, manifest = load(file)
@@ -72,7 +76,7 @@ def submit(
     _warn_of_secrets(manifest)
     signer = accounts.open_account(account, password_file)
 
-    async def work() -> tuple[int, Outcome | None]:
+    async def work() -> tuple[int, Outcome | TaskView | None]:
         async with connected(url) as chain:
             await _check(chain, spec, text, signer)
             number, at = await _send(chain, spec, text, signer)
@@ -80,6 +84,11 @@ def submit(
                 progress(f"Task {number} submitted in block {at.number}.")
             if not wait:
                 return number, None
+            for name in deliveries(manifest):
+                progress(f"Each pod waits for {name}: gantry deliver {number} {name} FILE")
+            if manifest.kind != "job":
+                view, _ = await until_running(chain, number, at, progress)
+                return number, view
             return number, await follow(chain, number, at, signer, accept=accept, tell=progress)
 
     number, outcome = run(work())
@@ -87,7 +96,11 @@ def submit(
         if as_json:
             emit({"task": number, "state": "Queued", "manifest_digest": spec.manifest_digest.hex()})
         else:
-            click.echo(f"Task {number}. Follow it with: gantry task show {number}")
+            click.echo(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
+            _tell_next(manifest, number, account)
+        return
+    if isinstance(outcome, TaskView):
+        _show_running(outcome, manifest, account, as_json=as_json)
         return
     _show(outcome, time.monotonic() - began, as_json=as_json)
     _finish(outcome, as_json=as_json)
@@ -113,7 +126,10 @@ def _warn_of_secrets(manifest: Manifest) -> None:
     for service in manifest.services:
         for name, value in service.environment:
             if value and _SECRET.search(name):
-                progress(f"note: {name} looks like a secret. A manifest is public, and stays in the chain's history.")
+                progress(
+                    f"note: {name} looks like a secret. A manifest is public, and stays in the chain's history. "
+                    "Write it under secrets, and hand it over with gantry deliver."
+                )
 
 
 async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> None:
@@ -179,6 +195,30 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
         if first.pod in outcome.results:
             fields |= result_fields(outcome.results[first.pod])
     return fields
+
+
+def _show_running(view: TaskView, manifest: Manifest, account: str | None, *, as_json: bool) -> None:
+    """A service or rental has no end to wait for: what it costs, and what can be done with it."""
+    if view.state != "Running":
+        if as_json:
+            emit(view.plain())
+        _finish(Outcome(view), as_json=as_json)
+        return
+    if as_json:
+        emit(view.plain())
+        return
+    for lease in view.leases:
+        rate, held = format_amount(lease.rate_per_hour), format_amount(lease.deposit)
+        state = "runs" if lease.started_at is not None else "starts"
+        click.echo(
+            f"Pod {lease.pod} {state} on {lease.host} at {rate} an hour; {held} are deposited (lease {lease.id})."
+        )
+    _tell_next(manifest, view.id, account)
+
+
+def _tell_next(manifest: Manifest, number: int, account: str | None) -> None:
+    click.echo()
+    details(list(next_steps(manifest, number, account)))
 
 
 def _finish(outcome: Outcome, *, as_json: bool) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import click
 
-from offchain.cli import accounts, options
+from offchain.cli import accounts, cmd_task_life, options
+from offchain.cli.cmd_logs import logs
+from offchain.cli.cmd_usage import usage
 from offchain.cli.failures import CliError
-from offchain.cli.hostlink import fetch_result, host_of
+from offchain.cli.hostlink import fetch_result, lease_of
 from offchain.cli.output import details, emit, progress, table
 from offchain.cli.session import connected, run, send
 from offchain.cli.story import time_text
@@ -28,14 +30,19 @@ _AT_ONCE = 200
 
 @click.group(epilog="A task is known by its number, which gantry submit prints.")
 def task() -> None:
-    """List, show and cancel tasks; read their logs and results.
+    """List and show tasks, read their logs and results; extend, scale, stop and end what runs.
 
     \b
     Examples:
       gantry task list --account //Charlie
       gantry task show 7
       gantry task logs 7 --follow --account //Charlie
+      gantry task end 7 --account //Charlie
     """
+
+
+cmd_task_life.register(task)
+task.add_command(usage)
 
 
 @task.command("list")
@@ -123,6 +130,8 @@ def show(number: int, url: str | None, as_json: bool) -> None:
                 ("  Host", lease.host),
                 ("  State", lease.state),
                 ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
+                ("  Paid until", lease.paid_until and time_text(lease.paid_until)),
+                ("  Kept until", lease.kept_until and time_text(lease.kept_until)),
                 ("  Started", lease.started_at and time_text(lease.started_at)),
                 ("  Ended", lease.ended_at and time_text(lease.ended_at)),
                 ("  Exit code", lease.exit_code),
@@ -133,37 +142,14 @@ def show(number: int, url: str | None, as_json: bool) -> None:
         )
 
 
-@task.command()
-@click.argument("number", type=click.IntRange(0))
-@click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the pod ends.")
-@options.account
-@options.url
-def logs(number: int, pod: int, follow: bool, account: str | None, password_file: str | None, url: str | None) -> None:
-    """Print what a pod wrote, fetched from its host with your signature.
-
-    \b
-    Examples:
-      gantry task logs 7 --account //Charlie
-      gantry task logs 7 --follow --account anna
-    """
-    signer = accounts.open_account(account, password_file)
-
-    async def work() -> None:
-        async with connected(url) as chain:
-            lease = _lease(await read_task(chain, number), pod)
-            async with host_of(chain, lease, signer) as client:
-                async for chunk in client.logs(lease.id, follow=follow):
-                    sys.stdout.buffer.write(chunk)
-                    sys.stdout.buffer.flush()
-
-    run(work())
+task.add_command(logs)
 
 
 @task.command()
 @click.argument("number", type=click.IntRange(0))
 @click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
+@click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
 @options.account
 @options.url
 @options.as_json
@@ -171,6 +157,7 @@ def result(
     number: int,
     pod: int,
     output: Path | None,
+    seal_key: str | None,
     account: str | None,
     password_file: str | None,
     url: str | None,
@@ -182,12 +169,14 @@ def result(
     Examples:
       gantry task result 7 --account //Charlie
       gantry task result 7 -o model.bin --account anna
+      gantry task result 7 --seal-key mine      (where the manifest says result: seal_to)
     """
+    private = None if seal_key is None else accounts.open_seal_key(seal_key)
     signer = accounts.open_account(account, password_file)
 
     async def work() -> tuple[LeaseView, bytes]:
         async with connected(url) as chain:
-            lease = _lease(await read_task(chain, number), pod)
+            lease = lease_of(await read_task(chain, number), pod)
             if lease.result_digest is None:
                 raise CliError(
                     f"pod {pod} of task {number} has no result yet (lease {lease.state}).",
@@ -198,6 +187,10 @@ def result(
 
     lease, data = run(work())
     digest = lease.result_digest.hex() if lease.result_digest else ""
+    if private is not None:
+        from offchain.link.seal import open_sealed  # noqa: PLC0415  (only for sealed results)
+
+        data = open_sealed(private, data)
     if output is not None:
         try:
             output.write_bytes(data)
@@ -207,7 +200,8 @@ def result(
         shown = {"file": str(output)} if output is not None else result_fields(data)
         emit({"task": number, "pod": pod, "result_digest": digest, "exit_code": lease.exit_code, **shown})
     elif output is not None:
-        progress(f"{len(data)} bytes with sha256 {digest} written to {output}.")
+        opened = "" if private is None else "opened, "
+        progress(f"{len(data)} bytes ({opened}sha256 on the chain {digest}) written to {output}.")
     else:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -271,16 +265,3 @@ async def _numbers(chain: ChainPort, tenant: str | None, state: str | None) -> A
 
 def _is_in(view: TaskView, state: str | None) -> bool:
     return state is None or view.state.partition("(")[0].lower() == state.lower()
-
-
-def _lease(view: TaskView, pod: int) -> LeaseView:
-    for lease in view.leases:
-        if lease.pod == pod:
-            return lease
-    if view.leases:
-        raise CliError(f"task {view.id} has no pod {pod}.", f"Its pods are 0 to {len(view.leases) - 1}.", code="no_pod")
-    raise CliError(
-        f"task {view.id} is {view.state} and is on no host.",
-        "Wait until it is assigned: gantry task show.",
-        code="no_lease",
-    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from offchain.cli import accounts, network, options
+from offchain.cli import accounts, history_address, network, options
 from offchain.cli.session import connected, run
 
 
@@ -22,6 +22,7 @@ def worker() -> None:
     Examples:
       gantry worker all --account //Dave
       gantry worker scheduler --account scheduler-1 --password-file /run/secrets/scheduler-1
+      gantry worker indexer
     """
 
 
@@ -43,13 +44,66 @@ _command("scheduler", ("scheduler",), "Place queued tasks on hosts. Bonds its ac
 _command("settler", ("settler",), "Settle, expire and requeue what is due.")
 
 
+@worker.command()
+@options.account
+@options.url
+@click.option("--tenant", metavar="NAME", help="Whose services: a name or an address.  [default: the account's own]")
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the worker's database; one worker at a time. Else ~/.local/state/gantry/autoscaler.",
+)
+def autoscaler(
+    account: str | None, password_file: str | None, url: str | None, tenant: str | None, state_dir: Path | None
+) -> None:
+    """Give services the number of pods that their load asks for, as x-gantry.scaling in their manifests says.
+
+    Runs for a tenant, with its account or with that of a proxy that may act for its tasks (--tenant). What pods use
+    is taken from the receipts that their hosts sign.
+
+    \b
+    Examples:
+      gantry worker autoscaler --account //Charlie
+      gantry worker autoscaler --account scaler --tenant 5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y
+    """
+    whose = None if tenant is None else accounts.address_of(tenant)
+    _run(("autoscaler",), url, state_dir or _default_state("autoscaler"), account, password_file, whose)
+
+
+@worker.command()
+@options.url
+@options.index
+def indexer(url: str | None, index: str | None) -> None:
+    """Keep the chain's history in a database, for gantry history. Needs no account.
+
+    Every event of every final block is stored once, in order, with what follows from it: tasks, leases, hosts, bills
+    and movements of coins as they stand. It goes on where it was, whatever was killed and when. The node must keep old
+    states (--state-pruning archive) for blocks that were made while no indexer ran.
+
+    \b
+    Examples:
+      gantry worker indexer
+      GANTRY_INDEX=postgresql://gantry@db/gantry gantry worker indexer --url ws://10.0.0.5:9944
+    """
+    from offchain.services.indexer import run_indexer  # noqa: PLC0415  (loads everything that a worker needs)
+
+    chosen = network.choose(url)
+    address = history_address.choose(index)
+    run(run_indexer(chosen.url, address, chosen.genesis_hash))
+
+
 def _default_state(name: str) -> Path:
     base = os.environ.get("XDG_STATE_HOME")
     return (Path(base) if base else Path.home() / ".local" / "state") / "gantry" / name
 
 
 def _run(
-    roles: tuple[str, ...], url: str | None, state_dir: Path, account: str | None, password_file: str | None
+    roles: tuple[str, ...],
+    url: str | None,
+    state_dir: Path,
+    account: str | None,
+    password_file: str | None,
+    tenant: str | None = None,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
@@ -61,4 +115,4 @@ def _run(
     run(look())
     signer = accounts.open_account(account, password_file)
     chosen = network.choose(url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash))
+    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant))

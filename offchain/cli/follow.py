@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from offchain.cli.hostlink import fetch_result
@@ -46,14 +46,28 @@ async def follow(
     return Outcome(view, results, scores)
 
 
-async def _finished(chain: ChainPort, number: int, submitted: BlockRef, tell: Callable[[str], None]) -> BlockRef:
-    """Tell the task's final events until nothing can change any more; gives the block of the last."""
+async def until_running(
+    chain: ChainPort, number: int, submitted: BlockRef, tell: Callable[[str], None]
+) -> tuple[TaskView, BlockRef]:
+    """Wait until the first pods run, or it has come to nothing; the task as it is then."""
+    at = await _finished(chain, number, submitted, tell, ends=("Running", "Reported", "Verified", *FINAL_STATES))
+    return await read_task(chain, number, at.hash), at
+
+
+async def _finished(
+    chain: ChainPort,
+    number: int,
+    submitted: BlockRef,
+    tell: Callable[[str], None],
+    ends: Collection[str] = FINAL_STATES,
+) -> BlockRef:
+    """Tell the task's final events until it is in one of these states; gives the block of the last."""
     at = submitted
     async with contextlib.aclosing(blocks(chain, submitted.number)) as found:
         async for block in found:
             at = block.ref
             states = [state for event in block.events if (state := _told(event, number, tell)) is not None]
-            if states and states[-1].partition("(")[0] in FINAL_STATES:
+            if states and states[-1].partition("(")[0] in ends:
                 break
     return at
 

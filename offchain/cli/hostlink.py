@@ -1,17 +1,60 @@
-"""The way to the host of a lease: its result and its log, asked for with the tenant's signature."""
+"""The way to the host of a lease: which lease is meant, and a connection that carries the tenant's signature."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from offchain.cli.views import LeaseView, read_host
+import click
+
+from offchain.cli.failures import CliError
+from offchain.cli.output import progress
+from offchain.cli.session import connected
+from offchain.cli.views import LeaseView, TaskView, read_host, read_task
 from offchain.link import ss58
 from offchain.link.ports import ChainPort, Signer
 
 if TYPE_CHECKING:
     from offchain.link.p2p_client import HostClient
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod, and the connection to its host. `name` for messages."""
+
+    client: HostClient
+    lease: LeaseView
+    name: str
+
+
+def pod_option(command: F) -> F:
+    """--pod."""
+    return click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")(command)
+
+
+def service_option(command: F) -> F:
+    """--service."""
+    return click.option(
+        "--service", metavar="NAME", help="Which container of the pod, as the manifest names it; else the first."
+    )(command)
+
+
+def lease_of(view: TaskView, pod: int) -> LeaseView:
+    """The lease of a pod. Raises CliError where there is none."""
+    for lease in view.leases:
+        if lease.pod == pod:
+            return lease
+    if view.leases:
+        raise CliError(f"task {view.id} has no pod {pod}.", f"Its pods are 0 to {len(view.leases) - 1}.", code="no_pod")
+    raise CliError(
+        f"task {view.id} is {view.state} and is on no host.",
+        "Wait until it is assigned: gantry task show.",
+        code="no_lease",
+    )
 
 
 @contextlib.asynccontextmanager
@@ -23,6 +66,17 @@ async def host_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> AsyncIt
     genesis = await chain.genesis_hash()
     async with open_host(ss58.decode(lease.host), view.endpoint, genesis_hash=genesis, signer=signer) as client:
         yield client
+
+
+@contextlib.asynccontextmanager
+async def pod_of(url: str | None, number: int, pod: int, signer: Signer) -> AsyncIterator[Pod]:
+    """A pod of a task with a connection to its host; says so where it goes the slower way."""
+    async with connected(url) as chain:
+        lease = lease_of(await read_task(chain, number), pod)
+        async with host_of(chain, lease, signer) as client:
+            if await client.connect() == "websocket":
+                progress("UDP does not get through to the host; using a secure websocket.")
+            yield Pod(client, lease, f"pod {pod} of task {number}")
 
 
 async def fetch_result(chain: ChainPort, lease: LeaseView, signer: Signer) -> bytes:

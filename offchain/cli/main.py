@@ -15,14 +15,30 @@ from offchain.cli import failures
 
 _COMMANDS = {
     "submit": ("cmd_submit", "submit", "Submit a task; with --wait: follow it to its result and bill."),
-    "task": ("cmd_task", "task", "List, show and cancel tasks; read their logs and results."),
+    "task": (
+        "cmd_task",
+        "task",
+        "List and show tasks, read their logs and results; extend, scale, stop and end what runs.",
+    ),
+    "logs": ("cmd_logs", "logs", "Print what a pod wrote, also after it has ended; with --follow: as it comes."),
+    "exec": ("cmd_exec", "exec_", "Run a program in a pod."),
+    "shell": ("cmd_shell", "shell", "Open a terminal in a pod."),
+    "forward": ("cmd_forward", "forward", "Reach TCP ports of a pod on this machine."),
+    "cp": ("cmd_cp", "cp", "Copy files into a pod or out of it."),
+    "deliver": ("cmd_deliver", "deliver", "Give pods a secret or an input, sealed to their host."),
     "host": ("cmd_host", "host", "List and show hosts, with their prices and scores."),
     "chain": ("cmd_chain", "chain", "Tell the story of a task, a lease or a host from the chain's events alone."),
     "account": ("cmd_account", "account", "Create, import, list and show accounts and their balances."),
     "manifest": ("cmd_manifest", "manifest", "Check a manifest, or show it as it goes on the chain."),
     "doctor": ("cmd_doctor", "doctor", "Tell what is missing here; with --audit: sum every coin on the chain."),
     "worker": ("cmd_worker", "worker", "Run the off-chain workers (operators)."),
-    "agent": ("cmd_agent", "agent", "Run the agent that makes this machine a host (providers)."),
+    "outbox": (
+        "cmd_outbox",
+        "outbox",
+        "See what a worker or an agent has yet to do on the chain, and what it gave up.",
+    ),
+    "history": ("cmd_history", "history", "Ask the index of the chain's history: a task, a host, an account, events."),
+    "agent": ("cmd_agent", "agent", "Make this machine a paid host, and look after it (providers)."),
 }
 
 

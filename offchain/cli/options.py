@@ -19,6 +19,16 @@ def url(command: F) -> F:
     )(command)
 
 
+def index(command: F) -> F:
+    """--index."""
+    return click.option(
+        "--index",
+        metavar="ADDRESS",
+        help="The index: the path of an SQLite file, or postgresql://user@host/database. Else GANTRY_INDEX, else the "
+        "one of the local network of this clone, else ~/.local/state/gantry/index.db.",
+    )(command)
+
+
 def as_json(command: F) -> F:
     """--json."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object, or one a line for lists.")(command)

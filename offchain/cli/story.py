@@ -83,6 +83,8 @@ def state_text(plain: Any) -> str:
     """An enum's value as text: Running, or Failed(AttemptsExhausted)."""
     if isinstance(plain, str):
         return plain
+    if len(plain) != 1:
+        return ", ".join(f"{name} {value}" for name, value in plain.items())
     ((name, payload),) = plain.items()
     return f"{name}({state_text(payload) if isinstance(payload, (str, dict)) else payload})"
 

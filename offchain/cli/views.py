@@ -9,10 +9,10 @@ from typing import Any
 
 from offchain.cli.failures import CliError
 from offchain.cli.story import state_text
-from offchain.core.escrow import owed_by
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema import _generated_chain as gen
+from offchain.schema.escrow import owed_by
 from offchain.schema.manifest_values import format_amount
 
 FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
@@ -45,6 +45,10 @@ class LeaseView:
     """What is owed in all by now; what of it is not paid yet is paid when the task is settled."""
     paid: int
     fee: int
+    paid_until: int | None
+    """Until when a running service or rental lasts with what is deposited, in ms; jobs: when they are stopped."""
+    kept_until: int | None
+    """Until when the data of an ended rental is kept."""
 
     def plain(self) -> dict[str, Any]:
         """For --json."""
@@ -64,6 +68,8 @@ class LeaseView:
             "owed": self.owed,
             "paid": self.paid,
             "fee": self.fee,
+            "paid_until": self.paid_until,
+            "kept_until": self.kept_until,
         }
 
 
@@ -213,7 +219,7 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> Le
         pod=record.pod,
         host=record.host,
         provider=host.provider if host is not None else "",
-        state=state_text(record.state.encode()),
+        state="Retained" if isinstance(record.state, gen.LeaseStateRetained) else state_text(record.state.encode()),
         rate_per_hour=record.escrow.rate_per_hour,
         started_at=record.started_at,
         ended_at=record.ended_at,
@@ -224,6 +230,8 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> Le
         owed=owed_by(record.escrow, now, host.downtime_ms if host is not None else 0),
         paid=record.escrow.paid,
         fee=record.escrow.fee,
+        paid_until=record.escrow.until if record.state.tag in ("Active", "Suspended") else None,
+        kept_until=record.state.value if isinstance(record.state, gen.LeaseStateRetained) else None,
     )
 
 

@@ -20,12 +20,14 @@ from offchain.core.values import (
     HostStatus,
     Placement,
     Resources,
+    Task,
 )
 
 
 class Misfit(StrEnum):
     """Why a host cannot take a pod: the first rule that fails, in this order."""
 
+    DATA_ELSEWHERE = "without the data it takes over"
     NOT_ONLINE = "not online"
     HOST_NOT_WANTED = "not in the task's host list"
     REGION_NOT_WANTED = "in another region"
@@ -127,6 +129,16 @@ def first_devices(devices: Sequence[Device], request: GpuRequest, placement: Pla
         if len(left) < request.count:
             return misfit
     return left[: request.count]
+
+
+def candidate(task: Task, host: Host) -> Host | None:
+    """The host as the task finds it: with the disk of the data that it takes over; None where that is not here."""
+    data = task.takes_over
+    if data is None:
+        return host
+    if data.host != host.id:
+        return None
+    return replace(host, free=replace(host.free, disk_gib=host.free.disk_gib + data.disk_gib))
 
 
 def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Placement) -> Host:

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from offchain.core.fit import Fit, Misfit, fit, take
+from offchain.core.fit import Fit, Misfit, candidate, fit, take
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import BillingUnit, Host, Placement, PodPlacement, Resources, Task, TaskState
+from offchain.core.values import BillingUnit, Host, Placement, PodPlacement, Resources, RetainedData, Task, TaskState
 
-_Shape = tuple[Resources, Placement, BillingUnit, int, int]
+_Shape = tuple[Resources, Placement, BillingUnit, int, int, int, RetainedData | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = fr
     for task in queue_order(snapshot.tasks.values()):
         if task.id in skip:
             continue
-        if task.deadline is not None and now > task.deadline:
-            waiting.append(Waiting(task.id, len(room.hosts), {}, 0, task.pods_min, deadline_passed=True))
+        if task.state is TaskState.QUEUED and task.deadline is not None and now > task.deadline:
+            waiting.append(Waiting(task.id, len(room.hosts), {}, 0, task.least, deadline_passed=True))
             continue
         placed = _place(room, task)
         if isinstance(placed, Waiting):
@@ -80,9 +80,10 @@ def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = fr
 
 
 def queue_order(tasks: Iterable[Task]) -> list[Task]:
-    """Queued tasks that schedulers place, the highest priority first, then the oldest."""
-    queued = (task for task in tasks if task.state is TaskState.QUEUED and task.placeable)
-    return sorted(queued, key=lambda task: (-task.priority, task.submitted_at, task.id))
+    """Tasks with pods to place, the highest priority first, then the oldest."""
+    return sorted(
+        (task for task in tasks if task.open_pods), key=lambda task: (-task.priority, task.submitted_at, task.id)
+    )
 
 
 def host_order(hosts: Iterable[str], seed: bytes) -> list[str]:
@@ -91,23 +92,31 @@ def host_order(hosts: Iterable[str], seed: bytes) -> list[str]:
 
 
 def _place(room: _Room, task: Task) -> tuple[PodPlacement, ...] | Waiting:
-    shape = (task.resources, task.placement, task.unit, task.max_rate_per_hour, task.pods_min)
+    shape = (
+        task.resources,
+        task.placement,
+        task.unit,
+        task.max_rate_per_hour,
+        task.least,
+        len(task.open_pods),
+        task.takes_over,
+    )
     known = room.refused.get(shape)
     if known is not None:
         return Waiting(task.id, known.hosts, known.excluded, known.pods_fitting, known.pods_needed)
     taken: dict[str, Host] = {}
     placements: list[PodPlacement] = []
     at = room.resume.get(shape, 0)
-    while len(placements) < task.pods_min and at < len(room.order):
+    while len(placements) < len(task.open_pods) and at < len(room.order):
         host_id = room.order[at]
-        host = taken.get(host_id) or room.hosts[host_id]
-        found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour)
-        if isinstance(found, Fit):
-            placements.append(PodPlacement(len(placements), host_id, bytes(found.devices)))
+        host = taken.get(host_id) or candidate(task, room.hosts[host_id])
+        found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour) if host else None
+        if host is not None and isinstance(found, Fit):
+            placements.append(PodPlacement(task.open_pods[len(placements)], host_id, bytes(found.devices)))
             taken[host_id] = take(host, task.resources, found.devices, task.placement)
         else:
             at += 1
-    if len(placements) < task.pods_min:
+    if len(placements) < task.least:
         waiting = _explain(room, task, len(placements))
         room.refused[shape] = waiting
         return waiting
@@ -118,9 +127,13 @@ def _place(room: _Room, task: Task) -> tuple[PodPlacement, ...] | Waiting:
 
 def _explain(room: _Room, task: Task, pods_fitting: int) -> Waiting:
     excluded: Counter[Misfit] = Counter()
-    for host in room.hosts.values():
+    for there in room.hosts.values():
+        host = candidate(task, there)
+        if host is None:
+            excluded[Misfit.DATA_ELSEWHERE] += 1
+            continue
         found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour)
         if isinstance(found, Misfit):
             excluded[found] += 1
     ordered = {misfit: excluded[misfit] for misfit in Misfit if excluded[misfit]}
-    return Waiting(task.id, len(room.hosts), ordered, pods_fitting, task.pods_min)
+    return Waiting(task.id, len(room.hosts), ordered, pods_fitting, task.least)

@@ -9,12 +9,23 @@ from collections.abc import Sequence
 from typing import Final
 
 from offchain.core.values import Ask, BillingUnit, Device, Resources
+from offchain.schema.escrow import HOUR_MS, UNIT_MS, UNPAYABLE, owed
 
-HOUR_MS: Final = 3_600_000
+__all__ = [
+    "HOUR_MS",
+    "PPM",
+    "UNIT_MS",
+    "UNPAYABLE",
+    "billed_ms",
+    "deposit",
+    "fee",
+    "offers",
+    "owed",
+    "rate_per_hour",
+    "storage_rate_per_hour",
+]
+
 PPM: Final = 1_000_000
-UNPAYABLE: Final = 1 << 128
-"""Greater than any amount of coins: stands for what does not fit the chain's 128 bits."""
-UNIT_MS: Final = {BillingUnit.HOUR: HOUR_MS, BillingUnit.DAY: 24 * HOUR_MS}
 
 
 def offers(ask: Ask, unit: BillingUnit) -> bool:
@@ -71,19 +82,6 @@ def deposit(rate: int, max_duration_ms: int) -> int:
     """
     product = rate * max_duration_ms
     return UNPAYABLE if product >= UNPAYABLE else -(-product // HOUR_MS)
-
-
-def owed(unit: BillingUnit, deposit_held: int, rate: int, elapsed_ms: int, *, host_at_fault: bool = False) -> int:
-    """What is owed after `elapsed_ms`, never over the deposit.
-
-    By the second: pro rata, rounded down. By the hour or day: whole units in advance, the first from the start on and
-    each further one when the one before it is over; except where the host is at fault for the end: then pro rata.
-    """
-    if unit is not BillingUnit.SECOND and not host_at_fault:
-        units = max(1, -(-elapsed_ms // UNIT_MS[unit]))
-        elapsed_ms = units * UNIT_MS[unit]
-    product = rate * elapsed_ms
-    return deposit_held if product >= UNPAYABLE else min(deposit_held, product // HOUR_MS)
 
 
 def fee(paid: int, fee_ppm: int) -> int:

@@ -43,6 +43,7 @@ __all__ = [
     "Placement",
     "PodPlacement",
     "Resources",
+    "RetainedData",
     "Task",
     "TaskKind",
     "TaskState",
@@ -116,11 +117,20 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class RetainedData:
+    """Data of an ended rental that another takes over: it lies on one host, whose disk it holds until then."""
+
+    host: str
+    disk_gib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """A task that is not final, with its leases that have not ended.
 
-    `changed_at`: when it came to its state. `generation`: grows whenever a lease is given up for another. `placeable`:
-    schedulers place it; False where it needs what no agent can do yet, and its tenant picks the hosts.
+    `changed_at`: when it came to its state. `generation`: grows whenever a lease is given up for another. `open_pods`:
+    the numbers of the pods that schedulers may place now, ascending; at least `pods_min` of them at once while the task
+    waits, any of them where others of its pods run. Empty also where it needs what no agent can do yet.
     """
 
     id: int
@@ -138,8 +148,14 @@ class Task:
     generation: int
     submitted_at: int
     changed_at: int
-    placeable: bool
+    open_pods: tuple[int, ...]
+    takes_over: RetainedData | None = None
     leases: tuple[Lease, ...] = ()
+
+    @property
+    def least(self) -> int:
+        """How many pods an assignment must place."""
+        return self.pods_min if self.state is TaskState.QUEUED else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,15 @@ class StoreCorrupt(OurError):  # noqa: N818
     code = "store_corrupt"
 
 
+class StoreStuck(OurError):  # noqa: N818
+    """The local database cannot be written now: the disk is full, or another program holds the file.
+
+    Nothing of what was to be written is written, and what was there is whole. Whoever meets it waits and tries again.
+    """
+
+    code = "store_stuck"
+
+
 class ChainUnreachable(TheirError):  # noqa: N818
     """No node answered at the address in the time given."""
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from offchain.link.errors import ChainUnreachable, SubmitRefusal, SubmitRefused
+from offchain.link.errors import BadReply, ChainUnreachable, SubmitRefusal, SubmitRefused
 from offchain.link.ports import (
     Block,
     BlockRef,
@@ -65,6 +65,14 @@ class FakeChain:
         """The next broadcasts are refused with these, in order."""
         self.unpayable: Callable[[Call, str], bool] = lambda _call, _account: False
         """Calls that the pool refuses, and that no block takes, as CANNOT_PAY."""
+        self.least_tip = 0
+        """Blocks take what gives at least this tip, and free calls: those before it fill them."""
+        self.free: Callable[[Call, str], bool] = lambda _call, _account: False
+        """Calls without a fee, which a tip does not help."""
+        self.pool_limit: int | None = None
+        """The pool refuses what is more than this."""
+        self.pruned_before = 0
+        """Of blocks with a smaller number the events are gone."""
         self.unreachable = False
         """While true, every call fails as if the node were away."""
         self.lose_replies = 0
@@ -72,6 +80,7 @@ class FakeChain:
         self.executed: list[tuple[Call, str, int]] = []
         """What final blocks did: (call, account, nonce), in order."""
         self._calls: dict[bytes, Call] = {}
+        self._tips: dict[bytes, int] = {}
         self._pool: dict[bytes, SignedExtrinsic] = {}
         self._salt = itertools.count()
         start = Block(BlockRef(0, self.genesis), bytes(32), 0, (), ())
@@ -170,7 +179,18 @@ class FakeChain:
         await self._reply()
         if not 0 <= number < len(self._final):
             raise LookupError(f"block {number} is not finalized yet")
+        if number < self.pruned_before:
+            raise BadReply(
+                "The chain node no longer keeps the state of a block.", "Use an archive.", code="state_pruned"
+            )
         return self._final[number].block
+
+    async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
+        """The hashes of what is in a finalized block, also where its events are gone."""
+        await self._reply()
+        if not 0 <= number < len(self._final):
+            raise LookupError(f"block {number} is not finalized yet")
+        return tuple(inclusion.extrinsic_hash for inclusion in self._final[number].block.inclusions)
 
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
         """Finalized heads as they come."""
@@ -217,6 +237,17 @@ class FakeChain:
         await self._reply()
         return self.constants[pallet, name]
 
+    async def encode_call(self, call: Call) -> bytes:
+        """Bytes that mean nothing outside this class; equal for equal calls only."""
+        await self._reply()
+        return _digest(call)
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """The error by its own words: {pallet: name}."""
+        await self._reply()
+        ((pallet, name),) = error.items()
+        return DispatchFailure(pallet, str(name), "")
+
     async def next_nonce(self, account: str) -> int:
         """The account's next nonce, ready transactions in the pool included."""
         await self._reply()
@@ -235,6 +266,7 @@ class FakeChain:
         data = _digest(call, signer.address, nonce, born, era_blocks, tip, next(self._salt))
         extrinsic = SignedExtrinsic(data, _digest(data), signer.address, nonce, born + era_blocks - 1)
         self._calls[extrinsic.hash] = call
+        self._tips[extrinsic.hash] = tip
         return extrinsic
 
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
@@ -245,6 +277,8 @@ class FakeChain:
         refusal = self._refusal(extrinsic)
         if refusal is not None:
             raise SubmitRefused(refusal)
+        for rival in self._rivals(extrinsic):
+            del self._pool[rival.hash]
         self._pool[extrinsic.hash] = extrinsic
         if self.lose_replies:
             self.lose_replies -= 1
@@ -275,7 +309,7 @@ class FakeChain:
                     await self._news.wait()
             epoch = self._subscriptions
 
-    def _refusal(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:
+    def _refusal(self, extrinsic: SignedExtrinsic) -> SubmitRefusal | None:  # noqa: PLR0911 - one line for each way
         if extrinsic.hash in self._pool:
             return SubmitRefusal.ALREADY_IN_POOL
         if extrinsic.nonce < self._best.nonces.get(extrinsic.account, 0):
@@ -284,9 +318,25 @@ class FakeChain:
             return SubmitRefusal.EXPIRED
         if self.unpayable(self._calls[extrinsic.hash], extrinsic.account):
             return SubmitRefusal.CANNOT_PAY
-        if any((x.account, x.nonce) == (extrinsic.account, extrinsic.nonce) for x in self._pool.values()):
+        rivals = self._rivals(extrinsic)
+        if rivals and not all(self._goes_before(extrinsic, rival) for rival in rivals):
             return SubmitRefusal.PRIORITY_TOO_LOW
+        if self.pool_limit is not None and len(self._pool) - len(rivals) >= self.pool_limit:
+            return SubmitRefusal.POOL_FULL
         return None
+
+    def _rivals(self, extrinsic: SignedExtrinsic) -> list[SignedExtrinsic]:
+        """What waits with the same number."""
+        return [x for x in self._pool.values() if (x.account, x.nonce) == (extrinsic.account, extrinsic.nonce)]
+
+    def _goes_before(self, extrinsic: SignedExtrinsic, rival: SignedExtrinsic) -> bool:
+        if any(self.free(self._calls[x.hash], x.account) for x in (extrinsic, rival)):
+            return False
+        return self._tips[extrinsic.hash] > self._tips[rival.hash]
+
+    def _pays_enough(self, extrinsic: SignedExtrinsic) -> bool:
+        free = self.free(self._calls[extrinsic.hash], extrinsic.account)
+        return free or self._tips[extrinsic.hash] >= self.least_tip
 
     def _make(self, parent: _Made, take: int | None) -> _Made:
         number = parent.block.ref.number + 1
@@ -298,7 +348,7 @@ class FakeChain:
             gone = extrinsic.nonce < expected or extrinsic.valid_until < number
             if gone or self.unpayable(call, extrinsic.account):
                 del self._pool[extrinsic.hash]
-            elif extrinsic.nonce == expected and (take is None or len(taken) < take):
+            elif extrinsic.nonce == expected and (take is None or len(taken) < take) and self._pays_enough(extrinsic):
                 taken.append(extrinsic)
                 nonces[extrinsic.account] = expected + 1
                 del self._pool[extrinsic.hash]

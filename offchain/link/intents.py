@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Sequence
 from itertools import groupby
 from sqlite3 import Row
-from typing import Any
 
+from offchain.link.intent_values import (
+    FINAL,
+    Carried,
+    Dead,
+    DeadLetter,
+    Failed,
+    Flight,
+    Included,
+    Intent,
+    Outcome,
+    State,
+    pack_call,
+    unpack_call,
+)
 from offchain.link.ports import BlockRef, Call, DispatchFailure, Inclusion, SignedExtrinsic
 from offchain.link.store import Store
 
-_TABLES = [
+TABLES = [
     """
     CREATE TABLE intents (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -72,115 +83,12 @@ _TABLES = [
     INSERT INTO carried SELECT hash, seq, 0 FROM extrinsics;
     DROP TABLE extrinsics
     """,
-]
-
-
-class State(StrEnum):
-    """Where an intent stands. `SENT` has exactly one extrinsic alive; the last three are final."""
-
-    QUEUED = "queued"
-    SENT = "sent"
-    DONE = "done"
-    FAILED = "failed"
-    DEAD = "dead"
-
-
-FINAL = (State.DONE, State.FAILED, State.DEAD)
-
-
-@dataclass(frozen=True, slots=True)
-class Included:
-    """The call had its effect, in this final block."""
-
-    block: BlockRef
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The call is in this final block and had no effect: the pallet refused it."""
-
-    failure: DispatchFailure
-    block: BlockRef
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Dead:
-    """No block holds the call, none will, and the outbox has stopped trying."""
-
-    reason: str
-
-
-Outcome = Included | Failed | Dead
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """A call that is wanted."""
-
-    seq: int
-    key: str
-    call: Call
-    state: State
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """An intent in an extrinsic; `attempts` counts that one in."""
-
-    seq: int
-    key: str
-    attempts: int
-
-
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """An extrinsic that may still come into a block.
-
-    `carried`: the intents in it, by item. `sent_at`: final block when it was last handed to a node. `confirmed`: a node
-    has taken it. `doubted`: a node has refused it since, so it may have to wait for its end before the call can be sent
-    again.
+    # An extrinsic that no block takes is followed by one with the same number and a tip; both may come into a block.
     """
-
-    carried: tuple[Carried, ...]
-    extrinsic: SignedExtrinsic
-    born: int
-    sent_at: int
-    doubted: bool
-    confirmed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """An intent that was given up, for people to look at."""
-
-    key: str
-    call: Call
-    reason: str
-    attempts: int
-    created_ms: int
-
-
-def _pack(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return {"$bytes": value.hex()}
-    if isinstance(value, Mapping):
-        return {str(key): _pack(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_pack(item) for item in value]
-    return value
-
-
-def _unpack(value: Any) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {"$bytes"}:
-            return bytes.fromhex(value["$bytes"])
-        return {key: _unpack(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_unpack(item) for item in value]
-    return value
+    ALTER TABLE flights ADD COLUMN tip INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE flights ADD COLUMN outbid INTEGER NOT NULL DEFAULT 0
+    """,
+]
 
 
 def _flight(rows: list[Row]) -> Flight:
@@ -192,25 +100,16 @@ def _flight(rows: list[Row]) -> Flight:
         row["sent_at"],
         bool(row["doubted"]),
         bool(row["confirmed"]),
+        row["tip"],
+        bool(row["outbid"]),
     )
-
-
-def pack_call(call: Call) -> str:
-    """A call as text."""
-    return json.dumps([call.pallet, call.function, _pack(call.args)])
-
-
-def unpack_call(text: str) -> Call:
-    """The call from its text. Tuples come back as lists, which the codec takes as well."""
-    pallet, function, args = json.loads(text)
-    return Call(pallet, function, _unpack(args))
 
 
 class Intents:
     """The rows of one account."""
 
     def __init__(self, store: Store, account: str) -> None:
-        store.migrate("outbox", _TABLES)
+        store.migrate("outbox", TABLES)
         self._store = store
         self._account = account
 
@@ -250,10 +149,17 @@ class Intents:
         """Extrinsics that may still come into a block, by nonce."""
         rows = self._store.all(
             "SELECT x.*, c.seq, i.key, i.attempts FROM flights x JOIN carried c USING (hash) JOIN intents i USING (seq)"
-            " WHERE x.account = ? AND x.alive ORDER BY x.nonce, x.hash, c.item",
+            " WHERE x.account = ? AND x.alive ORDER BY x.nonce, x.tip, x.hash, c.item",
             self._account,
         )
         return [_flight(list(group)) for _, group in groupby(rows, key=lambda row: bytes(row["hash"]))]
+
+    def calls_of(self, flight: Flight) -> list[Call]:
+        """The calls in an extrinsic, by item."""
+        rows = self._store.all(
+            "SELECT i.call FROM carried JOIN intents i USING (seq) WHERE hash = ? ORDER BY item", flight.extrinsic.hash
+        )
+        return [unpack_call(row["call"]) for row in rows]
 
     def dead(self) -> list[DeadLetter]:
         """All that was given up."""
@@ -322,24 +228,45 @@ class Intents:
 
     def signed(self, intents: Sequence[Intent], extrinsic: SignedExtrinsic, era_blocks: int) -> None:
         """Remember an extrinsic, before anybody else has seen it. It carries the intents in this order."""
-        born = extrinsic.valid_until - era_blocks + 1
         with self._store.transaction():
-            if not self.flights():
-                self.set_scanned(max(self.scanned or 0, born))
-            self._store.run(
-                "INSERT OR REPLACE INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
-                extrinsic.hash,
-                self._account,
-                extrinsic.data,
-                extrinsic.nonce,
-                born,
-                extrinsic.valid_until,
-                born,
-            )
+            self._insert(extrinsic, era_blocks, 0)
             for item, intent in enumerate(intents):
                 self._store.run("UPDATE intents SET state = 'sent', attempts = attempts + 1 WHERE seq = ?", intent.seq)
                 self._store.run("INSERT INTO carried VALUES (?, ?, ?)", extrinsic.hash, intent.seq, item)
+
+    def outbid(self, flight: Flight, extrinsic: SignedExtrinsic, era_blocks: int, tip: int) -> None:
+        """Remember an extrinsic with the same number and calls as one on its way, before anybody else has seen it."""
+        with self._store.transaction():
+            self._insert(extrinsic, era_blocks, tip)
+            self._store.run("UPDATE flights SET outbid = 1 WHERE hash = ?", flight.extrinsic.hash)
+            self._store.run(
+                "INSERT INTO carried SELECT ?, seq, item FROM carried WHERE hash = ?",
+                extrinsic.hash,
+                flight.extrinsic.hash,
+            )
+
+    def withdraw_bid(self, flight: Flight, extrinsic: SignedExtrinsic) -> None:
+        """No node has this one, and none will: the one that it was to go before is all there is again."""
+        with self._store.transaction():
+            self._store.run("DELETE FROM flights WHERE hash = ?", extrinsic.hash)
+            self._store.run("UPDATE flights SET outbid = 0 WHERE hash = ?", flight.extrinsic.hash)
+
+    def _insert(self, extrinsic: SignedExtrinsic, era_blocks: int, tip: int) -> None:
+        born = extrinsic.valid_until - era_blocks + 1
+        if not self.flights():
+            self.set_scanned(max(self.scanned or 0, born))
+        self._store.run(
+            "INSERT OR REPLACE INTO flights (hash, account, data, nonce, born, valid_until, sent_at, alive, tip)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?)",
+            extrinsic.hash,
+            self._account,
+            extrinsic.data,
+            extrinsic.nonce,
+            born,
+            extrinsic.valid_until,
+            born,
+            tip,
+        )
 
     def tried(self, intents: Sequence[Intent]) -> None:
         """Count a try that came to nothing before anything was signed."""
@@ -357,11 +284,26 @@ class Intents:
         """A node refuses it, which may have taken it before."""
         self._store.run("UPDATE flights SET sent_at = ?, doubted = 1 WHERE hash = ?", block, extrinsic.hash)
 
-    def again(self, seq: int, not_before: int) -> None:
-        """No extrinsic of the intent can come into a block any more: sign a new one, from this block on."""
+    def ground(self, flight: Flight) -> list[Carried]:
+        """An extrinsic cannot come into a block any more; gives the intents that no other one carries."""
+        with self._store.transaction():
+            self._store.run("UPDATE flights SET alive = 0 WHERE hash = ?", flight.extrinsic.hash)
+            return [one for one in flight.carried if not self._is_carried(one.seq)]
+
+    def _is_carried(self, seq: int) -> bool:
+        found = self._store.one("SELECT 1 FROM carried JOIN flights USING (hash) WHERE seq = ? AND alive", seq)
+        return found is not None
+
+    def again(self, seq: int, not_before: int, reason: str | None = None) -> None:
+        """No extrinsic of the intent can come into a block any more: sign a new one, from this block on.
+
+        `reason`: what kept the last one out, for people.
+        """
         with self._store.transaction():
             self._land(seq)
-            self._store.run("UPDATE intents SET state = 'queued', not_before = ? WHERE seq = ?", not_before, seq)
+            self._store.run(
+                "UPDATE intents SET state = 'queued', not_before = ?, reason = ? WHERE seq = ?", not_before, reason, seq
+            )
             self._succeed(seq)
 
     def give_up(self, seq: int, reason: str) -> None:
@@ -386,8 +328,8 @@ class Intents:
                     failure = inclusion.refused.get(row["item"])
                 self._land(row["seq"])
                 self._store.run(
-                    "UPDATE intents SET state = ?, block = ?, block_hash = ?, block_index = ?, failure = ?"
-                    " WHERE seq = ?",
+                    "UPDATE intents SET state = ?, block = ?, block_hash = ?, block_index = ?, failure = ?,"
+                    " reason = NULL WHERE seq = ?",
                     State.DONE if failure is None else State.FAILED,
                     block.number,
                     block.hash,
@@ -396,6 +338,19 @@ class Intents:
                     row["seq"],
                 )
                 self._succeed(row["seq"])
+        return [str(row["key"]) for row in rows]
+
+    def included_untold(self, extrinsic_hash: bytes, reason: str) -> list[str]:
+        """An extrinsic is in a final block, but what came of it is not known any more: give up its intents."""
+        rows = self._store.all(
+            "SELECT i.seq, i.key FROM carried c JOIN flights x USING (hash) JOIN intents i USING (seq)"
+            " WHERE c.hash = ? AND x.account = ? AND i.state = 'sent'",
+            extrinsic_hash,
+            self._account,
+        )
+        with self._store.transaction():
+            for row in rows:
+                self.give_up(row["seq"], reason)
         return [str(row["key"]) for row in rows]
 
     def _land(self, seq: int) -> None:

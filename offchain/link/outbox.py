@@ -8,6 +8,9 @@ How it holds:
   used its nonce. Only then is the call signed anew.
 - A node's plain "no" to bytes that no node has had before frees the call and the nonce at once.
 - The same bytes may be handed over any number of times.
+- What a node has and no block takes is followed, after some blocks, by the same calls under the same number with a tip.
+  One number is used once, so only one of them can come into a block.
+- While the disk is full nothing is sent and nothing is noted; it goes on from what was stored last.
 - Calls that wait together and that the chain takes as one batch go as one extrinsic; each keeps its own outcome. What a
   node has refused once goes alone from then on, so that one call cannot hold up the others again and again.
 """
@@ -15,13 +18,15 @@ How it holds:
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from offchain.link import retry
 from offchain.link.bundle import bundle, bundle_limit, bundle_size
-from offchain.link.errors import BadValue, ChainUnreachable, SubmitRefusal, SubmitRefused
-from offchain.link.intents import Carried, Dead, DeadLetter, Failed, Flight, Included, Intent, Intents, Outcome
+from offchain.link.errors import BadReply, BadValue, ChainUnreachable, StoreStuck, SubmitRefusal, SubmitRefused
+from offchain.link.intent_values import Carried, Dead, DeadLetter, Failed, Flight, Included, Intent, Outcome
+from offchain.link.intents import Intents
 from offchain.link.ports import Block, Call, ChainPort, Signer
 from offchain.link.store import Store
 
@@ -29,6 +34,8 @@ __all__ = ["Dead", "DeadLetter", "Failed", "Included", "Outbox", "Outcome"]
 
 ERA_BLOCKS = 32
 _REMIND_AFTER_BLOCKS = 4
+_STUCK_PAUSE_S = 1.0
+_log = logging.getLogger("gantry.outbox")
 
 
 class Outbox:
@@ -58,6 +65,11 @@ class Outbox:
         self._height = -1
         self._reminded = -1
         self._nonce: int | None = None
+        self._firm: set[bytes] = set()
+        """Extrinsics that a tip does not help, as a node has said."""
+        self._crowded = -1
+        """The final block at which the node's queue was full."""
+        self._version = store.version
 
     # --- for callers ----------------------------------------------------------------------------------------------
 
@@ -117,11 +129,20 @@ class Outbox:
             await self._bury(block)
         self._height = max(self._height, block.ref.number)
         self._nonce = None
+        self._notice_others()
         self._wake.set()
+
+    def _notice_others(self) -> None:
+        """Tell those who wait for a call that another program (`gantry outbox`) has ended it."""
+        if self._version != (now := self._store.version):
+            self._version = now
+            for key in [key for key in self._ended if self._intents.outcome(key) is not None]:
+                self._tell(key)
 
     async def run(self) -> None:
         """Send what is due, for ever. Starts by finding out what happened while nobody was looking."""
         recovered = False
+        stuck = ""
         while True:
             self._wake.clear()
             try:
@@ -129,10 +150,19 @@ class Outbox:
                     await self._recover()
                     recovered = True
                 await self._remind()
+                await self._outbid()
                 while await self._send_next():
                     pass
+                stuck = ""
             except ChainUnreachable:
                 self._nonce = None  # what is on its way is handed over again after the next final block
+            except StoreStuck as error:
+                self._nonce = None
+                if str(error) != stuck:
+                    stuck = str(error)
+                    _log.warning("%s Nothing is sent until then.", stuck)
+                await asyncio.sleep(_STUCK_PAUSE_S)
+                continue
             await self._wake.wait()
 
     async def _recover(self) -> None:
@@ -142,7 +172,7 @@ class Outbox:
                 await self._scan(head.number)
                 await self._bury(await self._chain.block(head.number))
         self._height = self._reminded = max(self._height, head.number)
-        for flight in self._intents.flights():
+        for flight in self._on_their_way():
             await self._hand_over(flight)
 
     async def _scan(self, last: int) -> None:
@@ -151,7 +181,26 @@ class Outbox:
             if all(flight.extrinsic.valid_until <= scanned for flight in self._intents.flights()):
                 self._intents.set_scanned(last)
                 return
-            self._take_in(await self._chain.block(scanned + 1))
+            try:
+                block = await self._chain.block(scanned + 1)
+            except BadReply as error:
+                if error.code != "state_pruned":
+                    raise
+                await self._take_in_untold(scanned + 1)
+            else:
+                self._take_in(block)
+
+    async def _take_in_untold(self, number: int) -> None:
+        """A block whose events the node no longer keeps: what is in it is known, but not what came of it."""
+        ended: list[str] = []
+        hashes = await self._chain.extrinsic_hashes(number)
+        with self._store.transaction():
+            for one in hashes:
+                reason = f"it is in block {number}, but the node no longer knows what came of it there"
+                ended += self._intents.included_untold(one, reason)
+            self._intents.set_scanned(number)
+        for key in ended:
+            self._tell(key)
 
     def _take_in(self, block: Block) -> None:
         scanned = self._intents.scanned
@@ -175,7 +224,9 @@ class Outbox:
         for flight in flights:
             # A block later than it has to be: by then the pools have let go of its nonce as well.
             if flight.extrinsic.valid_until < block.ref.number or flight.extrinsic.nonce < spent:
-                self._judge(flight.carried, SubmitRefusal.EXPIRED, block.ref.number)
+                with self._store.transaction():
+                    self._judge(self._intents.ground(flight), SubmitRefusal.EXPIRED, block.ref.number)
+                self._firm.discard(flight.extrinsic.hash)
 
     # --- sending --------------------------------------------------------------------------------------------------
 
@@ -184,14 +235,44 @@ class Outbox:
         if self._reminded == self._height:
             return
         self._reminded = self._height
-        for flight in self._intents.flights():
+        for flight in self._on_their_way():
             if not flight.confirmed or flight.doubted or self._height - flight.sent_at >= _REMIND_AFTER_BLOCKS:
                 await self._hand_over(flight)
 
+    def _on_their_way(self) -> list[Flight]:
+        """Extrinsics that nodes are to have: of those with the same number and calls, the one with the largest tip."""
+        return [flight for flight in self._intents.flights() if not flight.outbid]
+
+    async def _outbid(self) -> None:
+        """What no block takes although a node has it is signed once more, with its number and a tip."""
+        for flight in self._on_their_way():
+            waited = self._height - flight.born
+            tip = retry.next_tip(flight.tip, waited) if flight.confirmed and not flight.doubted else None
+            if tip is None or flight.extrinsic.hash in self._firm:
+                continue
+            calls = self._intents.calls_of(flight)
+            extrinsic = await self._chain.sign(
+                bundle(calls), self._signer, flight.extrinsic.nonce, era_blocks=self._era_blocks, tip=tip
+            )
+            if not any(now.extrinsic == flight.extrinsic for now in self._on_their_way()):
+                continue  # it came into a final block meanwhile
+            self._intents.outbid(flight, extrinsic, self._era_blocks, tip)
+            try:
+                await self._chain.broadcast(extrinsic)
+            except SubmitRefused as refused:
+                # A free call goes before all others already, and an account may have nothing to tip with.
+                self._firm.add(flight.extrinsic.hash)
+                if refused.certain:
+                    self._intents.withdraw_bid(flight, extrinsic)
+                else:
+                    self._intents.doubt(extrinsic, self._height)
+            else:
+                self._intents.handed_over(extrinsic, self._height)
+
     async def _send_next(self) -> bool:
-        """Sign and send the next intents that are due; False where there is none."""
+        """Sign and send the next intents that are due; False where there is none, or the node takes no more now."""
         intents = self._next_together()
-        if not intents:
+        if not intents or self._crowded == self._height:
             return False
         call = bundle([intent.call for intent in intents])
         try:
@@ -205,13 +286,16 @@ class Outbox:
                 self._intents.give_up(intents[0].seq, error.message)
                 self._tell(intents[0].key)
             return True
-        if not self._still_due(intents):
-            return True
-        self._intents.signed(intents, extrinsic, self._era_blocks)
+        with self._store.transaction():  # `gantry outbox` may be at the same rows
+            if not self._still_due(intents):
+                return True
+            self._intents.signed(intents, extrinsic, self._era_blocks)
         try:
             await self._chain.broadcast(extrinsic)
         except SubmitRefused as refused:
             self._nonce = None
+            if refused.kind is SubmitRefusal.POOL_FULL:
+                self._crowded = self._height  # the others wait for the next final block, without a try being counted
             if refused.kind is SubmitRefusal.ALREADY_IN_POOL:
                 self._intents.handed_over(extrinsic, self._height)
             elif refused.certain:
@@ -255,7 +339,7 @@ class Outbox:
         """
         if self._nonce is None:
             nonce = await self._chain.next_nonce(self._signer.address)
-            for flight in self._intents.flights():
+            for flight in self._on_their_way():
                 if flight.extrinsic.nonce >= nonce and not flight.doubted:
                     await self._hand_over(flight)  # the node should count it, and does not: it may have dropped it
             self._nonce = nonce
@@ -274,7 +358,7 @@ class Outbox:
                     self._intents.give_up(one.seq, verdict.reason)
                     given_up.append(one.key)
                 elif isinstance(verdict, retry.Retry):
-                    self._intents.again(one.seq, block + verdict.after_blocks)
+                    self._intents.again(one.seq, block + verdict.after_blocks, retry.said(refusal))
         for key in given_up:
             self._tell(key)
 

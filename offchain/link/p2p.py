@@ -1,7 +1,10 @@
 """The way to hosts: what a transport is, and how its use can fail.
 
 A transport is an endpoint with an ed25519 key that can dial and accept; the key it reports for the other side is proven
-by the handshake. Adapters: :mod:`offchain.link.p2p_iroh` (QUIC), :mod:`offchain.link.p2p_memory` (its in-memory twin).
+by the handshake. A connection is one stream of bytes each way, kept as long as two peers have something to say; many
+sessions share it (:mod:`offchain.link.p2p_peer`). Adapters: :mod:`offchain.link.p2p_iroh` (QUIC),
+:mod:`offchain.link.ws_transport` (secure websockets, where UDP is blocked), :mod:`offchain.link.p2p_ways` (both), and
+:mod:`offchain.link.p2p_memory` (their twin in memory).
 """
 
 # ruff: noqa: N818  (errors are named for the fact, as on the chain)
@@ -12,7 +15,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from offchain.link.errors import TheirError
-from offchain.schema.wire import Refusal, WireError, frame, frame_length
+from offchain.schema.wire import Code, Refusal
 
 
 class LinkError(TheirError):
@@ -37,44 +40,38 @@ class HostMisbehaved(LinkError):
     """The host broke the protocol, or sent bytes that are not what the chain says."""
 
 
-class StreamClosed(LinkError):
-    """The other side ended or dropped this stream."""
+class ConnectionLost(LinkError):
+    """The connection ended or broke."""
 
 
-class Stream(Protocol):
-    """Bytes both ways, in order."""
-
-    async def read_exact(self, size: int) -> bytes:
-        """Exactly `size` bytes. Raises :class:`StreamClosed`."""
-        ...
-
-    async def write(self, data: bytes) -> None:
-        """All of `data`. Raises :class:`StreamClosed`."""
-        ...
-
-    async def abort(self) -> None:
-        """Drop both directions at once. Never raises."""
-        ...
+def refused(code: Code, message: str, remedy: str) -> HostRefused:
+    """A refusal to raise."""
+    return HostRefused(Refusal(code, message, remedy))
 
 
 class Connection(Protocol):
-    """One peer, many streams."""
+    """One peer: a stream of bytes each way, in order."""
 
     @property
     def remote_key(self) -> bytes:
         """The peer's ed25519 public key, proven by the handshake."""
         ...
 
-    async def open_stream(self) -> Stream:
-        """A new stream; the peer sees it with its first bytes. Raises :class:`HostUnreachable`."""
+    @property
+    def via(self) -> str:
+        """What carries it, for people: `iroh`, `websocket` or `memory`."""
         ...
 
-    async def accept_stream(self) -> Stream:
-        """The next stream the peer opens. Raises :class:`StreamClosed` when the connection ends."""
+    async def read(self) -> bytes:
+        """The next bytes, never none. Raises :class:`ConnectionLost`."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """All of `data`; waits while the way is full. One writer at a time. Raises :class:`ConnectionLost`."""
         ...
 
     async def close(self) -> None:
-        """End the connection and its streams. Never raises."""
+        """End it, both ways, at once; what was not sent is lost. Never raises."""
         ...
 
 
@@ -88,11 +85,14 @@ class Transport(Protocol):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where this endpoint listens: `ip:port`."""
+        """Where this endpoint listens, in the words of `HostRecord.endpoint`."""
         ...
 
     async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
-        """Connect to the endpoint with this key and no other. Raises :class:`HostUnreachable`."""
+        """Connect to the endpoint with this key and no other. Addresses of other transports are passed over.
+
+        The peer sees the connection with the first bytes written to it. Raises :class:`HostUnreachable`.
+        """
         ...
 
     async def accept(self) -> Connection | None:
@@ -102,17 +102,3 @@ class Transport(Protocol):
     async def close(self) -> None:
         """Stop listening and drop every connection. Never raises."""
         ...
-
-
-async def read_frame(stream: Stream) -> bytes:
-    """The next frame's content. Raises :class:`StreamClosed`, :class:`HostMisbehaved`."""
-    try:
-        length = frame_length(await stream.read_exact(4))
-    except WireError as error:
-        raise HostMisbehaved(str(error)) from None
-    return await stream.read_exact(length) if length else b""
-
-
-async def write_frame(stream: Stream, content: bytes) -> None:
-    """Send one frame. Raises :class:`StreamClosed`."""
-    await stream.write(frame(content))

@@ -1,4 +1,4 @@
-"""The tenant's side: asks a host for a result or for logs, and believes only the chain."""
+"""The tenant's side: asks a host, and believes only the chain."""
 
 from __future__ import annotations
 
@@ -10,25 +10,34 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 
-from offchain.link.p2p import (
-    Connection,
-    HostMisbehaved,
-    HostRefused,
-    HostUnreachable,
-    Stream,
-    StreamClosed,
-    Transport,
-    read_frame,
-    write_frame,
-)
-from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.p2p import HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
+from offchain.link.p2p_peer import BULK_WINDOW, WINDOW, Peer, Session
+from offchain.link.p2p_program import RemoteProgram
+from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Signer
-from offchain.schema.wire import Op, Refusal, Request, WireError, decode_reply, parse_endpoint
+from offchain.link.seal import OVERHEAD, seal_to_host
+from offchain.schema.wire import Answer, Code, Control, Request, WireError, parse_endpoint
+from offchain.schema.wire_mux import CONTROL, MAIN
+from offchain.schema.wire_ops import (
+    MAX_SEALED,
+    Args,
+    DeliverArgs,
+    DialArgs,
+    ExecArgs,
+    GetArgs,
+    LogsArgs,
+    PingArgs,
+    ProbeArgs,
+    PutArgs,
+    ReceiptArgs,
+    ResultArgs,
+)
 
 REQUEST_LIFE_MS = 30_000
 DIAL_TIMEOUT_S = 10.0
 REPLY_TIMEOUT_S = 30.0
 MAX_RESULT = 64 << 20
+MAX_RECEIPT = 1 << 16
 
 
 def _unix_ms() -> int:
@@ -54,113 +63,201 @@ class HostClient:
         self._genesis_hash = genesis_hash
         self._signer = signer
         self._now_ms = now_ms
-        self._connection: Connection | None = None
-        self._stream: Stream | None = None
+        self._peer: Peer | None = None
         self._turn = asyncio.Lock()
+
+    @property
+    def via(self) -> str | None:
+        """What carries the connection now; None where there is none."""
+        return None if self._peer is None or self._peer.over else self._peer.connection.via
+
+    async def connect(self) -> str:
+        """Connect now, and say what carries it. Raises :class:`HostUnreachable`."""
+        return (await self._connected()).connection.via
 
     async def ping(self) -> None:
         """Raises :class:`HostUnreachable` or :class:`HostRefused` unless the host answers."""
-        await self._ask(Op.PING, None, 0)
+        session, _ = await self.ask(PingArgs(), None)
+        session.end()
+        while await session.read() is not None:
+            pass  # its place is free again once the host has ended it, too
+
+    async def probe(self, size: int) -> float:
+        """Seconds that so many bytes (at most 4 MiB) took from the host, its first word not counted."""
+        session, _ = await self.ask(ProbeArgs(size), None, window=BULK_WINDOW)
+        session.end()
+        began_s, got = time.perf_counter(), 0
+        while (piece := await session.read_main()) is not None:
+            got += len(piece)
+        if got != size:
+            raise HostMisbehaved(f"the host sent {got} bytes of {size}")
+        return time.perf_counter() - began_s
 
     async def result(self, lease: int, digest: bytes) -> bytes:
         """The result of this lease. `digest` is the SHA-256 on chain; other bytes raise :class:`HostMisbehaved`."""
-        data = await self._ask(Op.RESULT, lease, MAX_RESULT)
-        got = hashlib.sha256(data).digest()
+        session, _ = await self.ask(ResultArgs(), lease, window=BULK_WINDOW)
+        session.end()
+        body = await _whole(session, MAX_RESULT)
+        got = hashlib.sha256(body).digest()
         if got != digest:
             raise HostMisbehaved(
-                f"the host sent {len(data)} bytes with SHA-256 {got.hex()}, but the chain says {digest.hex()}. "
+                f"the host sent {len(body)} bytes with SHA-256 {got.hex()}, but the chain says {digest.hex()}. "
                 "Do not use them; the result on chain is what the host is paid for."
             )
-        return data
+        return body
 
-    async def logs(self, lease: int, *, follow: bool = False) -> AsyncGenerator[bytes, None]:
-        """The pod's log in pieces; with `follow` until the pod ends. Uses a stream of its own."""
-        connection = await self._connected()
-        stream = await connection.open_stream()
+    async def logs(
+        self, lease: int, *, follow: bool = False, tail: int | None = None, since_ms: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """The pod's log in pieces; with `follow` until the pod ends."""
+        session, _ = await self.ask(LogsArgs(follow, tail, since_ms), lease)
         try:
-            await self._request(stream, Op.LOGS, lease, follow=follow)
-            while chunk := await read_frame(stream):
-                yield chunk
-        except StreamClosed as error:
-            raise HostUnreachable(f"the connection to the host broke ({error}); ask again") from None
+            session.end()
+            while (piece := await session.read_main()) is not None:
+                yield piece
         finally:
-            await stream.abort()
+            session.drop()
+
+    async def exec(self, lease: int, args: ExecArgs) -> RemoteProgram:
+        """Start a program in the pod."""
+        session, answer = await self.ask(args, lease)
+        if answer.token is None:
+            session.drop()
+            raise HostMisbehaved("the host did not name the program it started")
+        return RemoteProgram(self, lease, session, answer.token)
+
+    async def dial(self, lease: int, port: int) -> Session:
+        """A connection to a TCP port inside the pod: read with `read_main`, write, `end`, `drop`."""
+        session, _ = await self.ask(DialArgs(port), lease)
+        return session
+
+    async def get(self, lease: int, args: GetArgs) -> tuple[Session, Answer]:
+        """A tar stream out of the pod; see :mod:`offchain.link.p2p_copy`."""
+        return await self.ask(args, lease, window=BULK_WINDOW)
+
+    async def put(self, lease: int, args: PutArgs) -> tuple[Session, Answer]:
+        """A tar stream into the pod; see :mod:`offchain.link.p2p_copy`."""
+        return await self.ask(args, lease)
+
+    async def deliver(self, lease: int, name: str, data: bytes) -> None:
+        """A file that the manifest names, sealed so that only the host can open it."""
+        sealed = seal_to_host(self._host_key, data)
+        if len(sealed) > MAX_SEALED:
+            raise refused(
+                Code.TOO_LARGE,
+                f"{name} has {len(data)} bytes, more than the {MAX_SEALED - OVERHEAD} that can be delivered sealed.",
+                "Copy it into the running pod: gantry cp.",
+            )
+        session, _ = await self.ask(DeliverArgs(name, len(sealed)), lease)
+        await session.write(sealed)
+        session.end()
+        await finished(session)
+
+    async def receipt(self, lease: int) -> bytes:
+        """The newest receipt of this lease as the host wrote and signed it."""
+        session, _ = await self.ask(ReceiptArgs(), lease)
+        session.end()
+        return await _whole(session, MAX_RECEIPT)
+
+    async def countersign(self, lease: int, digest: bytes, signature: bytes) -> None:
+        """Give the tenant's signature under the receipt with this SHA-256."""
+        session, _ = await self.ask(ReceiptArgs(digest.hex(), signature.hex()), lease)
+        session.end()
+        await finished(session)
 
     async def close(self) -> None:
         """Drop the connection; the transport stays open."""
-        connection, self._connection, self._stream = self._connection, None, None
-        if connection is not None:
-            await connection.close()
+        peer, self._peer = self._peer, None
+        if peer is not None:
+            await peer.close()
 
-    async def _ask(self, op: Op, lease: int | None, limit: int) -> bytes:
-        async with self._turn:
-            fresh = self._stream is None
-            try:
-                return await self._ask_once(op, lease, limit)
-            except (StreamClosed, HostUnreachable) as error:
-                # An idle connection may have died unnoticed (the host restarted): one more try on a new one.
-                await self.close()
-                if fresh:
-                    raise HostUnreachable(str(error)) from None
-            try:
-                return await self._ask_once(op, lease, limit)
-            except StreamClosed as error:
-                await self.close()
-                raise HostUnreachable(f"the connection to the host broke ({error}); ask again") from None
+    async def ask(self, args: Args, lease: int | None, *, window: int = WINDOW) -> tuple[Session, Answer]:
+        """Ask, and wait for the host's word. A connection that died unnoticed is made anew, once."""
+        fresh = self.via is None
+        try:
+            return await self._ask(args, lease, window)
+        except HostUnreachable:
+            if fresh:
+                raise
+        except HostRefused:
+            # A restarting agent says goodbye; the next connection reaches its successor.
+            if fresh or self.via is not None:
+                raise
+        await self.close()
+        return await self._ask(args, lease, window)
 
-    async def _ask_once(self, op: Op, lease: int | None, limit: int) -> bytes:
-        if self._stream is None:
-            self._stream = await (await self._connected()).open_stream()
-        stream = self._stream
+    async def _ask(self, args: Args, lease: int | None, window: int) -> tuple[Session, Answer]:
+        peer = await self._connected()
+        session = peer.open(self._signed(args, lease), window=window)
         try:
             async with asyncio.timeout(REPLY_TIMEOUT_S):
-                await self._request(stream, op, lease)
-                body = bytearray()
-                while chunk := await read_frame(stream):
-                    if len(body) + len(chunk) > limit:
-                        raise HostMisbehaved(f"the host sent more than the {limit} bytes allowed")  # noqa: TRY301
-                    body += chunk
-                return bytes(body)
+                return session, await session.answer()
         except TimeoutError:
-            await self._drop_stream()
-            raise HostUnreachable(f"the host did not answer within {REPLY_TIMEOUT_S:g} s") from None
-        except HostRefused:
-            raise
+            session.drop()
+            await self.close()
+            raise HostUnreachable(f"The host did not answer within {REPLY_TIMEOUT_S:g} s.", "Try again.") from None
         except BaseException:
-            # The stream is in the middle of an answer; it must not serve the next question.
-            await self._drop_stream()
+            session.drop()
             raise
 
-    async def _drop_stream(self) -> None:
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            await stream.abort()
+    async def _connected(self) -> Peer:
+        async with self._turn:
+            if self._peer is not None and self._peer.over:
+                await self.close()
+            if self._peer is None:
+                connection = await self._transport.dial(self._host_key, self._addresses, DIAL_TIMEOUT_S)
+                peer = Peer(connection, dialler=True)
+                try:
+                    async with asyncio.timeout(DIAL_TIMEOUT_S):
+                        await peer.ready()
+                except TimeoutError:
+                    await peer.close()
+                    raise HostUnreachable(f"The host said nothing within {DIAL_TIMEOUT_S:g} s.", "Try again.") from None
+                except BaseException:
+                    await peer.close()
+                    raise
+                self._peer = peer
+            return self._peer
 
-    async def _connected(self) -> Connection:
-        if self._connection is None:
-            self._connection = await self._transport.dial(self._host_key, self._addresses, DIAL_TIMEOUT_S)
-        return self._connection
-
-    async def _request(self, stream: Stream, op: Op, lease: int | None, *, follow: bool = False) -> None:
+    def _signed(self, args: Args, lease: int | None) -> bytes:
         unsigned = Request(
-            op=op,
+            args=args,
             lease=lease,
-            follow=follow,
             account=self._signer.address,
             nonce=secrets.token_hex(16),
             expires_ms=self._now_ms() + REQUEST_LIFE_MS,
             crypto=self._signer.crypto,
         )
         signature = self._signer.sign(unsigned.payload(self._genesis_hash, self._host_key))
-        await write_frame(stream, dataclasses.replace(unsigned, signature=signature).encode())
-        try:
-            reply = decode_reply(await read_frame(stream))
-        except WireError as error:
-            raise HostMisbehaved(f"the host's answer is malformed: {error}") from None
-        if isinstance(reply, Refusal):
-            raise HostRefused(reply)
-        if reply.op is not op:
-            raise HostMisbehaved(f"the host answered {reply.op} to {op}")
+        return dataclasses.replace(unsigned, signature=signature).encode()
+
+
+async def _whole(session: Session, most: int) -> bytes:
+    body = bytearray()
+    while (piece := await session.read_main()) is not None:
+        body += piece
+        if len(body) > most:
+            session.drop()
+            raise HostMisbehaved(f"the host sent more than the {most} bytes allowed")
+    return bytes(body)
+
+
+async def finished(session: Session) -> None:
+    """Wait until the host says that what was sent took effect. Raises HostRefused, HostUnreachable, HostMisbehaved."""
+    while (piece := await session.read()) is not None:
+        if piece[0] == CONTROL and decoded(piece[1]).done:
+            return
+        if piece[0] == MAIN and piece[1]:
+            raise HostMisbehaved("the host sent bytes where it had nothing to send")
+    raise HostMisbehaved("the host did not say whether it worked")
+
+
+def decoded(word: bytes) -> Control:
+    """A word beside a body. Raises :class:`HostMisbehaved`."""
+    try:
+        return Control.decode(word)
+    except WireError as error:
+        raise HostMisbehaved(f"the host's word is malformed: {error}") from None
 
 
 @contextlib.asynccontextmanager
@@ -174,8 +271,8 @@ async def open_host(
     try:
         addresses = parse_endpoint(endpoint)
     except WireError as error:
-        raise HostUnreachable(str(error)) from None
-    transport = await IrohTransport.bind(secrets.token_bytes(32), _any_local(addresses), listen=False)
+        raise HostUnreachable(f"{error}.", "Ask the provider to restart its agent.") from None
+    transport = await Ways.client(secrets.token_bytes(32), _any_local(addresses))
     client = HostClient(transport, host_key, addresses, genesis_hash=genesis_hash, signer=signer)
     try:
         yield client
@@ -186,5 +283,5 @@ async def open_host(
 
 def _any_local(addresses: Sequence[str]) -> str:
     # A socket bound to loopback can reach only loopback, and then nobody else can reach it.
-    loopback = all(address.startswith("127.") for address in addresses)
+    loopback = all(address.removeprefix("wss://").startswith("127.") for address in addresses)
     return "127.0.0.1:0" if loopback else "0.0.0.0:0"

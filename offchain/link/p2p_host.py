@@ -1,59 +1,47 @@
-"""The host's side: checks who asks, then serves results and logs."""
+"""The host's side: checks who asks, hands the question to its handler, and looks again while a session lasts."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from offchain.link.p2p import (
-    Connection,
-    HostMisbehaved,
-    HostRefused,
-    Stream,
-    StreamClosed,
-    Transport,
-    read_frame,
-    write_frame,
-)
-from offchain.schema.wire import (
-    END_OF_BODY,
-    MAX_FRAME,
-    MAX_REQUEST_LIFE_MS,
-    Answer,
-    Code,
-    Op,
-    Refusal,
-    Request,
-    WireError,
-)
+from offchain.link.errors import GantryError
+from offchain.link.p2p import Connection, HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
+from offchain.link.p2p_peer import Peer, Session
+from offchain.schema.wire import MAX_REQUEST_LIFE_MS, Answer, Code, Op, Refusal, Request, WireError
+from offchain.schema.wire_ops import PingArgs, ProbeArgs
 
 log = logging.getLogger(__name__)
 
 MAX_NONCES = 65_536
-MAX_CONNECTIONS = 256
-MAX_STREAMS_PER_CONNECTION = 16
-LINGER_S = 30.0
+MAX_CONNECTIONS = 1024
+MAX_STRANGERS = 256
+"""Connections on which nobody has proven yet to be a tenant."""
 STRANGER_S = 20.0
-"""A connection on which nobody has proven within this time to be a tenant is closed: places are few."""
+"""Such a connection is closed after this time: places are few."""
+MAX_SESSIONS_PER_ACCOUNT = 128
+RECHECK_S = 6.0
+"""A session outlives its right by no more than this: three blocks."""
+PROBE_EVERY_S = 10.0
 
 Authorise = Callable[[Request], Awaitable[None]]
-"""Raises :class:`HostRefused` unless `request.account` is the tenant of `request.lease` on chain."""
+"""Raises :class:`HostRefused` unless the chain gives `request.account` the right to this now."""
 VerifySignature = Callable[[str, str, bytes, bytes], bool]
 """(account, crypto, payload, signature) -> genuine?"""
 
 
-class Provider(Protocol):
-    """Where results and logs come from. Each raises :class:`HostRefused` to say why there is nothing."""
+class Handler(Protocol):
+    """Answers one kind of question."""
 
-    async def result(self, lease: int) -> bytes:
-        """The stored result."""
-        ...
+    async def __call__(self, request: Request, session: Session) -> None:
+        """Accept the session and serve it to its end, or raise :class:`HostRefused` to say why not.
 
-    def logs(self, lease: int, *, follow: bool) -> AsyncGenerator[bytes, None]:
-        """The log so far in pieces; with `follow` until the pod ends."""
+        Cancelled when the peer leaves, and when the right to the session ends; `session.gone()` tells which.
+        """
         ...
 
 
@@ -78,6 +66,12 @@ class NonceCache:
         return True
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Live:
+    request: Request
+    session: Session
+
+
 class HostServer:
     """Serves a host's peers over one transport until it is closed."""
 
@@ -87,139 +81,204 @@ class HostServer:
         *,
         genesis_hash: bytes,
         authorise: Authorise,
-        provider: Provider,
+        handlers: Mapping[Op, Handler],
         verify: VerifySignature,
         now_ms: Callable[[], int],
         stranger_s: float = STRANGER_S,
+        recheck_s: float = RECHECK_S,
     ) -> None:
         self._stranger_s = stranger_s
+        self._recheck_s = recheck_s
         self._transport = transport
         self._genesis_hash = genesis_hash
         self._authorise = authorise
-        self._provider = provider
+        self._handlers: dict[Op, Handler] = {Op.PING: _pong, Op.PROBE: self._probe, **handlers}
         self._verify = verify
         self._now_ms = now_ms
         self._nonces = NonceCache()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._connections: set[Connection] = set()
+        self._peers: set[Peer] = set()
+        self._strangers: dict[int, Peer] = {}
+        self._live: set[_Live] = set()
+        self._of_account: Counter[str] = Counter()
+        self._probed: dict[str, float] = {}
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """Where the host listens."""
         return self._transport.addresses
 
+    @property
+    def peers(self) -> int:
+        """Connections now."""
+        return len(self._peers)
+
     async def serve(self) -> None:
         """Accept connections until :meth:`close`."""
-        while (connection := await self._transport.accept()) is not None:
-            if len(self._connections) >= MAX_CONNECTIONS:
-                await connection.close()
-                continue
-            self._connections.add(connection)
-            self._spawn(self._serve_connection(connection))
+        rechecking = self._spawn(self._recheck_forever())
+        try:
+            while (connection := await self._transport.accept()) is not None:
+                if len(self._peers) >= MAX_CONNECTIONS:
+                    self._spawn(connection.close())
+                    continue
+                if len(self._strangers) >= MAX_STRANGERS:
+                    # The oldest goes: who has something to say says it at once, who wants to hold places does not.
+                    self._spawn(self._strangers.pop(next(iter(self._strangers))).close())
+                self._spawn(self._serve_connection(connection))
+        finally:
+            rechecking.cancel()
+
+    async def recheck(self) -> None:
+        """Ask the chain again for every session that is about a lease, and cut those whose right has ended."""
+        verdicts: dict[tuple[str, int | None, Op], Refusal | None] = {}
+        for live in tuple(self._live):
+            request = live.request
+            key = (request.account, request.lease, request.op)
+            if key not in verdicts:
+                verdicts[key] = await self._verdict(request)
+            verdict = verdicts[key]
+            if verdict is not None:
+                live.session.drop(verdict)
 
     async def close(self) -> None:
-        """Drop every connection and stop listening."""
-        for connection in tuple(self._connections):
-            await connection.close()
+        """Tell every peer, drop its connection, and stop listening."""
+        farewell = Refusal(
+            Code.GONE,
+            "The host's agent is being stopped or restarted; pods run on.",
+            "Try again in a minute. A program started by gantry exec or gantry shell does not outlive the agent.",
+        )
+        await asyncio.gather(*(peer.close(farewell) for peer in tuple(self._peers)))
         await self._transport.close()
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(work)
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
+    async def _verdict(self, request: Request) -> Refusal | None:
+        try:
+            await self._authorise(request)
+        except HostRefused as no:
+            # A chain node that is away takes nobody's right; the pod itself is stopped by other means.
+            return None if no.refusal.code is Code.BUSY else no.refusal
+        except GantryError:
+            return None
+        return None
+
+    async def _recheck_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self._recheck_s)
+            await self.recheck()
+
+    # --- connections ----------------------------------------------------------------------------------------------
+
     async def _serve_connection(self, connection: Connection) -> None:
-        streams: set[asyncio.Task[None]] = set()
+        peer = Peer(connection, dialler=False)
         known = asyncio.Event()
-        self._spawn(_close_stranger(connection, known, self._stranger_s))
+        self._peers.add(peer)
+        self._strangers[id(peer)] = peer
+        guard = self._spawn(self._watch_stranger(peer, known))
+        sessions: set[asyncio.Task[None]] = set()
         try:
-            while True:
-                stream = await connection.accept_stream()
-                if len(streams) >= MAX_STREAMS_PER_CONNECTION:
-                    await stream.abort()
-                    continue
-                task = self._spawn(self._serve_stream(stream, known))
-                streams.add(task)
-                task.add_done_callback(streams.discard)
-        except StreamClosed:
-            pass
+            while (session := await peer.accept()) is not None:
+                task = self._spawn(self._serve_session(session, known))
+                sessions.add(task)
+                task.add_done_callback(sessions.discard)
         finally:
-            known.set()
-            self._connections.discard(connection)
-            await connection.close()
+            self._peers.discard(peer)
+            guard.cancel()
+            await peer.close()
+            await asyncio.gather(*sessions, return_exceptions=True)
 
-    async def _serve_stream(self, stream: Stream, known: asyncio.Event) -> None:
+    async def _watch_stranger(self, peer: Peer, known: asyncio.Event) -> None:
         try:
-            while True:
-                await self._answer(stream, await read_frame(stream), known)
-        except (StreamClosed, HostMisbehaved):
-            await stream.abort()
-        except Exception:
-            # A provider failed in the middle of a body; the peer sees a dropped stream, never a short file.
-            log.exception("serving a request failed")
-            await stream.abort()
+            async with asyncio.timeout(self._stranger_s):
+                await known.wait()
+        except TimeoutError:
+            await peer.close(
+                Refusal(
+                    Code.EXPIRED,
+                    f"Nobody has proven within {self._stranger_s:g} s to be a tenant of this host.",
+                    "Connect when there is something to ask.",
+                )
+            )
+        finally:
+            self._strangers.pop(id(peer), None)
 
-    async def _answer(self, stream: Stream, data: bytes, known: asyncio.Event) -> None:
+    async def _serve_session(self, session: Session, known: asyncio.Event) -> None:
         try:
-            request = await self._admit(data)
+            request = await self._admit(session.request)
             if request.op is not Op.PING:
                 known.set()
-            if request.op is Op.PING:
-                body, size = _chunks(b""), 0
-            elif request.op is Op.RESULT:
-                result = await self._provider.result(_lease(request))
-                body, size = _chunks(result), len(result)
-            else:
-                body, size = self._provider.logs(_lease(request), follow=request.follow), None
-            first = await anext(body, END_OF_BODY)
-        except HostRefused as refused:
-            await write_frame(stream, refused.refusal.encode())
-            return
-        # A peer that goes away in the middle must not leave a reader of a running pod's log behind.
-        async with contextlib.aclosing(body):
-            await write_frame(stream, Answer(request.op, size).encode())
-            following = asyncio.ensure_future(_departure(stream)) if request.follow else None
-            try:
-                while first:
-                    for start in range(0, len(first), MAX_FRAME):
-                        await write_frame(stream, first[start : start + MAX_FRAME])
-                    first = await _next_unless_gone(body, following)
-                await write_frame(stream, END_OF_BODY)
-                if following is not None:
-                    # The stream was read from to see the peer leave, so it cannot carry another request.
-                    await asyncio.wait({following}, timeout=LINGER_S)
-                    raise StreamClosed("the log was followed to its end")
-            finally:
-                if following is not None:
-                    following.cancel()
-                    await asyncio.gather(following, return_exceptions=True)
+            await self._run(request, session)
+            session.end()
+        except HostRefused as no:
+            session.drop(no.refusal)
+        except (HostUnreachable, HostMisbehaved):
+            session.drop()
+        except Exception:
+            # In the middle of a body the peer sees a dropped session, never a short file.
+            log.exception("serving a request failed")
+            session.drop(
+                Refusal(Code.INTERNAL, "The host failed at this.", "Try again; tell the provider if it stays.")
+            )
+
+    async def _run(self, request: Request, session: Session) -> None:
+        handler = self._handlers.get(request.op)
+        if handler is None:
+            raise refused(Code.UNSUPPORTED, f"This host does not offer {request.op.value}.", "Use another host.")
+        if self._of_account[request.account] >= MAX_SESSIONS_PER_ACCOUNT:
+            raise refused(
+                Code.BUSY,
+                f"{MAX_SESSIONS_PER_ACCOUNT} sessions of this account are open here.",
+                "End one of them first.",
+            )
+        live = _Live(request, session)
+        self._of_account[request.account] += 1
+        if request.lease is not None:
+            self._live.add(live)
+        work: asyncio.Future[Any] = asyncio.ensure_future(handler(request, session))
+        left: asyncio.Future[Any] = asyncio.ensure_future(session.gone())
+        try:
+            # A peer that goes away must not leave a reader of a running pod behind.
+            await asyncio.wait({work, left}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+        finally:
+            self._live.discard(live)
+            self._of_account[request.account] -= 1
+            if not self._of_account[request.account]:
+                del self._of_account[request.account]
+            for task in (work, left):
+                task.cancel()
+            await asyncio.gather(work, left, return_exceptions=True)
 
     async def _admit(self, data: bytes) -> Request:
         try:
             request = Request.decode(data)
         except WireError as error:
-            raise _refused(Code.BAD_REQUEST, f"The request is malformed: {error}.", "Use a matching client.") from None
+            raise refused(Code.BAD_REQUEST, f"The request is malformed: {error}.", "Use a matching client.") from None
         now_ms = self._now_ms()
         if request.expires_ms <= now_ms:
             late_s = (now_ms - request.expires_ms) / 1000
-            raise _refused(
+            raise refused(
                 Code.EXPIRED,
                 f"The request expired {late_s:.1f} s ago.",
                 "Check your machine's clock and send a new one.",
             )
         if request.expires_ms > now_ms + MAX_REQUEST_LIFE_MS:
-            raise _refused(
+            raise refused(
                 Code.EXPIRES_TOO_LATE,
                 f"The request is valid for more than {MAX_REQUEST_LIFE_MS // 1000} s.",
                 "Check your machine's clock and sign for a shorter time.",
             )
         payload = request.payload(self._genesis_hash, self._transport.key)
         if not self._verify(request.account, request.crypto, payload, request.signature):
-            raise _refused(
+            raise refused(
                 Code.BAD_SIGNATURE,
                 f"The signature is not one of {request.account} for this host and chain.",
                 "Sign with the tenant's key, for the chain and the host key you are dialling.",
@@ -230,51 +289,22 @@ class HostServer:
             await self._authorise(request)
         # No await between these two: of two equal requests at once, one passes.
         if self._nonces.seen(request):
-            raise _refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
+            raise refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
         if not self._nonces.add(request, now_ms):
-            raise _refused(Code.BUSY, "The host has too many requests in hand.", "Try again in a minute.")
+            raise refused(Code.BUSY, "The host has too many requests in hand.", "Try again in a minute.")
         return request
 
-
-async def _departure(stream: Stream) -> None:
-    """Ends when the peer drops the stream, or says something where it has nothing to say."""
-    with contextlib.suppress(StreamClosed):
-        await stream.read_exact(1)
-
-
-async def _next_unless_gone(body: AsyncGenerator[bytes, None], departure: asyncio.Future[None] | None) -> bytes:
-    if departure is None:
-        return await anext(body, END_OF_BODY)
-    chunk = asyncio.ensure_future(anext(body, END_OF_BODY))
-    try:
-        either: set[asyncio.Future[Any]] = {chunk, departure}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not chunk.done():
-            raise StreamClosed("the peer left")
-        return chunk.result()
-    finally:
-        if not chunk.done():
-            chunk.cancel()
-            await asyncio.gather(chunk, return_exceptions=True)
+    async def _probe(self, request: Request, session: Session) -> None:
+        now_s = asyncio.get_running_loop().time()
+        self._probed = {who: at for who, at in self._probed.items() if now_s - at < PROBE_EVERY_S}
+        if request.account in self._probed:
+            raise refused(Code.BUSY, f"One probe in {PROBE_EVERY_S:g} s is enough.", "Wait a little.")
+        self._probed[request.account] = now_s
+        assert isinstance(request.args, ProbeArgs)  # noqa: S101  (decoded by its op)
+        session.accept(Answer(size=request.args.size))
+        await session.write(bytes(request.args.size))
 
 
-async def _close_stranger(connection: Connection, known: asyncio.Event, patience_s: float) -> None:
-    try:
-        await asyncio.wait_for(known.wait(), patience_s)
-    except TimeoutError:
-        await connection.close()
-
-
-def _refused(code: Code, message: str, remedy: str) -> HostRefused:
-    return HostRefused(Refusal(code, message, remedy))
-
-
-def _lease(request: Request) -> int:
-    if request.lease is None:
-        raise _refused(Code.BAD_REQUEST, "The request names no lease.", "Use a matching client.")
-    return request.lease
-
-
-async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
-    for start in range(0, len(data), MAX_FRAME):
-        yield data[start : start + MAX_FRAME]
+async def _pong(request: Request, session: Session) -> None:
+    assert isinstance(request.args, PingArgs)  # noqa: S101  (decoded by its op)
+    session.accept()

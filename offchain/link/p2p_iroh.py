@@ -12,66 +12,54 @@ from typing import Any
 import iroh
 from iroh import iroh_ffi
 
-from offchain.link.p2p import Connection, HostUnreachable, Stream, StreamClosed
-from offchain.schema.wire import ALPN
+from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
+from offchain.schema.wire import ALPN, WEBSOCKET
+
+LEAST_READ = 1 << 13
+MOST_READ = 1 << 20
+"""The wheel sets aside what is asked for while it waits: little for an idle peer, much for a fast one."""
+MAX_HANDSHAKES = 256
+"""Connections that have not shown their stream yet; above it, new ones are turned away."""
+HANDSHAKE_S = 10.0
 
 _patched = False
 
 
-class IrohStream:
-    """One bidirectional QUIC stream."""
+class IrohConnection:
+    """One QUIC connection with its one bidirectional stream."""
 
-    def __init__(self, streams: Any) -> None:
+    via = "iroh"
+
+    def __init__(self, connection: Any, streams: Any) -> None:
+        self._connection = connection
         self._send = streams.send()
         self._recv = streams.recv()
-
-    async def read_exact(self, size: int) -> bytes:
-        """See :class:`offchain.link.p2p.Stream`."""
-        try:
-            return bytes(await self._recv.read_exact(size))
-        except iroh.IrohError as error:
-            raise StreamClosed(_reason(error)) from None
-
-    async def write(self, data: bytes) -> None:
-        """See :class:`offchain.link.p2p.Stream`."""
-        try:
-            await self._send.write_all(data)
-        except iroh.IrohError as error:
-            raise StreamClosed(_reason(error)) from None
-
-    async def abort(self) -> None:
-        """See :class:`offchain.link.p2p.Stream`."""
-        with contextlib.suppress(iroh.IrohError):
-            await self._send.reset(1)
-        with contextlib.suppress(iroh.IrohError):
-            await self._recv.stop(1)
-
-
-class IrohConnection:
-    """One QUIC connection."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
         self._remote_key = bytes(connection.remote_id().to_bytes())
+        self._asked = LEAST_READ
 
     @property
     def remote_key(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
         return self._remote_key
 
-    async def open_stream(self) -> Stream:
+    async def read(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
         try:
-            return IrohStream(await self._connection.open_bi())
+            data = bytes(await self._recv.read(self._asked))
         except iroh.IrohError as error:
-            raise HostUnreachable(f"the connection to the host is gone ({_reason(error)})") from None
+            raise ConnectionLost(_reason(error)) from None
+        if not data:
+            raise ConnectionLost("the other side ended the connection")
+        full = len(data) == self._asked
+        self._asked = min(self._asked * 8, MOST_READ) if full else max(self._asked // 2, LEAST_READ)
+        return data
 
-    async def accept_stream(self) -> Stream:
+    async def write(self, data: bytes) -> None:
         """See :class:`offchain.link.p2p.Connection`."""
         try:
-            return IrohStream(await self._connection.accept_bi())
+            await self._send.write_all(data)
         except iroh.IrohError as error:
-            raise StreamClosed(_reason(error)) from None
+            raise ConnectionLost(_reason(error)) from None
 
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Connection`."""
@@ -108,7 +96,10 @@ class IrohTransport:
             endpoint = await iroh.Endpoint.bind(options)
         except iroh.IrohError as error:
             raise OSError(f"cannot listen on UDP {bind}: {_reason(error)}. Choose another --bind address.") from None
-        return cls(endpoint, bind.rpartition(":")[0])
+        transport = cls(endpoint, bind.rpartition(":")[0])
+        if listen:
+            transport._acceptor = asyncio.create_task(transport._accept_all(), name="iroh-accept")
+        return transport
 
     @property
     def key(self) -> bytes:
@@ -125,11 +116,15 @@ class IrohTransport:
 
     async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
         """See :class:`offchain.link.p2p.Transport`."""
-        places = ", ".join(addresses) or "no address"
+        usable = [address for address in addresses if not address.startswith(WEBSOCKET)]
+        places = ", ".join(usable) or "no address"
+        if not usable:
+            raise HostUnreachable("the host has no address for QUIC")
         try:
-            target = iroh.EndpointAddr(iroh.EndpointId.from_bytes(key), None, list(addresses))
+            target = iroh.EndpointAddr(iroh.EndpointId.from_bytes(key), None, usable)
             async with asyncio.timeout(timeout_s):
-                return IrohConnection(await self._endpoint.connect(target, ALPN))
+                connection = await self._endpoint.connect(target, ALPN)
+                return IrohConnection(connection, await connection.open_bi())
         except TimeoutError:
             raise HostUnreachable(f"no answer from the host at {places} within {timeout_s:g} s") from None
         except iroh.IrohError as error:
@@ -137,8 +132,6 @@ class IrohTransport:
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""
-        if self._acceptor is None:
-            self._acceptor = asyncio.create_task(self._accept_all(), name="iroh-accept")
         connection = await self._ready.get()
         if connection is None:
             self._ready.put_nowait(None)
@@ -158,15 +151,25 @@ class IrohTransport:
             incoming = await self._endpoint.accept_next()
             if incoming is None:
                 return
+            if len(self._handshakes) >= MAX_HANDSHAKES:
+                with contextlib.suppress(iroh.IrohError):
+                    await incoming.refuse()
+                continue
             # A slow or broken peer must not hold up the next one.
             task = asyncio.create_task(self._handshake(incoming))
             self._handshakes.add(task)
             task.add_done_callback(self._handshakes.discard)
 
     async def _handshake(self, incoming: Any) -> None:
-        with contextlib.suppress(iroh.IrohError):
-            accepting = await incoming.accept()
-            self._ready.put_nowait(IrohConnection(await accepting.connect()))
+        connection = None
+        try:
+            async with asyncio.timeout(HANDSHAKE_S):
+                connection = await (await incoming.accept()).connect()
+                self._ready.put_nowait(IrohConnection(connection, await connection.accept_bi()))
+        except (iroh.IrohError, TimeoutError):
+            if connection is not None:
+                with contextlib.suppress(iroh.IrohError):
+                    connection.close(0, b"")
 
 
 def patch_buffer_writer() -> None:

@@ -1,13 +1,16 @@
 """The transport's in-memory twin: one :class:`MemoryNetwork` stands for the internet between its endpoints."""
 
-# ruff: noqa: SLF001  (the two ends of a pipe know each other)
+# ruff: noqa: SLF001  (the two ends of a connection know each other)
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
-from offchain.link.p2p import Connection, HostUnreachable, Stream, StreamClosed
+from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
+
+HIGH_WATER = 1 << 20
+"""A writer waits above so many bytes that the other end has not read."""
 
 
 class MemoryNetwork:
@@ -34,50 +37,15 @@ class MemoryNetwork:
         self._listeners.pop(address, None)
 
 
-class MemoryStream:
-    """One end of a stream."""
-
-    def __init__(self) -> None:
-        self._reader = asyncio.StreamReader()
-        self._peer: MemoryStream | None = None
-        self._dropped = False
-
-    @classmethod
-    def pair(cls) -> tuple[MemoryStream, MemoryStream]:
-        """Two ends of one stream."""
-        left, right = cls(), cls()
-        left._peer, right._peer = right, left
-        return left, right
-
-    async def read_exact(self, size: int) -> bytes:
-        """See :class:`offchain.link.p2p.Stream`."""
-        try:
-            return await self._reader.readexactly(size)
-        except asyncio.IncompleteReadError:
-            raise StreamClosed("the other side ended the stream") from None
-
-    async def write(self, data: bytes) -> None:
-        """See :class:`offchain.link.p2p.Stream`."""
-        if self._dropped or self._peer is None or self._peer._dropped:
-            raise StreamClosed("the stream is closed")
-        self._peer._reader.feed_data(data)
-        await asyncio.sleep(0)
-
-    async def abort(self) -> None:
-        """See :class:`offchain.link.p2p.Stream`."""
-        for end in (self, self._peer):
-            if end is not None and not end._dropped:
-                end._dropped = True
-                end._reader.feed_eof()
-
-
 class MemoryConnection:
     """One end of a connection."""
 
+    via = "memory"
+
     def __init__(self, remote_key: bytes) -> None:
         self._remote_key = remote_key
-        self._incoming: asyncio.Queue[MemoryStream | None] = asyncio.Queue()
-        self._streams: list[MemoryStream] = []
+        self._incoming = bytearray()
+        self._changed = asyncio.Event()
         self._closed = False
         self._peer: MemoryConnection | None = None
 
@@ -93,33 +61,42 @@ class MemoryConnection:
         """See :class:`offchain.link.p2p.Connection`."""
         return self._remote_key
 
-    async def open_stream(self) -> Stream:
+    async def read(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
-        if self._closed or self._peer is None:
-            raise HostUnreachable("the connection to the host is gone")
-        near, far = MemoryStream.pair()
-        self._streams.append(near)
-        self._peer._incoming.put_nowait(far)
-        return near
+        while not self._incoming:
+            if self._closed:
+                raise ConnectionLost("the connection is closed")
+            await self._wait()
+        data = bytes(self._incoming)
+        self._incoming.clear()
+        self._tell()
+        return data
 
-    async def accept_stream(self) -> Stream:
+    async def write(self, data: bytes) -> None:
         """See :class:`offchain.link.p2p.Connection`."""
-        stream = await self._incoming.get()
-        if stream is None:
-            self._incoming.put_nowait(None)
-            raise StreamClosed("the connection is closed")
-        self._streams.append(stream)
-        return stream
+        while not self._closed and self._peer is not None and len(self._peer._incoming) >= HIGH_WATER:
+            await self._wait()
+        if self._closed or self._peer is None:
+            raise ConnectionLost("the connection is closed")
+        self._peer._incoming += data
+        self._tell()
+        await asyncio.sleep(0)
 
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Connection`."""
         for end in (self, self._peer):
-            if end is None or end._closed:
-                continue
-            end._closed = True
-            end._incoming.put_nowait(None)
-            for stream in end._streams:
-                await stream.abort()
+            if end is not None:
+                end._closed = True
+        self._tell()
+
+    async def _wait(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    def _tell(self) -> None:
+        for end in (self, self._peer):
+            if end is not None:
+                end._changed.set()
 
 
 class MemoryTransport:

@@ -145,6 +145,13 @@ class ChainPort(Protocol):
         """The finalized block with this number. LookupError where it is not finalized yet."""
         ...
 
+    async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
+        """The hashes of what is in a finalized block, also where the node has given up the block's state.
+
+        LookupError where it is not finalized yet.
+        """
+        ...
+
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
         """Finalized heads as they come; may skip numbers (the watcher fills the gaps)."""
         ...
@@ -180,6 +187,14 @@ class ChainPort(Protocol):
 
     async def constant(self, pallet: str, name: str) -> Any:
         """A constant of the runtime."""
+        ...
+
+    async def encode_call(self, call: Call) -> bytes:
+        """The bytes of a call, as a wallet takes them to be signed elsewhere. BadValue where it does not fit."""
+        ...
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """What an error in plain form means: one inside an event, of a call that was made for another account."""
         ...
 
     async def next_nonce(self, account: str) -> int:

@@ -8,16 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from offchain.link.errors import StoreCorrupt
+from offchain.link.errors import GantryError, StoreCorrupt, StoreStuck
 
 _BUSY_MS = 5000
+_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Store:
     """One database file, or `:memory:`. Each component brings its own tables through :meth:`migrate`.
 
     Calls do not wait for anything but the disk, so they are made straight from the event loop; a transaction must not
-    span an `await`.
+    span an `await`. Raises StoreStuck where the disk is full or another program holds the file, and StoreCorrupt where
+    the file is damaged; what was to be written is then not written at all.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -54,8 +58,8 @@ class Store:
             with self.transaction():
                 for statement in step.split(";"):
                     if statement.strip():
-                        self._db.execute(statement)
-                self._db.execute("INSERT OR REPLACE INTO migrations VALUES (?, ?)", (component, number))
+                        self._execute(statement)
+                self._execute("INSERT OR REPLACE INTO migrations VALUES (?, ?)", (component, number))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -63,23 +67,60 @@ class Store:
         if self._db.in_transaction:
             yield
             return
-        self._db.execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            # A full disk may have ended the transaction by itself.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
+
+    @property
+    def version(self) -> int:
+        """A number that changes whenever another connection has changed the file."""
+        row = self.one("PRAGMA data_version")
+        return 0 if row is None else int(row[0])
 
     def run(self, statement: str, *values: Any) -> int:
         """Execute a statement; returns how many rows it changed."""
-        return self._db.execute(statement, values).rowcount
+        return self._execute(statement, values).rowcount
 
     def one(self, statement: str, *values: Any) -> sqlite3.Row | None:
         """The first row."""
-        row: sqlite3.Row | None = self._db.execute(statement, values).fetchone()
+        row: sqlite3.Row | None = self._execute(statement, values).fetchone()
         return row
 
     def all(self, statement: str, *values: Any) -> list[sqlite3.Row]:
         """All rows."""
-        return self._db.execute(statement, values).fetchall()
+        return self._execute(statement, values).fetchall()
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(statement, values)
+        except sqlite3.Error as error:
+            told = self._told(error)
+            if told is None:
+                raise
+            raise told from error
+
+    def _told(self, error: sqlite3.Error) -> GantryError | None:
+        """What an operator has to know of an error; None where it is a fault of the program."""
+        kind = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if kind in _NO_SPACE:
+            return StoreStuck(
+                f"The database {self.path} cannot be written: {error}.",
+                "Free some space on its disk, or see to the disk; the work goes on by itself then.",
+                code="disk_full",
+            )
+        if kind in _HELD:
+            return StoreStuck(
+                f"The database {self.path} is held by another program.", "End that program; the work goes on by itself."
+            )
+        if kind in _BROKEN:
+            return StoreCorrupt(
+                f"The database {self.path} is damaged: {error}.",
+                "Move it away: what is to be done is read from the chain again.",
+            )
+        return None

@@ -217,6 +217,11 @@ class SubstrateChain:
             ),
         )
 
+    async def extrinsic_hashes(self, number: int) -> tuple[bytes, ...]:
+        """The hashes of what is in a finalized block, also where its state is gone."""
+        signed = await self._call("chain_getBlock", _hex((await self.block_ref(number)).hash))
+        return tuple(blake2_256(_unhex(raw)) for raw in signed["block"]["extrinsics"])
+
     def finalized(self) -> AsyncGenerator[BlockRef, None]:
         """Finalized heads as they come."""
         return self._heads("chain_subscribeFinalizedHeads", "chain_unsubscribeFinalizedHeads", final=True)
@@ -317,6 +322,14 @@ class SubstrateChain:
         return (await self._ready()).constant(pallet, name)
 
     # --- extrinsics -----------------------------------------------------------------------------------------------
+
+    async def encode_call(self, call: Call) -> bytes:
+        """The bytes of a call."""
+        return (await self._ready()).encode_call(call)
+
+    async def failure_of(self, error: Any) -> DispatchFailure:
+        """What an error in plain form means."""
+        return (await self._ready()).failure(error)
 
     async def next_nonce(self, account: str) -> int:
         """The account's next nonce, transactions in the pool included."""

@@ -57,45 +57,58 @@ class Watcher:
 
     async def blocks(self) -> AsyncGenerator[Block, None]:
         """Every block after the cursor. The caller acknowledges each one before it asks for the next."""
-        last = self.cursor
-        upcoming = last.number + 1 if last is not None else self._start
-        async with aclosing(self._heads()) as heads:
-            async for head in heads:
-                if upcoming == "finalized":
-                    upcoming = head.number
-                if head.number < upcoming:
-                    continue
-                async with aclosing(self._range(upcoming, head.number)) as gap:
-                    async for block in gap:
-                        if last is not None and block.parent_hash != last.hash:
-                            raise Reorganised(
-                                f"Block {block.ref.number} does not follow block {last.number} as it was seen before: "
-                                f"its parent is 0x{block.parent_hash.hex()}, seen was 0x{last.hash.hex()}.",
-                                "The node serves another chain now. If that is meant, remove this worker's database.",
-                            )
-                        yield block
-                        last, upcoming = block.ref, block.ref.number + 1
+        async with aclosing(blocks_after(self._chain, self.cursor, self._start)) as blocks:
+            async for block, _ in blocks:
+                yield block
 
-    async def _heads(self) -> AsyncGenerator[BlockRef, None]:
-        """The present head first, so that a chain that stands still is caught up with too."""
-        yield await self._chain.finalized_head()
-        async with aclosing(self._chain.finalized()) as heads:
-            async for head in heads:
-                yield head
 
-    async def _range(self, first: int, last: int) -> AsyncGenerator[Block, None]:
-        """Blocks in order, the next few already on their way."""
-        numbers = iter(range(first, last + 1))
-        pending: deque[asyncio.Task[Block]] = deque()
-        try:
-            while True:
-                while len(pending) < _FETCHED_AHEAD and (number := next(numbers, None)) is not None:
-                    pending.append(asyncio.ensure_future(_fetch(self._chain, number)))
-                if not pending:
-                    return
-                yield await pending.popleft()
-        finally:
-            await _drop(pending)
+async def blocks_after(
+    chain: ChainPort, last: BlockRef | None, start: Literal["finalized"] | int
+) -> AsyncGenerator[tuple[Block, BlockRef], None]:
+    """Every final block after one that was seen, in order, each with the newest final block known then.
+
+    `start`: the first block where none was seen. Raises Reorganised where a block does not follow the one before.
+    """
+    upcoming = last.number + 1 if last is not None else start
+    async with aclosing(_heads(chain)) as heads:
+        async for head in heads:
+            if upcoming == "finalized":
+                upcoming = head.number
+            if head.number < upcoming:
+                continue
+            async with aclosing(_range(chain, upcoming, head.number)) as gap:
+                async for block in gap:
+                    if last is not None and block.parent_hash != last.hash:
+                        raise Reorganised(
+                            f"Block {block.ref.number} does not follow block {last.number} as it was seen before: "
+                            f"its parent is 0x{block.parent_hash.hex()}, seen was 0x{last.hash.hex()}.",
+                            "The node serves another chain now. If that is meant, remove this worker's database.",
+                        )
+                    yield block, head
+                    last, upcoming = block.ref, block.ref.number + 1
+
+
+async def _heads(chain: ChainPort) -> AsyncGenerator[BlockRef, None]:
+    """The present head first, so that a chain that stands still is caught up with too."""
+    yield await chain.finalized_head()
+    async with aclosing(chain.finalized()) as heads:
+        async for head in heads:
+            yield head
+
+
+async def _range(chain: ChainPort, first: int, last: int) -> AsyncGenerator[Block, None]:
+    """Blocks in order, the next few already on their way."""
+    numbers = iter(range(first, last + 1))
+    pending: deque[asyncio.Task[Block]] = deque()
+    try:
+        while True:
+            while len(pending) < _FETCHED_AHEAD and (number := next(numbers, None)) is not None:
+                pending.append(asyncio.ensure_future(_fetch(chain, number)))
+            if not pending:
+                return
+            yield await pending.popleft()
+    finally:
+        await _drop(pending)
 
 
 async def _fetch(chain: ChainPort, number: int) -> Block:

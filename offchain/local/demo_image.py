@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from offchain.local import engine
@@ -19,8 +20,23 @@ from offchain.local.places import LocalError, Places
 
 NAME = "primes"
 PROGRAMS = ("sh", "awk", "sleep", "cat")
+EXTRAS = ("busybox", "dropbear", "dropbearkey")
+"""What services and rentals need besides: a web server, the tools of a shell, and a way to log in. Taken if there."""
+USER = 1000
+"""The number of the image's user "gantry", who may be logged in as; its home is /workspace."""
 _LIBRARY = re.compile(r"(?:=> )?(/\S+) \(0x[0-9a-f]+\)")
+_APPLET = re.compile(r"[a-z0-9_.\[-]+")
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One file of the image: its bytes, or for a folder None, or where a link leads."""
+
+    data: bytes | None = None
+    mode: int = 0o644
+    link: str = ""
+    owner: int = 0
 
 
 def archive() -> bytes:
@@ -40,11 +56,16 @@ def archive() -> bytes:
     manifest = [{"Config": f"{_sha256(config)}.json", "Layers": [layer_name], "RepoTags": [f"{NAME}:latest"]}]
     return _tar(
         {
-            f"{_sha256(config)}.json": (config, 0o644),
-            layer_name: (layer, 0o644),
-            "manifest.json": (_json(manifest), 0o644),
+            f"{_sha256(config)}.json": _Entry(config),
+            layer_name: _Entry(layer),
+            "manifest.json": _Entry(_json(manifest)),
         }
     )
+
+
+def missing() -> tuple[str, ...]:
+    """The programs for services and rentals that this machine does not have."""
+    return tuple(program for program in EXTRAS if _which(program) is None)
 
 
 def load(url: str) -> str:
@@ -65,16 +86,38 @@ def load(url: str) -> str:
         client.close()
 
 
-def _files() -> dict[str, tuple[bytes, int]]:
-    files: dict[str, tuple[bytes, int]] = {}
-    for program in PROGRAMS:
-        found = shutil.which(program, path="/bin:/usr/bin")
-        if found is None:
+def _files() -> dict[str, _Entry]:
+    # People are known by name to whoever logs them in.
+    files = {
+        "etc/passwd": _Entry(f"root:x:0:0:root:/:/bin/sh\ngantry:x:{USER}:{USER}:gantry:/workspace:/bin/sh\n".encode()),
+        "etc/group": _Entry(f"root:x:0:\ngantry:x:{USER}:\n".encode()),
+        "etc/shells": _Entry(b"/bin/sh\n"),
+        "workspace": _Entry(None, 0o755, owner=USER),
+    }
+    for program in (*PROGRAMS, *EXTRAS):
+        found = _which(program)
+        if found is None and program in PROGRAMS:
             raise LocalError(f"this machine has no {program}", f"Install a package that has {program}")
-        files[f"bin/{program}"] = (Path(found).read_bytes(), 0o755)
-        for library in _libraries(Path(found).resolve()):
-            files[library.lstrip("/")] = (Path(library).read_bytes(), 0o755)
+        if found is None:
+            continue
+        files[f"bin/{program}"] = _Entry(found.read_bytes(), 0o755)
+        for library in _libraries(found):
+            files[library.lstrip("/")] = _Entry(Path(library).read_bytes(), 0o755)
+    busybox = _which("busybox")
+    for applet in _applets(busybox) if busybox is not None else []:
+        files.setdefault(f"bin/{applet}", _Entry(None, 0o777, link="busybox"))
     return files
+
+
+def _which(program: str) -> Path | None:
+    found = shutil.which(program, path="/bin:/usr/bin:/sbin:/usr/sbin")
+    return None if found is None else Path(found).resolve()
+
+
+def _applets(busybox: Path) -> list[str]:
+    """The names that this busybox answers to."""
+    done = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=False)
+    return [name for name in done.stdout.split() if _APPLET.fullmatch(name)]
 
 
 def _libraries(program: Path) -> list[str]:
@@ -85,18 +128,23 @@ def _libraries(program: Path) -> list[str]:
     return sorted({match[1] for line in done.stdout.splitlines() if (match := _LIBRARY.search(line))})
 
 
-def _tar(files: dict[str, tuple[bytes, int]]) -> bytes:
-    folders = {str(parent) for name in files for parent in Path(name).parents if str(parent) != "."}
+def _tar(files: dict[str, _Entry]) -> bytes:
+    folders = {str(parent) for name in files for parent in Path(name).parents if str(parent) != "."} - files.keys()
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for folder in sorted(folders):
             entry = tarfile.TarInfo(folder)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(entry)
-        for name, (data, mode) in sorted(files.items()):
+        for name, file in sorted(files.items()):
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), mode
-            tar.addfile(entry, io.BytesIO(data))
+            entry.mode, entry.uid, entry.gid = file.mode, file.owner, file.owner
+            if file.link:
+                entry.type, entry.linkname = tarfile.SYMTYPE, file.link
+            elif file.data is None:
+                entry.type = tarfile.DIRTYPE
+            entry.size = len(file.data or b"")
+            tar.addfile(entry, io.BytesIO(file.data or b""))
     return out.getvalue()
 
 
@@ -123,8 +171,9 @@ def main() -> int:
     """Build, load, and print the reference."""
     if {"-h", "--help"} & set(sys.argv[1:]):
         sys.stdout.write(
-            "Usage: scripts/demo-image\n\nBuilds a small image (sh, awk, sleep, cat) from this machine's programs,\n"
-            "gives it to the Docker engine, and prints its name and digest:\n\n"
+            "Usage: scripts/demo-image\n\nBuilds a small image (sh, awk, sleep, cat; for services and rentals also "
+            "busybox\nand dropbear, where they are installed) from this machine's programs, gives it to the Docker "
+            "engine,\nand prints its name and digest:\n\n"
             "  export GANTRY_DEMO_IMAGE=$(scripts/demo-image)\n"
         )
         return 0
@@ -134,6 +183,11 @@ def main() -> int:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     sys.stdout.write(f"{reference}\n")
+    if lacking := missing():
+        sys.stderr.write(
+            f"note: without {', '.join(lacking)} the image runs jobs, but not examples/service.yaml, rental.yaml and "
+            "pod.yaml.\n  Install the packages busybox-static and dropbear-bin, and run this again.\n"
+        )
     return 0
 
 

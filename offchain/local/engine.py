@@ -128,8 +128,24 @@ def sweep(places: Places) -> None:
     if pid is not None:
         end(pid, seconds=20)
     record.unlink(missing_ok=True)
+    for left in _left_of(places):
+        end(left, seconds=2)
     for folder in (places.engine, places.sockets):
         _remove(folder)
+
+
+def _left_of(places: Places) -> list[int]:
+    """Processes of an engine that is gone: one that was killed while it started a container leaves the shim behind."""
+    own = os.fsencode(f"{places.sockets}/exec/")
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes()
+        except OSError:
+            continue
+        if own in line:
+            found.append(int(path.parts[2]))
+    return found
 
 
 def _remove(folder: Path) -> None:

@@ -146,7 +146,9 @@ class Network:
         command = [sys.executable, "-m", "offchain.cli", "worker", "all"]
         command += [f"--account={SCHEDULER}", f"--state-dir={self.places.workers}"]
         self.keeper.add(Child("workers", command, log=self.places.log, run=self.places.run, env=self._env))
-        self.say("Workers", "scheduler and settler run")
+        index = [sys.executable, "-m", "offchain.cli", "worker", "indexer"]
+        self.keeper.add(Child("indexer", index, log=self.places.log, run=self.places.run, env=self._env))
+        self.say("Workers", "scheduler, settler and indexer run")
 
     def _start_agent(self) -> None:
         self.places.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -184,7 +186,7 @@ def clean(places: Places) -> bool:
         record.unlink(missing_ok=True)
     found = read_record(places.run / "docker.json") is not None or found
     engine.sweep(places)
-    for folder in (places.node, places.workers, places.agent, places.run):
+    for folder in (places.node, places.workers, places.index, places.agent, places.run):
         shutil.rmtree(folder, ignore_errors=True)
     for file in (places.network_file, places.env_file):
         file.unlink(missing_ok=True)

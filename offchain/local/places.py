@@ -61,6 +61,11 @@ class Places:
         return self.state / "workers"
 
     @property
+    def index(self) -> Path:
+        """The chain's history; where gantry history looks for it (offchain.cli.history_address)."""
+        return self.state / "index"
+
+    @property
     def agent(self) -> Path:
         """The agent's data, its host key among them."""
         return self.state / "agent"

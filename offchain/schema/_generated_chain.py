@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "a9793a5a6eb3c8b9a3ef44d171f82de468801792f252d82e39738a3e1ac6e1be"
+METADATA_SHA256: Final = "6751b8dafc5aaf8d146076b70f7351b76911255ad34315d4df1ac6db713f202b"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 2
 TRANSACTION_VERSION: Final = 2
@@ -3088,6 +3088,20 @@ class HostsDeviceHealthChanged(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class HostsNetworkMeasured(GantryEvent):
+    """A host measured its network: what it offers, as `Placement.min_network_mbps` asks for it."""
+
+    pallet: ClassVar[str] = "Hosts"
+    name: ClassVar[str] = "NetworkMeasured"
+    host: AccountId
+    """The host."""
+    down_mbps: int
+    """Megabits a second to the host."""
+    up_mbps: int
+    """Megabits a second from the host."""
+
+
+@dataclass(frozen=True, slots=True)
 class HostsDeviceAttested(GantryEvent):
     """A challenge proved that a device is real, or did not."""
 
@@ -4212,6 +4226,11 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         bond_required=f["bond_required"],
     ),
     ("Hosts", "DeviceHealthChanged"): lambda f: HostsDeviceHealthChanged(host=f["host"], unhealthy=f["unhealthy"]),
+    ("Hosts", "NetworkMeasured"): lambda f: HostsNetworkMeasured(
+        host=f["host"],
+        down_mbps=f["down_mbps"],
+        up_mbps=f["up_mbps"],
+    ),
     ("Hosts", "DeviceAttested"): lambda f: HostsDeviceAttested(
         host=f["host"],
         device=f["device"],
@@ -4647,6 +4666,13 @@ class calls:
         })
 
     @staticmethod
+    def hosts_set_network(*, down_mbps: int, up_mbps: int) -> Call:
+        """The calling host says how fast its network is, as it measured it. Free of charge when that differs by more
+        than a tenth from what the chain has and a heartbeat period has passed since the last time.
+        """
+        return Call("Hosts", "set_network", {"down_mbps": down_mbps, "up_mbps": up_mbps})
+
+    @staticmethod
     def tasks_submit(*, spec: TaskSpec, manifest: bytes) -> Call:
         """Submit a task. Deposits are held for its manifest until it is final and for itself until it is pruned; what
         its pods may cost must be there, too.
@@ -4956,6 +4982,9 @@ class storage:
 
     hosts_health_changed_at: Final[StorageItem[int]] = StorageItem("Hosts", "HealthChangedAt", _same)
     """When a host last said which of its devices are out of order, where it ever did."""
+
+    hosts_network_measured_at: Final[StorageItem[int]] = StorageItem("Hosts", "NetworkMeasuredAt", _same)
+    """When a host last said how fast its network is, where it ever did."""
 
     hosts_params: Final[StorageItem[HostsParams]] = StorageItem("Hosts", "Params", HostsParams.decode)
     """The periods and amounts in force."""

@@ -2,25 +2,67 @@
 
 from __future__ import annotations
 
-_NETWORK = "Remove it; a job's container has a network of its own and nothing reaches into it"
+_NETWORK = "Remove it; a pod's containers share a network of their own, and gantry forward leads into it"
 _HOST = "Remove it; nothing of the host is shared with a task"
 _SECURITY = "Remove it; hosts set the container's privileges, and they are the same for every task"
 _ENGINE = "Remove it; the host decides this"
 _LIMITS = "Use deploy.resources.limits"
-_FILES = "Put the files into the image"
+_FILES = "Put the files into the image, or send them with x-gantry.inputs"
+_TERMINAL = "Remove it; gantry shell opens a terminal of its own"
+_START = "Put it into command"
 
-TOP = ("name", "services", "x-gantry")
+TOP = ("name", "services", "volumes", "secrets", "x-gantry")
 TOP_REFUSED = {
     "version": "Remove it; Compose does not use it any more either",
     "networks": _NETWORK,
-    "volumes": _FILES,
     "configs": _FILES,
-    "secrets": "Remove it; a manifest is public",
     "include": "Write everything in one file",
     "models": "Put the model into the image",
 }
 
-SERVICE = ("image", "command", "entrypoint", "environment", "working_dir", "user", "read_only", "tmpfs", "deploy")
+_VOLUME = "Remove it; a volume lies on the host's disk and counts against x-gantry.disk"
+VOLUME: tuple[str, ...] = ()
+VOLUME_REFUSED = {
+    "driver": _VOLUME,
+    "driver_opts": _VOLUME,
+    "external": "Remove it; to take over the data of an earlier rental use x-gantry.data_from",
+    "labels": _ENGINE,
+    "name": "Remove it; a volume is known by its key",
+}
+
+_SEALED = "Write external: true, and send it to the host with gantry deliver; a manifest is public"
+SECRET = ("external",)
+SECRET_REFUSED = {
+    "file": _SEALED,
+    "environment": _SEALED,
+    "content": _SEALED,
+    "driver": _SEALED,
+    "driver_opts": _SEALED,
+    "template_driver": _SEALED,
+    "labels": _ENGINE,
+    "name": "Remove it; a secret is known by its key",
+}
+
+SERVICE = (
+    "image",
+    "command",
+    "entrypoint",
+    "environment",
+    "working_dir",
+    "user",
+    "read_only",
+    "tmpfs",
+    "volumes",
+    "secrets",
+    "expose",
+    "ports",
+    "healthcheck",
+    "restart",
+    "stop_signal",
+    "stop_grace_period",
+    "depends_on",
+    "deploy",
+)
 SERVICE_REFUSED = {
     "annotations": _ENGINE,
     "attach": _ENGINE,
@@ -42,7 +84,6 @@ SERVICE_REFUSED = {
     "cpus": "Use deploy.resources.limits.cpus",
     "cpuset": _LIMITS,
     "credential_spec": _ENGINE,
-    "depends_on": "Remove it; a task has one service",
     "develop": "Remove it; it is for building on your own machine",
     "device_cgroup_rules": _HOST,
     "devices": "For GPUs use deploy.resources.reservations.devices; nothing else of the host is shared",
@@ -52,21 +93,19 @@ SERVICE_REFUSED = {
     "domainname": _NETWORK,
     "driver_opts": _NETWORK,
     "env_file": "Write the variables under environment; ${NAME} takes a value from your shell",
-    "expose": _NETWORK,
     "extends": "Write everything in one file",
     "external_links": _NETWORK,
     "extra_hosts": _NETWORK,
     "gpus": "Use deploy.resources.reservations.devices",
     "group_add": _SECURITY,
-    "healthcheck": "Remove it; a job is done when its command ends",
-    "hostname": _NETWORK,
-    "init": _ENGINE,
+    "hostname": "Remove it; a container is named after its pod",
+    "init": "Remove it; every container has an init process already",
     "ipc": _HOST,
     "isolation": _ENGINE,
     "label_file": _ENGINE,
     "labels": _ENGINE,
     "links": _NETWORK,
-    "logging": "Remove it; read the log with: gantry task logs",
+    "logging": "Remove it; read the log with gantry logs",
     "mac_address": _NETWORK,
     "mem_limit": "Use deploy.resources.limits.memory",
     "mem_reservation": _LIMITS,
@@ -80,43 +119,72 @@ SERVICE_REFUSED = {
     "pid": _HOST,
     "pids_limit": "Use deploy.resources.limits.pids",
     "platform": "Remove it; the image's digest says which platform it is for",
-    "ports": _NETWORK,
-    "post_start": "Put it into command",
-    "pre_stop": "Put it into command",
+    "post_start": _START,
+    "pre_stop": "Catch the stop signal in command; stop_signal and stop_grace_period say which and how long",
     "privileged": _SECURITY,
     "profiles": "Write one file for each task",
     "provider": "Remove it; a task runs an image",
     "pull_policy": "Remove it; an image is pulled when the host does not have its digest",
-    "restart": "Remove it; a job runs once and is placed anew when its host fails",
     "runtime": _ENGINE,
     "scale": "Use x-gantry.pods",
-    "secrets": "Remove it; a manifest is public",
     "security_opt": _SECURITY,
     "shm_size": "Use tmpfs: /dev/shm:size=1G",
-    "stdin_open": "Remove it; a job has no terminal",
-    "stop_grace_period": _ENGINE,
-    "stop_signal": _ENGINE,
+    "stdin_open": _TERMINAL,
     "storage_opt": "Use x-gantry.disk",
     "sysctls": _SECURITY,
-    "tty": "Remove it; a job has no terminal",
+    "tty": _TERMINAL,
     "ulimits": _LIMITS,
     "use_api_socket": _SECURITY,
     "userns_mode": _SECURITY,
     "uts": _HOST,
-    "volumes": _FILES,
-    "volumes_from": _FILES,
+    "volumes_from": "Name the volumes of the other service under volumes again",
 }
 
-DEPLOY = ("resources",)
+DEPLOY = ("resources", "restart_policy")
 DEPLOY_REFUSED = {
     "endpoint_mode": _NETWORK,
     "labels": _ENGINE,
     "mode": "Use x-gantry.pods",
     "placement": "Use x-gantry.placement",
     "replicas": "Use x-gantry.pods",
-    "restart_policy": "Remove it; a job runs once and is placed anew when its host fails",
-    "rollback_config": "Remove it; a job is not updated",
-    "update_config": "Remove it; a job is not updated",
+    "rollback_config": "Remove it; a task is not updated",
+    "update_config": "Remove it; a task is not updated",
+}
+
+RESTART_POLICY = ("condition", "max_attempts")
+_PAUSES = "Remove it; the pause before a restart starts short and grows by itself"
+RESTART_POLICY_REFUSED = {"delay": _PAUSES, "window": _PAUSES}
+
+HEALTHCHECK = ("test", "interval", "timeout", "retries", "start_period", "disable")
+HEALTHCHECK_REFUSED = {"start_interval": "Remove it; interval holds from the start"}
+
+DEPENDENCY = ("condition",)
+DEPENDENCY_REFUSED = {
+    "restart": "Remove it; a service is restarted for its own sake only",
+    "required": "Remove it; every service of a manifest is started",
+}
+
+MOUNT = ("type", "source", "target", "read_only", "tmpfs")
+MOUNT_REFUSED = {
+    "bind": _HOST,
+    "consistency": _ENGINE,
+    "image": "Put the files into the service's own image",
+    "volume": "Remove it; volumes are the same for everybody",
+}
+MOUNT_TMPFS = ("size", "mode")
+
+_OWNER = "Remove it; the file belongs to the container's user, who alone can read it"
+SECRET_USE = ("source", "target")
+SECRET_USE_REFUSED = {"uid": _OWNER, "gid": _OWNER, "mode": _OWNER}
+
+_PUBLISHED = "Remove it; gantry forward TASK LOCAL:PORT opens the port on your own machine"
+PORT = ("target", "protocol")
+PORT_REFUSED = {
+    "published": _PUBLISHED,
+    "host_ip": _PUBLISHED,
+    "mode": _PUBLISHED,
+    "app_protocol": "Remove it; whatever speaks TCP is forwarded",
+    "name": "Remove it; a port is known by its number",
 }
 
 RESOURCES = ("limits", "reservations")
@@ -145,9 +213,19 @@ GANTRY = (
     "verification",
     "placement",
     "result",
+    "inputs",
     "pods",
+    "scaling",
     "disk",
+    "ssh",
+    "data_from",
 )
+VERIFICATION = ("replicas",)
+PODS = ("min", "max")
+SCALING = ("metric", "target", "stabilisation")
+SSH = ("authorized_keys", "path", "port")
+RESULT = ("path", "seal_to")
+INPUT = ("name", "path", "sha256", "service")
 PRICE = ("max_per_hour",)
 PLACEMENT = ("regions", "hosts", "providers", "tiers", "verified_only", "allow_simulated", "models", "min_vram")
 PROVIDERS = ("allow", "deny")

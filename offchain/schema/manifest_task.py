@@ -14,9 +14,11 @@ from offchain.schema._generated_chain import (
     TaskSpec,
     Tier,
     VerificationPolicyAcceptance,
+    VerificationPolicyRedundant,
 )
 from offchain.schema.manifest_types import Manifest
 
+_KINDS = {"job": TaskKind.JOB, "service": TaskKind.SERVICE, "rental": TaskKind.RENTAL}
 _UNITS = {"second": BillingUnit.SECOND, "hour": BillingUnit.HOUR, "day": BillingUnit.DAY}
 _TIERS = {"consumer": Tier.CONSUMER, "professional": Tier.PROFESSIONAL, "datacenter": Tier.DATACENTER}
 
@@ -28,9 +30,9 @@ def manifest_digest(text: bytes) -> bytes:
 
 def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
     """The `TaskSpec` for a manifest whose bytes have this digest."""
-    gpus, place = manifest.gpus, manifest.placement
+    gpus, place, redundant = manifest.gpus, manifest.placement, manifest.verification == "redundant"
     return TaskSpec(
-        kind=TaskKind.JOB,
+        kind=_KINDS[manifest.kind],
         manifest_digest=digest,
         resources=Resources(
             cpu_milli=manifest.cpu_milli,
@@ -46,7 +48,7 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
         deadline=manifest.deadline_ms,
         priority=manifest.priority,
         queue=manifest.queue.encode(),
-        verification=VerificationPolicyAcceptance(),
+        verification=VerificationPolicyRedundant(manifest.pods) if redundant else VerificationPolicyAcceptance(),
         placement=Placement(
             regions=tuple(name.encode() for name in place.regions),
             hosts=place.hosts,
@@ -58,5 +60,5 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
             min_network_mbps=0,
             capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
         ),
-        data_from=None,
+        data_from=manifest.data_from,
     )

@@ -9,7 +9,7 @@ Kind = Literal["job", "service", "rental"]
 Restart = Literal["no", "on-failure", "always"]
 Metric = Literal["cpu", "gpu", "memory"]
 Billing = Literal["second", "hour", "day"]
-Verification = Literal["acceptance"]
+Verification = Literal["acceptance", "redundant"]
 Tier = Literal["consumer", "professional", "datacenter"]
 
 
@@ -194,6 +194,7 @@ class Manifest:
     priority: int
     queue: str
     verification: Verification
+    """redundant: every pod runs the same job, and their results are compared; `pods` is the number of replicas."""
     placement: PlacementSpec
     pods_min: int = 1
     volumes: tuple[str, ...] = ()

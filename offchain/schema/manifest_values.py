@@ -45,14 +45,19 @@ def format_amount(base_units: int) -> str:
 
 def parse_duration(text: str) -> int:
     """Milliseconds of "10m", "1h30m", "2d", "90s" or "500ms"."""
+    total = parse_pause(text)
+    if total == 0:
+        raise ValueError(f'"{text}" is no time at all')
+    return total
+
+
+def parse_pause(text: str) -> int:
+    """Milliseconds of a duration that may be none: "0s"."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         raise ValueError(f'"{text}" is not a duration')
     days, hours, minutes, seconds, millis = (int(group or 0) for group in match.groups())
-    total = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + millis
-    if total == 0:
-        raise ValueError(f'"{text}" is no time at all')
-    return total
+    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + millis
 
 
 def parse_size(text: str) -> int:

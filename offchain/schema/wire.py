@@ -1,39 +1,50 @@
-"""Messages on the way to hosts: framing, requests signed by a tenant, replies.
+"""Messages on the way to hosts: requests signed by a tenant, answers, refusals; addresses of hosts.
 
-A stream carries frames: a big-endian u32 length, then that many bytes, at most :data:`MAX_FRAME`. A request is one
-JSON frame. The answer is one JSON frame; where it is positive, binary frames follow and an empty frame ends them.
+How they travel is in :mod:`offchain.schema.wire_frames` and :mod:`offchain.schema.wire_mux`.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-ALPN = b"gantry/host/1"
-VERSION = 1
-MAX_FRAME = 1 << 20
-MAX_REQUEST = 4096
-MAX_REQUEST_LIFE_MS = 60_000
-NONCE_HEX_DIGITS = 32
-REQUEST_CONTEXT = b"gantry/request/v1"
-END_OF_BODY = b""
+from offchain.schema import wire_values as read
+from offchain.schema.wire_ops import NO_LEASE, U64_MAX, Args, Op, decode_args, encode_args, op_of
+from offchain.schema.wire_values import WireError, canonical_json, json_object
 
-_U64_MAX = (1 << 64) - 1
+__all__ = [
+    "ALPN",
+    "MAX_REQUEST",
+    "MAX_REQUEST_LIFE_MS",
+    "VERSION",
+    "Answer",
+    "Code",
+    "Control",
+    "Op",
+    "Refusal",
+    "Request",
+    "WireError",
+    "canonical_json",
+    "endpoint_text",
+    "parse_endpoint",
+]
+
+ALPN: Final = b"gantry/host"
+VERSION: Final = 2
+MAX_REQUEST: Final = 16_384
+MAX_ANSWER: Final = 4096
+MAX_CONTROL: Final = 1024
+MAX_REQUEST_LIFE_MS: Final = 60_000
+NONCE_BYTES: Final = 16
+REQUEST_CONTEXT: Final = b"gantry/request/v2"
+WEBSOCKET: Final = "wss://"
+MAX_ADDRESSES: Final = 16
+MAX_ENDPOINT: Final = 256
+"""Bytes that the chain keeps."""
+
 _CRYPTOS = ("ed25519", "sr25519")
-
-
-class WireError(ValueError):
-    """Bytes from the other side that are not what this protocol says."""
-
-
-class Op(StrEnum):
-    """What is asked of a host."""
-
-    PING = "ping"
-    RESULT = "result"
-    LOGS = "logs"
+_SIGNATURE_BYTES = 64
 
 
 class Code(StrEnum):
@@ -47,7 +58,13 @@ class Code(StrEnum):
     REPLAYED = "Replayed"
     UNKNOWN_LEASE = "UnknownLease"
     NOT_YOUR_LEASE = "NotYourLease"
+    NOT_A_HOST = "NotAHost"
+    LEASE_ENDED = "LeaseEnded"
     NOT_READY = "NotReady"
+    NOT_FOUND = "NotFound"
+    CHANGED = "Changed"
+    TOO_LARGE = "TooLarge"
+    UNSUPPORTED = "Unsupported"
     GONE = "Gone"
     BUSY = "Busy"
     INTERNAL = "Internal"
@@ -57,22 +74,26 @@ class Code(StrEnum):
 class Request:
     """One question to a host. `expires_ms` is Unix time; `nonce` is 32 hexadecimal digits, never used twice."""
 
-    op: Op
+    args: Args
     account: str
     nonce: str
     expires_ms: int
     crypto: str
     lease: int | None = None
-    follow: bool = False
     signature: bytes = b""
+
+    @property
+    def op(self) -> Op:
+        """What is asked."""
+        return op_of(self.args)
 
     def unsigned(self) -> dict[str, Any]:
         """The fields the signature covers."""
         return {
             "v": VERSION,
             "op": self.op.value,
+            "args": encode_args(self.args),
             "lease": self.lease,
-            "follow": self.follow,
             "account": self.account,
             "nonce": self.nonce,
             "expires_ms": self.expires_ms,
@@ -84,53 +105,68 @@ class Request:
         return REQUEST_CONTEXT + genesis_hash + host_key + canonical_json(self.unsigned())
 
     def encode(self) -> bytes:
-        """The request's frame content."""
-        return canonical_json({**self.unsigned(), "signature": self.signature.hex()})
+        """The request as it travels. Raises :class:`WireError` where it is too long."""
+        data = canonical_json({**self.unsigned(), "signature": self.signature.hex()})
+        if len(data) > MAX_REQUEST:
+            raise WireError(f"request of {len(data)} bytes is longer than {MAX_REQUEST}")
+        return data
 
     @classmethod
     def decode(cls, data: bytes) -> Request:
         """Check every field. Raises :class:`WireError` that names the field."""
         if len(data) > MAX_REQUEST:
             raise WireError(f"request of {len(data)} bytes is longer than {MAX_REQUEST}")
-        fields = _json_object(data)
-        _check_version(fields)
-        op = _text(fields, "op", 16)
+        fields = json_object(data)
+        if fields.get("v") != VERSION:
+            raise WireError(f"protocol version {str(fields.get('v'))[:20]}; this side speaks {VERSION}")
+        op = read.text(fields, "op", 16)
         if op not in set(Op):
             raise WireError(f"op {op!r} is none of {', '.join(Op)}")
-        lease = None if fields.get("lease") is None else _integer(fields, "lease", _U64_MAX)
-        if lease is None and op != Op.PING:
+        lease = read.optional_integer(fields, "lease", U64_MAX)
+        if lease is None and op not in NO_LEASE:
             raise WireError(f"op {op!r} needs a lease number")
-        follow = fields.get("follow", False)
-        if not isinstance(follow, bool):
-            raise WireError("follow must be true or false")
-        crypto = _text(fields, "crypto", 16)
+        crypto = read.text(fields, "crypto", 16)
         if crypto not in _CRYPTOS:
             raise WireError(f"crypto {crypto!r} is none of {', '.join(_CRYPTOS)}")
-        nonce = _text(fields, "nonce", NONCE_HEX_DIGITS)
-        if len(_hex(nonce, "nonce")) * 2 != NONCE_HEX_DIGITS:
-            raise WireError(f"nonce must be {NONCE_HEX_DIGITS} hexadecimal digits")
         return cls(
-            op=Op(op),
+            args=decode_args(Op(op), fields.get("args")),
             lease=lease,
-            follow=follow,
-            account=_text(fields, "account", 64),
-            nonce=nonce.lower(),
-            expires_ms=_integer(fields, "expires_ms", _U64_MAX),
+            account=read.text(fields, "account", 64),
+            nonce=read.hexadecimal(fields, "nonce", NONCE_BYTES).hex(),
+            expires_ms=read.integer(fields, "expires_ms", U64_MAX),
             crypto=crypto,
-            signature=_hex(_text(fields, "signature", 256), "signature"),
+            signature=read.hexadecimal(fields, "signature", _SIGNATURE_BYTES),
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The host agrees; a body follows. `size` in bytes where it is known beforehand."""
+    """The host agrees, and a body may follow.
 
-    op: Op
+    `size`: of the body, in bytes, where it is known. `token`: names a program that runs, to come back to it.
+    `held`: bytes of an upload or of a program's input that the host has; `digest`: their SHA-256.
+    """
+
     size: int | None = None
+    token: str | None = None
+    held: int | None = None
+    digest: bytes | None = None
 
     def encode(self) -> bytes:
-        """The answer's frame content."""
-        return canonical_json({"v": VERSION, "ok": True, "op": self.op.value, "size": self.size})
+        """The answer as it travels."""
+        digest = None if self.digest is None else self.digest.hex()
+        return canonical_json({"size": self.size, "token": self.token, "held": self.held, "digest": digest})
+
+    @classmethod
+    def decode(cls, data: bytes) -> Answer:
+        """Raises :class:`WireError`."""
+        fields = json_object(data)
+        return cls(
+            size=read.optional_integer(fields, "size", U64_MAX),
+            token=read.optional_text(fields, "token", 64),
+            held=read.optional_integer(fields, "held", U64_MAX),
+            digest=read.optional_hexadecimal(fields, "digest", 32),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,100 +178,94 @@ class Refusal:
     remedy: str
 
     def encode(self) -> bytes:
-        """The refusal's frame content."""
-        return canonical_json(
-            {"v": VERSION, "ok": False, "code": self.code.value, "message": self.message, "remedy": self.remedy}
+        """The refusal as it travels."""
+        # A message may quote what a program said: it is cut rather than lost.
+        return canonical_json({"code": self.code.value, "message": self.message[:1000], "remedy": self.remedy[:400]})
+
+    @classmethod
+    def decode(cls, data: bytes) -> Refusal:
+        """A code of a newer host is read as INTERNAL. Raises :class:`WireError`."""
+        fields = json_object(data)
+        code = read.text(fields, "code", 32)
+        return cls(
+            Code(code) if code in set(Code) else Code.INTERNAL,
+            read.text(fields, "message", 2048),
+            read.text(fields, "remedy", 2048),
         )
 
 
-def decode_reply(data: bytes) -> Answer | Refusal:
-    """The first frame of a reply. Raises :class:`WireError`."""
-    fields = _json_object(data)
-    _check_version(fields)
-    if fields.get("ok") is True:
-        op = _text(fields, "op", 16)
-        if op not in set(Op):
-            raise WireError(f"reply for unknown op {op!r}")
-        size = None if fields.get("size") is None else _integer(fields, "size", _U64_MAX)
-        return Answer(Op(op), size)
-    code = _text(fields, "code", 32)
-    return Refusal(
-        Code(code) if code in set(Code) else Code.INTERNAL,
-        _text(fields, "message", 2048),
-        _text(fields, "remedy", 2048),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """A word beside the bytes of a session; only what is set is said.
 
+    `resize`: rows and columns of the terminal. `exit_code`: of the program. `size` and `digest` (SHA-256): of the whole
+    body, said by who sent it. `done`: what was sent has taken effect.
+    """
 
-def canonical_json(value: dict[str, Any]) -> bytes:
-    """JSON with sorted keys, no white space, everything outside ASCII escaped."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    resize: tuple[int, int] | None = None
+    exit_code: int | None = None
+    size: int | None = None
+    digest: bytes | None = None
+    done: bool = False
 
+    def encode(self) -> bytes:
+        """The word as it travels."""
+        fields = {
+            "resize": None if self.resize is None else list(self.resize),
+            "exit_code": self.exit_code,
+            "size": self.size,
+            "digest": None if self.digest is None else self.digest.hex(),
+            "done": self.done or None,
+        }
+        return canonical_json({name: value for name, value in fields.items() if value is not None})
 
-def frame(content: bytes) -> bytes:
-    """A frame ready to send."""
-    if len(content) > MAX_FRAME:
-        raise WireError(f"frame of {len(content)} bytes is longer than {MAX_FRAME}")
-    return len(content).to_bytes(4, "big") + content
-
-
-def frame_length(prefix: bytes) -> int:
-    """The length a frame's four-byte prefix announces."""
-    length = int.from_bytes(prefix, "big")
-    if len(prefix) != 4 or length > MAX_FRAME:
-        raise WireError(f"the other side announced a frame of {length} bytes; the limit is {MAX_FRAME}")
-    return length
+    @classmethod
+    def decode(cls, data: bytes) -> Control:
+        """Raises :class:`WireError`."""
+        if len(data) > MAX_CONTROL:
+            raise WireError(f"a control message of {len(data)} bytes is longer than {MAX_CONTROL}")
+        fields = json_object(data)
+        resize = fields.get("resize")
+        if resize is not None:
+            if not isinstance(resize, list) or len(resize) != 2:
+                raise WireError("resize must be rows and columns")
+            both = {"rows": resize[0], "columns": resize[1]}
+            resize = (read.integer(both, "rows", 1000, 1), read.integer(both, "columns", 1000, 1))
+        return cls(
+            resize=resize,
+            exit_code=read.optional_integer(fields, "exit_code", 1 << 31, -(1 << 31)),
+            size=read.optional_integer(fields, "size", U64_MAX),
+            digest=read.optional_hexadecimal(fields, "digest", 32),
+            done=read.flag(fields, "done"),
+        )
 
 
 def endpoint_text(addresses: tuple[str, ...]) -> bytes:
-    """A host's addresses (`ip:port`, IPv6 in brackets) as kept in `HostRecord.endpoint`: separated by commas."""
-    return ",".join(addresses).encode()
+    """A host's addresses as kept in `HostRecord.endpoint`, separated by commas.
+
+    `ip:port` (IPv6 in brackets) is a UDP port for QUIC, `wss://ip:port` a TCP port for secure websockets. What does not
+    fit in :data:`MAX_ENDPOINT` bytes is left out, but the first of each kind stays.
+    """
+    firsts = {address.startswith(WEBSOCKET): address for address in reversed(addresses)}
+    kept: list[str] = []
+    for address in sorted(dict.fromkeys(addresses), key=lambda address: address not in firsts.values()):
+        if len(",".join([*kept, address])) <= MAX_ENDPOINT and len(kept) < MAX_ADDRESSES:
+            kept.append(address)
+    return ",".join(kept).encode()
 
 
 def parse_endpoint(endpoint: bytes) -> tuple[str, ...]:
-    """The addresses in `HostRecord.endpoint`. Raises :class:`WireError` where one is not `ip:port`."""
+    """The addresses in `HostRecord.endpoint`, at most :data:`MAX_ADDRESSES`.
+
+    Raises :class:`WireError` where one is neither `ip:port` nor `wss://ip:port`.
+    """
     try:
-        text = endpoint.decode("ascii")
+        written = endpoint.decode("ascii")
     except UnicodeDecodeError:
         raise WireError("the host's endpoint is not ASCII text") from None
-    addresses = tuple(part for part in text.split(",") if part)
+    addresses = tuple(part for part in written.split(",") if part)[:MAX_ADDRESSES]
     for address in addresses:
-        ip, _, port = address.rpartition(":")
-        if not ip or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise WireError(f"the host's endpoint holds {address!r}, which is not ip:port")
+        ip, _, port = address.removeprefix(WEBSOCKET).rpartition(":")
+        if not ip or "/" in ip or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise WireError(f"the host's endpoint holds {address!r}, which is neither ip:port nor wss://ip:port")
     return addresses
-
-
-def _json_object(data: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        raise WireError("not JSON") from None
-    if not isinstance(value, dict):
-        raise WireError("not a JSON object")
-    return value
-
-
-def _check_version(fields: dict[str, Any]) -> None:
-    if fields.get("v") != VERSION:
-        raise WireError(f"protocol version {fields.get('v')!r}; this side speaks {VERSION}")
-
-
-def _text(fields: dict[str, Any], name: str, longest: int) -> str:
-    value = fields.get(name)
-    if not isinstance(value, str) or len(value) > longest:
-        raise WireError(f"{name} must be text of at most {longest} characters")
-    return value
-
-
-def _integer(fields: dict[str, Any], name: str, largest: int) -> int:
-    value = fields.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
-        raise WireError(f"{name} must be a whole number from 0 to {largest}")
-    return value
-
-
-def _hex(text: str, name: str) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise WireError(f"{name} must be hexadecimal digits") from None

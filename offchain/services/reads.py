@@ -10,7 +10,8 @@ from offchain.core.values import Host, Periods, Task
 from offchain.link.ports import BlockRef, ChainEvent, ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import TaskRecord
-from offchain.services.records import LIVE_TASK_STATES, host_of, periods_of, task_of
+from offchain.schema.ids import lease_parts
+from offchain.services.records import LIVE_TASK_STATES, host_of, periods_of, source_of, task_of
 
 
 class Reads:
@@ -68,7 +69,12 @@ class Reads:
         """Several tasks; None where one is final or unknown."""
         wanted = sorted(task_ids)
         found = await self._chain.tasks(wanted, at)
-        return {number: task_of(found[number]) if number in found else None for number in wanted}
+        sources = {number: lease_parts(lease)[0] for number in found if (lease := source_of(found[number])) is not None}
+        others = await self._chain.tasks(sorted(set(sources.values())), at) if sources else {}
+        return {
+            number: task_of(found[number], others.get(sources.get(number, -1))) if number in found else None
+            for number in wanted
+        }
 
     async def tasks_after(self, after: int | None, limit: int, at: bytes) -> list[tuple[int, TaskRecord]]:
         """The next kept tasks, final ones too, after one of them (None: from the oldest on)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, Task, TaskState
+from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, RetainedData, Task, TaskState
 from offchain.link.typed import TaskAndSpec
 from offchain.schema import _generated_chain as chain
 
@@ -31,11 +31,18 @@ def host_of(host_id: str, record: chain.HostRecord) -> Host:
     )
 
 
-def task_of(task: TaskAndSpec) -> Task | None:
-    """A task as its record has it; None where it is final."""
+def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None:
+    """A task as its record has it; None where it is final.
+
+    `source`: the task of the lease whose data it takes over, None where that is gone: the chain refuses it then.
+    """
     record, spec = task.record, task.spec
     if record.state.tag not in _TASK_STATES:
         return None
+    takes_over = None
+    lease = source.lease(source_lease) if source is not None and (source_lease := source_of(task)) else None
+    if source is not None and lease is not None:
+        takes_over = RetainedData(lease.record.host, source.spec.resources.disk_gib)
     return Task(
         id=task.id,
         tenant=record.tenant,
@@ -47,19 +54,34 @@ def task_of(task: TaskAndSpec) -> Task | None:
         pods_min=spec.pods_min,
         max_rate_per_hour=spec.max_rate_per_hour,
         max_duration_ms=spec.max_duration_ms,
-        deadline=spec.deadline,
+        deadline=None if spec.kind is not chain.TaskKind.JOB and record.generation else spec.deadline,
         priority=spec.priority,
         generation=record.generation,
         submitted_at=record.submitted_at,
         changed_at=record.changed_at,
-        placeable=is_plain_job(spec),
+        open_pods=_open_pods(task),
+        takes_over=takes_over,
         leases=tuple(_leases(task)),
     )
 
 
-def is_plain_job(spec: chain.TaskSpec) -> bool:
-    """Whether agents can run it: a job whose result its tenant judges."""
-    return spec.kind is chain.TaskKind.JOB and isinstance(spec.verification, chain.VerificationPolicyAcceptance)
+def source_of(task: TaskAndSpec) -> int | None:
+    """The lease whose retained data the task takes over with its first placement."""
+    return task.spec.data_from if task.record.generation == 0 else None
+
+
+def _open_pods(task: TaskAndSpec) -> tuple[int, ...]:
+    """The pods that may be placed now. Compared results need more than one agent, and none can do that yet."""
+    record, spec = task.record, task.spec
+    if not isinstance(spec.verification, chain.VerificationPolicyAcceptance):
+        return ()
+    if record.state.tag == TaskState.QUEUED:
+        return tuple(range(record.pods_wanted))
+    replaced = spec.kind is not chain.TaskKind.JOB and record.state.tag in (TaskState.ASSIGNED, TaskState.RUNNING)
+    if not replaced:
+        return ()
+    there = {lease.pod for lease in record.leases}
+    return tuple(pod for pod in range(record.pods_wanted) if pod not in there)
 
 
 def _leases(task: TaskAndSpec) -> list[Lease]:

@@ -12,26 +12,26 @@ import hashlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from offchain.link import chain_pin
-from offchain.link.errors import ChainUnreachable, GantryError, OurError
+from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.link.outbox import Outbox
 from offchain.link.ports import ChainPort, Signer
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain
 from offchain.link.watcher import Watcher
 from offchain.schema._generated_chain import calls
-from offchain.services import log
+from offchain.services import autoscaler, log
 from offchain.services.acts import Performer
 from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
 from offchain.services.view import View
 from offchain.services.worker import Role, Worker
 
-ROLES: Final = ("scheduler", "settler")
+ROLES: Final = ("scheduler", "settler", "autoscaler")
 RECONNECT_S: Final = 2.0
 
 
@@ -47,8 +47,11 @@ async def run_worker(
     state_dir: Path,
     account: Signer,
     expected_genesis: bytes | None,
+    tenant: str | None = None,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
+
+    The autoscaler runs alone, for `tenant` where that is not `account` itself.
 
     `state_dir` keeps the outbox; it belongs to one process at a time. Raises GantryError where it cannot start, or
     cannot go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond.
@@ -66,34 +69,42 @@ async def run_worker(
         try:
             await chain.connect()
             chain_pin.pin_genesis(store, await chain.genesis_hash())
-            await serve(roles, chain, store, account)
+            await serve(roles, chain, store, account, tenant)
         finally:
             await chain.close()
 
 
-async def serve(roles: Sequence[str], chain: ChainPort, store: Store, account: Signer) -> None:
+async def serve(
+    roles: Sequence[str], chain: ChainPort, store: Store, account: Signer, tenant: str | None = None
+) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     out = log.EventLog("worker")
     out.info("started", roles=",".join(roles), account=account.address, pid=os.getpid())
+    if "autoscaler" in roles:
+        await keep_going(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
+        return
+    await keep_going(lambda: _work(roles, chain, store, account), out)
+
+
+async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.EventLog) -> None:
+    """Do this work until SIGTERM or SIGINT, again where a node or a disk could not be reached for a while."""
     async with _until_told_to_stop() as stopping:
         while not stopping.is_set():
-            work = asyncio.create_task(_work(roles, chain, store, account))
+            doing = asyncio.create_task(work())
             told = asyncio.create_task(stopping.wait())
-            await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((doing, told), return_when=asyncio.FIRST_COMPLETED)
             told.cancel()
-            work.cancel()
+            doing.cancel()
             try:
-                await work
+                await doing
             except asyncio.CancelledError:
                 break
-            except BaseExceptionGroup as group:
+            except BaseException as error:  # noqa: BLE001  (sorted by _lost_touch, which raises what cannot be waited out)
                 # The picture is read anew; the outbox goes on where it was.
-                away = _lost_touch(group)
-                out.warning("waiting", reason=away.message)
+                away = _lost_touch(error)
+                out.warning("waiting", reason=away.message, remedy=away.remedy)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stopping.wait(), RECONNECT_S)
-            except ChainUnreachable as away:
-                out.warning("waiting", reason=away.message)
     out.info("stopped")
 
 
@@ -132,18 +143,18 @@ async def _bond(perform: Performer, chain: ChainPort, account: Signer) -> None:
     )
 
 
-def _lost_touch(group: BaseExceptionGroup[BaseException]) -> GantryError:
+def _lost_touch(raised: BaseException) -> GantryError:
     """The error that can be waited out, if there is no other; else raises the first that cannot."""
     found: GantryError | None = None
-    for error in _leaves(group):
+    for error in _leaves(raised):
         if isinstance(error, asyncio.CancelledError):
             continue
-        waits = isinstance(error, ChainUnreachable) or getattr(error, "code", "") == "state_pruned"
+        waits = isinstance(error, (ChainUnreachable, StoreStuck)) or getattr(error, "code", "") == "state_pruned"
         if not waits or not isinstance(error, GantryError):
             raise error from None
         found = error
     if found is None:
-        raise group
+        raise raised
     return found
 
 

@@ -25,6 +25,14 @@ class _Pending:
     placements: tuple[PodPlacement, ...]
 
 
+def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
+    """The act's name. Of a task that runs, several assignments of one generation may place different pods."""
+    name = f"assign:{task.id}:{task.generation}"
+    if task.state is TaskState.QUEUED:
+        return name
+    return f"{name}:{'+'.join(str(placement.pod) for placement in placements)}"
+
+
 class Scheduler:
     """Places queued tasks. `seed` decides in which order hosts are tried; `wake` asks for another step."""
 
@@ -55,7 +63,7 @@ class Scheduler:
         fresh = await self._view.confirm(Touched(tasks=frozenset(made.placements)))
         for number, placements in made.placements.items():
             task = fresh.tasks.get(number)
-            if task is not None and task.state is TaskState.QUEUED:
+            if task is not None and {placement.pod for placement in placements} <= set(task.open_pods):
                 self._assign(task, placements)
 
     def _assign(self, task: Task, placements: tuple[PodPlacement, ...]) -> None:
@@ -66,7 +74,7 @@ class Scheduler:
 
     async def _carry_out(self, task: Task, placements: tuple[PodPlacement, ...]) -> None:
         assign = calls.tasks_assign(task=task.id, pods=placements)
-        verdict = await self._perform(f"assign:{task.id}:{task.generation}", assign)
+        verdict = await self._perform(_name_of(task, placements), assign)
         if verdict.done:
             self._log.info("assigned", task=task.id, generation=task.generation)
             return
@@ -78,12 +86,13 @@ class Scheduler:
         """Drop what the picture has overtaken."""
         for number, pending in list(self._pending.items()):
             task = self._view.snapshot.tasks.get(number)
+            pods = {placement.pod for placement in pending.placements}
             if self._view.is_final(number) and (
-                task is None or task.state is not TaskState.QUEUED or task.generation != pending.generation
+                task is None or not pods <= set(task.open_pods) or task.generation != pending.generation
             ):
                 del self._pending[number]
-        queued = {task.id for task in self._view.snapshot.tasks.values() if task.state is TaskState.QUEUED}
-        self._backoff.keep_only(queued | self._pending.keys())
+        waiting = {task.id for task in self._view.snapshot.tasks.values() if task.open_pods}
+        self._backoff.keep_only(waiting | self._pending.keys())
 
     def _tell(self, made: Plan) -> None:
         """Say why a task waits when the reason is a new one."""

@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 import tarfile
+from contextlib import aclosing
 from pathlib import Path
 
-from node_agent.core.values import PodSpec
+from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.fake import FakeProgram
 from node_agent.ports import ImageInvalid, ImageUnavailable
-from offchain.schema.manifest_types import ImageRef, ResultSpec, ServiceSpec
+from offchain.schema.manifest_types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
 
 HOST = "5DriverContract" + os.urandom(8).hex()
 MISSING = ImageRef("nowhere.invalid/none", "sha256:" + "0" * 64)
@@ -23,26 +24,46 @@ EXIT_3 = ("sh", "-c", "exit 3")
 FILE = ("sh", "-c", "printf result > /result.bin")
 SLEEP = ("sleep", "600")
 OOM = ("awk", 'BEGIN { s = "x"; while (1) s = s s }')
+TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
+"""Its second run in the same container ends otherwise than its first."""
+WELL = ("sh", "-c", "echo up; sleep 600")
+KEEP = ("sh", "-c", "[ -e /data/kept ] && exit 9; touch /data/kept; exit 0")
+"""Ends with 9 where the volume has what an earlier run left."""
+DATA = (VolumeMount("data", "/data", read_only=False),)
+CHECK = HealthCheck(("sh", "-c", "true"), interval_ms=1_000, timeout_ms=5_000, retries=2, start_period_ms=0)
 NO_SUCH_USER = "no-such-user"
 NO_SUCH_PROGRAM = ("no-such-program",)
 
 
-def fake_program(spec: PodSpec) -> FakeProgram:
-    if spec.service.image == MISSING:
-        return FakeProgram(fails_to_start=ImageUnavailable("no such image"))
-    if spec.service.user == NO_SUCH_USER:
-        return FakeProgram(fails_to_start=ImageInvalid("no such user"))
-    return {
-        HELLO: FakeProgram(output=b"out\n", errors=b"err\n"),
-        EXIT_3: FakeProgram(exit_code=3),
-        FILE: FakeProgram(files={"/result.bin": b"result"}),
-        SLEEP: FakeProgram(runs=True),
-        OOM: FakeProgram(out_of_memory=True),
-        NO_SUCH_PROGRAM: FakeProgram(exit_code=127),
-    }[spec.service.command]
+class FakePrograms:
+    """The same programs for the fake, which has no files of its own."""
+
+    def __init__(self):
+        self.ran = set()
+
+    def __call__(self, spec: PodSpec, container: ContainerSpec) -> FakeProgram:
+        service = container.service
+        if service.image == MISSING:
+            return FakeProgram(fails_to_start=ImageUnavailable("no such image"))
+        if service.user == NO_SUCH_USER:
+            return FakeProgram(fails_to_start=ImageInvalid("no such user"))
+        again = (spec.lease, service.name) in self.ran
+        self.ran.add((spec.lease, service.name))
+        kept = spec.data_from is not None or again
+        return {
+            HELLO: FakeProgram(output=b"out\n", errors=b"err\n"),
+            EXIT_3: FakeProgram(exit_code=3),
+            FILE: FakeProgram(files={"/result.bin": b"result"}),
+            SLEEP: FakeProgram(runs=True),
+            WELL: FakeProgram(runs=True, healthy=True, output=b"up\n"),
+            TWICE: FakeProgram(exit_code=7 if again else 3),
+            KEEP: FakeProgram(exit_code=9 if kept else 0),
+            OOM: FakeProgram(out_of_memory=True),
+            NO_SUCH_PROGRAM: FakeProgram(exit_code=127),
+        }[service.command]
 
 
-def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, **service: object) -> PodSpec:
+def a_service(command: tuple[str, ...], image: ImageRef, **changes: object) -> ServiceSpec:
     fields = {
         "name": "main",
         "image": image,
@@ -57,19 +78,35 @@ def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, 
         "read_only": False,
         "tmpfs": (),
     }
+    return ServiceSpec(**{**fields, **changes})
+
+
+def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, **service: object) -> PodSpec:
     path = "/result.bin" if command == FILE else None
     return PodSpec(
         lease=next(_leases) if lease is None else lease,
         task=7,
         pod=0,
         attempt=1,
-        start=1,
         host=HOST,
-        service=ServiceSpec(**{**fields, **service}),
+        containers=(ContainerSpec(a_service(command, image, **service), (), 2),),
         result=ResultSpec("file" if path else "stdout", path),
-        gpu_uuids=(),
-        simulated_gpus=2,
     )
+
+
+async def up(driver, spec: PodSpec, start: int = 1):
+    """The handle of the main container of a pod that was prepared."""
+    await driver.prepare(spec)
+    return await driver.start(spec, spec.main.service.name, start)
+
+
+async def ended(driver, handle):
+    """How the container ends."""
+    async with aclosing(driver.watch(handle)) as seen:
+        async for now in seen:
+            if now.ending is not None:
+                return now.ending
+    raise AssertionError("the watch ended before the container")
 
 
 def build_image(api) -> ImageRef:
@@ -90,7 +127,7 @@ def build_image(api) -> ImageRef:
     return ImageRef("gantry-test/shell", api.inspect_image("gantry-test/shell:latest")["Id"])
 
 
-_PROGRAMS = ("sh", "awk", "sleep", "cat", "ls", "kill", "id", "touch", "ln", "mkdir")
+_PROGRAMS = ("sh", "awk", "sleep", "cat", "ls", "kill", "id", "touch", "ln", "mkdir", "bash", "timeout", "stat")
 
 
 def _libraries(program: Path) -> list[str]:

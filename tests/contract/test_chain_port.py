@@ -120,6 +120,37 @@ async def test_the_pool_says_why_it_refuses(world):
     assert unpaid.value.certain
 
 
+async def test_a_tip_takes_the_place_of_what_waits_with_the_same_number(world):
+    for _ in range(5):  # where a block takes the first before the second is there, once more
+        nonce = await world.chain.next_nonce(RICH.address)
+        first = await world.chain.sign(remark(b"waits"), RICH, nonce)
+        second = await world.chain.sign(remark(b"tips"), RICH, nonce, tip=1_000_000)
+        await world.chain.broadcast(first)
+        try:
+            await world.chain.broadcast(second)
+        except SubmitRefused as refused:
+            assert refused.kind is SubmitRefusal.STALE_NONCE
+            await included(world, first)
+            continue
+        ((number, _),) = await included(world, second)
+        assert first.hash not in await world.chain.extrinsic_hashes(number)
+        with pytest.raises(SubmitRefused) as again:
+            await world.chain.broadcast(first)
+        assert again.value.kind is SubmitRefusal.STALE_NONCE
+        return
+    raise AssertionError("blocks took the first one each time")
+
+
+async def test_what_is_in_a_block_is_named_without_its_state(world):
+    extrinsic = await world.chain.sign(remark(b"named"), RICH, await world.chain.next_nonce(RICH.address))
+    await world.chain.broadcast(extrinsic)
+    ((number, _),) = await included(world, extrinsic)
+    inclusions = (await world.chain.block(number)).inclusions
+    assert await world.chain.extrinsic_hashes(number) == tuple(one.extrinsic_hash for one in inclusions)
+    with pytest.raises(LookupError):
+        await world.chain.extrinsic_hashes(10**6)
+
+
 async def test_state_is_read_as_it_was(world):
     nonce = await world.chain.next_nonce(RICH.address)
     extrinsic = await world.chain.sign(remark(b"state"), RICH, nonce)

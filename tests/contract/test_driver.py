@@ -3,15 +3,16 @@
 import asyncio
 import dataclasses
 import os
+from contextlib import AsyncExitStack, aclosing
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_api, image_store, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.core.values import EndKind, PodSpec
+from node_agent.core.values import ContainerSpec, EndKind, PodSpec
 from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.fake import FakeDriver, FakeEngine
-from node_agent.ports import ImageInvalid, ImageUnavailable, PodGone
+from node_agent.ports import ImageInvalid, ImageUnavailable, PodGone, ResourcesUnavailable
 from offchain.schema.manifest_types import ImageRef, ResultSpec
 
 
@@ -27,11 +28,25 @@ class Setup:
         self.leases.append(spec.lease)
         return spec
 
+    def pod_of(self, **commands) -> PodSpec:
+        """A pod of several containers; the first is the main one."""
+        services = [case.a_service(command, self.image, name=name) for name, command in commands.items()]
+        return dataclasses.replace(self.pod(case.SLEEP), containers=tuple(ContainerSpec(one) for one in services))
+
+    def keeper(self, command=case.KEEP, **changes) -> PodSpec:
+        """A rental's pod with one volume."""
+        return dataclasses.replace(self.pod(command, volumes=case.DATA), volumes=("data",), keeps_data=True, **changes)
+
 
 @pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
-async def setup(request):
+async def setup(request, tmp_path):
+    async with AsyncExitStack() as stack:
+        yield await made(request, tmp_path, stack)
+
+
+async def made(request, tmp_path, stack):
     if request.param == "fake":
-        engine = FakeEngine(case.fake_program)
+        engine = FakeEngine(case.FakePrograms())
 
         async def again(host=case.HOST):
             return FakeDriver(engine, host)
@@ -42,13 +57,13 @@ async def setup(request):
             engine.kill(case.HOST, handle.lease)
 
         def remove(handle):
-            engine.remove(case.HOST, handle.lease)
+            engine.remove(case.HOST, handle.lease, handle.service)
     else:
         image, api = request.getfixturevalue("shell_image"), request.getfixturevalue("docker_api")
-        url = os.environ["GANTRY_DOCKER_HOST"]
+        url, images = os.environ["GANTRY_DOCKER_HOST"], await stack.enter_async_context(image_store(tmp_path))
 
         async def again(host=case.HOST):
-            return await DockerDriver.connect(url, host)
+            return await DockerDriver.connect(url, host, images)
 
         driver = await again()
 
@@ -58,11 +73,15 @@ async def setup(request):
         def remove(handle):
             api.remove_container(handle.reference, force=True)
 
-    made = Setup(driver, image, again, kill, remove)
-    yield made
-    for lease in made.leases:
-        await driver.destroy(lease)
-    await driver.close()
+    setup = Setup(driver, image, again, kill, remove)
+
+    async def clean():
+        for lease in setup.leases:
+            await driver.destroy(lease, keep_data=False)
+        await driver.close()
+
+    stack.push_async_callback(clean)
+    return setup
 
 
 async def read_all(stream) -> bytes:
@@ -71,8 +90,8 @@ async def read_all(stream) -> bytes:
 
 async def test_output_exit_code_and_usage_of_a_program(setup):
     spec = setup.pod(case.HELLO)
-    handle = await setup.driver.start(spec)
-    ending = await setup.driver.wait(handle)
+    handle = await case.up(setup.driver, spec)
+    ending = await case.ended(setup.driver, handle)
     assert (ending.kind, ending.exit_code, ending.oom_killed) == (EndKind.SELF, 0, False)
     assert ending.usage.wall_ms > 0
     collected = await setup.driver.collect(handle, spec.result)
@@ -83,21 +102,21 @@ async def test_output_exit_code_and_usage_of_a_program(setup):
 
 
 async def test_any_exit_code_is_the_programs_own(setup):
-    handle = await setup.driver.start(setup.pod(case.EXIT_3))
-    ending = await setup.driver.wait(handle)
+    handle = await case.up(setup.driver, setup.pod(case.EXIT_3))
+    ending = await case.ended(setup.driver, handle)
     assert (ending.kind, ending.exit_code) == (EndKind.SELF, 3)
 
 
 async def test_the_memory_limit_is_the_programs_own_end(setup):
-    handle = await setup.driver.start(setup.pod(case.OOM))
-    ending = await setup.driver.wait(handle)
+    handle = await case.up(setup.driver, setup.pod(case.OOM))
+    ending = await case.ended(setup.driver, handle)
     assert (ending.kind, ending.exit_code, ending.oom_killed) == (EndKind.SELF, 137, True)
 
 
 async def test_a_kill_from_outside_is_told_apart(setup):
-    handle = await setup.driver.start(setup.pod(case.SLEEP))
+    handle = await case.up(setup.driver, setup.pod(case.SLEEP))
     assert (await setup.driver.inspect(handle)).running
-    waiting = asyncio.create_task(setup.driver.wait(handle))
+    waiting = asyncio.create_task(case.ended(setup.driver, handle))
     await asyncio.sleep(0)
     setup.kill(handle)
     ending = await waiting
@@ -105,8 +124,8 @@ async def test_a_kill_from_outside_is_told_apart(setup):
 
 
 async def test_a_removed_container_is_gone(setup):
-    handle = await setup.driver.start(setup.pod(case.SLEEP))
-    waiting = asyncio.create_task(setup.driver.wait(handle))
+    handle = await case.up(setup.driver, setup.pod(case.SLEEP))
+    waiting = asyncio.create_task(case.ended(setup.driver, handle))
     await asyncio.sleep(0)
     setup.remove(handle)
     with pytest.raises(PodGone):
@@ -119,14 +138,14 @@ async def test_a_removed_container_is_gone(setup):
 
 async def test_a_file_as_result(setup):
     spec = setup.pod(case.FILE)
-    handle = await setup.driver.start(spec)
-    await setup.driver.wait(handle)
+    handle = await case.up(setup.driver, spec)
+    await case.ended(setup.driver, handle)
     assert (await setup.driver.collect(handle, spec.result)).data == b"result"
 
 
 async def test_a_missing_result_file_is_empty_with_a_note(setup):
-    handle = await setup.driver.start(setup.pod(case.EXIT_3))
-    await setup.driver.wait(handle)
+    handle = await case.up(setup.driver, setup.pod(case.EXIT_3))
+    await case.ended(setup.driver, handle)
     collected = await setup.driver.collect(handle, ResultSpec("file", "/none.bin"))
     assert collected.data == b""
     assert "/none.bin" in collected.note
@@ -134,81 +153,233 @@ async def test_a_missing_result_file_is_empty_with_a_note(setup):
 
 async def test_start_is_repeatable_and_adopts(setup):
     spec = setup.pod(case.SLEEP)
-    first = await setup.driver.start(spec)
-    assert await setup.driver.start(spec) == first
+    first = await case.up(setup.driver, spec)
+    assert await case.up(setup.driver, spec) == first
     second_driver = await setup.again()
-    assert await second_driver.start(spec) == first
+    assert await case.up(second_driver, spec) == first
     assert [found.handle for found in await second_driver.recover()] == [first]
     await second_driver.close()
 
 
 async def test_a_later_start_replaces_the_container(setup):
     spec = setup.pod(case.SLEEP)
-    first = await setup.driver.start(spec)
-    second = await setup.driver.start(dataclasses.replace(spec, start=2))
+    first = await case.up(setup.driver, spec)
+    second = await setup.driver.start(spec, "main", 2)
     assert second.reference != first.reference
     assert [found.handle for found in await setup.driver.recover()] == [second]
 
 
 async def test_an_ended_container_is_recovered_with_its_ending(setup):
     spec = setup.pod(case.EXIT_3)
-    handle = await setup.driver.start(spec)
-    await setup.driver.wait(handle)
+    handle = await case.up(setup.driver, spec)
+    await case.ended(setup.driver, handle)
     later = await setup.again()
     (found,) = await later.recover()
     assert (found.handle, found.running) == (handle, False)
-    assert (await later.wait(found.handle)).exit_code == 3
+    assert (await case.ended(later, found.handle)).exit_code == 3
     await later.close()
 
 
 async def test_stop_and_destroy_leave_nothing_and_may_be_repeated(setup):
     spec = setup.pod(case.SLEEP)
-    handle = await setup.driver.start(spec)
-    await setup.driver.stop(spec.lease, 0)
+    handle = await case.up(setup.driver, spec)
+    await setup.driver.stop(spec.lease)
     assert not (await setup.driver.inspect(handle)).running
-    await setup.driver.destroy(spec.lease)
-    await setup.driver.destroy(spec.lease)
-    await setup.driver.stop(spec.lease, 0)
+    await setup.driver.destroy(spec.lease, keep_data=False)
+    await setup.driver.destroy(spec.lease, keep_data=False)
+    await setup.driver.stop(spec.lease)
     assert await setup.driver.recover() == ()
 
 
 async def test_an_image_that_is_nowhere(setup):
     spec = dataclasses.replace(case.pod(case.HELLO, case.MISSING), lease=setup.pod(case.HELLO).lease)
     with pytest.raises(ImageUnavailable):
-        await setup.driver.start(spec)
+        await case.up(setup.driver, spec)
     assert await setup.driver.recover() == ()
 
 
 async def test_a_program_that_is_not_in_the_image_is_the_tenants_own_failure(setup):
-    handle = await setup.driver.start(setup.pod(case.NO_SUCH_PROGRAM))
-    ending = await setup.driver.wait(handle)
+    handle = await case.up(setup.driver, setup.pod(case.NO_SUCH_PROGRAM))
+    ending = await case.ended(setup.driver, handle)
     assert (ending.kind, ending.exit_code) == (EndKind.SELF, 127)
 
 
 async def test_a_user_that_is_not_in_the_image(setup):
     with pytest.raises(ImageInvalid):
-        await setup.driver.start(setup.pod(case.HELLO, user=case.NO_SUCH_USER))
+        await case.up(setup.driver, setup.pod(case.HELLO, user=case.NO_SUCH_USER))
     assert await setup.driver.recover() == ()
 
 
 async def test_pods_of_another_host_do_not_exist(setup):
     spec = setup.pod(case.SLEEP)
-    await setup.driver.start(spec)
+    await case.up(setup.driver, spec)
     stranger = await setup.again("5SomebodyElse")
     assert await stranger.recover() == ()
-    await stranger.stop(spec.lease, 0)
-    await stranger.destroy(spec.lease)
+    await stranger.stop(spec.lease)
+    await stranger.destroy(spec.lease, keep_data=False)
     assert len(await setup.driver.recover()) == 1
     await stranger.close()
 
 
 async def test_following_logs_ends_with_the_pod(setup):
     spec = setup.pod(case.SLEEP)
-    await setup.driver.start(spec)
+    await case.up(setup.driver, spec)
     reading = asyncio.create_task(read_all(setup.driver.logs(spec.lease, follow=True)))
     await asyncio.sleep(0)
-    await setup.driver.stop(spec.lease, 0)
+    await setup.driver.stop(spec.lease)
     assert await reading == b""
+
+
+# --- runs in the same container ---------------------------------------------------------------------------------------
+
+
+async def test_a_container_goes_on_in_place_after_the_run_that_is_named(setup):
+    spec = setup.pod(case.TWICE)
+    first = await case.up(setup.driver, spec)
+    ending = await case.ended(setup.driver, first)
+    assert ending.exit_code == 3
+    again = await setup.driver.start(spec, "main", 2, ending.mark)
+    assert (again.reference, again.start) == (first.reference, 2)
+    second = await case.ended(setup.driver, again)
+    assert second.exit_code == 7
+    assert second.mark != ending.mark
+    # The same command once more, as after a crash: that run was made, and ended.
+    repeated = await setup.driver.start(spec, "main", 2, ending.mark)
+    assert await case.ended(setup.driver, repeated) == second
+
+
+async def test_a_start_in_place_of_a_container_that_is_gone_makes_a_new_one(setup):
+    spec = setup.pod(case.SLEEP)
+    first = await case.up(setup.driver, spec)
+    setup.kill(first)
+    ending = await case.ended(setup.driver, first)
+    setup.remove(first)
+    again = await setup.driver.start(spec, "main", 2, ending.mark)
+    assert (await setup.driver.inspect(again)).running
+
+
+async def test_a_stopped_pod_says_which_run_ended_and_goes_on(setup):
+    spec = setup.pod(case.SLEEP)
+    handle = await case.up(setup.driver, spec)
+    await setup.driver.stop(spec.lease)
+    (found,) = await setup.driver.recover(spec.lease)
+    assert not found.running
+    again = await setup.driver.start(spec, "main", 2, found.mark)
+    assert again.reference == handle.reference
+    assert (await setup.driver.inspect(again)).running
+
+
+async def test_health_is_told_when_the_check_has_passed(setup):
+    spec = setup.pod(case.WELL, healthcheck=case.CHECK)
+    handle = await case.up(setup.driver, spec)
+    async with aclosing(setup.driver.watch(handle)) as seen:
+        async for now in seen:
+            if now.healthy:
+                break
+    assert now.running
+    await setup.driver.stop_container(handle)
+    await setup.driver.stop_container(handle)
+    assert not (await setup.driver.inspect(handle)).running
+
+
+# --- pods of several containers ---------------------------------------------------------------------------------------
+
+
+async def test_containers_of_a_pod_come_and_go_each_by_itself(setup):
+    spec = setup.pod_of(main=case.SLEEP, helper=case.HELLO)
+    await setup.driver.prepare(spec)
+    helper = await setup.driver.start(spec, "helper", 1)
+    main = await setup.driver.start(spec, "main", 1)
+    assert (await case.ended(setup.driver, helper)).exit_code == 0
+    assert (await setup.driver.inspect(main)).running
+    assert {found.handle.service for found in await setup.driver.recover(spec.lease)} == {"main", "helper"}
+    log = await read_all(setup.driver.logs(spec.lease, follow=False))
+    assert {line.partition(b" ")[2] for line in log.splitlines()} == {b"helper | out", b"helper | err"}
+    assert b"|" not in await read_all(setup.driver.logs(spec.lease, follow=False, service="helper"))
+    again = await setup.driver.start(spec, "helper", 2)
+    assert again.reference != helper.reference
+    assert (await setup.driver.inspect(main)).running
+    await setup.driver.destroy(spec.lease, keep_data=False)
+    assert await setup.driver.recover() == ()
+    assert spec.lease not in await setup.driver.leases()
+
+
+async def test_a_pod_that_was_only_prepared_is_found_and_removed(setup):
+    spec = setup.pod_of(main=case.SLEEP, helper=case.HELLO)
+    await setup.driver.prepare(spec)
+    await setup.driver.prepare(spec)
+    later = await setup.again()
+    assert spec.lease in await later.leases()
+    await later.destroy(spec.lease, keep_data=False)
+    assert spec.lease not in await later.leases()
+    await later.close()
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+async def test_volumes_outlive_the_pod_until_they_are_purged(setup):
+    spec = setup.keeper()
+    handle = await case.up(setup.driver, spec)
+    assert (await case.ended(setup.driver, handle)).exit_code == 0
+    await setup.driver.destroy(spec.lease, keep_data=True)
+    assert [volume.name for volume in await setup.driver.volumes(spec.lease)] == ["data"]
+    assert spec.lease in await setup.driver.leases()
+    handle = await case.up(setup.driver, spec, start=2)
+    assert (await case.ended(setup.driver, handle)).exit_code == 9
+    await setup.driver.destroy(spec.lease, keep_data=True)
+    await setup.driver.purge(spec.lease)
+    await setup.driver.purge(spec.lease)
+    assert await setup.driver.volumes(spec.lease) == ()
+    assert spec.lease not in await setup.driver.leases()
+
+
+async def test_volumes_go_with_a_pod_that_keeps_no_data(setup):
+    spec = setup.keeper()
+    await case.up(setup.driver, spec)
+    await setup.driver.destroy(spec.lease, keep_data=False)
+    assert await setup.driver.volumes(spec.lease) == ()
+    assert spec.lease not in await setup.driver.leases()
+
+
+async def test_another_lease_takes_over_the_data_and_the_first_cannot_delete_it(setup):
+    first = setup.keeper()
+    await case.ended(setup.driver, await case.up(setup.driver, first))
+    await setup.driver.destroy(first.lease, keep_data=True)
+    second = setup.keeper(data_from=first.lease)
+    await setup.driver.prepare(second)
+    await setup.driver.purge(first.lease)
+    await setup.driver.destroy(first.lease, keep_data=False)
+    assert await setup.driver.volumes(first.lease) == ()
+    handle = await case.up(setup.driver, second)
+    assert (await case.ended(setup.driver, handle)).exit_code == 9
+    await setup.driver.destroy(second.lease, keep_data=True)
+    third = setup.keeper(data_from=second.lease)
+    handle = await case.up(setup.driver, third)
+    assert (await case.ended(setup.driver, handle)).exit_code == 9
+    assert first.lease not in await setup.driver.leases()
+    await setup.driver.destroy(third.lease, keep_data=False)
+    assert await setup.driver.volumes(third.lease) == ()
+
+
+async def test_data_that_is_gone_cannot_be_taken_over(setup):
+    with pytest.raises(ResourcesUnavailable, match="not on this host"):
+        await setup.driver.prepare(setup.keeper(data_from=5))
+
+
+async def test_a_snapshot_is_kept_as_an_image(setup):
+    spec = setup.pod(case.SLEEP)
+    await case.up(setup.driver, spec)
+    assert (await setup.driver.snapshot(spec.lease)).startswith("sha256:")
+    await setup.driver.destroy(spec.lease, keep_data=False)
+    with pytest.raises(PodGone):
+        await setup.driver.snapshot(spec.lease)
+
+
+async def test_upkeep_tells_the_disk_of_each_pod(setup):
+    spec = setup.pod(case.SLEEP)
+    await case.up(setup.driver, spec)
+    assert (await setup.driver.upkeep())[spec.lease] < 1024
 
 
 async def test_fingerprint_names_the_driver(setup):

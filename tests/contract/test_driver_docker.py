@@ -1,11 +1,10 @@
 """What only a real engine can show: the limits a tenant's container runs under."""
 
 import dataclasses
-import os
 
 import driver_cases as case
 import pytest
-from driver_fixtures import docker_api, shell_image  # noqa: F401  (fixtures)
+from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import EndKind
 from node_agent.drivers.docker import DockerDriver
@@ -16,19 +15,16 @@ pytestmark = pytest.mark.docker
 
 
 @pytest.fixture
-async def driver(docker_api):  # noqa: F811, ARG001  (skips where there is no engine)
-    made = await DockerDriver.connect(os.environ["GANTRY_DOCKER_HOST"], case.HOST)
-    yield made
-    for found in await made.recover():
-        await made.destroy(found.handle.lease)
-    await made.close()
+async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
+    async with docker_driver(tmp_path) as made:
+        yield made
 
 
 async def run(driver, image, script, **service):
     """The output and the ending of a shell script."""
     spec = case.pod(("sh", "-c", script), image, **service)
-    handle = await driver.start(spec)
-    ending = await driver.wait(handle)
+    handle = await case.up(driver, spec)
+    ending = await case.ended(driver, handle)
     return (await driver.collect(handle, spec.result)).data.decode(), ending
 
 
@@ -66,15 +62,15 @@ async def test_variables_of_the_agent_win_over_the_manifest(driver, shell_image)
     spec = case.pod(
         ("sh", "-c", "echo $FROM_MANIFEST $GANTRY_LEASE $GANTRY_SIMULATED_GPUS $NVIDIA_VISIBLE_DEVICES"), shell_image
     )
-    handle = await driver.start(spec)
-    await driver.wait(handle)
+    handle = await case.up(driver, spec)
+    await case.ended(driver, handle)
     assert (await driver.collect(handle, spec.result)).data.decode().split() == ["1", str(spec.lease), "2", "void"]
 
 
 async def test_a_program_that_ignores_sigterm_is_killed(driver, shell_image):  # noqa: F811
-    spec = case.pod(("sh", "-c", "trap '' TERM; while :; do sleep 1; done"), shell_image)
-    handle = await driver.start(spec)
-    await driver.stop(spec.lease, 1)
+    spec = case.pod(("sh", "-c", "trap '' TERM; while :; do sleep 1; done"), shell_image, stop_grace_ms=1_000)
+    handle = await case.up(driver, spec)
+    await driver.stop(spec.lease)
     ending = (await driver.inspect(handle)).ending
     assert ending is not None
     assert ending.exit_code == 137
@@ -96,8 +92,8 @@ async def test_usage_counts_cpu_memory_and_wall_time(driver, shell_image):  # no
 
 async def test_a_link_or_a_folder_is_no_result(driver, shell_image):  # noqa: F811
     spec = case.pod(("sh", "-c", "ln -s /etc/passwd /link; mkdir /folder"), shell_image)
-    handle = await driver.start(spec)
-    await driver.wait(handle)
+    handle = await case.up(driver, spec)
+    await case.ended(driver, handle)
     for path in ("/link", "/folder"):
         collected = await driver.collect(handle, ResultSpec("file", path))
         assert (collected.data, collected.note) == (b"", f"{path} is not a regular file")
@@ -105,11 +101,11 @@ async def test_a_link_or_a_folder_is_no_result(driver, shell_image):  # noqa: F8
 
 async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell_image, docker_api):  # noqa: F811
     specs = [case.pod(case.SLEEP, shell_image) for _ in range(2)]
-    for handle in [await driver.start(spec) for spec in specs]:
+    for handle in [await case.up(driver, spec) for spec in specs]:
         settings = docker_api.inspect_container(handle.reference)["NetworkSettings"]["Networks"]
         assert list(settings) == [f"gantry-{case.HOST[1:13]}-{handle.lease}"]
     for spec in specs:
-        await driver.destroy(spec.lease)
+        await driver.destroy(spec.lease, keep_data=False)
     wanted = {"label": [f"gantry.host={case.HOST}"]}
     assert docker_api.networks(filters=wanted) == []
     assert docker_api.containers(all=True, filters=wanted) == []
@@ -118,10 +114,26 @@ async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell
 async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image):  # noqa: F811
     renamed = ImageRef("another.invalid/name", shell_image.digest)
     spec = dataclasses.replace(case.pod(case.HELLO, renamed))
-    handle = await driver.start(spec)
-    assert (await driver.wait(handle)).exit_code == 0
+    handle = await case.up(driver, spec)
+    assert (await case.ended(driver, handle)).exit_code == 0
 
 
 async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
-    with pytest.raises(EngineUnreachable, match="--docker-host"):
-        await DockerDriver.connect(f"unix://{tmp_path}/none.sock", case.HOST)
+    url = f"unix://{tmp_path}/none.sock"
+    async with image_store(tmp_path, url) as images:
+        with pytest.raises(EngineUnreachable, match="--docker-host"):
+            await DockerDriver.connect(url, case.HOST, images)
+
+
+async def test_a_snapshot_runs_again_and_goes_with_the_data(driver, shell_image, docker_api):  # noqa: F811
+    spec = case.pod(("sh", "-c", "echo installed > /program; sleep 600"), shell_image)
+    handle = await case.up(driver, spec)
+    seen = [chunk async for chunk in driver.logs(spec.lease, follow=False)]
+    assert seen == []
+    docker_api.exec_start(docker_api.exec_create(handle.reference, ["sh", "-c", "until [ -s /program ]; do :; done"]))
+    digest = await driver.snapshot(spec.lease)
+    output, _ = await run(driver, ImageRef("snapshot", digest), "cat /program")
+    assert output == "installed\n"
+    for found in await driver.recover():
+        await driver.destroy(found.handle.lease, keep_data=False)
+    assert not [image for image in docker_api.images(quiet=True, all=True) if image == digest]

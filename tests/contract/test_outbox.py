@@ -1,73 +1,15 @@
 """The outbox on the in-memory chain: each way in which things go wrong, one by one."""
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
 
 import pytest
+from outbox_rig import ALICE, call, rig, settle
 
 from offchain.link.errors import BadValue, SubmitRefusal
 from offchain.link.fake import FakeChain
-from offchain.link.keys import from_uri
-from offchain.link.outbox import Dead, Failed, Included, Outbox
+from offchain.link.outbox import Dead, Failed, Included
 from offchain.link.ports import Call, DispatchFailure
 from offchain.link.store import Store
-from offchain.link.watcher import Watcher
-
-ALICE = from_uri("//Alice")
-
-
-def call(n=0):
-    return Call("System", "remark", {"remark": b"%d" % n})
-
-
-class Rig:
-    """An outbox with its watcher as a worker runs them; `kill` is kill -9."""
-
-    def __init__(self, chain=None, store=None, era_blocks=8):
-        self.chain = chain or FakeChain()
-        self.store = store or Store(":memory:")
-        self.era_blocks = era_blocks
-        self.tasks = []
-
-    async def start(self):
-        self.outbox = Outbox(self.chain, self.store, ALICE, now_ms=lambda: 0, era_blocks=self.era_blocks)
-        self.watcher = Watcher(self.chain, self.store, "w", start="finalized")
-        work = (self.outbox.run(), self.watcher.run(self.outbox.observe))
-        self.tasks = [asyncio.ensure_future(item) for item in work]
-        await self.settle()
-
-    async def kill(self):
-        for task in self.tasks:
-            task.cancel()
-        for task in self.tasks:
-            with suppress(asyncio.CancelledError):
-                await task
-
-    async def settle(self):
-        """Let everything run until nothing has more to do."""
-        for _ in range(300):
-            await asyncio.sleep(0)
-        for task in self.tasks:
-            if task.done() and not task.cancelled():
-                task.result()
-
-    async def produce(self, count=1, **how):
-        for _ in range(count):
-            await self.chain.produce(**how)
-            await self.settle()
-
-    def done(self):
-        return [done.args["remark"] for done, _, _ in self.chain.executed]
-
-
-@asynccontextmanager
-async def rig(**how):
-    made = Rig(**how)
-    await made.start()
-    try:
-        yield made
-    finally:
-        await made.kill()
 
 
 async def test_a_call_is_included_and_its_place_is_known():
@@ -281,10 +223,6 @@ async def test_blocks_that_passed_while_nobody_looked_are_searched():
 
 
 # --- calls that go together -------------------------------------------------------------------------------------------
-
-
-def settle(task):
-    return Call("Tasks", "settle", {"task": task})
 
 
 async def test_calls_of_one_kind_that_wait_together_go_as_one():

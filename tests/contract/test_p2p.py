@@ -1,209 +1,46 @@
-"""The way to hosts: one suite for the transport over iroh and for its in-memory twin."""
+"""A host and those who ask it, over every transport: who is answered, who is refused, and what a hostile peer gets."""
 
 import asyncio
+import dataclasses
 import hashlib
 import itertools
 import json
 import os
 
+import p2p_world as world
 import pytest
+from p2p_world import BROKEN, DIGEST, GENESIS, LEASE, NOT_READY, NOW_MS, RESULT, SILENT, STRANGER, TENANT, refusal
 
-from offchain.link.errors import BadKey
-from offchain.link.keys import Ed25519Signer, from_uri, ss58_decode, verify
-from offchain.link.p2p import HostMisbehaved, HostRefused, HostUnreachable, StreamClosed, read_frame, write_frame
-from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_host import HostServer, NonceCache
-from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.p2p_memory import MemoryNetwork
-from offchain.schema.wire import MAX_FRAME, Code, Op, Refusal, Request, frame
-
-GENESIS = b"g" * 32
-NOW_MS = 1_800_000_000_000
-TENANT = from_uri("//Alice")
-STRANGER = from_uri("//Bob")
-RESULT = os.urandom(3 * MAX_FRAME + 17)
-DIGEST = hashlib.sha256(RESULT).digest()
-LEASE, NOT_READY, BROKEN, SILENT = 7, 8, 9, 10
+from offchain.link.keys import from_uri
+from offchain.link.p2p import ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
+from offchain.link.p2p_host import NonceCache
+from offchain.link.p2p_peer import Peer
+from offchain.schema.wire import Code, Request
+from offchain.schema.wire_frames import Kind, encode
+from offchain.schema.wire_mux import MAX_SESSIONS
+from offchain.schema.wire_ops import PingArgs, ResultArgs
 
 
-class Net:
-    """Makes endpoints of one kind and closes them all."""
-
-    def __init__(self, kind):
-        self.kind, self.network, self.made = kind, MemoryNetwork(), []
-
-    async def endpoint(self):
-        seed = os.urandom(32)
-        if self.kind == "memory":
-            transport = self.network.endpoint(Ed25519Signer(seed).public_key)
-        else:
-            transport = await IrohTransport.bind(seed, "127.0.0.1:0")
-            assert transport.key == Ed25519Signer(seed).public_key
-        self.made.append(transport)
-        return transport
-
-
-@pytest.fixture(params=["memory", "iroh"])
+@pytest.fixture(params=world.KINDS)
 async def net(request):
-    made = Net(request.param)
+    made = world.Net(request.param)
     yield made
-    for transport in made.made:
-        await transport.close()
-
-
-async def connected(net):
-    near, far = await net.endpoint(), await net.endpoint()
-    dialled, accepted = await asyncio.gather(near.dial(far.key, far.addresses, 5), far.accept())
-    return near, far, dialled, accepted
-
-
-# --- the transport ----------------------------------------------------------------------------------------------------
-
-
-async def test_both_ends_learn_the_others_key(net):
-    near, far, dialled, accepted = await connected(net)
-    assert (dialled.remote_key, accepted.remote_key) == (far.key, near.key)
-
-
-async def test_bytes_travel_both_ways_in_order(net):
-    _, _, dialled, accepted = await connected(net)
-    stream = await dialled.open_stream()
-    data = os.urandom(MAX_FRAME)
-    await write_frame(stream, data)
-    answer = await accepted.accept_stream()
-    assert await read_frame(answer) == data
-    await write_frame(answer, b"")
-    await write_frame(answer, b"last")
-    assert [await read_frame(stream), await read_frame(stream)] == [b"", b"last"]
-
-
-async def test_another_key_at_the_address_is_refused(net):
-    near, far = await net.endpoint(), await net.endpoint()
-    accepting = asyncio.create_task(far.accept())
-    with pytest.raises(HostUnreachable):
-        await near.dial(Ed25519Signer(os.urandom(32)).public_key, far.addresses, 2)
-    assert not accepting.done()
-    await far.close()
-    assert await accepting is None
-
-
-async def test_nobody_at_the_address(net):
-    near, gone = await net.endpoint(), await net.endpoint()
-    await gone.close()
-    with pytest.raises(HostUnreachable, match=gone.addresses[0].rpartition(":")[0]):
-        await near.dial(gone.key, gone.addresses, 1)
-
-
-async def test_an_aborted_stream_is_seen_by_the_other_side(net):
-    _, _, dialled, accepted = await connected(net)
-    stream = await dialled.open_stream()
-    await write_frame(stream, b"x")
-    other = await accepted.accept_stream()
-    assert await read_frame(other) == b"x"
-    await other.abort()
-    with pytest.raises(StreamClosed):
-        await read_frame(stream)
-
-
-async def test_a_closed_connection_ends_waiting_on_both_sides(net):
-    _, _, dialled, accepted = await connected(net)
-    waiting = asyncio.create_task(accepted.accept_stream())
-    await asyncio.sleep(0)
-    await dialled.close()
-    with pytest.raises(StreamClosed):
-        await waiting
-
-
-async def test_a_closed_endpoint_accepts_no_more(net):
-    far = await net.endpoint()
-    accepting = asyncio.create_task(far.accept())
-    await asyncio.sleep(0)
-    await far.close()
-    assert await accepting is None
-    assert await far.accept() is None
-
-
-async def test_an_announced_frame_that_is_too_long_is_refused(net):
-    _, _, dialled, accepted = await connected(net)
-    stream = await dialled.open_stream()
-    await stream.write((MAX_FRAME + 1).to_bytes(4, "big"))
-    with pytest.raises(HostMisbehaved, match=str(MAX_FRAME)):
-        await read_frame(await accepted.accept_stream())
-
-
-# --- host and client --------------------------------------------------------------------------------------------------
-
-
-class Provider:
-    def __init__(self):
-        self.left = asyncio.Event()
-
-    async def result(self, lease):
-        if lease == NOT_READY:
-            raise HostRefused(Refusal(Code.NOT_READY, "No result yet.", "Wait."))
-        return RESULT
-
-    async def logs(self, lease, *, follow):
-        yield b"line 1\n"
-        if lease == SILENT:
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self.left.set()
-        if lease == BROKEN:
-            raise OSError("disk")
-        yield b"follows\n" if follow else b"line 2\n"
-
-
-async def authorise(request):
-    if request.account != TENANT.address:
-        raise HostRefused(Refusal(Code.NOT_YOUR_LEASE, "Not your lease.", "Sign as its tenant."))
-
-
-def genuine(account, crypto, payload, signature):
-    try:
-        return verify(ss58_decode(account), crypto, payload, signature)
-    except BadKey:
-        return False
-
-
-class Host:
-    def __init__(self, transport, **options):
-        self.transport, self.provider = transport, Provider()
-        self.server = HostServer(
-            transport,
-            genesis_hash=GENESIS,
-            authorise=authorise,
-            provider=self.provider,
-            verify=genuine,
-            now_ms=lambda: NOW_MS,
-            **options,
-        )
-        self.serving = asyncio.create_task(self.server.serve())
+    await made.close()
 
 
 @pytest.fixture
 async def host(net):
-    made = Host(await net.endpoint())
+    made = world.Host(await net.endpoint())
     yield made
-    await made.server.close()
-    await made.serving
+    await made.close()
 
 
 @pytest.fixture
 async def client(net, host):
     clients = []
 
-    async def make(signer=TENANT, *, now_ms=NOW_MS, genesis=GENESIS):
-        transport = await net.endpoint()
-        made = HostClient(
-            transport,
-            host.transport.key,
-            host.transport.addresses,
-            genesis_hash=genesis,
-            signer=signer,
-            now_ms=lambda: now_ms,
-        )
+    async def make(signer=TENANT, **options):
+        made = world.client_of(await net.endpoint(), host, signer, **options)
         clients.append(made)
         return made
 
@@ -212,19 +49,20 @@ async def client(net, host):
         await made.close()
 
 
-async def refusal(work):
-    with pytest.raises(HostRefused) as caught:
-        await work
-    assert caught.value.refusal.message
-    assert caught.value.refusal.remedy
-    return caught.value.refusal.code
-
-
-async def test_the_tenant_gets_the_result_over_one_connection(client):
+async def test_the_tenant_gets_the_result_over_one_connection(client, host):
     tenant = await client()
     await tenant.ping()
     assert await tenant.result(LEASE, DIGEST) == RESULT
     assert await tenant.result(LEASE, DIGEST) == RESULT
+    assert host.server.peers == 1
+
+
+async def test_many_questions_at_once_share_the_connection(client, host):
+    tenant = await client()
+    asked = [tenant.result(LEASE, DIGEST) for _ in range(8)]
+    results = await asyncio.gather(*asked, *(tenant.ping() for _ in range(8)))
+    assert [hashlib.sha256(result).digest() for result in results[:8]] == [DIGEST] * 8
+    assert host.server.peers == 1
 
 
 async def test_ed25519_tenants_are_tenants_too(client):
@@ -239,19 +77,18 @@ async def test_bytes_other_than_the_chains_are_not_believed(client):
 
 
 async def read_all(stream):
-    return [chunk async for chunk in stream]
+    return b"".join([chunk async for chunk in stream])
 
 
 async def test_logs_are_streamed_whole_or_followed(client):
     tenant = await client()
-    assert [chunk async for chunk in tenant.logs(LEASE)] == [b"line 1\n", b"line 2\n"]
-    assert [chunk async for chunk in tenant.logs(LEASE, follow=True)] == [b"line 1\n", b"follows\n"]
+    assert await read_all(tenant.logs(LEASE)) == b"line 1\nline 2\n"
+    assert await read_all(tenant.logs(LEASE, follow=True)) == b"line 1\nfollows\n"
 
 
 async def test_a_log_that_breaks_off_never_passes_as_whole(client):
     tenant = await client()
-    with pytest.raises(HostUnreachable):
-        await read_all(tenant.logs(BROKEN))
+    assert await refusal(read_all(tenant.logs(BROKEN))) is Code.INTERNAL
 
 
 async def test_a_follower_that_leaves_a_silent_log_leaves_no_reader_behind(client, host):
@@ -260,7 +97,7 @@ async def test_a_follower_that_leaves_a_silent_log_leaves_no_reader_behind(clien
     assert await anext(following) == b"line 1\n"
     await following.aclose()
     async with asyncio.timeout(10):
-        await host.provider.left.wait()
+        await host.answers.left.wait()
     assert await tenant.result(LEASE, DIGEST) == RESULT
 
 
@@ -272,6 +109,44 @@ async def test_a_refusal_leaves_the_connection_usable(client):
     tenant = await client()
     assert await refusal(tenant.result(NOT_READY, DIGEST)) is Code.NOT_READY
     assert await tenant.result(LEASE, DIGEST) == RESULT
+
+
+async def test_what_the_host_does_not_offer_is_told(client):
+    assert await refusal((await client()).dial(LEASE, 80)) is Code.UNSUPPORTED
+
+
+async def test_a_session_is_cut_when_its_right_ends(client, host):
+    following = (await client()).logs(SILENT, follow=True)
+    assert await anext(following) == b"line 1\n"
+    host.answers.tenants.clear()
+    await host.server.recheck()
+    assert await refusal(anext(following)) is Code.NOT_YOUR_LEASE
+    async with asyncio.timeout(10):
+        await host.answers.left.wait()
+
+
+async def test_the_right_is_looked_at_again_by_itself(net):
+    host = world.Host(await net.endpoint(), recheck_s=0.01)
+    tenant = world.client_of(await net.endpoint(), host)
+    following = tenant.logs(SILENT, follow=True)
+    assert await anext(following) == b"line 1\n"
+    host.answers.tenants.clear()
+    assert await refusal(anext(following)) is Code.NOT_YOUR_LEASE
+    await tenant.close()
+    await host.close()
+
+
+async def test_a_chain_node_that_is_away_ends_no_session(client, host, monkeypatch):
+    following = (await client()).logs(SILENT, follow=True)
+    assert await anext(following) == b"line 1\n"
+
+    async def away(_request):
+        raise refused(Code.BUSY, "No node.", "Wait.")
+
+    monkeypatch.setattr(host.server, "_authorise", away)
+    await host.server.recheck()
+    assert not host.answers.left.is_set()
+    await following.aclose()
 
 
 async def test_a_signature_for_another_chain_is_refused(client):
@@ -288,8 +163,26 @@ async def test_a_clock_that_is_off_is_named(client, skew_ms, code):
 async def test_a_client_survives_the_loss_of_its_connection(client):
     tenant = await client()
     await tenant.ping()
-    await tenant._connection.close()
+    await tenant._peer.connection.close()
     assert await tenant.result(LEASE, DIGEST) == RESULT
+
+
+async def test_a_probe_is_answered_once_in_a_while(client):
+    tenant = await client()
+    assert await tenant.probe(1 << 20) > 0
+    assert await refusal(tenant.probe(1)) is Code.BUSY
+
+
+async def test_a_host_that_stops_says_so(net):
+    host = world.Host(await net.endpoint())
+    tenant = world.client_of(await net.endpoint(), host)
+    following = tenant.logs(SILENT, follow=True)
+    assert await anext(following) == b"line 1\n"
+    closing = asyncio.create_task(host.close())
+    with pytest.raises(HostRefused, match="restarted"):
+        await anext(following)
+    await closing
+    await tenant.close()
 
 
 # --- what a hostile client may send -----------------------------------------------------------------------------------
@@ -297,7 +190,7 @@ async def test_a_client_survives_the_loss_of_its_connection(client):
 
 def signed(host, **changes):
     fields = {
-        "op": Op.RESULT,
+        "args": ResultArgs(),
         "account": TENANT.address,
         "nonce": os.urandom(16).hex(),
         "expires_ms": NOW_MS + 30_000,
@@ -306,21 +199,23 @@ def signed(host, **changes):
     }
     request = Request(**{**fields, **changes})
     signature = TENANT.sign(request.payload(GENESIS, host.transport.key))
-    return json.loads(request.encode()) | {"signature": signature.hex()}
+    return json.loads(dataclasses.replace(request, signature=signature).encode())
 
 
 async def raw(net, host, *messages):
+    """Ask one after the other on one connection; gives the codes of the refusals, or ok."""
     transport = await net.endpoint()
-    connection = await transport.dial(host.transport.key, host.transport.addresses, 5)
-    stream = await connection.open_stream()
+    peer = Peer(await transport.dial(host.transport.key, host.transport.addresses, 5), dialler=True)
     replies = []
     for message in messages:
-        await stream.write(frame(message if isinstance(message, bytes) else json.dumps(message).encode()))
-        reply = json.loads(await read_frame(stream))
-        replies.append(reply.get("code", "ok"))
-        while reply["ok"] and await read_frame(stream):
-            pass
-    await connection.close()
+        session = peer.open(message if isinstance(message, bytes) else json.dumps(message).encode())
+        try:
+            await session.answer()
+            replies.append("ok")
+        except HostRefused as no:
+            replies.append(no.refusal.code.value)
+        session.drop()
+    await peer.close()
     return replies
 
 
@@ -332,36 +227,111 @@ async def test_a_replayed_request_is_refused(net, host):
 
 async def test_a_changed_field_breaks_the_signature(net, host):
     request = signed(host)
-    changed = [request | {"lease": 1}, request | {"follow": True}, request | {"account": STRANGER.address}]
-    changed += [request | {"op": "logs"}, request | {"crypto": "ed25519"}, request | {"signature": "00" * 64}]
+    changed = [request | {"lease": 1}, request | {"account": STRANGER.address}, request | {"crypto": "ed25519"}]
+    changed += [request | {"op": "logs", "args": {}}, request | {"op": "dial", "args": {"port": 22}}]
+    changed += [request | {"signature": "00" * 64}, request | {"expires_ms": NOW_MS + 1}]
     assert await raw(net, host, *changed) == ["BadSignature"] * len(changed)
     assert await raw(net, host, request) == ["ok"]
 
 
 async def test_a_signature_for_another_host_is_refused(net, host):
-    elsewhere = Host(await net.endpoint())
+    elsewhere = world.Host(await net.endpoint())
     request = signed(elsewhere)
     assert await raw(net, host, request) == ["BadSignature"]
-    await elsewhere.server.close()
-    await elsewhere.serving
+    await elsewhere.close()
 
 
 async def test_malformed_requests_are_answered_and_harm_nothing(net, host):
     request = signed(host)
-    bad = [b"", b"{", b"[]", b"\xff", b"[" * 3000, {}, request | {"v": 2}, request | {"lease": -1}]
+    bad = [b"", b"{", b"[]", b"\xff", b"[" * 3000, {}, request | {"v": 1}, request | {"lease": -1}]
     bad += [request | {"lease": None}, request | {"nonce": "zz"}, request | {"account": 5}, request | {"op": "rm"}]
-    bad += [b'{"v":1,' + b" " * 5000 + b"}"]
     assert await raw(net, host, *bad, request) == ["BadRequest"] * len(bad) + ["ok"]
 
 
 async def test_who_proves_nothing_is_disconnected(net):
-    host = Host(await net.endpoint(), stranger_s=0.01)
+    host = world.Host(await net.endpoint(), stranger_s=0.01)
     near = await net.endpoint()
     connection = await near.dial(host.transport.key, host.transport.addresses, 5)
-    with pytest.raises(StreamClosed):
-        await connection.accept_stream()
-    await host.server.close()
-    await host.serving
+    peer = Peer(connection, dialler=True)
+    await peer.ready()
+    session = peer.open(b"")
+    while not peer.over:
+        await refusal(session.answer())
+        await asyncio.sleep(0.01)
+    assert await refusal(asyncio.ensure_future(_open(peer))) is Code.EXPIRED
+    await peer.close()
+    await host.close()
+
+
+async def test_those_who_hold_places_give_way_to_those_who_ask(net, client, monkeypatch):
+    monkeypatch.setattr("offchain.link.p2p_host.MAX_STRANGERS", 2)
+    tenant, silent = await client(), []
+    for _ in range(3):
+        near = await net.endpoint()
+        host_key, addresses = tenant._host_key, tenant._addresses
+        peer = Peer(await near.dial(host_key, addresses, 5), dialler=True)
+        await peer.ready()
+        silent.append(peer)
+    assert await tenant.result(LEASE, DIGEST) == RESULT
+    async with asyncio.timeout(10):
+        assert await silent[0].accept() is None
+    for peer in silent:
+        await peer.close()
+
+
+async def _open(peer):
+    peer.open(b"")
+
+
+@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, encode(Kind.OPEN, 1, b"{}")])
+async def test_who_breaks_the_protocol_is_disconnected_and_harms_nobody(net, host, client, said):
+    near = await net.endpoint()
+    connection = await near.dial(host.transport.key, host.transport.addresses, 5)
+    await connection.write(said)
+    with pytest.raises(ConnectionLost):
+        await _read_on(connection)
+    await (await client()).ping()
+
+
+async def _read_on(connection):
+    while True:
+        await connection.read()
+
+
+async def test_more_sessions_than_allowed_are_refused_here_already(client):
+    tenant = await client()
+    following = [tenant.logs(SILENT, follow=True) for _ in range(MAX_SESSIONS)]
+    for one in following:
+        await anext(one)
+    assert await refusal(tenant.ping()) is Code.BUSY
+    await following[0].aclose()
+    await tenant.ping()
+    for one in following:
+        await one.aclose()
+
+
+async def test_a_host_of_another_age_is_told(net):
+    far, near = await net.endpoint(), await net.endpoint()
+    accepting = asyncio.create_task(far.accept())
+    tenant = world.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
+    asking = asyncio.create_task(tenant.ping())
+    connection = await accepting
+    hello = b'{"newest":9,"oldest":9,"protocol":"gantry/host"}'
+    await connection.write(encode(Kind.HELLO, 0, hello))
+    with pytest.raises(HostMisbehaved, match="9 to 9"):
+        await asking
+    await tenant.close()
+
+
+async def test_a_host_that_says_nothing_is_not_waited_for_for_ever(net, monkeypatch):
+    monkeypatch.setattr("offchain.link.p2p_client.DIAL_TIMEOUT_S", 0.2)
+    far, near = await net.endpoint(), await net.endpoint()
+    accepting = asyncio.create_task(far.accept())
+    tenant = world.HostClient(near, far.key, far.addresses, genesis_hash=GENESIS, signer=TENANT)
+    with pytest.raises(HostUnreachable):
+        await tenant.ping()
+    await tenant.close()
+    accepting.cancel()
 
 
 def test_the_nonce_cache_refuses_rather_than_forgets():
@@ -369,7 +339,8 @@ def test_the_nonce_cache_refuses_rather_than_forgets():
     numbers = itertools.count()
 
     def request(expires_ms):
-        return Request(op=Op.PING, account="a", nonce=f"{next(numbers):032x}", expires_ms=expires_ms, crypto="ed25519")
+        nonce = f"{next(numbers):032x}"
+        return Request(args=PingArgs(), account="a", nonce=nonce, expires_ms=expires_ms, crypto="ed25519")
 
     early, late, third = request(10), request(20), request(30)
     assert cache.add(early, 5)

@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offchain.schema import manifest_keys as names
 from offchain.schema.manifest import MAX_BYTES, ManifestError, parse_manifest
 from offchain.schema.manifest_values import (
     check_address,
@@ -19,9 +20,8 @@ from offchain.schema.manifest_values import (
 )
 from offchain.schema.manifest_variables import resolve
 
-keys = st.sampled_from(
-    ["services", "x-gantry", "train", "image", "deploy", "resources", "limits", "cpus", "price", "duration", "<<", "x"]
-)
+known = (*names.TOP, *names.SERVICE, *names.GANTRY, *names.DEPLOY, *names.HEALTHCHECK, *names.MOUNT, *names.SSH)
+keys = st.sampled_from([*known, "train", "limits", "cpus", "condition", "source", "target", "<<", "x"])
 trees = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),

@@ -1,57 +1,91 @@
-"""Frames, requests and endpoint texts."""
+"""Requests, answers, refusals, words, frames and endpoint texts."""
 
 import json
 
 import pytest
 
 from offchain.schema.wire import (
-    MAX_FRAME,
+    MAX_ENDPOINT,
     Answer,
     Code,
-    Op,
+    Control,
     Refusal,
     Request,
     WireError,
-    decode_reply,
     endpoint_text,
-    frame,
-    frame_length,
     parse_endpoint,
 )
-
-REQUEST = Request(
-    op=Op.LOGS,
-    account="5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY",
-    nonce="0f" * 16,
-    expires_ms=1_800_000_000_000,
-    crypto="sr25519",
-    lease=7,
-    follow=True,
-    signature=b"\1" * 64,
+from offchain.schema.wire_frames import LONGEST, MAX_DATA, FrameReader, Kind, encode, encode_data
+from offchain.schema.wire_ops import (
+    AttachArgs,
+    DeliverArgs,
+    DialArgs,
+    ExecArgs,
+    GetArgs,
+    LogsArgs,
+    PingArgs,
+    ProbeArgs,
+    PutArgs,
+    ReceiptArgs,
+    ResultArgs,
 )
 
+ALL_ARGS = [
+    PingArgs(),
+    ProbeArgs(5),
+    ResultArgs(),
+    LogsArgs(follow=True, tail=3, since_ms=9),
+    ExecArgs(("sh", "-c", "echo ü"), tty=True, service="db", rows=1, columns=1000),
+    AttachArgs("0f" * 16, 7),
+    DialArgs(80),
+    GetArgs("/data", "db", 3, "ab" * 32),
+    PutArgs("/data", "0f" * 16, 9, None, fresh=True),
+    DeliverArgs("db_password", 99),
+    ReceiptArgs(),
+    ReceiptArgs("ab" * 32, "cd" * 64),
+]
 
-def test_a_request_survives_the_wire():
-    assert Request.decode(REQUEST.encode()) == REQUEST
+
+def request(args=LogsArgs(follow=True)):  # noqa: B008  (frozen)
+    return Request(
+        args=args,
+        account="5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY",
+        nonce="0f" * 16,
+        expires_ms=1_800_000_000_000,
+        crypto="sr25519",
+        lease=7,
+        signature=b"\1" * 64,
+    )
+
+
+REQUEST = request()
+
+
+@pytest.mark.parametrize("args", ALL_ARGS, ids=lambda args: type(args).__name__)
+def test_a_request_survives_the_wire(args):
+    assert Request.decode(request(args).encode()) == request(args)
 
 
 def test_the_signed_bytes_are_fixed():
     assert REQUEST.payload(b"G" * 32, b"H" * 32) == (
-        b"gantry/request/v1" + b"G" * 32 + b"H" * 32 + b'{"account":"5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY",'
-        b'"crypto":"sr25519","expires_ms":1800000000000,"follow":true,"lease":7,'
-        b'"nonce":"0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","op":"logs","v":1}'
+        b"gantry/request/v2" + b"G" * 32 + b"H" * 32 + b'{"account":"5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY",'
+        b'"args":{"follow":true,"since_ms":null,"tail":null},"crypto":"sr25519","expires_ms":1800000000000,"lease":7,'
+        b'"nonce":"0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","op":"logs","v":2}'
     )
 
 
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"v": 2}, "version"),
+        ({"v": 1}, "version"),
         ({"op": "rm"}, "op"),
         ({"lease": None}, "lease"),
         ({"lease": True}, "lease"),
         ({"lease": 2**64}, "lease"),
-        ({"follow": 1}, "follow"),
+        ({"args": {"follow": 1}}, "follow"),
+        ({"args": {"tail": -1}}, "tail"),
+        ({"args": {"colour": 1}}, "colour"),
+        ({"args": []}, "args"),
         ({"account": "x" * 65}, "account"),
         ({"nonce": "0f"}, "nonce"),
         ({"nonce": "zz" * 16}, "nonce"),
@@ -59,6 +93,19 @@ def test_the_signed_bytes_are_fixed():
         ({"expires_ms": 1.5}, "expires_ms"),
         ({"crypto": "rsa"}, "crypto"),
         ({"signature": "xyz"}, "signature"),
+        ({"signature": "00"}, "signature"),
+        ({"op": "exec", "args": {"argv": [], "rows": 1, "columns": 1}}, "argv"),
+        ({"op": "exec", "args": {"argv": [""], "rows": 1, "columns": 1}}, "argv"),
+        ({"op": "exec", "args": {"argv": ["a\0b"], "rows": 1, "columns": 1}}, "argv"),
+        ({"op": "exec", "args": {"argv": ["a"] * 300, "rows": 1, "columns": 1}}, "argv"),
+        ({"op": "exec", "args": {"argv": ["a"], "rows": 0, "columns": 1}}, "rows"),
+        ({"op": "dial", "args": {"port": 0}}, "port"),
+        ({"op": "dial", "args": {"port": 65536}}, "port"),
+        ({"op": "get", "args": {"path": "data", "offset": 0}}, "path"),
+        ({"op": "get", "args": {"path": "/a/../b", "offset": 0}}, "path"),
+        ({"op": "get", "args": {"path": "/a", "offset": 5}}, "offset"),
+        ({"op": "put", "args": {"path": "/a", "upload": "../../x", "size": 1}}, "upload"),
+        ({"op": "deliver", "args": {"name": "a", "size": 1 << 40}}, "size"),
     ],
 )
 def test_a_bad_field_is_named(change, named):
@@ -66,32 +113,81 @@ def test_a_bad_field_is_named(change, named):
         Request.decode(json.dumps(json.loads(REQUEST.encode()) | change).encode())
 
 
-@pytest.mark.parametrize("reply", [Answer(Op.RESULT, 5), Answer(Op.LOGS), Refusal(Code.GONE, "Gone.", "Run it again.")])
-def test_a_reply_survives_the_wire(reply):
-    assert decode_reply(reply.encode()) == reply
+def test_a_request_that_is_too_long_is_not_sent():
+    with pytest.raises(WireError, match="longer"):
+        request(ExecArgs(("ü" * 8000,))).encode()
+
+
+@pytest.mark.parametrize("answer", [Answer(), Answer(size=5), Answer(token="t", held=3, digest=b"\2" * 32)])
+def test_an_answer_survives_the_wire(answer):
+    assert Answer.decode(answer.encode()) == answer
+
+
+@pytest.mark.parametrize(
+    "word", [Control(), Control(resize=(1, 2)), Control(exit_code=0), Control(size=4, digest=b"\3" * 32, done=True)]
+)
+def test_a_word_survives_the_wire(word):
+    assert Control.decode(word.encode()) == word
+
+
+@pytest.mark.parametrize("bad", [b"", b"[]", b'{"resize":[1]}', b'{"resize":[0,1]}', b'{"digest":"00"}', b" " * 2000])
+def test_a_malformed_word_is_told(bad):
+    with pytest.raises(WireError):
+        Control.decode(bad)
+
+
+def test_a_refusal_survives_the_wire_and_long_texts_are_cut():
+    assert Refusal.decode(Refusal(Code.GONE, "Gone.", "Run it again.").encode()) == Refusal(
+        Code.GONE, "Gone.", "Run it again."
+    )
+    assert len(Refusal(Code.GONE, "ü" * 9000, "x" * 9000).encode()) < 8192
 
 
 def test_a_code_of_a_newer_host_is_still_a_refusal():
-    newer = json.dumps({"v": 1, "ok": False, "code": "TooHot", "message": "m", "remedy": "r"}).encode()
-    assert decode_reply(newer) == Refusal(Code.INTERNAL, "m", "r")
+    newer = json.dumps({"code": "TooHot", "message": "m", "remedy": "r"}).encode()
+    assert Refusal.decode(newer) == Refusal(Code.INTERNAL, "m", "r")
 
 
-def test_frames_are_bounded_both_ways():
-    assert frame(b"ab") == b"\0\0\0\2ab"
-    assert frame_length(b"\0\x10\0\0") == MAX_FRAME
+def test_frames_have_a_length_a_kind_and_a_session():
+    assert encode(Kind.CREDIT, 258, b"abcd") == b"\0\0\0\4\7\0\0\1\2abcd"
+    assert b"".join(encode_data(1, 2, b"x")) == b"\0\0\0\2\5\0\0\0\1\2x"
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_frame_longer_than_its_kind_allows_is_refused_before_it_arrives(kind):
+    with pytest.raises(WireError, match=kind.name):
+        encode(kind, 1, bytes(LONGEST[kind] + 1))
+    with pytest.raises(WireError, match=str(LONGEST[kind])):
+        FrameReader().feed((LONGEST[kind] + 1).to_bytes(4, "big") + bytes((kind, 0, 0, 0, 1)))
+
+
+def test_data_in_one_frame_is_bounded():
     with pytest.raises(WireError):
-        frame(b"x" * (MAX_FRAME + 1))
-    with pytest.raises(WireError):
-        frame_length(b"\0\x10\0\1")
+        encode_data(1, 0, bytes(MAX_DATA + 1))
 
 
 def test_endpoints_survive_the_chain():
-    addresses = ("192.0.2.1:4434", "[2001:db8::1]:4434")
-    assert parse_endpoint(endpoint_text(addresses)) == addresses
+    addresses = ("192.0.2.1:4434", "[2001:db8::1]:4434", "wss://192.0.2.1:4434", "wss://[2001:db8::1]:4434")
+    assert set(parse_endpoint(endpoint_text(addresses))) == set(addresses)
     assert parse_endpoint(b"") == ()
 
 
-@pytest.mark.parametrize("bad", [b"192.0.2.1", b"192.0.2.1:0", b"192.0.2.1:99999", b":1", "hö:1".encode()])
+def test_an_endpoint_of_the_last_release_is_still_understood():
+    assert parse_endpoint(b"192.0.2.1:4434,[2001:db8::1]:4434") == ("192.0.2.1:4434", "[2001:db8::1]:4434")
+
+
+def test_an_endpoint_fits_the_chain_and_keeps_one_of_each_kind():
+    many = tuple(f"10.0.0.{n}:4434" for n in range(40)) + tuple(f"wss://10.0.0.{n}:4434" for n in range(40))
+    text = endpoint_text(many)
+    kept = parse_endpoint(text)
+    assert len(text) <= MAX_ENDPOINT
+    assert {"10.0.0.0:4434", "wss://10.0.0.0:4434"} <= set(kept)
+    assert len(kept) > 10
+
+
+@pytest.mark.parametrize(
+    "bad", [b"192.0.2.1", b"192.0.2.1:0", b"192.0.2.1:99999", b":1", "h\u00f6:1".encode(), b"wss://:1", b"wss://a/b:1"]
+)
 def test_an_endpoint_that_is_none_is_told(bad):
     with pytest.raises(WireError):
         parse_endpoint(bad)

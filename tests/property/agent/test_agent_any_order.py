@@ -1,6 +1,7 @@
-"""Whatever happens in whatever order, and wherever the agent is killed: one container, one report, and an end."""
+"""Whatever happens in whatever order, and wherever the agent is killed: one start, one report, and an end."""
 
 import dataclasses
+import hashlib
 import sys
 from collections import defaultdict, deque
 from pathlib import Path
@@ -11,25 +12,65 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "unit" / "agent"))
 
-from agent_builders import HOST, MANIFEST, a_lease, an_ending
+from agent_builders import HOST, a_lease, an_ending
 
 from node_agent.codec import dumps, loads
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
-from node_agent.core.states import AgentState, Pod
-from node_agent.core.values import EndKind, Found, Handle, HostFailure, Outcome, Report
+from node_agent.core.states import AgentState, Phase, Pod
+from node_agent.core.values import EndKind, Found, Handle, HostFailure, LeaseStatus, Outcome, Report, TaskKind
 
-NUMBERS = (1, 2)
+JOB, SERVICE, RENTAL = 1, 2, 3
+NUMBERS = (JOB, SERVICE, RENTAL)
+KINDS = {JOB: TaskKind.JOB, SERVICE: TaskKind.SERVICE, RENTAL: TaskKind.RENTAL}
+IMAGE = b"demo/shell@sha256:" + b"1" * 64
+LIMITS = b"deploy: {resources: {limits: {cpus: '0.2', memory: 16M}}}"
+TOP = b"x-gantry: {kind: %s, price: {max_per_hour: 1 GTY}, duration: 10m}\n"
+MANIFESTS = {
+    JOB: b"""
+services:
+  main: {image: %s, depends_on: [side], %s}
+  side: {image: %s, %s}
+"""
+    % (IMAGE, LIMITS, IMAGE, LIMITS)
+    + TOP % b"job",
+    SERVICE: b"""
+services:
+  main:
+    image: %s
+    restart: on-failure:2
+    healthcheck: {test: [CMD, "true"], interval: 5s, timeout: 1s, retries: 2}
+    secrets: [token]
+    %s
+secrets: {token: {external: true}}
+"""
+    % (IMAGE, LIMITS)
+    + TOP % b"service",
+    RENTAL: b"""
+services:
+  main: {image: %s, restart: always, volumes: ["home:/home"], %s}
+volumes: {home: {}}
+"""
+    % (IMAGE, LIMITS)
+    + TOP % b"rental",
+}
+FILES = {SERVICE: ("token",)}
 ENDINGS = [an_ending(kind, code) for kind, code in ((EndKind.SELF, 0), (EndKind.SELF, 1))]
 FAULTS = [an_ending(EndKind.KILLED, 137), an_ending(EndKind.UNEXPLAINED, 137), None]
 DIGEST = b"r" * 32
+RECEIPT = b"p" * 32
 
 
 @dataclasses.dataclass
 class Container:
     start: int
-    ending: object = "running"
+    ending: object = None
+    healthy: object = None
+
+    @property
+    def runs(self):
+        return self.ending is None
 
 
 class Agents(RuleBasedStateMachine):
@@ -43,12 +84,16 @@ class Agents(RuleBasedStateMachine):
         self.queues = defaultdict(deque)
         self.watched = {}
         self.waiting_reports = []
+        self.files = defaultdict(set)
         # The chain:
         self.live = {}
         self.opened = 0
         self.reports = defaultdict(dict)
         # The engine:
+        self.marks = 0
         self.containers = {}
+        self.data = {}
+        self.lost = set()
 
     # --- the shell ----------------------------------------------------------------------------------------------------
 
@@ -59,66 +104,134 @@ class Agents(RuleBasedStateMachine):
             if not isinstance(command, (cmd.ScheduleStop, cmd.ScheduleRetry)):
                 self.queues[command.number].append(command)
 
-    def execute(self, number, *, fails=False):
+    def execute(self, number, *, fails=False):  # noqa: C901, PLR0912
         command = self.queues[number].popleft()
         match command:
             case cmd.FetchManifest():
-                self.feed(ev.ManifestFetched(number, MANIFEST))
-            case cmd.StartPod():
-                self.start(number, command.spec, fails=fails)
-            case cmd.WatchPod():
-                self.watched[number] = command.handle
+                self.feed(ev.ManifestFetched(number, MANIFESTS[number]))
+            case cmd.PrefetchImages():
+                pass
+            case cmd.PreparePod():
+                assert set(FILES.get(number, ())) <= self.files[number], "a pod is prepared before its files are there"
+                if fails:
+                    self.feed(ev.DriverFailed(number, None, HostFailure.DRIVER_ERROR, "away", transient=True))
+                    return
+                for name in command.spec.volumes:
+                    self.data.setdefault((number, name), self.state.pods[number].lease.created_at_ms)
+                self.feed(ev.Prepared(number))
+            case cmd.StartContainer():
+                self.start(command, fails=fails)
+            case cmd.WatchContainer():
+                self.watched[number, command.handle.service] = command.handle
+            case cmd.StopContainer():
+                self.end(self.containers.get((number, command.handle.service)), an_ending(EndKind.KILLED, 143))
             case cmd.StopPod():
-                container = self.containers.get(number)
-                if container is not None and container.ending == "running":
-                    container.ending = an_ending(EndKind.KILLED, 143)
+                self.stop(number)
+            case cmd.PausePod():
+                self.unwatch(number)
+                self.stop(number)
+                marks = [(name, one.ending.mark) for (lease, name), one in self.containers.items() if lease == number]
+                self.feed(ev.Paused(number, tuple(marks)))
             case cmd.DestroyPod() | cmd.SweepOrphan():
-                self.watched.pop(number, None)
-                self.containers.pop(number, None)
-                self.feed(ev.Destroyed(number))
+                self.destroy(number, keep_data=command.keep_data)
             case cmd.CollectResult():
-                gone = number not in self.containers
+                gone = (number, "main") not in self.containers
                 self.feed(ev.CollectFailed(number, "gone") if gone or fails else ev.ResultStored(number, DIGEST))
+            case cmd.TakeInventory():
+                missing = tuple(name for name in command.volumes if (number, name) not in self.data)
+                self.feed(ev.DataFound(number, RECEIPT, missing))
+            case cmd.PurgeData():
+                lease = self.state.pods[number].lease
+                assert lease.retained_until_ms is not None
+                assert lease.retained_until_ms < self.now_ms or number in self.lost, "data was deleted too early"
+                self.purge(number)
+                self.feed(ev.DataPurged(number))
             case _:
                 self.report(number, command)
 
-    def start(self, number, spec, *, fails):
+    def start(self, command, *, fails):
+        number, name = command.number, command.service
         if fails:
-            self.feed(ev.DriverFailed(number, HostFailure.DRIVER_ERROR, "away", transient=True))
+            self.feed(ev.DriverFailed(number, name, HostFailure.DRIVER_ERROR, "away", transient=True))
             return
-        found = self.containers.get(number)
-        if found is None or found.start < spec.start:
-            lease = self.state.pods[number].lease
-            done = self.reports[number, lease.created_at_ms]
-            assert Report.RESULT not in done, "a container was started after its lease's result was reported"
-            assert Report.FAILED not in done, "a container was started after its lease was given back"
-            assert self.state.pods[number].ending is None, "a container was started after one had ended by itself"
-            found = self.containers[number] = Container(spec.start)
-        self.feed(ev.DriverStarted(number, Handle("fake", 1, number, found.start, "ref")))
+        found = self.containers.get((number, name))
+        fresh = found is None or (not command.follows and found.start < command.start)
+        again = found is not None and not found.runs and found.ending.mark == command.follows
+        pod = self.state.pods.get(number)
+        if fresh or again:
+            assert not [one for key, one in self.containers.items() if key == (number, name) and one.runs and fresh], (
+                "a container was replaced while it ran"
+            )
+            if pod is not None and pod.phase in (Phase.STARTING, Phase.RUNNING):
+                said = self.reports[number, pod.lease.created_at_ms]
+                assert Report.RESULT not in said, "a container was started after its lease's result was reported"
+                assert Report.FAILED not in said, "a container was started after its lease was given back"
+            found = self.containers[number, name] = Container(command.start)
+        self.feed(ev.ContainerStarted(number, Handle("fake", 2, number, name, max(found.start, command.start), "ref")))
+
+    def stop(self, number):
+        for (lease, _), container in self.containers.items():
+            if lease == number:
+                self.end(container, an_ending(EndKind.KILLED, 143))
+
+    def end(self, container, ending):
+        if container is not None and container.runs:
+            self.marks += 1
+            container.ending = dataclasses.replace(ending, mark=f"mark-{self.marks}")
+
+    def unwatch(self, number):
+        for key in [key for key in self.watched if key[0] == number]:
+            del self.watched[key]
+
+    def destroy(self, number, *, keep_data):
+        self.unwatch(number)
+        for key in [key for key in self.containers if key[0] == number]:
+            del self.containers[key]
+        self.files.pop(number, None)
+        if not keep_data:
+            held = self.live.get(number)
+            mine = held is not None and self.data.get((number, "home")) == held.created_at_ms
+            assert not (mine and held.status is LeaseStatus.RETAINED), "retained data was removed with its pod"
+            assert not (mine and held.status is LeaseStatus.SUSPENDED), "a stopped rental lost its data"
+            self.purge(number)
+        self.feed(ev.Destroyed(number))
+
+    def purge(self, number):
+        for key in [key for key in self.data if key[0] == number]:
+            del self.data[key]
 
     def report(self, number, command):
         pod = self.state.pods.get(number)
         if pod is None:
             return
-        kind = {cmd.SubmitStarted: Report.STARTED, cmd.SubmitResult: Report.RESULT, cmd.SubmitFailed: Report.FAILED}
+        kind = {
+            cmd.SubmitStarted: Report.STARTED,
+            cmd.SubmitResult: Report.RESULT,
+            cmd.SubmitFailed: Report.FAILED,
+            cmd.SubmitPurged: Report.PURGED,
+            cmd.SubmitDataLost: Report.DATA_LOST,
+        }
         report = kind[type(command)]
+        if report is Report.PURGED:
+            assert (number, "home") not in self.data, "a receipt for data that is still there"
+            command = dataclasses.replace(command, attempt=0)
         said = self.reports[number, pod.lease.created_at_ms]
         assert said.setdefault(report, command) == command, "two different reports of one kind"
         assert not {Report.RESULT, Report.FAILED} <= said.keys(), "both a result and a failure were reported"
+        assert not {Report.PURGED, Report.DATA_LOST} <= said.keys(), "data both deleted and lost"
         assert report is not Report.RESULT or Report.STARTED in said or pod.lease.started, "a result before the start"
+        assert report is not Report.DATA_LOST or number in self.lost, "data that is there was called lost"
         self.waiting_reports.append((number, report))
 
     def notice_ends(self, number):
-        handle_ = self.watched.get(number)
-        container = self.containers.get(number)
-        if handle_ is None:
-            return
-        if container is None or container.start != handle_.start:
-            del self.watched[number]
-            self.feed(ev.Exited(number, handle_.start, None))
-        elif container.ending != "running":
-            del self.watched[number]
-            self.feed(ev.Exited(number, handle_.start, container.ending))
+        for key, handle_ in [item for item in self.watched.items() if item[0][0] == number]:
+            container = self.containers.get(key)
+            if container is None:
+                del self.watched[key]
+                self.feed(ev.Exited(number, key[1], handle_.start, None))
+            elif not container.runs:
+                del self.watched[key]
+                self.feed(ev.Exited(number, key[1], handle_.start, container.ending))
 
     # --- what may happen ----------------------------------------------------------------------------------------------
 
@@ -126,16 +239,51 @@ class Agents(RuleBasedStateMachine):
     def the_chain_opens_a_lease(self, number):
         if number not in self.live:
             self.opened += 1
-            self.live[number] = a_lease(number, created_at_ms=self.opened)
+            digest = hashlib.sha256(MANIFESTS[number]).digest()
+            self.live[number] = a_lease(number, kind=KINDS[number], manifest_digest=digest, created_at_ms=self.opened)
+            self.lost.discard(number)
             self.feed(ev.LeaseAssigned(self.live[number]))
+
+    def change(self, number, **changes):
+        self.live[number] = dataclasses.replace(self.live[number], **changes)
+        self.feed(ev.LeaseAssigned(self.live[number], MANIFESTS[number]))
+
+    def is_running(self, number):
+        held = self.live.get(number)
+        return held is not None and held.status is LeaseStatus.ACTIVE
 
     @rule(number=st.sampled_from(NUMBERS), started=st.booleans())
     def the_chain_is_read_again(self, number, started):
-        if number in self.live:
-            if started:
-                depletes = self.live[number].depletes_at_ms or self.now_ms + 60_000
-                self.live[number] = dataclasses.replace(self.live[number], started=True, depletes_at_ms=depletes)
-            self.feed(ev.LeaseAssigned(self.live[number], MANIFEST))
+        if number not in self.live:
+            return
+        held = self.live[number]
+        if started and held.status is LeaseStatus.PENDING:
+            self.change(number, started=True, status=LeaseStatus.ACTIVE, depletes_at_ms=self.now_ms + 60_000)
+        else:
+            self.change(number)
+
+    @rule(number=st.sampled_from((SERVICE, RENTAL)))
+    def the_tenant_pays_for_more_time(self, number):
+        if self.is_running(number):
+            self.change(number, depletes_at_ms=self.now_ms + 120_000)
+
+    @rule()
+    def the_tenant_stops_the_rental(self):
+        if self.is_running(RENTAL):
+            self.change(RENTAL, status=LeaseStatus.SUSPENDED, depletes_at_ms=self.now_ms + 600_000)
+
+    @rule()
+    def the_tenant_starts_the_rental_again(self):
+        held = self.live.get(RENTAL)
+        if held is not None and held.status is LeaseStatus.SUSPENDED:
+            self.change(RENTAL, status=LeaseStatus.ACTIVE, depletes_at_ms=self.now_ms + 60_000)
+
+    @rule(for_ms=st.sampled_from([0, 30_000]))
+    def the_rental_ends_and_its_data_is_kept(self, for_ms):
+        held = self.live.get(RENTAL)
+        if held is not None and held.status in (LeaseStatus.ACTIVE, LeaseStatus.SUSPENDED):
+            retained = {"retained_until_ms": self.now_ms + for_ms, "depletes_at_ms": None}
+            self.change(RENTAL, status=LeaseStatus.RETAINED, **retained)
 
     @rule(number=st.sampled_from(NUMBERS))
     def the_chain_ends_a_lease(self, number):
@@ -148,18 +296,76 @@ class Agents(RuleBasedStateMachine):
         if self.queues[number]:
             self.execute(number, fails=fails)
 
+    @rule(number=st.sampled_from(NUMBERS))
+    def commands_are_executed(self, number):
+        for _ in range(5):
+            self.a_command_is_executed(number, fails=False)
+
+    @rule(number=st.sampled_from(NUMBERS))
+    def a_pod_comes_up(self, number):
+        for _ in range(4):
+            self.commands_are_executed(number)
+            self.files_are_delivered(number)
+        self.a_check_says_how_a_container_is(number, healthy=True)
+        self.the_chain_is_read_again(number, started=self.state.phase(number) is Phase.RUNNING)
+
     @rule(number=st.sampled_from(NUMBERS), ending=st.sampled_from(ENDINGS + FAULTS))
-    def a_container_ends(self, number, ending):
-        container = self.containers.get(number)
-        if container is not None and container.ending == "running":
+    def a_container_comes_and_goes(self, number, ending):
+        for _ in range(4):
+            self.a_pod_comes_up(number)
+            self.a_container_ends(number, main=True, ending=ending)
+            self.notice_ends(number)
+
+    @rule(number=st.sampled_from(NUMBERS))
+    def files_are_delivered(self, number):
+        pod = self.state.pods.get(number)
+        if pod is not None and pod.phase is Phase.AWAITING:
+            for name in pod.awaited:
+                self.files[number].add(name)
+                self.feed(ev.FileDelivered(number, name))
+
+    @rule(number=st.sampled_from(NUMBERS), main=st.booleans(), ending=st.sampled_from(ENDINGS + FAULTS))
+    def a_container_ends(self, number, main, ending):
+        key = (number, "main" if main else "side")
+        container = self.containers.get(key)
+        if container is not None and container.runs:
             if ending is None:
-                del self.containers[number]
+                del self.containers[key]
             else:
-                container.ending = ending
+                self.end(container, ending)
 
     @rule(number=st.sampled_from(NUMBERS))
     def an_end_is_noticed(self, number):
         self.notice_ends(number)
+
+    @rule(number=st.sampled_from(NUMBERS), healthy=st.booleans())
+    def a_check_says_how_a_container_is(self, number, healthy):
+        handle_ = self.watched.get((number, "main"))
+        container = self.containers.get((number, "main"))
+        if handle_ is not None and container is not None and container.runs:
+            self.feed(ev.HealthChanged(number, "main", handle_.start, healthy))
+
+    @rule(number=st.sampled_from(NUMBERS))
+    def a_pod_takes_too_much(self, number):
+        self.feed(ev.LimitExceeded(number, "the disk is full")) if number in self.state.pods else None
+
+    @rule()
+    def a_device_fails(self):
+        self.feed(ev.DevicesFailed(frozenset({0}), "it fell off the bus"))
+
+    @rule(number=st.sampled_from(NUMBERS))
+    def the_device_of_a_pod_fails(self, number):
+        if number in self.live and self.live[number].status is LeaseStatus.ACTIVE:
+            self.change(number, devices=(7,))
+            self.feed(ev.DevicesFailed(frozenset({7}), "it fell off the bus"))
+
+    @rule()
+    def data_vanishes(self):
+        if (RENTAL, "home") in self.data and self.live.get(RENTAL, a_lease()).status is LeaseStatus.RETAINED:
+            pod = self.state.pods.get(RENTAL)
+            if pod is not None and pod.phase in (Phase.RETIRING, Phase.RETAINED) and pod.has_data:
+                self.lost.add(RENTAL)
+                self.purge(RENTAL)
 
     @precondition(lambda self: self.waiting_reports)
     @rule(outcome=st.sampled_from(list(Outcome)), data=st.data())
@@ -173,17 +379,23 @@ class Agents(RuleBasedStateMachine):
         self.now_ms += seconds * 1000
         self.feed(ev.Tick())
 
-    @rule()
-    def the_agent_is_killed_and_started_again(self):
+    @rule(reboot=st.booleans())
+    def the_agent_is_killed_and_started_again(self, reboot):
         self.queues.clear()
         self.watched.clear()
         self.waiting_reports.clear()
+        if reboot:
+            for container in self.containers.values():
+                self.end(container, an_ending(EndKind.KILLED, 137))
+            self.files.clear()
         self.state = AgentState(HOST, {number: loads(Pod, text) for number, text in self.disk.items()})
         found = tuple(
-            Found(Handle("fake", 1, number, container.start, "ref"), container.ending == "running")
-            for number, container in self.containers.items()
+            Found(Handle("fake", 2, number, name, one.start, "ref"), one.runs, "" if one.runs else one.ending.mark)
+            for (number, name), one in self.containers.items()
         )
-        self.feed(ev.Recovered(found, tuple(self.live.values())))
+        leftovers = tuple({number for number, _ in [*self.containers, *self.data]})
+        files = tuple((number, tuple(names)) for number, names in self.files.items())
+        self.feed(ev.Recovered(found, tuple(self.live.values()), leftovers, (), files))
 
     # --- what always holds --------------------------------------------------------------------------------------------
 
@@ -191,6 +403,12 @@ class Agents(RuleBasedStateMachine):
     def every_pod_is_kept_as_it_is(self):
         for number, pod in self.state.pods.items():
             assert loads(Pod, self.disk[number]) == pod
+
+    @invariant()
+    def a_pod_that_is_stopped_has_nothing_running(self):
+        for number, pod in self.state.pods.items():
+            if pod.phase in (Phase.SUSPENDED, Phase.RETAINED, Phase.PURGED):
+                assert not [key for key, one in self.containers.items() if key[0] == number and one.runs]
 
     def teardown(self):
         """Let everything that is on its way arrive; then end what still lives."""
@@ -202,12 +420,20 @@ class Agents(RuleBasedStateMachine):
         self.settle()
         assert not self.state.pods, "a pod never ends"
         assert not self.containers, "a container was left behind"
+        assert not self.data, "data was left behind"
 
     def settle(self):
-        for _ in range(200):
+        for _ in range(300):
             # A list, so that each of them is tried in each round.
             if not any(
-                [self.work_off(), self.end_containers(), self.answer_reports(), self.read_chain(), self.retry()]
+                [
+                    self.work_off(),
+                    self.deliver_all(),
+                    self.end_containers(),
+                    self.answer_reports(),
+                    self.read_chain(),
+                    self.retry(),
+                ]
             ):
                 return
         raise AssertionError("it never comes to rest")
@@ -219,14 +445,22 @@ class Agents(RuleBasedStateMachine):
                 self.execute(number)
         return bool(busy)
 
+    def deliver_all(self):
+        waits = [number for number, pod in self.state.pods.items() if pod.phase is Phase.AWAITING]
+        for number in waits:
+            self.files_are_delivered(number)
+        return bool(waits)
+
     def end_containers(self):
-        for container in self.containers.values():
-            if container.ending == "running":
-                container.ending = ENDINGS[0]
-        watched = list(self.watched)
-        for number in watched:
+        self.a_check_says_how_a_container_is(SERVICE, healthy=True)
+        for (number, _), container in self.containers.items():
+            # Rentals are for ever; they rest while they run.
+            if number != RENTAL:
+                self.end(container, ENDINGS[0])
+        ended = [key for key in self.watched if key not in self.containers or not self.containers[key].runs]
+        for number in {key[0] for key in ended}:
             self.notice_ends(number)
-        return bool(watched)
+        return bool(ended)
 
     def answer_reports(self):
         waiting, self.waiting_reports = self.waiting_reports, []
@@ -241,11 +475,15 @@ class Agents(RuleBasedStateMachine):
         return bool(new)
 
     def retry(self):
-        waits = any(pod.retry_at_ms is not None for pod in self.state.pods.values())
-        if waits:
-            self.now_ms += 30_000
+        pods = self.state.pods.values()
+        waits = [pod.retry_at_ms for pod in pods] + [one.retry_at_ms for pod in pods for one in pod.containers]
+        due = [at_ms for at_ms in waits if at_ms is not None]
+        if due:
+            self.now_ms = max(self.now_ms, min(due))
+            before = self.state
             self.feed(ev.Tick())
-        return waits
+            return self.state is not before and self.state != before
+        return False
 
 
 TestAgents = Agents.TestCase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 from hypothesis import given
@@ -139,7 +140,18 @@ def leases_with(identity: int) -> st.SearchStrategy[Lease]:
     )
 
 
-def tasks_with(identity: int) -> st.SearchStrategy[Task]:
+@st.composite
+def tasks_with(draw: st.DrawFn, identity: int) -> Task:
+    task = draw(_tasks(identity))
+    if task.state is TaskState.QUEUED:
+        count = draw(st.sampled_from((0, task.pods_min, task.pods_min + 2)))
+        return replace(task, open_pods=tuple(range(count)))
+    if task.kind is not TaskKind.JOB and task.state in (TaskState.ASSIGNED, TaskState.RUNNING):
+        return replace(task, open_pods=tuple(sorted(draw(st.sets(st.integers(1, 4), max_size=3)))))
+    return task
+
+
+def _tasks(identity: int) -> st.SearchStrategy[Task]:
     return st.builds(
         Task,
         id=st.just(identity),
@@ -157,7 +169,7 @@ def tasks_with(identity: int) -> st.SearchStrategy[Task]:
         generation=st.just(0),
         submitted_at=st.integers(0, 3),
         changed_at=st.integers(0, 10**6),
-        placeable=st.booleans(),
+        open_pods=st.just(()),
         leases=st.lists(leases_with(lease_id(identity, 0, 0)), max_size=1).map(tuple),
     )
 
@@ -210,8 +222,7 @@ def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed:
 def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot, now: int, seed: bytes):
     for task_id, pods in plan(snapshot, now, seed).placements.items():
         task = snapshot.tasks[task_id]
-        assert task.state is TaskState.QUEUED
-        assert task.deadline is None or now <= task.deadline
+        assert task.state is not TaskState.QUEUED or task.deadline is None or now <= task.deadline
         for pod in pods:
             host = snapshot.hosts[pod.host]
             assert host.status is HostStatus.ONLINE
@@ -238,9 +249,11 @@ def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot,
 def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
     for task_id, pods in made.placements.items():
-        assert [pod.pod for pod in pods] == list(range(snapshot.tasks[task_id].pods_min))
+        task = snapshot.tasks[task_id]
+        assert tuple(pod.pod for pod in pods) == task.open_pods[: len(pods)]
+        assert len(pods) >= (task.pods_min if task.state is TaskState.QUEUED else 1)
     answered = sorted([*made.placements, *(waiting.task for waiting in made.waiting)])
-    assert answered == [t.id for t in snapshot.tasks.values() if t.state is TaskState.QUEUED and t.placeable]
+    assert answered == [t.id for t in snapshot.tasks.values() if t.open_pods]
 
 
 @given(snapshots(), times, seeds)

@@ -3,7 +3,22 @@
 import dataclasses
 import hashlib
 
-from node_agent.core.values import Ending, EndKind, Handle, Host, Lease, LocalDevice, Usage
+from node_agent.core.states import Phase, Pod
+from node_agent.core.steps import begin
+from node_agent.core.values import (
+    ContainerSpec,
+    Ending,
+    EndKind,
+    Handle,
+    Host,
+    Lease,
+    LeaseStatus,
+    LocalDevice,
+    PodSpec,
+    TaskKind,
+    Usage,
+)
+from offchain.schema.manifest_types import ImageRef, ResultSpec, ServiceSpec
 
 MANIFEST = b"""\
 services:
@@ -29,10 +44,13 @@ def a_lease(number=1, *, manifest=MANIFEST, **changes) -> Lease:
         task=number + 100,
         pod=0,
         attempt=0,
-        plain_job=True,
+        kind=TaskKind.JOB,
+        redundant=False,
+        status=LeaseStatus.PENDING,
         devices=(),
         cpu_milli=500,
         memory_mib=64,
+        disk_gib=1,
         manifest_digest=hashlib.sha256(manifest).digest(),
         max_duration_ms=600_000,
         created_at_ms=1_000,
@@ -42,9 +60,48 @@ def a_lease(number=1, *, manifest=MANIFEST, **changes) -> Lease:
     return dataclasses.replace(lease, **changes)
 
 
-def a_handle(number=1, start=1) -> Handle:
-    return Handle("fake", 1, number, start, f"container-{number}-{start}")
+def a_handle(number=1, start=1, service="main") -> Handle:
+    return Handle("fake", 2, number, service, start, f"container-{number}-{service}-{start}")
 
 
-def an_ending(kind=EndKind.SELF, exit_code=0) -> Ending:
-    return Ending(kind, exit_code, oom_killed=False, usage=USAGE)
+def an_ending(kind=EndKind.SELF, exit_code=0, mark="") -> Ending:
+    return Ending(kind, exit_code, oom_killed=False, usage=USAGE, mark=mark)
+
+
+def a_service(name="main", **changes) -> ServiceSpec:
+    service = ServiceSpec(
+        name=name,
+        image=ImageRef("demo/shell", "sha256:" + "1" * 64),
+        command=None,
+        entrypoint=None,
+        environment=(),
+        cpu_milli=250,
+        memory_mib=32,
+        pids=32,
+        working_dir=None,
+        user=None,
+        read_only=False,
+        tmpfs=(),
+    )
+    return dataclasses.replace(service, **changes)
+
+
+def a_pod(number=1, *services, lease=None, now_ms=5_000, **changes) -> Pod:
+    """A pod whose manifest was read and whose files are here, about to be prepared."""
+    spec = a_spec(number, *services, **changes)
+    lease = lease or a_lease(number)
+    pod = Pod(lease=lease, phase=Phase.ASSIGNED, stop_at_ms=lease.depletes_at_ms, started_known=lease.started)
+    return begin(pod, spec, now_ms)[0]
+
+
+def a_spec(number=1, *services, **changes) -> PodSpec:
+    spec = PodSpec(
+        lease=number,
+        task=number + 100,
+        pod=0,
+        attempt=0,
+        host=HOST.address,
+        containers=tuple(ContainerSpec(service) for service in services or (a_service(),)),
+        result=ResultSpec("stdout", None),
+    )
+    return dataclasses.replace(spec, **changes)

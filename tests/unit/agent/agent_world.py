@@ -21,6 +21,7 @@ from offchain.schema._generated_chain import (
     HostStatusVerified,
     LeaseStateActive,
     LeaseStateEnded,
+    LeaseStatePurged,
     PodResult,
     Resources,
     TaskStateAssigned,
@@ -30,7 +31,7 @@ from tests.chain_records import Tasks, device, host_record, hosts_params, lease,
 
 TENANT = from_uri("//Alice")
 HARDWARE = Hardware(4000, 8192, 100, (Device("Nvidia", "Simulated", 1024, None),))
-RESOURCES = Resources(500, 64, 0, GpuRequest(0, 1000, 0, ()))
+RESOURCES = Resources(500, 64, 1, GpuRequest(0, 1000, 0, ()))
 
 
 REPORTS = {"Started": "report_started", "Result": "report_result", "Failed": "report_failed"}
@@ -42,6 +43,10 @@ def reports_of(call):
         for number, report in call.args["reports"]:
             ((kind, content),) = report.items() if isinstance(report, dict) else ((report, None),)
             yield REPORTS[kind], number, content
+    elif call.function == "report":
+        report = call.args["report"]
+        ((kind, content),) = report.items() if isinstance(report, dict) else ((report, None),)
+        yield kind, call.args["lease"], content
     elif call.function in REPORTS.values():
         yield call.function, call.args["lease"], call.args.get("result") or call.args.get("reason")
 
@@ -60,6 +65,7 @@ class World:
         self.network = MemoryNetwork()
         self.reports = []
         self.calls = []
+        self.clock_off_ms = 0
         with contextlib.closing(StateDir(folder)) as state:
             self.key = state.host_key()
         self.host = self.key.address
@@ -88,6 +94,10 @@ class World:
         self.tasks.change(task, state=TaskStateAssigned(), leases=(opened,))
         return lease_id(task, 0, 0)
 
+    def set_lease(self, number, state):
+        """The chain moves a lease; it is told as an event of the next block."""
+        self.tasks.change_lease(number, state=state)
+
     def end_lease(self, number, reason=None):
         self.tasks.change_lease(number, state=LeaseStateEnded(reason or EndReasonCompleted()))
         return ("Tasks", "LeaseEnded", {"task": lease_parts(number)[0], "lease": number})
@@ -95,12 +105,20 @@ class World:
     def _refusal(self, function, number):
         """What the chain says to a report that does not fit the lease's state."""
         wanted = {"report_started": ("Pending",), "report_result": ("Active",), "report_failed": ("Pending", "Active")}
-        if function in wanted and self.tasks.lease(number).state.tag not in wanted[function]:
+        wanted |= {"Purged": ("Retained",), "DataLost": ("Retained",)}
+        state = self.tasks.lease(number).state if function in wanted else None
+        if state is None:
+            return None
+        if state.tag not in wanted[function]:
             return DispatchFailure("Tasks", "WrongState", "")
+        if function == "Purged" and state.value > self.now_ms:
+            return DispatchFailure("Tasks", "DataStillKept", "")
         return None
 
     def _verdict(self, call, _account):
-        return self._refusal(call.function, call.args.get("lease"))
+        for item in reports_of(call) if call.function != "report_batch" else ():
+            return self._refusal(*item[:2])
+        return None
 
     def _refused_items(self, call, _account):
         refused = {place: self._refusal(*item[:2]) for place, item in enumerate(reports_of(call))}
@@ -121,6 +139,9 @@ class World:
             self.tasks.change_lease(number, state=LeaseStateActive(), started_at=self.now_ms)
             return [("Tasks", "PodStarted", {"task": lease_parts(number)[0], "lease": number})]
         self.reports.append((number, HostFailure(content) if function == "report_failed" else content))
+        if function in ("Purged", "DataLost"):
+            self.tasks.change_lease(number, state=LeaseStatePurged())
+            return [("Tasks", "Purged", {"task": lease_parts(number)[0], "lease": number})]
         if function == "report_result":
             self.tasks.change_lease(number, result=PodResult.decode(content))
         return [self.end_lease(number)]
@@ -131,7 +152,9 @@ class World:
         state = StateDir(self.folder)
         driver = FakeDriver(self.engine, self.host)
         transport = self.network.endpoint(self.key.public_key)
-        agent = Agent(self.chain, driver, transport, state, self.key, HARDWARE, now_ms=lambda: self.now_ms)
+        agent = Agent(
+            self.chain, driver, transport, state, self.key, HARDWARE, now_ms=lambda: self.now_ms + self.clock_off_ms
+        )
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         await agent.ready.wait()

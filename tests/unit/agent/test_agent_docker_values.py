@@ -1,17 +1,32 @@
 """What the Docker driver makes of a pod, and of what the engine says. No engine needed."""
 
+from pathlib import Path
+
 import pytest
-from agent_builders import HOST, MANIFEST, a_lease
+from agent_builders import HOST, MANIFEST, a_lease, a_service, a_spec
 
 from node_agent.core.admission import admit
-from node_agent.core.values import EndKind
+from node_agent.core.values import ContainerSpec, EndKind
+from node_agent.drivers.docker_data import Held
 from node_agent.drivers.docker_end import Sample, parse_ending, parse_sample, parse_time_ms
-from node_agent.drivers.docker_spec import container_arguments, is_image_fault, is_resource_fault
+from node_agent.drivers.docker_spec import (
+    Ground,
+    container_arguments,
+    holder_arguments,
+    is_image_fault,
+    is_resource_fault,
+)
+from offchain.schema.manifest_types import DeliveredFile, HealthCheck, SshSpec, VolumeMount
 
 
-def arguments(lease=None, **options):
-    spec = admit(HOST, lease or a_lease(), MANIFEST)
-    return container_arguments(spec, image="sha256:1", network="net", **{"cdi": True, "runc": True, **options})
+def arguments(spec=None, service="main", **options):
+    ground = Ground(**{"network": "net", "files": {}, "volumes": {}, "cdi": True, "runc": True, **options})
+    spec = spec or admit(HOST, a_lease(), MANIFEST)
+    return container_arguments(spec, service, 1, image="sha256:1", ground=ground)
+
+
+def with_gpus(**gpus):
+    return a_spec(containers=(ContainerSpec(a_service(), **gpus),))
 
 
 def test_every_container_is_locked_down():
@@ -25,15 +40,15 @@ def test_every_container_is_locked_down():
 
 
 def test_gpus_are_asked_for_by_cdi_name_and_else_by_the_older_driver():
-    lease = a_lease(devices=(1,))
-    (request,) = arguments(lease)["host_config"]["device_requests"]
+    spec = with_gpus(gpu_uuids=("GPU-1",))
+    (request,) = arguments(spec)["host_config"]["device_requests"]
     assert (request.driver, request.device_ids) == ("cdi", ["nvidia.com/gpu=GPU-1"])
-    (request,) = arguments(lease, cdi=False)["host_config"]["device_requests"]
+    (request,) = arguments(spec, cdi=False)["host_config"]["device_requests"]
     assert (request.driver, request.device_ids, request.capabilities) == ("nvidia", ["GPU-1"], [["gpu"]])
 
 
 def test_a_simulated_gpu_is_told_by_a_variable_and_nothing_else():
-    made = arguments(a_lease(devices=(0,)))
+    made = arguments(with_gpus(simulated_gpus=1))
     assert made["host_config"]["device_requests"] == []
     assert made["environment"]["GANTRY_SIMULATED_GPUS"] == "1"
     assert made["environment"]["NVIDIA_VISIBLE_DEVICES"] == "void"
@@ -62,7 +77,8 @@ DIE = event("die")
     [
         (0, False, [DIE], EndKind.SELF),
         (1, False, [DIE], EndKind.SELF),
-        (0, False, [], EndKind.SELF),
+        (0, False, [], EndKind.KILLED),
+        (1, False, [], EndKind.KILLED),
         (137, True, [DIE], EndKind.SELF),
         (137, True, [], EndKind.SELF),
         (137, False, [event("kill", "9"), DIE], EndKind.KILLED),
@@ -116,3 +132,69 @@ def test_whose_fault_a_refused_start_is():
     assert is_resource_fault('could not select device driver "cdi"')
     assert not is_image_fault("nvidia-container-cli: no such file or directory")
     assert not is_image_fault("connection refused")
+
+
+# --- pods -------------------------------------------------------------------------------------------------------------
+
+TOKEN = DeliveredFile("token", "/run/secrets/token", None)
+CHECK = HealthCheck(("wget", "-q"), interval_ms=5_000, timeout_ms=1_000, retries=3, start_period_ms=2_000)
+
+
+def a_full_pod():
+    web = a_service(
+        "web",
+        volumes=(VolumeMount("data", "/data", read_only=True),),
+        files=(TOKEN,),
+        healthcheck=CHECK,
+        stop_signal="SIGINT",
+    )
+    ssh = SshSpec(("key",), "/root/.ssh/authorized_keys", 22)
+    return a_spec(1, web, a_service("db"), volumes=("data",), ssh=ssh, keeps_data=True)
+
+
+def test_only_volumes_and_delivered_files_are_mounted_and_files_cannot_be_written():
+    files = {"token": Path("/files/a"), ".authorized_keys": Path("/files/b")}
+    made = arguments(a_full_pod(), "web", files=files, volumes={"data": "gantry-data"})
+    mounts = [(one["Type"], one["Source"], one["Target"], one["ReadOnly"]) for one in made["host_config"]["mounts"]]
+    assert mounts == [
+        ("volume", "gantry-data", "/data", True),
+        ("bind", "/files/a", "/run/secrets/token", True),
+        ("bind", "/files/b", "/root/.ssh/authorized_keys", True),
+    ]
+    assert arguments(a_full_pod(), "db")["host_config"]["mounts"] == []
+
+
+def test_the_engine_itself_carries_out_the_check():
+    made = arguments(
+        a_full_pod(), "web", files={"token": Path("/a"), ".authorized_keys": Path("/b")}, volumes={"data": "d"}
+    )
+    check = made["healthcheck"]
+    assert (check["Test"], check["Interval"], check["Retries"]) == (["CMD", "wget", "-q"], 5 * 10**9, 3)
+    assert made["stop_signal"] == "SIGINT"
+    assert arguments(a_full_pod(), "db")["healthcheck"] == {"test": ["NONE"]}
+
+
+def test_who_has_the_network_of_a_pod_has_its_names():
+    spec = a_full_pod()
+    member = arguments(spec, "db", network="container:1")
+    assert (member["hostname"], "extra_hosts" in member["host_config"]) == (None, False)
+    holder = holder_arguments(spec, image="i", ground=Ground("net", {}, {}, cdi=False, runc=False))
+    assert holder["host_config"]["extra_hosts"] == {"web": "127.0.0.1", "db": "127.0.0.1"}
+    assert holder["host_config"]["cap_drop"] == ["ALL"]
+    assert "gantry.service" not in holder["labels"]
+    alone = arguments()
+    assert alone["host_config"]["extra_hosts"] == {"main": "127.0.0.1"}
+
+
+def volume(lease, **labels):
+    return {
+        "Name": str(labels),
+        "Labels": {"gantry.lease": str(lease), **{f"gantry.{k}": v for k, v in labels.items()}},
+    }
+
+
+def test_whose_data_is_whose():
+    held = Held((volume(1, data="1", volume="home"), volume(4, data="4", volume="home"), volume(2, claim="1")))
+    assert (held.data_of(1), held.data_of(2), held.data_of(4), held.data_of(9)) == (None, 1, 4, 9)
+    assert (list(held.of(1)), list(held.of(2)), list(held.of(4))) == ([], ["home"], ["home"])
+    assert held.leases() == {2, 4}

@@ -1,15 +1,23 @@
 """The agent's pure core, move by move."""
 
+from pathlib import Path
+
 import pytest
 from agent_builders import HOST, MANIFEST, USAGE, a_handle, a_lease, an_ending
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
-from node_agent.core.machine import MAX_KILL_RESTARTS, RETRY_AFTER_MS, handle
+from node_agent.core.containers import MAX_KILL_RESTARTS
+from node_agent.core.machine import handle
 from node_agent.core.states import TABLE, AgentState, IllegalMove, Phase, diagram
-from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report
+from node_agent.core.steps import RETRY_AFTER_MS
+from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind
 
 DIGEST = b"d" * 32
+GPU = MANIFEST.replace(
+    b"pids: 32}",
+    b"pids: 32}\n        reservations: {devices: [{driver: nvidia, count: 1, capabilities: [gpu]}]}",
+).replace(b"duration", b"placement: {allow_simulated: true}\n  duration")
 
 
 class Play:
@@ -35,11 +43,11 @@ class Play:
 
 
 def running(play, lease=None):
-    play(ev.LeaseAssigned(lease or a_lease(), MANIFEST), ev.DriverStarted(1, a_handle()))
+    play(ev.LeaseAssigned(lease or a_lease(), MANIFEST), ev.Prepared(1), ev.ContainerStarted(1, a_handle()))
 
 
 def exit_with(play, ending, start=1):
-    return play(ev.Exited(1, start, ending))
+    return play(ev.Exited(1, "main", start, ending))
 
 
 def test_a_job_from_assignment_to_the_end_of_its_lease():
@@ -47,12 +55,13 @@ def test_a_job_from_assignment_to_the_end_of_its_lease():
     play(ev.LeaseAssigned(a_lease()))
     assert play.commands == [cmd.FetchManifest(1, 101)]
     play(ev.ManifestFetched(1, MANIFEST))
-    (start,) = play.commands
-    assert (start.spec.service.command, start.spec.start) == (("sh", "-c", "echo hello"), 1)
-    play(ev.DriverStarted(1, a_handle()))
-    assert play.commands == [cmd.WatchPod(1, a_handle()), cmd.SubmitStarted(1), cmd.ScheduleStop(1, 605_000)]
+    (prepare,) = play.commands
+    assert prepare.spec.main.service.command == ("sh", "-c", "echo hello")
+    assert play(ev.Prepared(1)) == [cmd.StartContainer(1, prepare.spec, "main", 1)]
+    play(ev.ContainerStarted(1, a_handle()))
+    assert play.commands == [cmd.WatchContainer(1, a_handle()), cmd.SubmitStarted(1), cmd.ScheduleStop(1, 605_000)]
     exit_with(play, an_ending())
-    assert play.commands == [cmd.CollectResult(1, a_handle(), start.spec.result)]
+    assert play.commands == [cmd.CollectResult(1, a_handle(), prepare.spec.result)]
     play(ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED), ev.ResultStored(1, DIGEST))
     assert play.commands == [cmd.SubmitResult(1, DIGEST, 0, USAGE)]
     play(ev.ReportOutcome(1, Report.RESULT, Outcome.INCLUDED))
@@ -92,8 +101,8 @@ def test_a_container_killed_or_removed_by_others_is_started_again_then_given_bac
     running(play)
     for start in range(2, 2 + MAX_KILL_RESTARTS):
         (again,) = exit_with(play, ending, start - 1)
-        assert again.spec.start == start
-        play(ev.DriverStarted(1, a_handle(start=start)))
+        assert (again.start, again.follows) == (start, "")
+        play(ev.ContainerStarted(1, a_handle(start=start)))
         assert cmd.SubmitStarted not in play.kinds()
     exit_with(play, ending, 1 + MAX_KILL_RESTARTS)
     assert play.kinds() == [cmd.SubmitFailed, cmd.DestroyPod]
@@ -104,8 +113,8 @@ def test_an_unexplained_kill_code_is_tried_once_more_and_then_believed():
     play = Play()
     running(play)
     exit_with(play, an_ending(EndKind.UNEXPLAINED, 137))
-    assert play.kinds() == [cmd.StartPod]
-    play(ev.DriverStarted(1, a_handle(start=2)))
+    assert play.kinds() == [cmd.StartContainer]
+    play(ev.ContainerStarted(1, a_handle(start=2)))
     exit_with(play, an_ending(EndKind.UNEXPLAINED, 137), start=2)
     assert play.kinds() == [cmd.CollectResult]
 
@@ -114,7 +123,7 @@ def test_the_end_of_an_earlier_start_is_ignored():
     play = Play()
     running(play)
     exit_with(play, None)
-    play(ev.DriverStarted(1, a_handle(start=2)))
+    play(ev.ContainerStarted(1, a_handle(start=2)))
     assert exit_with(play, an_ending(), start=1) == []
     assert play.pod().phase is Phase.RUNNING
 
@@ -138,8 +147,8 @@ def test_a_cancelled_lease_stops_its_container():
     play = Play()
     running(play)
     play(ev.LeaseEnded(1, "Cancelled"))
-    assert play.commands == [cmd.StopPod(1, 10_000, "Cancelled"), cmd.DestroyPod(1)]
-    play(ev.Exited(1, 1, an_ending(EndKind.KILLED, 143)), ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED))
+    assert play.commands == [cmd.StopPod(1, "Cancelled"), cmd.DestroyPod(1)]
+    play(ev.Exited(1, "main", 1, an_ending(EndKind.KILLED, 143)), ev.ReportOutcome(1, Report.STARTED, Outcome.INCLUDED))
     assert play.commands == []
     play(ev.Destroyed(1))
     assert not play.state.pods
@@ -147,9 +156,9 @@ def test_a_cancelled_lease_stops_its_container():
 
 def test_a_lease_that_ends_while_its_container_is_started():
     play = Play()
-    play(ev.LeaseAssigned(a_lease(), MANIFEST), ev.LeaseEnded(1, "StartTimeout"))
-    assert play.kinds() == [cmd.StartPod, cmd.StopPod, cmd.DestroyPod]
-    assert play(ev.DriverStarted(1, a_handle())) == []
+    play(ev.LeaseAssigned(a_lease(), MANIFEST), ev.Prepared(1), ev.LeaseEnded(1, "StartTimeout"))
+    assert play.kinds() == [cmd.PreparePod, cmd.StartContainer, cmd.StopPod, cmd.DestroyPod]
+    assert play(ev.ContainerStarted(1, a_handle())) == []
     play(ev.Destroyed(1))
     assert not play.state.pods
 
@@ -162,7 +171,11 @@ def test_a_lease_that_ends_while_its_container_is_started():
         (a_lease(manifest=b"{"), b"{", HostFailure.MANIFEST_INVALID, "manifest:1"),
         (a_lease(cpu_milli=499), MANIFEST, HostFailure.MANIFEST_INVALID, "500 cpu_milli"),
         (a_lease(memory_mib=63), MANIFEST, HostFailure.MANIFEST_INVALID, "64 MiB"),
-        (a_lease(devices=(0, 2)), MANIFEST, HostFailure.RESOURCES_UNAVAILABLE, "device 2"),
+        (a_lease(disk_gib=0), MANIFEST, HostFailure.MANIFEST_INVALID, "1 GiB of disk"),
+        (a_lease(devices=(0,)), MANIFEST, HostFailure.MANIFEST_INVALID, "ask for 0 GPUs"),
+        (a_lease(kind=TaskKind.SERVICE), MANIFEST, HostFailure.MANIFEST_INVALID, "is of a job"),
+        (a_lease(redundant=True), MANIFEST, HostFailure.MANIFEST_INVALID, "compare results"),
+        (a_lease(devices=(2,), manifest=GPU), GPU, HostFailure.RESOURCES_UNAVAILABLE, "device 2"),
     ],
 )
 def test_a_lease_that_cannot_be_served_is_given_back(lease, manifest, reason, says):
@@ -177,27 +190,28 @@ def test_a_lease_that_cannot_be_served_is_given_back(lease, manifest, reason, sa
 
 def test_devices_of_the_lease_reach_the_driver():
     play = Play()
-    (start,) = play(ev.LeaseAssigned(a_lease(devices=(0, 1)), MANIFEST))
-    assert (start.spec.gpu_uuids, start.spec.simulated_gpus) == (("GPU-1",), 1)
+    manifest = GPU.replace(b"count: 1", b"count: 2")
+    (prepare,) = play(ev.LeaseAssigned(a_lease(devices=(0, 1), manifest=manifest), manifest))
+    assert (prepare.spec.main.gpu_uuids, prepare.spec.main.simulated_gpus) == (("GPU-1",), 1)
 
 
 def test_a_lasting_failure_to_start_gives_the_lease_back():
     play = Play()
     play(ev.LeaseAssigned(a_lease(), MANIFEST))
-    play(ev.DriverFailed(1, HostFailure.IMAGE_UNAVAILABLE, "no such image", transient=False))
+    play(ev.DriverFailed(1, None, HostFailure.IMAGE_UNAVAILABLE, "no such image", transient=False))
     assert play.commands[0] == cmd.SubmitFailed(1, HostFailure.IMAGE_UNAVAILABLE, "no such image")
 
 
 def test_a_passing_failure_to_start_is_retried_with_pauses_then_given_back():
     play = Play()
     play(ev.LeaseAssigned(a_lease(), MANIFEST))
-    failed = ev.DriverFailed(1, HostFailure.DRIVER_ERROR, "engine away", transient=True)
+    failed = ev.DriverFailed(1, None, HostFailure.DRIVER_ERROR, "engine away", transient=True)
     for pause_ms in RETRY_AFTER_MS:
         assert play(failed) == [cmd.ScheduleRetry(1, play.now_ms + pause_ms)]
         assert play(ev.Tick()) == []
         play.now_ms += pause_ms
         play(ev.Tick())
-        assert play.kinds() == [cmd.StartPod]
+        assert play.kinds() == [cmd.PreparePod]
     play(failed)
     assert play.kinds() == [cmd.SubmitFailed, cmd.DestroyPod]
 
@@ -221,8 +235,8 @@ def test_a_reused_lease_number_is_another_lease():
     play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), MANIFEST))
     assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
     play(ev.Destroyed(1))
-    (start,) = play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), MANIFEST))
-    assert isinstance(start, cmd.StartPod)
+    (prepare,) = play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), MANIFEST))
+    assert isinstance(prepare, cmd.PreparePod)
 
 
 def test_an_orphan_is_swept():
@@ -253,12 +267,14 @@ def test_a_running_pod_is_watched_again_and_its_start_reported_again():
     play = Play()
     running(play)
     again = restarted(play, a_lease(), found=[Found(a_handle(), running=True)])
-    assert again == [cmd.SubmitStarted(1), cmd.ScheduleStop(1, 605_000), cmd.WatchPod(1, a_handle())]
+    assert again == [cmd.SubmitStarted(1), cmd.ScheduleStop(1, 605_000), cmd.WatchContainer(1, a_handle())]
 
 
 def test_a_pod_is_started_again_where_the_agent_died_while_starting_it():
     play = Play()
-    (start,) = play(ev.LeaseAssigned(a_lease(), MANIFEST))
+    (prepare,) = play(ev.LeaseAssigned(a_lease(), MANIFEST))
+    assert restarted(play, a_lease()) == [prepare]
+    (start,) = play(ev.Prepared(1))
     assert restarted(play, a_lease()) == [start]
 
 
@@ -305,7 +321,8 @@ def test_every_phase_but_the_last_leads_on_and_an_ended_lease_always_leaves():
     assert TABLE[Phase.ENDING][ev.Destroyed] == {Phase.ABSENT}
 
 
-def test_the_diagram_has_every_phase():
+def test_the_diagram_has_every_phase_and_the_documentation_has_the_diagram():
     text = diagram()
+    assert text in (Path(__file__).parents[3] / "docs" / "agent.md").read_text(encoding="utf-8")
     assert text.startswith("stateDiagram-v2")
     assert all(phase.value in text for phase in Phase)

@@ -28,7 +28,7 @@ DIGEST = hashlib.sha256(b"hello\n").digest()
 
 @pytest.fixture
 def world(tmp_path):
-    made = World(tmp_path / "agent", lambda _spec: made.program)
+    made = World(tmp_path / "agent", lambda _spec, _container: made.program)
     made.program = HELLO
     return made
 

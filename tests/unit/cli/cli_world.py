@@ -215,7 +215,16 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
         async with original(url) as found, producing(chain):
             yield found
 
-    for name in ("cmd_submit", "cmd_task", "cmd_host", "cmd_account", "cmd_doctor", "cmd_chain"):
+    for name in (
+        "cmd_submit",
+        "cmd_task",
+        "cmd_task_life",
+        "cmd_usage",
+        "cmd_host",
+        "cmd_account",
+        "cmd_doctor",
+        "cmd_chain",
+    ):
         monkeypatch.setattr(f"offchain.cli.{name}.connected", connected)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World
 
+from node_agent.cli.options import Network
 from offchain.cli import cmd_agent, network, session
 from offchain.link.errors import WrongChain
 
@@ -145,9 +146,8 @@ def test_the_local_network_is_used_with_its_genesis(home: Path, monkeypatch: pyt
 
 def test_the_agent_uses_the_network_of_the_other_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GANTRY_URL", "ws://node:9")
-    assert cmd_agent.with_url(["run", "--no-network"]) == ["run", "--url=ws://node:9", "--no-network"]
-    for arguments in ([], ["--help"], ["run", "--help"], ["run", "--url", "ws://x:1"], ["run", "--url=ws://x:1"]):
-        assert cmd_agent.with_url(arguments) == arguments
+    monkeypatch.setenv("GANTRY_GENESIS", "0x" + "09" * 32)
+    assert cmd_agent.present_network() == Network("ws://node:9", bytes([9] * 32))
 
 
 def test_a_damaged_network_file_is_told(home: Path, world: World) -> None:

@@ -226,8 +226,14 @@ def test_the_demo_image_is_the_same_bytes_every_time() -> None:
     with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
         names = tar.getnames()
         assert {"bin/sh", "bin/awk", "bin/sleep", "bin/cat"} <= set(names)
-        assert all(member.mtime == 0 and member.uid == 0 for member in tar)
+        assert all(member.mtime == 0 for member in tar)
+        assert [member.name for member in tar if member.uid != 0] == ["workspace"]
         assert not any(name.startswith(("/", "..")) for name in names)
+        there = {f"bin/{program}" for program in demo_image.EXTRAS} - {f"bin/{name}" for name in demo_image.missing()}
+        assert there <= set(names)
+        if "bin/busybox" in there:
+            assert tar.getmember("bin/httpd").linkname == "busybox"
+            assert tar.getmember("bin/sh").isfile()
 
 
 @pytest.mark.parametrize("arguments", [["--rpc-port", "0"], ["--rpc-port", "x"], ["--once", "--detach"], ["--two"]])

@@ -89,10 +89,11 @@ def task(id: int = 1, *leases: Lease, **changes: Any) -> Task:  # noqa: A002
         "generation": 0,
         "submitted_at": id,
         "changed_at": id,
-        "placeable": True,
         "leases": leases,
     }
-    return Task(**(values | changes))
+    values |= changes
+    queued = values["state"] is TaskState.QUEUED
+    return Task(**({"open_pods": tuple(range(values["pods_min"])) if queued else ()} | values))
 
 
 def lease(id: int = 1, *, until: int | None = None, **changes: Any) -> Lease:  # noqa: A002

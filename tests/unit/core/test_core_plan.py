@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from core_builders import GTY, host, pod, snapshot, task
+from core_builders import GTY, host, lease, pod, snapshot, task
 
 from offchain.core.fit import Misfit
 from offchain.core.plan import plan
 from offchain.core.snapshot import with_pending
-from offchain.core.values import Capacity, HostStatus, PodPlacement, TaskState
+from offchain.core.values import Capacity, HostStatus, LeaseState, PodPlacement, RetainedData, TaskKind, TaskState
 
 SMALL = Capacity(1000, 1024, 1)
 SEED = b"seed"
@@ -92,6 +92,33 @@ def test_an_assignment_that_is_in_takes_nothing_twice():
 
 
 def test_a_task_that_no_agent_can_run_is_left_to_its_tenant():
-    made = plan(snapshot(host(), task(1, placeable=False)), 10, SEED)
+    made = plan(snapshot(host(), task(1, open_pods=())), 10, SEED)
     assert not made.placements
     assert not made.waiting
+
+
+def test_a_service_gets_as_many_pods_as_fit_and_its_least_at_least():
+    service = task(1, kind=TaskKind.SERVICE, pods_min=2, open_pods=(0, 1, 2, 3))
+    three = Capacity(3000, 8192, 100)
+    made = plan(snapshot(host(free=three), service), 10, SEED)
+    assert [p.pod for p in made.placements[1]] == [0, 1, 2]
+    assert not plan(snapshot(host(free=SMALL), service), 10, SEED).placements
+
+
+def test_the_pods_that_a_running_service_misses_are_placed_one_by_one():
+    held = lease(1, state=LeaseState.ACTIVE)
+    service = task(1, held, kind=TaskKind.SERVICE, state=TaskState.RUNNING, pods_min=3, open_pods=(0, 2), deadline=1)
+    made = plan(snapshot(host(free=SMALL), service), 10, SEED)
+    assert [p.pod for p in made.placements[1]] == [0]
+    ahead = with_pending(snapshot(host(), service), {1: (PodPlacement(2, "h1", b""),)})
+    assert not plan(ahead, 10, SEED).placements
+
+
+def test_a_rental_goes_where_the_data_lies_that_it_takes_over():
+    full = Capacity(4000, 8192, 0)
+    rental = task(1, kind=TaskKind.RENTAL, takes_over=RetainedData("b", 1))
+    made = plan(snapshot(host("a"), host("b", free=full), host("c"), rental), 10, SEED)
+    assert made.placements[1][0].host == "b"
+    larger = task(1, kind=TaskKind.RENTAL, takes_over=RetainedData("b", 1), resources=pod(disk_gib=2))
+    (waiting,) = plan(snapshot(host("a"), host("b", free=full), larger), 10, SEED).waiting
+    assert waiting.excluded == {Misfit.DATA_ELSEWHERE: 1, Misfit.NOT_ENOUGH_DISK: 1}

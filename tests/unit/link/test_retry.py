@@ -6,7 +6,7 @@ from offchain.link.retry import Dead, Done, Retry, decide
 
 @pytest.mark.parametrize("refusal", SubmitRefusal)
 def test_every_refusal_ends(refusal):
-    verdicts = [decide(refusal, attempts) for attempts in range(1, 100)]
+    verdicts = [decide(refusal, attempts) for attempts in range(1, 400)]
     if refusal is SubmitRefusal.ALREADY_IN_POOL:
         assert set(verdicts) == {Done()}
         return

@@ -68,7 +68,7 @@ def test_transactions_nest_and_roll_back():
 
 def test_an_outbox_of_the_last_release_goes_on_with_what_was_on_its_way(tmp_path):
     store = Store(tmp_path / "s.db")
-    store.migrate("outbox", intents._TABLES[:1])
+    store.migrate("outbox", intents.TABLES[:1])
     store.run(
         "INSERT INTO intents (account, key, call, state, attempts, created_ms) VALUES ('a', 'k', ?, 'sent', 1, 0)",
         intents.pack_call(Call("Tasks", "settle", {"task": 1})),

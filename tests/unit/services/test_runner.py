@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 
 import pytest
 from toy_network import WORKER, Toy
 
-from offchain.link.errors import GantryError
+from offchain.link.errors import GantryError, StoreStuck
 from offchain.link.ports import DispatchFailure
 from offchain.services.log import line
 from offchain.services.runner import WorkerError, run_worker, serve
@@ -69,6 +70,37 @@ async def test_a_scheduler_that_cannot_pay_its_bond_ends_with_a_message():
     with pytest.raises(WorkerError, match="The bond cannot be paid") as refused:
         await task
     assert "coins" in refused.value.remedy
+
+
+async def test_a_worker_waits_while_its_disk_is_full_and_goes_on(monkeypatch, caplog):
+    monkeypatch.setattr("offchain.services.runner.RECONNECT_S", 0.0)
+    monkeypatch.setattr(logging.getLogger("gantry"), "propagate", True)  # another test may have sent it elsewhere
+    toy = Toy()
+    await toy.block()
+    full, write = True, toy.store.run
+
+    def run(statement, *values):
+        if full:
+            raise StoreStuck("The database x cannot be written: disk full.", "Free some space.", code="disk_full")
+        return write(statement, *values)
+
+    monkeypatch.setattr(toy.store, "run", run)
+    task = asyncio.create_task(serve(["scheduler"], toy.chain, toy.store, WORKER))
+    await toy.block()
+    async with asyncio.timeout(20):
+        while "Free some space" not in caplog.text:
+            await toy.block()
+            await asyncio.sleep(0)
+    assert not task.done()
+    full = False
+    toy.host()
+    await toy.submit()
+    async with asyncio.timeout(20):
+        while "assign" not in [call.function for call, _, _ in toy.chain.executed]:
+            await toy.block()
+            await asyncio.sleep(0)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await task
 
 
 def test_a_line_quotes_what_needs_it():

@@ -236,12 +236,39 @@ async def test_the_refused_one_of_a_batch_is_tried_again_and_the_others_are_not(
         assert len(toy.tried("assign")) == 4
 
 
-async def test_a_service_is_left_to_its_tenant():
+async def test_results_that_are_to_be_compared_are_left_to_their_tenant():
     toy = Toy()
     toy.host()
     await toy.block()
     async with toy.working("scheduler") as quiet:
-        await toy.submit(kind=gen.TaskKind.SERVICE)
+        await toy.submit(verification=gen.VerificationPolicyRedundant(replicas=2))
         await toy.block()
         await quiet()
+        assert not toy.waiting("assign")
+
+
+async def test_a_service_gets_the_pods_it_misses_as_soon_as_there_is_room():
+    toy = Toy()
+    toy.host(gpus=2)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        job = await toy.submit()
+        await toy.block()
+        await quiet()
+        await toy.block()
+        service = await toy.submit(kind=gen.TaskKind.SERVICE, pods_min=1, pods_max=2)
+        await toy.block()
+        await quiet()
+        assert toy.waiting("assign") == [{"task": service, "pods": [{"pod": 0, "host": HOST, "devices": b"\1"}]}]
+        await toy.block()
+        await quiet()
+        assert not toy.waiting("assign")
+        await toy.call("report", lease=lease_id(job, 0, 0))
+        await toy.block()
+        await quiet()
+        assert toy.waiting("assign") == [{"task": service, "pods": [{"pod": 1, "host": HOST, "devices": b"\0"}]}]
+        for _ in range(2):
+            await toy.block()
+            await quiet()
+        assert [found.pod for found in toy.tasks.get(service).leases] == [0, 1]
         assert not toy.waiting("assign")

@@ -130,7 +130,7 @@ class Toy:
             )
             for pod in pods
         )
-        self.go(task, gen.TaskStateAssigned(), leases=leases)
+        self.go(task, gen.TaskStateAssigned(), leases=record.leases + leases)
         for opened in leases:
             self._take(opened.host, opened.devices, -1000)
         opened = [(lease_id(task, one.pod, one.generation), one.host, GTY, GTY) for one in leases]

@@ -12,7 +12,9 @@ use gantry_primitives::{
 use pallet_gantry_reputation as reputation;
 use sp_runtime::KeyTypeId;
 
-use crate::{Call, Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, Pallet, Params};
+use crate::{
+    Call, Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, NetworkMeasuredAt, Pallet, Params,
+};
 
 const KEY: KeyTypeId = KeyTypeId(*b"gtyh");
 /// Longer than any absence limit, and shorter than what costs the greatest part of a bond.
@@ -192,6 +194,7 @@ mod benchmarks {
         let (provider, host) = long_offline::<T>();
         EndpointChangedAt::<T>::insert(&host, 0);
         HealthChangedAt::<T>::insert(&host, 0);
+        NetworkMeasuredAt::<T>::insert(&host, 0);
         #[extrinsic_call]
         _(RawOrigin::Signed(provider), host.clone());
         assert!(matches!(status::<T>(&host), HostStatus::Retiring(_)));
@@ -265,6 +268,14 @@ mod benchmarks {
         _(RawOrigin::Signed(host.clone()), all_devices());
         let record = Pallet::<T>::host(&host).expect("it exists");
         assert!(record.devices.iter().all(|device| !device.healthy));
+    }
+
+    #[benchmark]
+    fn set_network() {
+        let (_, host) = in_status::<T>(HostStatus::Online);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(host.clone()), u32::MAX, u32::MAX);
+        assert_eq!(Pallet::<T>::host(&host).expect("it exists").network_mbps_up, u32::MAX);
     }
 
     #[benchmark]

@@ -12,7 +12,10 @@ use gantry_primitives::{
 };
 use sp_runtime::traits::Zero;
 
-use crate::{Config, CurrentParams, EndpointChangedAt, Error, Event, HealthChangedAt, Hosts, HostsByProvider, Pallet};
+use crate::{
+    Config, CurrentParams, EndpointChangedAt, Error, Event, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt,
+    Pallet,
+};
 
 impl<T: Config> Pallet<T> {
     pub(crate) fn do_register(
@@ -167,6 +170,24 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
+    /// Whether `host` could say free of charge now that its network is so fast.
+    pub(crate) fn network_change_is_free(host: &HostId, down_mbps: u32, up_mbps: u32) -> bool {
+        let Ok(record) = Self::staying_host(host) else { return false };
+        let differs = differs_by_a_tenth(record.network_mbps_down, down_mbps)
+            || differs_by_a_tenth(record.network_mbps_up, up_mbps);
+        differs && Self::has_rested(NetworkMeasuredAt::<T>::get(host))
+    }
+
+    pub(crate) fn do_set_network(host: HostId, down_mbps: u32, up_mbps: u32) -> DispatchResult {
+        let mut record = Self::staying_host(&host)?;
+        record.network_mbps_down = down_mbps;
+        record.network_mbps_up = up_mbps;
+        Self::store(&host, &record);
+        NetworkMeasuredAt::<T>::insert(&host, Self::now());
+        Self::deposit_event(Event::NetworkMeasured { host, down_mbps, up_mbps });
+        Ok(())
+    }
+
     pub(crate) fn do_set_ask(provider: AccountId, host: HostId, ask: Ask) -> DispatchResult {
         let mut record = Self::host_of(&provider, &host)?;
         Self::ensure_stays(&record)?;
@@ -198,6 +219,7 @@ impl<T: Config> Pallet<T> {
         Self::change_status(&host, &mut record, HostStatus::Retiring(until))?;
         EndpointChangedAt::<T>::remove(&host);
         HealthChangedAt::<T>::remove(&host);
+        NetworkMeasuredAt::<T>::remove(&host);
         Self::store(&host, &record);
         Ok(())
     }
@@ -383,4 +405,9 @@ fn capacity(hardware: &HardwareSpec) -> Capacity {
 fn devices(hardware: HardwareSpec) -> UpTo<Device, MAX_DEVICES> {
     let new = |spec| Device { spec, milli_free: MILLI_PER_DEVICE, attested: false, healthy: true };
     UpTo::truncate_from(hardware.devices.into_iter().map(new).collect())
+}
+
+/// Whether one number is more than a tenth of the other away from it.
+fn differs_by_a_tenth(known: u32, new: u32) -> bool {
+    u64::from(known.abs_diff(new)).saturating_mul(10) > u64::from(known)
 }

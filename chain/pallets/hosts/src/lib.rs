@@ -86,6 +86,10 @@ pub mod pallet {
     #[pallet::storage]
     pub type HealthChangedAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
 
+    /// When a host last said how fast its network is, where it ever did.
+    #[pallet::storage]
+    pub type NetworkMeasuredAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
+
     /// The periods and amounts in force.
     #[pallet::storage]
     #[pallet::storage_prefix = "Params"]
@@ -167,6 +171,15 @@ pub mod pallet {
             host: HostId,
             /// The devices that take no new lease.
             unhealthy: DeviceIndices,
+        },
+        /// A host measured its network: what it offers, as `Placement.min_network_mbps` asks for it.
+        NetworkMeasured {
+            /// The host.
+            host: HostId,
+            /// Megabits a second to the host.
+            down_mbps: u32,
+            /// Megabits a second from the host.
+            up_mbps: u32,
         },
         /// A challenge proved that a device is real, or did not.
         DeviceAttested {
@@ -473,6 +486,19 @@ pub mod pallet {
         ) -> DispatchResult {
             let provider = ensure_signed(origin)?;
             Self::do_change_hardware(provider, host, hardware, host_signature)
+        }
+
+        /// The calling host says how fast its network is, as it measured it. Free of charge when that differs by more
+        /// than a tenth from what the chain has and a heartbeat period has passed since the last time.
+        #[pallet::call_index(16)]
+        #[pallet::weight(T::WeightInfo::set_network())]
+        #[pallet::feeless_if(|origin: &OriginFor<T>, down_mbps: &u32, up_mbps: &u32| -> bool {
+            ensure_signed(origin.clone())
+                .is_ok_and(|host| Pallet::<T>::network_change_is_free(&host, *down_mbps, *up_mbps))
+        })]
+        pub fn set_network(origin: OriginFor<T>, down_mbps: u32, up_mbps: u32) -> DispatchResult {
+            let host = ensure_signed(origin)?;
+            Self::do_set_network(host, down_mbps, up_mbps)
         }
     }
 

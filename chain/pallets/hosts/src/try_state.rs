@@ -5,7 +5,9 @@ use frame_support::ensure;
 use gantry_primitives::{rate::check_ask, AccountId, Balance, HostRecord, HostStatus, MILLI_PER_DEVICE};
 use sp_runtime::TryRuntimeError;
 
-use crate::{Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, Pallet};
+use crate::{
+    Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt, Pallet,
+};
 
 impl<T: Config> Pallet<T> {
     /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime.
@@ -14,7 +16,10 @@ impl<T: Config> Pallet<T> {
         let mut listed = 0usize;
         let params = CurrentParams::<T>::get();
         ensure!(params.check().is_ok(), "HOST-9: the parameters in force would be accepted");
-        for host in EndpointChangedAt::<T>::iter_keys().chain(HealthChangedAt::<T>::iter_keys()) {
+        let remembered = EndpointChangedAt::<T>::iter_keys()
+            .chain(HealthChangedAt::<T>::iter_keys())
+            .chain(NetworkMeasuredAt::<T>::iter_keys());
+        for host in remembered {
             let stays = Hosts::<T>::get(host).is_some_and(|record| !Self::leaves(&record));
             ensure!(stays, "HOST-10: changes are remembered only of hosts that stay");
         }

@@ -8,10 +8,11 @@ gantry_primitives::weights! {
     heartbeat_after_absence() = 108_151_000, 2_917, 5, 4;
     register() = 166_197_000, 257, 7, 4;
     report_absent() = 148_521_000, 2_971, 6, 4;
-    retire() = 115_181_000, 3_063, 6, 6;
+    retire() = 116_681_000, 3_063, 6, 7;
     set_ask() = 37_105_000, 2_556, 1, 1;
     set_device_health() = 36_594_000, 2_562, 2, 2;
     set_endpoint() = 36_284_000, 2_562, 2, 2;
+    set_network() = 36_594_000, 2_562, 2, 2;
     set_params() = 7_831_000, 0, 0, 1;
     suspend() = 31_867_000, 2_556, 1, 1;
     top_up_bond() = 90_415_000, 2_612, 2, 2;

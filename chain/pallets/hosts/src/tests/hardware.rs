@@ -48,6 +48,34 @@ fn a_change_of_health_is_free_once_a_period() {
 }
 
 #[test]
+fn a_measured_network_is_what_placements_ask_for() {
+    on_chain(|| {
+        online();
+        let placement = Placement { min_network_mbps: 2_000, ..Placement::default() };
+        let part = pod(1, 0, 0);
+        assert_noop!(reserve(HOST, &part, &[], &placement), Error::<Test>::NotEnoughNetwork);
+        assert_ok!(Hosts::set_network(by_host(HOST), 3_000, 2_000));
+        System::assert_last_event(Event::NetworkMeasured { host: host(HOST), down_mbps: 3_000, up_mbps: 2_000 }.into());
+        assert_ok!(reserve(HOST, &part, &[], &placement));
+        assert_ok!(release(HOST, &part, &[]));
+        assert_noop!(Hosts::set_network(signed(PROVIDER), 1, 1), Error::<Test>::NoSuchHost);
+    });
+}
+
+#[test]
+fn a_measured_network_is_told_free_of_charge_where_it_differs_and_once_a_period() {
+    on_chain(|| {
+        online();
+        let free = |down_mbps, up_mbps| is_free(Call::set_network { down_mbps, up_mbps }, by_host(HOST));
+        assert_ok!(Hosts::set_network(by_host(HOST), 1_000, 100));
+        assert!(!free(5_000, 5_000), "the period is not over");
+        advance(HEARTBEAT_PERIOD);
+        assert!(!free(1_000, 100) && !free(1_100, 90), "a tenth is no difference");
+        assert!(free(1_101, 100) && free(1_000, 89) && free(0, 0) && free(u32::MAX, u32::MAX));
+    });
+}
+
+#[test]
 fn changed_hardware_is_registered_as_it_is_and_verified_anew() {
     let mut builder = ExtBuilder::default();
     builder.params.verification_required = true;

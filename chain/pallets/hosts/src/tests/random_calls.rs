@@ -85,6 +85,10 @@ fn random_call(dice: &mut Dice, step: u8, name: &str) -> (Call<Test>, RuntimeOri
             let unhealthy = (0..dice.below(3) as u8).collect::<Vec<_>>().try_into().expect("they fit");
             (Call::set_device_health { unhealthy }, by_host(number))
         }
+        "set_network" => {
+            let (down_mbps, up_mbps) = (dice.pick(&[0, 100, u32::MAX]), dice.pick(&[0, 100, u32::MAX]));
+            (Call::set_network { down_mbps, up_mbps }, by_host(number))
+        }
         "change_hardware" => {
             let generation = Hosts::host(&host).map_or(0, |record| record.generation);
             let hardware = any_hardware(dice);

@@ -270,6 +270,10 @@ actions! {
         let unhealthy = DeviceIndices::truncate_from(dice.pick(&[vec![], vec![], vec![1], vec![9]]));
         call(HostsCall::set_device_health { unhealthy }, host_origin(any_host(dice)))
     };
+    "Hosts.set_network" 6 |dice| {
+        let (down_mbps, up_mbps) = (dice.pick(&[0, 100, u32::MAX]), dice.pick(&[0, 100, u32::MAX]));
+        call(HostsCall::set_network { down_mbps, up_mbps }, host_origin(any_host(dice)))
+    };
     "Hosts.set_ask" 6 |dice| {
         let (host, provider) = host_and_provider(dice, |_| true);
         call(HostsCall::set_ask { host, ask: random_ask(dice) }, provider)

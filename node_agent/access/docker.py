@@ -1,0 +1,310 @@
+"""The way into pods of a Docker engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import struct
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+from node_agent.access.docker_http import DockerHttp, Hijacked
+from node_agent.access.net_namespace import connect_inside
+from node_agent.access.ports import AccessRefused, ByteStream, ExecSession, Output
+from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE
+from node_agent.ports import DriverError, EngineBusy, PodGone
+
+LABEL_SERVICE: Final = "gantry.service"
+LABEL_INDEX: Final = "gantry.index"
+SESSION_MARK: Final = "GANTRY_EXEC"
+"""Set for every program that a tenant starts, so that one the agent lost sight of is found again."""
+PIECE: Final = 1 << 17
+_HEAD: Final = struct.Struct(">B3xI")
+_LONGEST_PIECE: Final = 1 << 24
+HANG_UP_S: Final = 2.0
+
+
+class DockerExec:
+    """See :class:`node_agent.access.ports.ExecSession`."""
+
+    def __init__(self, engine: DockerHttp, number: str, container_pid: int, stream: Hijacked, *, tty: bool) -> None:
+        self._engine = engine
+        self._number = number
+        self._container_pid = container_pid
+        self._stream = stream
+        self._tty = tty
+        self._left = 0
+        self._channel = 0
+
+    async def read(self) -> Output | None:
+        """See :class:`node_agent.access.ports.ExecSession`."""
+        reader = self._stream.reader
+        try:
+            if self._tty:
+                data = await reader.read(PIECE)
+                return Output(0, data) if data else None
+            while not self._left:
+                head = await reader.readexactly(_HEAD.size)
+                self._channel, self._left = _HEAD.unpack(head)
+                if self._channel not in (1, 2) or self._left > _LONGEST_PIECE:
+                    raise EngineBusy("the Docker engine's stream is not understood")
+            data = await reader.read(min(self._left, PIECE))
+        except (OSError, EOFError):
+            return None
+        self._left -= len(data)
+        return Output(self._channel, data) if data else None
+
+    async def write(self, data: bytes) -> None:
+        """See :class:`node_agent.access.ports.ExecSession`."""
+        with contextlib.suppress(OSError):
+            self._stream.writer.write(data)
+            await self._stream.writer.drain()
+
+    async def end_input(self) -> None:
+        """See :class:`node_agent.access.ports.ExecSession`."""
+        with contextlib.suppress(OSError, NotImplementedError):
+            self._stream.writer.write_eof()
+
+    async def resize(self, rows: int, columns: int) -> None:
+        """See :class:`node_agent.access.ports.ExecSession`."""
+        if self._tty:
+            # It may have ended, or not begun; the next size counts.
+            with contextlib.suppress(DriverError):
+                await self._engine.json("POST", f"/exec/{self._number}/resize", {"h": str(rows), "w": str(columns)})
+
+    async def exit_code(self) -> int:
+        """See :class:`node_agent.access.ports.ExecSession`."""
+        await self._stream.close()
+        found = await self._engine.json("GET", f"/exec/{self._number}/json")
+        if found.get("Running"):
+            raise EngineBusy("the Docker engine dropped the program's stream")
+        return int(found.get("ExitCode") or 0)
+
+    async def kill(self) -> None:
+        """See :class:`node_agent.access.ports.ExecSession`. As when a terminal is closed: SIGHUP, then SIGKILL."""
+        await self._stream.close()
+        with contextlib.suppress(DriverError):
+            found = await self._engine.json("GET", f"/exec/{self._number}/json")
+            if found.get("Running"):
+                await end_process(int(found.get("Pid") or 0), self._container_pid)
+
+
+class TcpStream:
+    """See :class:`node_agent.access.ports.ByteStream`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def read(self) -> bytes:
+        """See :class:`node_agent.access.ports.ByteStream`."""
+        try:
+            return await self._reader.read(PIECE)
+        except OSError:
+            return b""
+
+    async def write(self, data: bytes) -> None:
+        """See :class:`node_agent.access.ports.ByteStream`."""
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def end(self) -> None:
+        """See :class:`node_agent.access.ports.ByteStream`."""
+        with contextlib.suppress(OSError):
+            self._writer.write_eof()
+
+    async def close(self) -> None:
+        """See :class:`node_agent.access.ports.ByteStream`."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+
+class DockerAccess:
+    """Ways into the running pods of this host key on one Docker engine."""
+
+    def __init__(self, url: str | None, host: str) -> None:
+        self._engine = DockerHttp(url or os.environ.get("DOCKER_HOST"))
+        self._host = host
+
+    async def exec(
+        self, lease: int, service: str | None, argv: tuple[str, ...], *, tty: bool, rows: int, columns: int
+    ) -> ExecSession:
+        """See :class:`node_agent.access.ports.PodAccess`."""
+        container = await self._container(lease, service)
+        wanted = {
+            "AttachStdin": True,
+            "AttachStdout": True,
+            "AttachStderr": True,
+            "Tty": tty,
+            "Cmd": list(argv),
+            "Env": [f"{SESSION_MARK}={lease}", *(["TERM=xterm-256color"] if tty else [])],
+            "ConsoleSize": [rows, columns] if tty else None,
+        }
+        state = await self._engine.json("GET", f"/containers/{container}/json")
+        pid = int((state.get("State") or {}).get("Pid") or 0)
+        try:
+            number = (await self._engine.json("POST", f"/containers/{container}/exec", body=wanted))["Id"]
+        except PodGone:
+            raise
+        except DriverError as error:
+            raise PodGone(str(error)) from None  # paused, or just ending
+        try:
+            stream = await self._engine.hijack(f"/exec/{number}/start", {"Detach": False, "Tty": tty})
+        except (EngineBusy, PodGone):
+            raise
+        except DriverError as error:
+            raise AccessRefused(str(error)) from None
+        started = DockerExec(self._engine, number, pid, stream, tty=tty)
+        if tty:
+            await started.resize(rows, columns)  # engines before 25 do not know ConsoleSize
+        return started
+
+    async def dial(self, lease: int, port: int) -> ByteStream:
+        """See :class:`node_agent.access.ports.PodAccess`."""
+        container = await self._container(lease, None)
+        state = await self._engine.json("GET", f"/containers/{container}/json")
+        pid = int((state.get("State") or {}).get("Pid") or 0)
+        if not pid:
+            raise PodGone(f"the pod of lease {lease} is not running")
+        try:
+            connection = await connect_inside(pid, container, _addresses(state), port)
+        except OSError as error:
+            raise AccessRefused(
+                f"nothing in the pod takes a connection on port {port} ({error.strerror or 'no answer'})"
+            ) from None
+        reader, writer = await asyncio.open_connection(sock=connection, limit=PIECE)
+        return TcpStream(reader, writer)
+
+    async def get(self, lease: int, service: str | None, path: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.access.ports.PodAccess`."""
+        container = await self._container(lease, service)
+        archive = self._engine.download(f"/containers/{container}/archive", {"path": path})
+        try:
+            async for piece in archive:
+                yield piece
+        except PodGone as error:
+            raise _no_path(error, path) from None
+        finally:
+            await archive.aclose()
+
+    async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:
+        """See :class:`node_agent.access.ports.PodAccess`."""
+        container = await self._container(lease, service)
+        try:
+            await self._engine.upload(
+                f"/containers/{container}/archive", {"path": folder, "noOverwriteDirNonDir": "1"}, archive
+            )
+        except PodGone as error:
+            raise _no_path(error, folder) from None
+        except EngineBusy as error:
+            # The engine calls a read-only or full file system a fault of its own.
+            raise AccessRefused(f"the files cannot be unpacked in {folder}: {error}") from None
+        except DriverError as error:
+            raise AccessRefused(f"the files cannot be unpacked in {folder}: {error}") from None
+
+    async def end_orphans(self) -> int:
+        """End programs that an agent before this one started and lost sight of; how many."""
+        ended = 0
+        for found in await self._containers({LABEL_HOST: self._host}):
+            with contextlib.suppress(DriverError):
+                inspected = await self._engine.json("GET", f"/containers/{found['Id']}/json")
+                container_pid = int((inspected.get("State") or {}).get("Pid") or 0)
+                for number in inspected.get("ExecIDs") or ():
+                    program = await self._engine.json("GET", f"/exec/{number}/json")
+                    pid = int(program.get("Pid") or 0)
+                    if program.get("Running") and _is_marked(pid):
+                        ended += await end_process(pid, container_pid)
+        return ended
+
+    async def close(self) -> None:
+        """See :class:`node_agent.access.ports.PodAccess`."""
+        await self._engine.close()
+
+    async def _container(self, lease: int, service: str | None) -> str:
+        """The container of a service; of the pod's first where none is named."""
+        found = await self._containers({LABEL_HOST: self._host, LABEL_LEASE: str(lease)})
+        if not found:
+            raise PodGone(f"the pod of lease {lease} is not running")
+        if service is None:
+            # A container that only holds the network has no service.
+            named = [one for one in found if LABEL_SERVICE in one["Labels"]] or found
+            return str(min(named, key=lambda one: int(one["Labels"].get(LABEL_INDEX, 0)))["Id"])
+        for one in found:
+            if one["Labels"].get(LABEL_SERVICE) == service:
+                return str(one["Id"])
+        names = sorted(one["Labels"][LABEL_SERVICE] for one in found if LABEL_SERVICE in one["Labels"])
+        raise AccessRefused(f"no service {service!r} runs in the pod; running: {', '.join(names) or 'one, unnamed'}")
+
+    async def _containers(self, labels: dict[str, str]) -> list[dict[str, Any]]:
+        wanted = {"label": [f"{name}={value}" for name, value in labels.items()], "status": ["running"]}
+        found: list[dict[str, Any]] = await self._engine.json(
+            "GET", "/containers/json", {"filters": json.dumps(wanted)}
+        )
+        return found
+
+
+async def end_process(pid: int, container_pid: int) -> bool:
+    """End a process of a container, as far as this machine shows it to us; whether it was there.
+
+    Whether it is the container's is seen by its namespace, while a descriptor holds its number.
+    """
+    if pid <= 1 or container_pid <= 1:
+        return False
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        if _namespace(pid) != _namespace(container_pid):
+            return False
+        signal.pidfd_send_signal(handle, signal.SIGHUP)
+        if not await _ended(handle, HANG_UP_S):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+async def _ended(handle: int, patience_s: float) -> bool:
+    """Wait until a process has ended: its descriptor becomes readable then."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(handle, over.set)
+    try:
+        async with asyncio.timeout(patience_s):
+            await over.wait()
+    except TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(handle)
+    return True
+
+
+def _namespace(pid: int) -> Path:
+    """The mount namespace of a process. Raises OSError."""
+    return Path(f"/proc/{pid}/ns/mnt").readlink()
+
+
+def _is_marked(pid: int) -> bool:
+    try:
+        with Path(f"/proc/{pid}/environ").open("rb") as file:
+            return any(part.startswith(SESSION_MARK.encode() + b"=") for part in file.read(1 << 20).split(b"\0"))
+    except OSError:
+        return False
+
+
+def _addresses(state: dict[str, Any]) -> list[str]:
+    networks = (state.get("NetworkSettings") or {}).get("Networks") or {}
+    return [str(network["IPAddress"]) for network in networks.values() if network.get("IPAddress")]
+
+
+def _no_path(error: PodGone, path: str) -> DriverError:
+    if "No such container" in str(error):
+        return error
+    return AccessRefused(f"there is no {path} in the pod")

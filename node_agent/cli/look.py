@@ -1,0 +1,178 @@
+"""Looks at the machine for `join`: everything that the checks judge."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import docker
+import psutil
+import requests.exceptions
+import yaml
+from docker.utils import kwargs_from_env
+
+from node_agent.cli.checks import ChainFacts, EngineFacts, Facts, FundsFacts
+from node_agent.install.systemd import has_systemd
+from node_agent.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
+from node_agent.telemetry.hardware import Device
+from node_agent.telemetry.nvml import driver_version
+from node_agent.telemetry.probe import GIB, MIB, offered
+from node_agent.telemetry.tier import tier_of
+from offchain.link.errors import GantryError, OurError, WrongChain
+from offchain.link.keys import Ed25519Signer
+from offchain.link.p2p import LinkError
+from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.substrate import SubstrateChain
+from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import HostsParams, Tier
+from offchain.schema.wire import WEBSOCKET
+
+_ENGINE_TIMEOUT_S = 5
+_DIAL_S = 3.0
+_CDI_FILE_BYTES = 4 << 20
+_CDI_SUFFIXES = (".json", ".yaml", ".yml")
+
+
+async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> Facts:
+    """All facts about this machine. `provider`: whose coins to look at."""
+    devices, kept = await asyncio.to_thread(_devices, settings)
+    engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host)
+    chain, funds = await _chain(settings, key.address, provider, devices)
+    return Facts(
+        engine=engine,
+        devices=devices,
+        driver=driver_version(),
+        kept_gpus=kept,
+        disk_free_gib=psutil.disk_usage(str(disk_of(root_dir, settings.state))).free // GIB,
+        memory_mib=psutil.virtual_memory().total // MIB,
+        cores=psutil.cpu_count() or 1,
+        reserve=settings.reserve,
+        addresses=await _addresses(settings, key),
+        chain=chain,
+        funds=funds,
+        systemd=has_systemd(),
+        root=os.getuid() == 0,
+    )
+
+
+def engine_facts(url: str | None) -> tuple[EngineFacts | str, Path | None]:
+    """What the engine says, or why it does not; and the folder where it keeps images, if it is on this machine."""
+    where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
+    shown = url or where.get("base_url", "unix:///var/run/docker.sock")
+    try:
+        api = docker.APIClient(version="auto", timeout=_ENGINE_TIMEOUT_S, **where)
+        try:
+            info = api.info()
+        finally:
+            api.close()
+    except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
+        if "Permission denied" in str(error) or "PermissionError" in str(error):
+            return f"the engine at {shown} does not let this user in: sudo usermod -aG docker $USER, log in again", None
+        return f"no Docker engine answers at {shown}", None
+    folders = [Path(folder) for folder in info.get("CDISpecDirs") or ()]
+    root_dir = Path(str(info.get("DockerRootDir") or ""))
+    facts = EngineFacts(
+        version=str(info.get("ServerVersion")),
+        cgroup_version=int(info.get("CgroupVersion") or 1),
+        cdi=bool(folders),
+        cdi_devices=cdi_devices(folders),
+        runtimes=frozenset(info.get("Runtimes") or ()),
+    )
+    return facts, root_dir if root_dir.is_dir() else None
+
+
+def cdi_devices(folders: Iterable[Path]) -> frozenset[str]:
+    """The full names of all devices in these folders' CDI files. What cannot be read names none."""
+    names: set[str] = set()
+    for folder in folders:
+        for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if file.suffix not in _CDI_SUFFIXES:
+                continue
+            try:
+                if file.stat().st_size > _CDI_FILE_BYTES:
+                    continue
+                text = file.read_text(encoding="utf-8")
+                document = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+                names |= {f"{document['kind']}={device['name']}" for device in document["devices"]}
+            except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+                continue
+    return frozenset(names)
+
+
+def disk_of(root_dir: Path | None, state: Path) -> Path:
+    """Where pods use disk: the engine's folder, else the agent's, else the nearest folder above it that is there."""
+    folder = root_dir or state
+    while not folder.is_dir():
+        folder = folder.parent
+    return folder
+
+
+def least_bond(params: HostsParams, tier: Tier, devices: int) -> int:
+    """The bond of a provider without faults, in base units."""
+    by_tier = {
+        Tier.CONSUMER: params.bond_consumer,
+        Tier.PROFESSIONAL: params.bond_professional,
+        Tier.DATACENTER: params.bond_datacenter,
+    }
+    return by_tier[tier] * max(1, devices)
+
+
+def _devices(settings: Settings) -> tuple[tuple[Device, ...] | str, int]:
+    try:
+        found = find_devices(settings)
+        return offered(found, settings.keep_gpus), len({one.gpu for one in found} & set(settings.keep_gpus))
+    except OurError as error:
+        return str(error), 0
+
+
+async def _addresses(settings: Settings, key: Ed25519Signer) -> tuple[str, ...] | str:
+    """Where tenants would dial this host, once a connection over UDP to one of these addresses was made."""
+    try:
+        here = await listen_address(settings, key)
+    except OurError as error:
+        return str(error)
+    udp = tuple(address for address in here.addresses if not address.startswith(WEBSOCKET))
+    try:
+        caller = await IrohTransport.bind(secrets.token_bytes(32), "0.0.0.0:0", listen=False)
+        accepting = asyncio.create_task(here.accept())
+        try:
+            await caller.dial(here.key, udp, _DIAL_S)
+        except LinkError as error:
+            return f"this machine cannot reach itself over UDP: {error}"
+        finally:
+            accepting.cancel()
+            await asyncio.gather(accepting, return_exceptions=True)
+            await caller.close()
+        return udp
+    finally:
+        await here.close()
+
+
+async def _chain(
+    settings: Settings, host: str, provider: str | None, devices: tuple[Device, ...] | str
+) -> tuple[ChainFacts | str, FundsFacts | None]:
+    port = SubstrateChain(settings.url, expected_genesis=settings.genesis, timeout=FIRST_CONTACT_S)
+    try:
+        await port.connect()
+        head = await port.best_head()
+        chain = GantryChain(port)
+        facts = ChainFacts(settings.url, head.number, await chain.now_ms() - unix_ms())
+        # A host that is registered has its bond.
+        if provider is None or isinstance(devices, str) or await chain.host(host) is not None:
+            return facts, None
+        tier = settings.tier or tier_of(devices)
+        bond = least_bond(await chain.params("Hosts"), tier, len(devices))
+        return facts, FundsFacts(provider, (await chain.balance(provider)).spendable, bond)
+    except WrongChain as error:
+        if error.what == "genesis":
+            return ChainFacts(settings.url, 0, 0, error.actual), None
+        return str(error), None
+    except GantryError as error:
+        return error.message, None
+    finally:
+        await port.close()

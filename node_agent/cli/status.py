@@ -1,0 +1,225 @@
+"""`gantry agent status` and `logs`: how this host is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import click
+
+from node_agent.cli import options
+from node_agent.cli.host_view import HostView, read_host
+from node_agent.cli.output import Teller, details, finish
+from node_agent.cli.words import duration
+from node_agent.install.releases import Releases
+from node_agent.install.service import Service, service_for
+from node_agent.startup import Settings, key_of, reached
+from offchain.schema.manifest_values import format_amount
+
+VERSION = "0.1.0"
+
+
+@click.command()
+@options.JSON
+@options.folder
+def status(settings: Settings, *, as_json: bool) -> None:
+    """Show this host: on the chain, its leases and GPUs, what it has earned and has coming, and its agent here.
+
+    \b
+    Example:
+      gantry agent status --json
+    """
+    finish(_status(settings, Teller(as_json)), as_json=as_json)
+
+
+@click.command()
+@click.option("--lines", default=50, show_default=True, type=click.IntRange(0, 100_000), help="So many of the last.")
+@click.option("--follow", "-f", is_flag=True, help="Go on with those that come.")
+@options.folder
+def logs(settings: Settings, lines: int, *, follow: bool) -> None:
+    """Show the agent's own log (a task's log: gantry task logs).
+
+    \b
+    Example:
+      gantry agent logs --follow
+    """
+
+    async def work() -> None:
+        service = service_for(settings.state, options.DEFAULT_STATE)
+        # Blocking is right here: nothing else goes on.
+        for line in service.log(lines, follow=follow):
+            click.echo(line)
+
+    with contextlib.suppress(BrokenPipeError):
+        finish(work())
+
+
+async def _status(settings: Settings, tell: Teller) -> None:
+    key = key_of(settings)
+    service = service_for(settings.state, options.DEFAULT_STATE)
+    releases = Releases(settings.state)
+    async with reached(settings) as port:
+        view = await read_host(port, key.address, settings.state)
+    release = releases.current()
+    runs = await asyncio.to_thread(service.running)
+    if tell.as_json:
+        tell.result(plain(view, service.kind if runs else None, release))
+    else:
+        tell.text(*text(view, service, release, runs=runs))
+
+
+def text(view: HostView, service: Service, release: str, *, runs: bool) -> list[str]:
+    """The host for people."""
+    record, running = view.record, view.running
+    if record is None:
+        return [
+            f"Host {view.host} is not registered.",
+            "Go on with gantry agent join; it shows the call to sign again where that is what it waits for.",
+        ]
+    silent = view.silent_ms
+    agent = "not running"
+    if running is not None:
+        up = duration(running.said_ms - running.started_ms)
+        agent = f"runs as process {running.pid} for {up}" if running.ready else "starting"
+    lines = details(
+        [
+            ("Host", view.host),
+            ("Provider", record.provider),
+            ("Status", _status_text(view)),
+            ("Heartbeat", "none yet" if silent is None else f"{duration(silent)} ago"),
+            ("Region", record.region.decode(errors="replace")),
+            ("Bond", f"{format_amount(record.bond)} of {format_amount(record.bond_required)}"),
+            ("Leases", record.live_leases),
+            ("Cores", f"{record.free.cpu_milli / 1000:g} of {record.total.cpu_milli / 1000:g} free"),
+            ("Memory", f"{record.free.memory_mib} of {record.total.memory_mib} MiB free"),
+            ("Disk", f"{record.free.disk_gib} of {record.total.disk_gib} GiB free"),
+            ("Owed", f"{format_amount(view.owed)}, of which gantry agent claim gets {format_amount(view.payable)} now"),
+            ("Earned", None if view.earned is None else _earned_text(view)),
+            ("Provider has", None if view.balance is None else f"{format_amount(view.balance.spendable)} to spend"),
+            ("Agent", agent),
+            ("Service", f"{service.kind}, {'running' if runs else 'stopped'}"),
+            ("Release", f"{VERSION}{f' ({release[:16]})' if release else ''}"),
+            ("Reached at", ", ".join(running.addresses) if running is not None else None),
+            ("Network", _network_text(view)),
+        ]
+    )
+    return [*lines, *_device_lines(view), *_lease_lines(view)]
+
+
+def plain(view: HostView, service: str | None, release: str) -> dict[str, Any]:
+    """The host for programs. Amounts in base units."""
+    record, running = view.record, view.running
+    return {
+        "host": view.host,
+        "registered": record is not None,
+        "status": None if record is None else record.status.tag,
+        "provider": None if record is None else record.provider,
+        "bond": None if record is None else record.bond,
+        "bond_required": None if record is None else record.bond_required,
+        "last_heartbeat_ms": None if record is None else record.last_heartbeat,
+        "silent_ms": view.silent_ms,
+        "devices": _plain_devices(view),
+        "leases": [
+            {
+                "lease": lease.id,
+                "task": lease.task.id,
+                "kind": lease.task.spec.kind.value,
+                "state": lease.record.state.tag,
+                "rate_per_hour": lease.record.escrow.rate_per_hour,
+                "paid": lease.record.escrow.paid,
+            }
+            for lease in view.leases
+        ],
+        "due": [
+            {"lease": one.lease, "owed": one.owed, "payable": one.payable, "call": one.call, "why_not": one.why_not}
+            for one in view.due
+        ],
+        "owed": view.owed,
+        "payable": view.payable,
+        "earned": None if view.earned is None else view.earned.earned,
+        "provider_spendable": None if view.balance is None else view.balance.spendable,
+        "agent": None
+        if running is None
+        else {"pid": running.pid, "ready": running.ready, "started_ms": running.started_ms, "pods": running.pods},
+        "service": service,
+        "version": VERSION,
+        "release": release,
+        "addresses": [] if running is None else list(running.addresses),
+        "network": {} if running is None else dict(running.network),
+    }
+
+
+def _plain_devices(view: HostView) -> list[dict[str, Any]]:
+    troubles = {} if view.running is None else view.running.devices
+    return [
+        {
+            "device": number,
+            "model": device.spec.model.decode(errors="replace"),
+            "vram_mib": device.spec.vram_mib,
+            "simulated": device.spec.simulated,
+            "milli_free": device.milli_free,
+            "attested": device.attested,
+            "healthy": device.healthy,
+            "trouble": troubles.get(str(number), ""),
+        }
+        for number, device in enumerate(() if view.record is None else view.record.devices)
+    ]
+
+
+def _status_text(view: HostView) -> str:
+    record = view.record
+    tag = "" if record is None else record.status.tag
+    value: Any = getattr(None if record is None else record.status, "value", 0)
+    match tag:
+        case "Unverified":
+            return f"{tag}: waits for the network's operators"
+        case "Draining":
+            return f"{tag}: takes nothing new; gantry agent undrain ends that"
+        case "Offline":
+            return f"{tag}: was silent for too long; it is back with its next heartbeat"
+        case "Retiring":
+            left = int(value) - view.now
+            return f"{tag}: the bond is free {f'in {duration(left)}' if left > 0 else 'now: gantry agent withdraw'}"
+        case "Suspended":
+            return f"{tag} ({value})"
+        case _:
+            return tag
+
+
+def _earned_text(view: HostView) -> str:
+    total = view.earned
+    if total is None:
+        return ""
+    return f"{format_amount(total.earned)} from {total.leases} leases, {total.open_leases} of them not closed"
+
+
+def _network_text(view: HostView) -> str | None:
+    network = {} if view.running is None else view.running.network
+    return str(network["summary"]) if "summary" in network else None
+
+
+def _device_lines(view: HostView) -> list[str]:
+    lines = []
+    for device in _plain_devices(view):
+        marks = [f"{device['milli_free'] / 10:g} % free", *(["simulated"] if device["simulated"] else [])]
+        if device["trouble"]:
+            marks.append(f"out of order: {device['trouble']}")
+        elif not device["healthy"]:
+            marks.append("out of order on the chain")
+        lines.append(f"GPU {device['device']}  {device['model']}, {device['vram_mib']} MiB, {', '.join(marks)}")
+    return lines
+
+
+def _lease_lines(view: HostView) -> list[str]:
+    due = {one.lease: one for one in view.due}
+    lines = []
+    for lease in view.leases:
+        one = due.get(lease.id)
+        owed = "" if one is None else f", {format_amount(one.owed)} to come{f' ({one.why_not})' if one.why_not else ''}"
+        rate = format_amount(lease.record.escrow.rate_per_hour)
+        lines.append(
+            f"Lease {lease.id}  {lease.task.spec.kind.value.lower()} {lease.task.id}, {lease.record.state.tag}, "
+            f"{rate} an hour{owed}"
+        )
+    return lines

@@ -1,0 +1,186 @@
+"""What `gantry agent join` decided for this machine: a file in the agent's folder that later commands read."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from node_agent.telemetry.hardware import MAX_DEVICES
+from node_agent.telemetry.probe import Reserve
+from offchain.link.errors import OurError
+from offchain.schema._generated_chain import Ask, Tier
+from offchain.schema.manifest_values import check_address
+
+NAME = "agent.json"
+VERSION = 1
+MAX_BYTES = 65_536
+MAX_REGION_BYTES = 32
+_FIELDS = (
+    "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
+    "registry_mirror", "image_quota_gib", "keep_gpus", "tier", "ask",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """One joined machine. Holds no secret: the host's key has a file of its own, the provider's is not kept."""
+
+    url: str
+    genesis: bytes
+    """The only chain to work for."""
+    provider: str
+    """SS58 address of the account that posts the bond and is paid."""
+    region: str
+    ask: Ask
+    """The prices that the host was, or will be, registered with. Later ones are on the chain only."""
+    bind: str | None = None
+    docker_host: str | None = None
+    network: bool = True
+    """False: tenants' containers get no network at all."""
+    simulate: str | None = None
+    reserve: Reserve = field(default_factory=Reserve)
+    registry_mirror: str | None = None
+    image_quota_gib: int | None = None
+    keep_gpus: tuple[int, ...] = ()
+    """GPUs that the owner keeps, by their number in the driver's order (as nvidia-smi shows it)."""
+    tier: Tier | None = None
+    """The class of the machine where its owner knows better than the probe."""
+
+
+def save(folder: Path, config: Config) -> None:
+    """Keep it, readable by its owner only. On disk when this returns."""
+    document = {
+        "version": VERSION,
+        "url": config.url,
+        "genesis": f"0x{config.genesis.hex()}",
+        "provider": config.provider,
+        "region": config.region,
+        "bind": config.bind,
+        "docker_host": config.docker_host,
+        "network": config.network,
+        "simulate": config.simulate,
+        "reserve": asdict(config.reserve),
+        "registry_mirror": config.registry_mirror,
+        "image_quota_gib": config.image_quota_gib,
+        "keep_gpus": list(config.keep_gpus),
+        "tier": None if config.tier is None else config.tier.value,
+        "ask": _ask_plain(config.ask),
+    }
+    write_private(folder / NAME, json.dumps(document, indent=2) + "\n")
+
+
+def load(folder: Path) -> Config | None:
+    """What `join` kept in this folder; None where it was not run there. OurError names a field that is wrong."""
+    path = folder / NAME
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise OurError(f"{path} cannot be read: {error}.", "Check the file, or run gantry agent join again.") from None
+    try:
+        return _parsed(text)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise OurError(f"{path} is not valid: {_said(error)}.", "Correct it, or run gantry agent join again.") from None
+
+
+def with_ask(folder: Path, ask: Ask) -> None:
+    """Keep other prices, where the folder has a configuration."""
+    config = load(folder)
+    if config is not None:
+        save(folder, replace(config, ask=ask))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a small file at once, readable by its owner only. On disk when this returns."""
+    part = path.with_name(f".{path.name}.part")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def _parsed(text: str) -> Config:
+    if len(text) > MAX_BYTES:
+        raise ValueError(f"it is longer than {MAX_BYTES} bytes")
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004  (a file's content, not a caller's argument)
+    unknown = sorted(set(document) - set(_FIELDS))
+    if unknown:
+        raise ValueError(f"there is no field {unknown[0]!r}")
+    if document["version"] != VERSION:
+        raise ValueError(f"version {document['version']!r} is not {VERSION}")
+    genesis = bytes.fromhex(_text(document, "genesis").removeprefix("0x"))
+    if len(genesis) != 32:
+        raise ValueError("genesis has to be 64 hex digits")
+    reserve = document["reserve"]
+    region = _text(document, "region")
+    if len(region.encode()) > MAX_REGION_BYTES:
+        raise ValueError(f"region is longer than {MAX_REGION_BYTES} bytes")
+    network = document["network"]
+    if not isinstance(network, bool):
+        raise ValueError("network has to be true or false")  # noqa: TRY004
+    return Config(
+        url=_text(document, "url"),
+        genesis=genesis,
+        provider=check_address(_text(document, "provider")),
+        region=region,
+        ask=_ask(document["ask"]),
+        bind=_optional(document, "bind"),
+        docker_host=_optional(document, "docker_host"),
+        network=network,
+        simulate=_optional(document, "simulate"),
+        reserve=Reserve(*(_whole(reserve, name, 2**40) for name in ("cpu_milli", "memory_mib", "disk_gib"))),
+        registry_mirror=_optional(document, "registry_mirror"),
+        image_quota_gib=None if document["image_quota_gib"] is None else _whole(document, "image_quota_gib", 2**20),
+        keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
+        tier=None if document["tier"] is None else Tier(document["tier"]),
+    )
+
+
+def _ask_plain(ask: Ask) -> dict[str, Any]:
+    plain: dict[str, Any] = ask.encode()
+    gpus = [{"model": price.model.decode(errors="replace"), "per_hour": price.per_hour} for price in ask.gpu]
+    return {**plain, "gpu": gpus}
+
+
+def _ask(plain: Any) -> Ask:
+    gpus = [{"model": str(entry["model"]).encode(), "per_hour": entry["per_hour"]} for entry in plain["gpu"]]
+    ask = Ask.decode({**plain, "gpu": gpus})
+    for name, value in plain.items():
+        if name != "gpu":
+            _number(value, f"ask.{name}", 2**128 - 1)
+    return ask
+
+
+def _text(document: dict[str, Any], name: str) -> str:
+    value = document[name]
+    if not isinstance(value, str) or len(value) > 1024:
+        raise ValueError(f"{name} has to be text")
+    return value
+
+
+def _optional(document: dict[str, Any], name: str) -> str | None:
+    return None if document.get(name) is None else _text(document, name)
+
+
+def _whole(document: dict[str, Any], name: str, largest: int) -> int:
+    return _number(document[name], name, largest)
+
+
+def _number(value: Any, name: str, largest: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        raise ValueError(f"{name} has to be a whole number from 0 to {largest}")
+    return value
+
+
+def _said(error: Exception) -> str:
+    return f"the field {error} is missing" if isinstance(error, KeyError) else str(error)

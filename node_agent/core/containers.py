@@ -1,0 +1,238 @@
+"""The containers of one pod: which may start, what an end means, when one is started again. Pure.
+
+What an end means, by who ended it and by the kind of the task:
+
+* a job's container without a restart policy starts afresh after a fault of the host, since what it left behind may be
+  half done; by itself it ends once and for all, whatever the exit code. With the exit code of a kill and no trace of
+  one it is started once more; if that repeats, it is the program's own doing;
+* any other container follows its restart policy, in place: its files are still there. Pauses double from one second to
+  a minute, and a run of a minute wipes the count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from node_agent.core.values import NO_USAGE, Ending, EndKind, Handle, HostFailure, PodSpec, TaskKind, Usage
+from offchain.schema.manifest_types import Dependency, ServiceSpec
+
+MAX_KILL_RESTARTS = 2
+MAX_UNEXPLAINED_RESTARTS = 1
+FIRST_PAUSE_MS = 1_000
+LONGEST_PAUSE_MS = 60_000
+STABLE_MS = 60_000
+"""A run of this length makes earlier restarts forgotten."""
+
+
+class Stage(StrEnum):
+    """Where a container is. WAITING: for what it depends on. PAUSING: before its next start."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """One container of a pod, as the core keeps it."""
+
+    name: str
+    stage: Stage = Stage.WAITING
+    start: int = 0
+    """How often it was started."""
+    handle: Handle | None = None
+    ran: bool = False
+    """It has been running since its pod was last brought up."""
+    healthy: bool | None = None
+    unwell: bool = False
+    """It is being stopped because it was not healthy."""
+    began_at_ms: int = 0
+    restarts: int = 0
+    killed: int = 0
+    unexplained: int = 0
+    tries: int = 0
+    retry_at_ms: int | None = None
+    mark: str = ""
+    """The ended run that the next start follows in place; "" for a start in a new container."""
+    ending: Ending | None = None
+    used: Usage = NO_USAGE
+    """By its ended runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """It ended by itself and stays so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """It is to be started again after a pause."""
+
+    container: Container
+    pause_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The pod cannot go on here."""
+
+    reason: HostFailure
+    message: str
+
+
+def fresh(spec: PodSpec) -> tuple[Container, ...]:
+    """The containers of a pod of which nothing was started."""
+    return tuple(Container(name=one.service.name) for one in spec.containers)
+
+
+def put(containers: tuple[Container, ...], changed: Container) -> tuple[Container, ...]:
+    """The same containers with one of them changed."""
+    return tuple(changed if one.name == changed.name else one for one in containers)
+
+
+def named(containers: tuple[Container, ...], name: str) -> Container | None:
+    """The container of a service."""
+    return next((one for one in containers if one.name == name), None)
+
+
+def at_rest(containers: tuple[Container, ...], marks: tuple[tuple[str, str], ...]) -> tuple[Container, ...]:
+    """All of them stopped on purpose, to be started again in place later; `marks` name their ended runs."""
+    known = dict(marks)
+    return tuple(
+        Container(name=one.name, start=one.start, mark=known.get(one.name, one.mark), used=one.used)
+        for one in containers
+    )
+
+
+def startable(spec: PodSpec, containers: tuple[Container, ...]) -> tuple[Container, ...]:
+    """Those that wait for nothing any more, in the order of the manifest."""
+    return tuple(
+        one
+        for one in containers
+        if one.stage is Stage.WAITING
+        and all(_is_met(spec, containers, dependency) for dependency in spec.container(one.name).service.depends_on)
+    )
+
+
+def stuck(spec: PodSpec, containers: tuple[Container, ...]) -> GiveUp | None:
+    """Why some container will never start; None while all may."""
+    for one in containers:
+        if one.stage is not Stage.WAITING:
+            continue
+        for dependency in spec.container(one.name).service.depends_on:
+            before = named(containers, dependency.service)
+            if before is not None and _never(before, dependency):
+                return GiveUp(
+                    HostFailure.IMAGE_INVALID,
+                    f"{one.name} waits until {dependency.service} is {dependency.until}, but that {_how(before)}.",
+                )
+    return None
+
+
+def is_ready(service: ServiceSpec, container: Container, kind: TaskKind) -> bool:
+    """Whether it does what it is for: it runs, and where it has a check, passed it once."""
+    if not container.ran:
+        return False
+    return kind is TaskKind.JOB or service.healthcheck is None or container.healthy is True
+
+
+def judge(
+    kind: TaskKind, service: ServiceSpec, container: Container, ending: Ending | None, now_ms: int
+) -> Final | Again | GiveUp:
+    """What the end of a run means. `ending` None: the container is gone without a trace."""
+    one = settled(container, ending)
+    if kind is TaskKind.JOB and service.restart.when == "no":
+        return _judge_job(one, ending)
+    if now_ms - container.began_at_ms >= STABLE_MS:
+        one = replace(one, restarts=0, killed=0)
+    if container.unwell:
+        return _by_policy(service, one, "was not healthy")
+    if ending is None or ending.kind is EndKind.KILLED:
+        if one.killed >= MAX_KILL_RESTARTS:
+            return GiveUp(HostFailure.DRIVER_ERROR, _killed_too_often(one))
+        return Again(replace(one, killed=one.killed + 1), 0)
+    code = ending.exit_code
+    if service.restart.when == "no" or (service.restart.when == "on-failure" and code == 0):
+        return Final()
+    return _by_policy(service, one, f"ended with exit code {code}")
+
+
+def settled(container: Container, ending: Ending | None) -> Container:
+    """The container after a run, before anything is decided."""
+    used = container.used if ending is None else add(container.used, ending.usage)
+    mark = "" if ending is None else ending.mark
+    return replace(container, healthy=None, unwell=False, mark=mark, ending=ending, used=used, retry_at_ms=None)
+
+
+def add(one: Usage, other: Usage) -> Usage:
+    """Two runs of one container: time adds up, memory is the higher peak."""
+    return Usage(
+        wall_ms=one.wall_ms + other.wall_ms,
+        cpu_ms=one.cpu_ms + other.cpu_ms,
+        memory_peak_mib=max(one.memory_peak_mib, other.memory_peak_mib),
+    )
+
+
+def pod_usage(containers: tuple[Container, ...], wall_ms: int) -> Usage:
+    """What a whole pod used: its containers ran side by side."""
+    return Usage(
+        wall_ms=wall_ms,
+        cpu_ms=sum(one.used.cpu_ms for one in containers),
+        memory_peak_mib=sum(one.used.memory_peak_mib for one in containers),
+    )
+
+
+def pause_ms(restarts: int) -> int:
+    """The pause before a restart after so many in a row before it."""
+    return min(FIRST_PAUSE_MS << min(restarts, 16), LONGEST_PAUSE_MS)
+
+
+def _judge_job(one: Container, ending: Ending | None) -> Final | Again | GiveUp:
+    if ending is None or ending.kind is EndKind.KILLED:
+        if one.killed >= MAX_KILL_RESTARTS:
+            return GiveUp(HostFailure.DRIVER_ERROR, _killed_too_often(one))
+        return Again(replace(one, killed=one.killed + 1, mark="", used=NO_USAGE), 0)
+    if ending.kind is EndKind.UNEXPLAINED and one.unexplained < MAX_UNEXPLAINED_RESTARTS:
+        return Again(replace(one, unexplained=one.unexplained + 1, mark="", used=NO_USAGE), 0)
+    return Final()
+
+
+def _by_policy(service: ServiceSpec, one: Container, what: str) -> Again | GiveUp:
+    policy = service.restart
+    limit = 0 if policy.when == "no" else policy.attempts
+    if limit is not None and one.restarts >= limit:
+        times = f" {one.restarts + 1} times" if one.restarts else ""
+        return GiveUp(HostFailure.IMAGE_INVALID, f"{one.name} {what}{times}; its restart policy allows no more.")
+    return Again(replace(one, restarts=one.restarts + 1), pause_ms(one.restarts))
+
+
+def _killed_too_often(one: Container) -> str:
+    return f"The container {one.name} was ended from outside {one.killed + 1} times."
+
+
+def _is_met(spec: PodSpec, containers: tuple[Container, ...], dependency: Dependency) -> bool:
+    before = named(containers, dependency.service)
+    if before is None:
+        return False
+    if dependency.until == "completed":
+        return before.stage is Stage.ENDED and before.ending is not None and before.ending.exit_code == 0
+    if dependency.until == "healthy" and spec.container(before.name).service.healthcheck is not None:
+        return before.healthy is True
+    return before.ran
+
+
+def _never(before: Container, dependency: Dependency) -> bool:
+    if dependency.until == "started":
+        return False
+    if dependency.until == "healthy":
+        return before.stage is Stage.ENDED or (before.healthy is False and not before.unwell)
+    return before.stage is Stage.ENDED and (before.ending is None or before.ending.exit_code != 0)
+
+
+def _how(container: Container) -> str:
+    if container.ending is not None and container.stage is Stage.ENDED:
+        return f"ended with exit code {container.ending.exit_code}"
+    return "is not healthy" if container.healthy is False else "is gone"

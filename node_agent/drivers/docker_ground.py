@@ -1,0 +1,105 @@
+"""What a pod's containers stand on: the pod's network, and the container that holds it where they are several."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import docker
+
+from node_agent.core.values import PodSpec
+from node_agent.drivers import docker_holder
+from node_agent.drivers import docker_spec as make
+from node_agent.drivers.docker_engine import Engine
+from node_agent.ports import DriverError, PodGone, ResourcesUnavailable
+
+NO_NETWORK = "none"
+
+
+class DockerGround:
+    """Networks and holders of one host's pods."""
+
+    def __init__(self, engine: Engine, host: str, *, network: bool) -> None:
+        self._engine = engine
+        self._host = host
+        self.network = network
+        """Whether pods have a way out."""
+        self.architecture = ""
+
+    async def ensure(self, spec: PodSpec) -> str:
+        """The network mode of the pod's containers."""
+        mode = await self._engine.call(lambda: self._network(spec)) if self.network else NO_NETWORK
+        if not make.has_holder(spec):
+            return mode
+        return f"container:{await self._holder(spec, mode)}"
+
+    async def remove_networks(self, lease: int) -> None:
+        """Nothing where there is none."""
+        await self._engine.call(lambda: self._remove_networks(lease))
+
+    async def leases(self) -> frozenset[int]:
+        """Leases that have a network here."""
+        wanted = {"label": [f"{make.LABEL_HOST}={self._host}"]}
+        found = await self._engine.call(lambda: self._engine.api.networks(filters=wanted))
+        return frozenset(int(one["Labels"][make.LABEL_LEASE]) for one in found if make.LABEL_LEASE in one["Labels"])
+
+    async def _holder(self, spec: PodSpec, mode: str) -> str:
+        wanted = [
+            f"{make.LABEL_HOST}={spec.host}",
+            f"{make.LABEL_LEASE}={spec.lease}",
+            f"{make.LABEL_ROLE}={make.HOLDER}",
+        ]
+        api = self._engine.api
+        found = await self._engine.call(lambda: api.containers(all=True, filters={"label": wanted}))
+        identity = str(found[0]["Id"]) if found else await self._make_holder(spec, mode)
+        if not found or found[0].get("State") != "running":
+            try:
+                await self._engine.call(lambda: api.start(identity))
+            except DriverError as error:
+                # One that cannot be started is of no use to a later try either.
+                with contextlib.suppress(DriverError):
+                    await self._engine.call(lambda: api.remove_container(identity, v=True, force=True))
+                if make.is_resource_fault(str(error)):
+                    raise ResourcesUnavailable(str(error)) from None
+                raise
+        return identity
+
+    async def _make_holder(self, spec: PodSpec, mode: str) -> str:
+        if not docker_holder.supports(self.architecture):
+            raise ResourcesUnavailable(
+                f"pods of several containers need an engine on x86_64 or aarch64, not on {self.architecture}"
+            )
+        image, archive = docker_holder.image(self.architecture)
+        api = self._engine.api
+        try:
+            await self._engine.call(lambda: api.inspect_image(image))
+        except PodGone:
+            await self._engine.call(lambda: list(api.load_image(archive)))
+        ground = make.Ground(network=mode, files={}, volumes={}, cdi=False, runc=False)
+        arguments: dict[str, Any] = make.holder_arguments(spec, image=image, ground=ground)
+        host_config = api.create_host_config(**arguments.pop("host_config"))
+        created = await self._engine.call(lambda: api.create_container(**arguments, host_config=host_config))
+        return str(created["Id"])
+
+    def _network(self, spec: PodSpec) -> str:
+        api = self._engine.api
+        name = make.pod_name(spec.host, spec.lease)
+        if not any(network["Name"] == name for network in api.networks(names=[name])):
+            api.create_network(
+                name,
+                driver="bridge",
+                check_duplicate=True,
+                labels=make.labels(spec),
+                options={
+                    "com.docker.network.bridge.enable_icc": "false",
+                    "com.docker.network.bridge.name": make.bridge_name(spec.host, spec.lease),
+                },
+            )
+        return name
+
+    def _remove_networks(self, lease: int) -> None:
+        api = self._engine.api
+        wanted = [f"{make.LABEL_HOST}={self._host}", f"{make.LABEL_LEASE}={lease}"]
+        for network in api.networks(filters={"label": wanted}):
+            with contextlib.suppress(docker.errors.NotFound):
+                api.remove_network(network["Id"])

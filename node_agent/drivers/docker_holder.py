@@ -1,0 +1,69 @@
+"""The container that holds the network of a pod of several containers (docs/adr/0015).
+
+Its image is made here: one program of a few instructions that sleeps for ever. So a pod's network does not depend on
+what the tenant's images hold, and no registry is asked for it. The bytes are the same every time, and so is the digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import tarfile
+
+_X86_64 = bytes.fromhex("b8220000000f05ebf7")
+"""again: eax = 34 (pause); syscall; jump again"""
+_AARCH64 = struct.pack("<7I", 0xD2800000, 0xD2800001, 0xD2800002, 0xD2800003, 0xD2800928, 0xD4000001, 0x17FFFFFA)
+"""again: x0 = x1 = x2 = x3 = 0; x8 = 73 (ppoll of nothing, for ever); svc 0; branch again"""
+_MACHINES = {"x86_64": ("amd64", 62, _X86_64), "aarch64": ("arm64", 183, _AARCH64)}
+_LOAD_AT = 0x400000
+_HEADERS = 64 + 56
+
+
+def supports(architecture: str) -> bool:
+    """Whether there is a holder for engines of this architecture, as they name it."""
+    return architecture in _MACHINES
+
+
+def program(architecture: str) -> bytes:
+    """The program as a static ELF file."""
+    _, machine, code = _MACHINES[architecture]
+    size = _HEADERS + len(code)
+    ident = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
+    header = struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, _LOAD_AT + _HEADERS, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _LOAD_AT, _LOAD_AT, size, size, 0x1000)
+    return ident + header + segment + code
+
+
+def image(architecture: str) -> tuple[str, bytes]:
+    """The image's id, and the image as a docker-archive."""
+    name = _MACHINES[architecture][0]
+    layer = _tar({"hold": (program(architecture), 0o755)})
+    config = _json(
+        {
+            "architecture": name,
+            "config": {"Entrypoint": ["/hold"], "Labels": {"gantry.role": "holder"}},
+            "created": "1970-01-01T00:00:00Z",
+            "os": "linux",
+            "rootfs": {"diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"], "type": "layers"},
+        }
+    )
+    digest = hashlib.sha256(config).hexdigest()
+    manifest = [{"Config": f"{digest}.json", "Layers": ["layer.tar"], "RepoTags": ["gantry/holder:1"]}]
+    files = {f"{digest}.json": config, "layer.tar": layer, "manifest.json": _json(manifest)}
+    return f"sha256:{digest}", _tar({path: (data, 0o644) for path, data in files.items()})
+
+
+def _tar(files: dict[str, tuple[bytes, int]]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for path, (data, mode) in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(data), mode
+            tar.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()

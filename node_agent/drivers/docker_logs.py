@@ -1,0 +1,125 @@
+"""Reads the logs of a pod's containers, side by side where they are several."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from node_agent.drivers.docker_engine import Engine
+from node_agent.log_lines import LineSplitter, named, stamp_of
+from node_agent.ports import EngineBusy, PodGone
+
+MAX_READERS = 32
+"""Streams at once; each that follows a container keeps a thread."""
+WAITING_PIECES = 64
+MAX_LINE_BYTES = 1 << 20
+"""A line of this length without an end is passed on in parts."""
+
+
+class DockerLogs:
+    """The log readers of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._pool = ThreadPoolExecutor(MAX_READERS, thread_name_prefix="docker-logs")
+        self._readers = 0
+
+    def close(self) -> None:
+        """End all readers."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def read(
+        self, containers: Sequence[tuple[str, str]], *, follow: bool, several: bool
+    ) -> AsyncGenerator[bytes, None]:
+        """The logs of containers, given as service and id. With `several`, each line names its service."""
+        if self._readers + len(containers) > MAX_READERS:
+            raise EngineBusy(f"{self._readers} readers follow logs already")
+        if not several:
+            async with contextlib.aclosing(self._pieces(containers[0][1], follow=follow)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        reading = self._side_by_side(containers) if follow else self._in_order(containers)
+        async with contextlib.aclosing(reading) as lines:
+            async for line in lines:
+                yield line
+
+    async def _in_order(self, containers: Sequence[tuple[str, str]]) -> AsyncGenerator[bytes, None]:
+        """By time, without holding more than a line of each."""
+        async with contextlib.AsyncExitStack() as stack:
+            logs = [
+                (name, await stack.enter_async_context(contextlib.aclosing(self._lines(identity, follow=False))))
+                for name, identity in containers
+            ]
+            heads: dict[int, tuple[bytes, bytes]] = {}
+
+            async def take(place: int, before: bytes) -> None:
+                heads.pop(place, None)
+                line = await anext(logs[place][1], None)
+                if line is not None:
+                    heads[place] = (max(before, stamp_of(line)), named(line, logs[place][0]))
+
+            for place in range(len(logs)):
+                await take(place, b"")
+            while heads:
+                place = min(heads, key=lambda one: (heads[one][0], one))
+                stamp, line = heads[place]
+                yield line
+                await take(place, stamp)
+
+    async def _side_by_side(self, containers: Sequence[tuple[str, str]]) -> AsyncGenerator[bytes, None]:
+        """As they come; a reader that is ahead waits until its lines are taken."""
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_PIECES)
+
+        async def pass_on(name: str, identity: str) -> None:
+            try:
+                async for line in self._lines(identity, follow=True):
+                    await queue.put(named(line, name))
+            except PodGone:
+                pass
+            finally:
+                await queue.put(None)
+
+        tasks = [asyncio.create_task(pass_on(name, identity)) for name, identity in containers]
+        try:
+            left = len(tasks)
+            while left:
+                line = await queue.get()
+                if line is None:
+                    left -= 1
+                else:
+                    yield line
+            for task in tasks:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            while not queue.empty():
+                queue.get_nowait()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _lines(self, identity: str, *, follow: bool) -> AsyncGenerator[bytes, None]:
+        splitter = LineSplitter(MAX_LINE_BYTES)
+        async with contextlib.aclosing(self._pieces(identity, follow=follow)) as pieces:
+            async for piece in pieces:
+                for line in splitter.feed(piece):
+                    yield line
+        for line in splitter.end():
+            yield line
+
+    async def _pieces(self, identity: str, *, follow: bool) -> AsyncGenerator[bytes, None]:
+        arguments: dict[str, Any] = {"stdout": True, "stderr": True, "timestamps": True, "stream": True}
+        stream = await self._engine.call(lambda: self._engine.api.logs(identity, follow=follow, **arguments))
+        self._readers += 1
+        loop = asyncio.get_running_loop()
+        try:
+            # A follower blocks its thread until the next line: not one of the engine's.
+            while (chunk := await loop.run_in_executor(self._pool, next, stream, None)) is not None:
+                yield chunk
+        finally:
+            self._readers -= 1
+            with contextlib.suppress(OSError, AttributeError):
+                stream.close()

@@ -1,0 +1,167 @@
+"""Containers come up: made, started, or adopted where that was done before."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from node_agent.core.values import SSH_KEYS, Handle, PodSpec
+from node_agent.drivers import docker_spec as make
+from node_agent.drivers.docker_data import DockerData
+from node_agent.drivers.docker_engine import Engine
+from node_agent.drivers.docker_ground import DockerGround
+from node_agent.images.ports import Images
+from node_agent.ports import (
+    DriverError,
+    EngineBusy,
+    EngineUnreachable,
+    ImageInvalid,
+    PodFiles,
+    ResourcesUnavailable,
+)
+from node_agent.telemetry.amd import device_files
+
+NAME = "docker"
+HANDLE_VERSION = 2
+
+
+@dataclass(slots=True)
+class Able:
+    """What the engine was found able to do."""
+
+    cdi: bool = False
+    runc: bool = False
+    quota: bool = False
+    """It limits the size of a container's own layer, as far as is known."""
+
+
+class DockerStarts:
+    """Starts containers of one engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        images: Images,
+        ground: DockerGround,
+        data: DockerData,
+        files: PodFiles | None,
+    ) -> None:
+        self._engine = engine
+        self._images = images
+        self._ground = ground
+        self._data = data
+        self._files = files
+        self.able = Able()
+
+    async def make(self, spec: PodSpec, service: str, start: int) -> Handle:
+        """A new container for a service, started."""
+        return await self._run(spec, service, start, await self._create(spec, service, start))
+
+    async def _create(self, spec: PodSpec, service: str, start: int) -> str:
+        image = await self._images.ensure(spec.container(service).service.image)
+        while True:
+            ground = make.Ground(
+                network=await self._ground.ensure(spec),
+                files=self._paths(spec),
+                volumes=await self._data.ensure(spec),
+                cdi=self.able.cdi,
+                runc=self.able.runc,
+                amd=await _amd(spec, service),
+                quota=self.able.quota,
+            )
+            arguments = make.container_arguments(spec, service, start, image=image, ground=ground)
+            # The engine keeps this for `docker stop`, whoever calls it.
+            arguments["stop_timeout"] = -(-spec.container(service).service.stop_grace_ms // 1000)
+            api = self._engine.api
+            host_config = api.create_host_config(**arguments.pop("host_config"))
+            try:
+                created = await self._engine.call(
+                    functools.partial(api.create_container, **arguments, host_config=host_config)
+                )
+            except DriverError as error:
+                if not self.able.quota or not make.is_quota_fault(str(error)):
+                    raise _start_fault(error) from None
+                self.able.quota = False
+            else:
+                return str(created["Id"])
+
+    async def adopt(
+        self, spec: PodSpec, service: str, found: dict[str, Any], start: int, follows: str
+    ) -> Handle | None:
+        """The container that was found, if it is of this start or may go on for it; None where it is to go."""
+        labels = found["Labels"]
+        if labels.get(make.LABEL_TASK) != str(spec.task) or labels.get(make.LABEL_ATTEMPT) != str(spec.attempt):
+            return None
+        identity, state = str(found["Id"]), found.get("State")
+        made_for = int(labels.get(make.LABEL_START, 0))
+        if not follows and made_for < start:
+            return None
+        if state == "created" or (follows and state == "exited" and await self.mark(identity) == follows):
+            await self._ground.ensure(spec)
+            return await self._run(spec, service, max(start, made_for), identity)
+        return Handle(NAME, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
+
+    async def mark(self, identity: str) -> str:
+        """What the engine says of the last run's end; no two runs of a container have the same."""
+        inspection = await self._engine.call(lambda: self._engine.api.inspect_container(identity))
+        return str(inspection["State"].get("FinishedAt", ""))
+
+    async def _run(self, spec: PodSpec, service: str, start: int, identity: str) -> Handle:
+        try:
+            await self._engine.call(lambda: self._engine.api.start(identity))
+        except DriverError as error:
+            if isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error)):
+                raise _start_fault(error) from None
+            with contextlib.suppress(DriverError):
+                await self._engine.call(lambda: self._engine.api.remove_container(identity, v=True, force=True))
+            raise _start_fault(error) from None
+        return Handle(NAME, HANDLE_VERSION, spec.lease, service, start, identity)
+
+    async def own_files(self, spec: PodSpec) -> None:
+        """Let each delivered file be read by the user that its containers run as."""
+        if self._files is None:
+            return
+        readers: dict[str, set[int | None]] = {}
+        for one in spec.containers:
+            user = one.service.user
+            if user is None and one.service.files:
+                user = await self._image_user(await self._images.ensure(one.service.image))
+            for file in one.service.files:
+                readers.setdefault(file.name, set()).add(make.user_number(user))
+        for name, users in readers.items():
+            self._files.own(spec.lease, name, users.pop() if len(users) == 1 else None)
+
+    async def _image_user(self, image: str) -> str | None:
+        """Whom the image itself says its programs run as; None for root."""
+        found: dict[str, Any] = await self._engine.call(lambda: self._engine.api.inspect_image(image))
+        return str((found.get("Config") or {}).get("User") or "") or None
+
+    def _paths(self, spec: PodSpec) -> dict[str, Path]:
+        names = set(spec.files) | ({SSH_KEYS} if spec.ssh is not None else set())
+        if names and self._files is None:
+            raise ResourcesUnavailable("this agent keeps no folder for delivered files")
+        return {name: self._files.path(spec.lease, name) for name in names} if self._files is not None else {}
+
+
+def _start_fault(error: DriverError) -> DriverError:
+    message = str(error)
+    if make.is_resource_fault(message):
+        return ResourcesUnavailable(message)
+    if make.is_image_fault(message):
+        return ImageInvalid(message)
+    return error
+
+
+async def _amd(spec: PodSpec, service: str) -> make.DeviceFiles:
+    """The device files of a container's AMD GPUs."""
+    wanted = make.amd_of(spec.container(service).gpu_uuids)
+    if not wanted:
+        return make.DeviceFiles()
+    try:
+        return make.DeviceFiles(*await asyncio.to_thread(device_files, wanted))
+    except (LookupError, OSError) as error:
+        raise ResourcesUnavailable(f"an AMD GPU of this lease cannot be used: {error}") from None

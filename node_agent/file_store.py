@@ -1,0 +1,124 @@
+"""Files that tenants delivered for their pods: kept until the pod is gone, readable by nobody else on this machine.
+
+Secrets lie in memory where the machine has a memory file system, inputs on disk. Both are in folders that only the
+agent's user may enter; a container sees its own files alone, each mounted by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from node_agent.core.values import SSH_KEYS, PodSpec
+from offchain.schema.manifest_types import DeliveredFile
+
+MAX_SECRET_BYTES = 1 << 20
+MAX_INPUT_BYTES = 256 << 20
+_MEMORY = Path("/dev/shm")  # noqa: S108  (a folder of our own in it, which is checked)
+_OWNER_ONLY = 0o400
+_ALL_IN_CONTAINER = 0o444
+"""Others on this machine cannot reach the file: its folder is closed to them."""
+
+
+class FileStore:
+    """The delivered files of one agent. `path`: its folder; implements :class:`node_agent.ports.PodFiles`."""
+
+    def __init__(self, path: Path, memory: Path = _MEMORY) -> None:
+        self._inputs = _closed_folder(path / "files")
+        name = f"gantry-{os.getuid()}-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+        self._secrets = _closed_folder(memory / name) if memory.is_dir() else _closed_folder(path / "secrets")
+
+    def put(self, spec: PodSpec, name: str, data: bytes) -> None:
+        """Keep a file of a pod. Raises ValueError, fit for its tenant, where it is not what the manifest says."""
+        wanted = find(spec, name)
+        if wanted is None:
+            names = ", ".join(sorted(spec.files)) or "none"
+            raise ValueError(f'lease {spec.lease} waits for no file "{name}"; it has {names}')
+        limit = MAX_SECRET_BYTES if wanted.digest is None else MAX_INPUT_BYTES
+        if len(data) > limit:
+            raise ValueError(f'"{name}" has {len(data)} bytes; at most {limit} are taken')
+        digest = hashlib.sha256(data).digest()
+        if wanted.digest is not None and digest != wanted.digest:
+            raise ValueError(f'the SHA-256 of "{name}" is {digest.hex()}, the manifest says {wanted.digest.hex()}')
+        self._write(self._folder(spec.lease, secret=wanted.digest is None) / _file_name(name), data)
+
+    def put_keys(self, spec: PodSpec) -> None:
+        """Keep the keys that may log into a rental."""
+        if spec.ssh is not None:
+            text = "".join(f"{key}\n" for key in spec.ssh.authorized_keys)
+            target = self._folder(spec.lease, secret=False) / _file_name(SSH_KEYS)
+            self._write(target, text.encode())
+            target.chmod(_ALL_IN_CONTAINER)
+
+    def path(self, lease: int, name: str) -> Path:
+        """See :class:`node_agent.ports.PodFiles`."""
+        for folder in (self._secrets, self._inputs):
+            found = folder / str(lease) / _file_name(name)
+            if found.exists():
+                return found
+        return self._inputs / str(lease) / _file_name(name)
+
+    def own(self, lease: int, name: str, user: int | None) -> None:
+        """See :class:`node_agent.ports.PodFiles`."""
+        target = self.path(lease, name)
+        if user is not None and (user == os.getuid() or os.getuid() == 0):
+            os.chown(target, user, -1)
+            target.chmod(_OWNER_ONLY)
+        else:
+            target.chmod(_ALL_IN_CONTAINER)
+
+    def names(self, spec: PodSpec) -> tuple[str, ...]:
+        """The pod's files that are here."""
+        return tuple(name for name in sorted(spec.files) if self.path(spec.lease, name).exists())
+
+    def remove(self, lease: int) -> None:
+        """Delete a pod's files. Nothing where there are none."""
+        for folder in (self._secrets, self._inputs):
+            shutil.rmtree(folder / str(lease), ignore_errors=True)
+
+    def leases(self) -> frozenset[int]:
+        """Leases with files here."""
+        return frozenset(
+            int(entry.name)
+            for top in (self._secrets, self._inputs)
+            for entry in top.iterdir()
+            if entry.name.isdecimal()
+        )
+
+    def _folder(self, lease: int, *, secret: bool) -> Path:
+        return _closed_folder((self._secrets if secret else self._inputs) / str(lease))
+
+    @staticmethod
+    def _write(target: Path, data: bytes) -> None:
+        part = target.with_name(f".{target.name}.part")
+        part.unlink(missing_ok=True)
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+
+
+def find(spec: PodSpec, name: str) -> DeliveredFile | None:
+    """The pod's file of this name."""
+    files = (file for one in spec.containers for file in one.service.files)
+    return next((file for file in files if file.name == name), None)
+
+
+def _file_name(name: str) -> str:
+    """A tenant's name for a file never becomes a path."""
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _closed_folder(path: Path) -> Path:
+    """A folder that only its owner, who must be us, may enter. Raises PermissionError where it is somebody else's."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise PermissionError(f"{path} belongs to somebody else. Remove it, then start the agent again.")
+    path.chmod(0o700)
+    return path

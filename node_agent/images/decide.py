@@ -1,0 +1,249 @@
+"""Decisions about images: where to ask for one, what a refusal means, which to remove. No IO, no clock.
+
+Images are known by digest, so nobody who hands one over has to be trusted: a mirror is a shorter way, not an authority.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from offchain.schema.manifest_types import ImageRef
+
+PAUSES_S = (1.0, 3.0, 9.0, 20.0)
+"""After each round in which all that went wrong may pass."""
+KEEP_MS = 10 * 60_000
+"""An image that was asked for so recently is not removed: its container may not be there yet."""
+FLOOR_SHARE, FLOOR_BYTES = 0.05, 2 << 30
+"""So much of the engine's disk is left free whatever a tenant asks for: the lesser of the two."""
+_GIB = 1 << 30
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_HOST = re.compile(r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::\d{1,5})?", re.ASCII)
+_PREFIX = re.compile(r"(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*", re.ASCII)
+
+
+class Fault(StrEnum):
+    """What a failed pull means."""
+
+    ABSENT = "not there"
+    DENIED = "not for everybody"
+    CORRUPT = "not what its digest says"
+    PLATFORM = "for other machines"
+    UNFIT = "not an image"
+    FULL = "too big"
+    PASSING = "out of reach"
+
+
+_FAULTS: Sequence[tuple[Fault, re.Pattern[str]]] = [
+    (fault, re.compile(pattern, re.IGNORECASE))
+    for fault, pattern in (
+        (Fault.FULL, r"no space left|disk quota exceeded|not enough space"),
+        (Fault.PLATFORM, r"no matching manifest|does not match the specified platform|image operating system"),
+        (Fault.CORRUPT, r"verification failed|digest mismatch|did not match|unexpected commit digest|invalid checksum"),
+        (Fault.PASSING, r"toomanyrequests|rate limit|429"),
+        (Fault.UNFIT, r"unsupported media ?type|media ?type .*(?:not supported|unsupported)|invalid manifest"),
+        (Fault.DENIED, r"unauthori[sz]ed|access denied|denied:|forbidden|authentication required"),
+        (Fault.ABSENT, r"manifest unknown|name unknown|not found|does not exist"),
+    )
+]
+
+
+def fault_of(message: str) -> Fault:
+    """What an engine's message about a failed pull means; what is not known may pass."""
+    if "no such host" in message:
+        return Fault.PASSING
+    return next((fault for fault, pattern in _FAULTS if pattern.search(message)), Fault.PASSING)
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """A registry that keeps copies: its host (with port), and a path before the names in it ("" or "/path")."""
+
+    host: str
+    prefix: str
+
+
+def parse_mirror(url: str) -> Mirror:
+    """The mirror at this address. Raises ValueError with a sentence for the operator."""
+    refusal = f'"{url}" is not the address of a registry; write for example https://mirror.example:5000'
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError(refusal) from None
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(parts.netloc) or parts.query or parts.fragment:
+        raise ValueError(refusal)
+    prefix = parts.path.rstrip("/")
+    if not _PREFIX.fullmatch(prefix):
+        raise ValueError(f'"{prefix}" cannot stand before image names; use small letters, digits and dashes')
+    if parts.scheme == "http" and not parts.netloc.startswith(_LOOPBACK):
+        raise ValueError(
+            f'"{url}" is not encrypted, and the engine takes that from this machine only; write https://{parts.netloc}'
+        )
+    return Mirror(parts.netloc, prefix)
+
+
+def places(image: ImageRef, mirror: Mirror | None) -> tuple[str, ...]:
+    """The references to pull by, in this order: from the mirror, then from where the manifest says."""
+    first, slash, rest = image.name.partition("/")
+    has_registry = bool(slash) and ("." in first or ":" in first or first == "localhost")
+    path = rest if has_registry else image.name
+    if not has_registry and not slash:
+        path = f"library/{image.name}"
+    found = () if mirror is None else (f"{mirror.host}{mirror.prefix}/{path}@{image.digest}",)
+    return (*found, image.reference) if image.reference not in found else found
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How far the search for one image has come: places still open, those tried in this round, and what they said."""
+
+    open: tuple[str, ...]
+    tried: tuple[str, ...] = ()
+    round: int = 0
+    said: tuple[tuple[str, Fault, str], ...] = ()
+    """The last refusal of each place: reference, fault, message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """Ask this place."""
+
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait before the next round."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """The image cannot be had: the fault that says most, and what each place said."""
+
+    fault: Fault
+    said: tuple[tuple[str, Fault, str], ...]
+
+
+_OF_THE_IMAGE = frozenset({Fault.FULL, Fault.PLATFORM, Fault.UNFIT})
+"""Faults that are the same wherever the image comes from, because its digest says what it is."""
+
+
+def refused(search: Search, reference: str, fault: Fault, message: str) -> Search:
+    """A place did not give the image. Only what may pass is asked again."""
+    said = (*(entry for entry in search.said if entry[0] != reference), (reference, fault, message))
+    still = search.open
+    if fault in _OF_THE_IMAGE:
+        still = ()
+    elif fault is not Fault.PASSING:
+        still = tuple(place for place in search.open if place != reference)
+    return replace(search, open=still, tried=(*search.tried, reference), said=said)
+
+
+def next_step(search: Search) -> Pull | Pause | GiveUp:
+    """What to do now. After a Pause: :func:`next_round`."""
+    for reference in search.open:
+        if reference not in search.tried:
+            return Pull(reference)
+    if search.open and search.round < len(PAUSES_S):
+        return Pause(PAUSES_S[search.round])
+    return GiveUp(_worst(search.said), search.said)
+
+
+def next_round(search: Search) -> Search:
+    """The places that are still open, once more."""
+    return replace(search, tried=(), round=search.round + 1)
+
+
+_WEIGHT = (Fault.FULL, Fault.PLATFORM, Fault.UNFIT, Fault.PASSING, Fault.DENIED, Fault.CORRUPT, Fault.ABSENT)
+"""What says most about the image comes first. A mirror's copy may be corrupt while the origin is only out of reach."""
+
+
+def _worst(said: Iterable[tuple[str, Fault, str]]) -> Fault:
+    faults = {fault for _, fault, _ in said}
+    return next((fault for fault in _WEIGHT if fault in faults), Fault.ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What an image runs on, in the words of OCI: linux, amd64."""
+
+    os: str
+    architecture: str
+
+    def runs(self, image: Platform) -> bool:
+        """Whether an engine of this platform runs an image of that; one that does not say is taken at its word."""
+        return image.os in ("", self.os) and image.architecture in ("", self.architecture)
+
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i386": "386", "i686": "386"}
+
+
+def engine_platform(os: str, architecture: str) -> Platform:
+    """The engine's own platform from what it says of its kernel."""
+    return Platform(os.lower() or "linux", _ARCHITECTURES.get(architecture, architecture))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An image that the agent pulled. Images that it found on the engine are not its own, and are never removed."""
+
+    reference: str
+    id: str
+    size_bytes: int
+    """Layers that images share are counted for each."""
+    last_used_ms: int
+
+
+def evict(
+    held: Iterable[Held], in_use: frozenset[str], now_ms: int, most_bytes: int, *, all_idle: bool = False
+) -> tuple[Held, ...]:
+    """Which images to remove so that at most `most_bytes` are left, the longest unused first.
+
+    Never one in use (`in_use`: ids of images with containers), nor one that was asked for just now. `all_idle`: every
+    other, because the disk is full.
+    """
+    images = sorted(held, key=lambda image: (image.last_used_ms, image.reference))
+    over = sum(image.size_bytes for image in images) - most_bytes
+    going: list[Held] = []
+    for image in images:
+        if over <= 0 and not all_idle:
+            break
+        if image.id not in in_use and now_ms - image.last_used_ms >= KEEP_MS:
+            going.append(image)
+            over -= image.size_bytes
+    return tuple(going)
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The file system that the engine keeps images on."""
+
+    total_bytes: int
+    free_bytes: int
+
+
+def default_quota_bytes(disk: Disk | None) -> int:
+    """Room for images where the operator does not say: a quarter of the disk, at most 200 GiB; 50 if unknown."""
+    return 50 * _GIB if disk is None else min(disk.total_bytes // 4, 200 * _GIB)
+
+
+def has_room(pulled_bytes: int, most_bytes: int, disk: Disk | None) -> bool:
+    """Whether a pull may go on. `pulled_bytes`: what is known of the image's size, compressed."""
+    if pulled_bytes > most_bytes:
+        return False
+    return disk is None or disk.free_bytes >= min(disk.total_bytes * FLOOR_SHARE, FLOOR_BYTES)
+
+
+def to_prefetch(wanted: Iterable[ImageRef], pulling: Iterable[str], most: int) -> tuple[ImageRef, ...]:
+    """Which images to begin with before their containers are due: each once, none twice, at most so many at a time."""
+    busy = set(pulling)
+    found: dict[str, ImageRef] = {}
+    for image in wanted:
+        if image.reference not in busy:
+            found.setdefault(image.reference, image)
+    return tuple(found.values())[: max(0, most - len(busy))]

@@ -1,0 +1,165 @@
+"""A Docker engine's images."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import docker
+import requests.exceptions
+import urllib3.exceptions
+from docker.utils import kwargs_from_env
+
+from node_agent.images.decide import Disk, Platform, engine_platform
+from node_agent.images.ports import GoOn, LocalImage, PullRefused
+from node_agent.images.store import MAX_PULLS
+from node_agent.ports import EngineBusy, EngineUnreachable
+from offchain.schema.manifest_types import ImageRef
+
+CALL_TIMEOUT_S = 60
+SILENCE_S = 300
+"""A pull that says nothing for so long is given up."""
+LOOK_S = 0.5
+"""How often a pull looks at the disk."""
+THREADS = MAX_PULLS + 4
+
+T = TypeVar("T")
+
+
+class DockerImages:
+    """The images of the engine at `url` (None: where DOCKER_HOST or the usual socket says)."""
+
+    def __init__(self, url: str | None) -> None:
+        self._url = url
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="images")
+        self._api: Any = None
+        self._info: dict[str, Any] = {}
+        self._closing = False
+
+    async def platform(self) -> Platform:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        info = await self._call(self._about)
+        return engine_platform(str(info.get("OSType", "")), str(info.get("Architecture", "")))
+
+    async def find(self, image: ImageRef) -> LocalImage | None:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        return await self._call(lambda: self._find(image))
+
+    async def pull(self, reference: str, go_on: GoOn) -> None:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        await self._call(lambda: self._pull(reference, go_on))
+
+    async def remove(self, reference: str) -> bool:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        return await self._call(lambda: self._remove(reference))
+
+    async def in_use(self) -> frozenset[str]:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        containers = await self._call(lambda: self._client().containers(all=True))
+        return frozenset(str(container["ImageID"]) for container in containers)
+
+    async def disk(self) -> Disk | None:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        return await self._call(self._disk)
+
+    async def close(self) -> None:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        self._closing = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._api is not None:
+            self._api.close()
+
+    async def _call(self, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        except docker.errors.APIError as error:
+            raise EngineBusy(f"the Docker engine refused: {error.explanation or error}") from None
+        except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
+            where = self._url or "its usual socket"
+            raise EngineUnreachable(
+                f"no Docker engine answers at {where} ({error}). Start it, or give its address with --docker-host."
+            ) from None
+
+    def _client(self) -> Any:
+        if self._api is None:
+            self._api = self._connect(CALL_TIMEOUT_S)
+        return self._api
+
+    def _connect(self, timeout_s: int) -> Any:
+        where: dict[str, Any] = dict(kwargs_from_env()) if self._url is None else {"base_url": self._url}
+        path = str(where.get("base_url", "unix:///var/run/docker.sock")).removeprefix("unix://")
+        if path.startswith("/"):
+            # The SDK leaks a socket where this fails, and its own message buries the reason.
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                probe.connect(path)
+        return docker.APIClient(version="auto", timeout=timeout_s, **where)
+
+    def _about(self) -> dict[str, Any]:
+        if not self._info:
+            self._info = dict(self._client().info())
+        return self._info
+
+    def _disk(self) -> Disk | None:
+        root = str(self._about().get("DockerRootDir", ""))
+        try:
+            usage = shutil.disk_usage(root)
+        except OSError:
+            return None  # the engine is on another machine, or in another mount namespace
+        return Disk(usage.total, usage.free)
+
+    def _find(self, image: ImageRef) -> LocalImage | None:
+        for name in (image.digest, image.reference):
+            with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
+                return _local(self._client().inspect_image(name))
+        for candidate in self._client().images(all=False):
+            digests = candidate.get("RepoDigests") or []
+            if any(digest.rpartition("@")[2] == image.digest for digest in digests):
+                return _local(self._client().inspect_image(candidate["Id"]))
+        return None
+
+    def _pull(self, reference: str, go_on: GoOn) -> None:
+        # A connection of its own: closing it is how a pull is stopped.
+        api = self._connect(SILENCE_S)
+        sizes: dict[str, int] = {}
+        disk, seen_s = self._disk(), time.monotonic()
+        try:
+            for step in api.pull(reference, stream=True, decode=True):
+                if "error" in step:
+                    raise PullRefused(str(step["error"]))
+                total = (step.get("progressDetail") or {}).get("total")
+                if isinstance(total, int) and "id" in step:
+                    sizes[str(step["id"])] = max(total, sizes.get(str(step["id"]), 0))
+                if self._closing:
+                    raise PullRefused("the agent is stopping")
+                if time.monotonic() - seen_s >= LOOK_S:
+                    disk, seen_s = self._disk(), time.monotonic()
+                if not go_on(sum(sizes.values()), disk):
+                    raise PullRefused(f"stopped at {sum(sizes.values()) >> 20} MiB for want of room", full=True)
+        except docker.errors.APIError as error:
+            raise PullRefused(str(error.explanation or error)) from None
+        except urllib3.exceptions.HTTPError as error:  # what requests does not translate while it reads a stream
+            raise PullRefused(f"the engine went silent: {error}") from None
+        finally:
+            api.close()
+
+    def _remove(self, reference: str) -> bool:
+        try:
+            self._client().remove_image(reference, noprune=False)
+        except docker.errors.NotFound:
+            return True
+        except docker.errors.APIError as error:
+            if error.is_server_error():
+                raise
+            return False  # a container came to be of it
+        return True
+
+
+def _local(inspection: dict[str, Any]) -> LocalImage:
+    platform = Platform(str(inspection.get("Os", "")), str(inspection.get("Architecture", "")))
+    return LocalImage(str(inspection["Id"]), platform, int(inspection.get("Size") or 0))

@@ -1,0 +1,97 @@
+"""Images without an engine: registries and a disk in memory, for the fake driver and for tests."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+from node_agent.images.decide import Disk, Platform
+from node_agent.images.ports import GoOn, LocalImage, PullRefused
+from node_agent.ports import EngineUnreachable
+from offchain.schema.manifest_types import ImageRef
+
+LINUX = Platform("linux", "amd64")
+
+
+@dataclass(frozen=True, slots=True)
+class FakeImage:
+    """What a registry has under a reference. `said`: it refuses with this text instead."""
+
+    image: LocalImage
+    said: str = ""
+
+
+@dataclass(slots=True)
+class FakeImages:
+    """An engine's images in memory. `registry` is what can be pulled, `local` what is here, each by reference."""
+
+    registry: dict[str, FakeImage] = field(default_factory=dict)
+    local: dict[str, LocalImage] = field(default_factory=dict)
+    containers: list[str] = field(default_factory=list)
+    """Ids of images that containers are made of."""
+    runs_on: Platform = LINUX
+    room: Disk | None = None
+    reachable: bool = True
+    pulls: list[str] = field(default_factory=list)
+    """Every pull that was begun."""
+    gate: asyncio.Event | None = None
+    """Pulls wait for it."""
+
+    async def platform(self) -> Platform:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        self._answer()
+        return self.runs_on
+
+    async def find(self, image: ImageRef) -> LocalImage | None:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        self._answer()
+        for reference, found in self.local.items():
+            if image.digest in (found.id, reference.rpartition("@")[2]):
+                return found
+        return None
+
+    async def pull(self, reference: str, go_on: GoOn) -> None:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        self._answer()
+        self.pulls.append(reference)
+        if self.gate is not None:
+            await self.gate.wait()
+        found = self.registry.get(reference)
+        if found is None:
+            raise PullRefused(f"manifest for {reference} not found: manifest unknown")
+        if found.said:
+            raise PullRefused(found.said)
+        if not go_on(found.image.size_bytes, self.room):
+            raise PullRefused("stopped for want of room", full=True)
+        self.local[reference] = found.image
+        if self.room is not None:
+            self.room = replace(self.room, free_bytes=self.room.free_bytes - found.image.size_bytes)
+
+    async def remove(self, reference: str) -> bool:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        self._answer()
+        found = self.local.get(reference)
+        if found is None:
+            return True
+        if found.id in self.containers:
+            return False
+        del self.local[reference]
+        if self.room is not None:
+            self.room = replace(self.room, free_bytes=self.room.free_bytes + found.size_bytes)
+        return True
+
+    async def in_use(self) -> frozenset[str]:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        self._answer()
+        return frozenset(self.containers)
+
+    async def disk(self) -> Disk | None:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+        return self.room
+
+    async def close(self) -> None:
+        """See :class:`node_agent.images.ports.ImageEngine`."""
+
+    def _answer(self) -> None:
+        if not self.reachable:
+            raise EngineUnreachable("the engine does not answer")

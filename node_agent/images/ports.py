@@ -1,0 +1,89 @@
+"""What the agent needs of images, and what its store needs of an engine."""
+
+# ruff: noqa: N818  (errors are named for the fact, as on the chain)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from node_agent.images.decide import Disk, Platform
+from offchain.schema.manifest_types import ImageRef
+
+
+class PullRefused(Exception):
+    """The engine could not pull an image; the text is the engine's. `full`: it was stopped for want of room."""
+
+    def __init__(self, message: str, *, full: bool = False) -> None:
+        self.full = full
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalImage:
+    """An image that the engine has."""
+
+    id: str
+    platform: Platform
+    size_bytes: int
+
+
+GoOn = Callable[[int, Disk | None], bool]
+"""Asked during a pull with the image's size as far as it is known, and the disk as it is then."""
+
+
+class ImageEngine(Protocol):
+    """An engine's images. Raises :class:`node_agent.ports.EngineUnreachable` and `EngineBusy`."""
+
+    async def platform(self) -> Platform:
+        """What it can run."""
+        ...
+
+    async def find(self, image: ImageRef) -> LocalImage | None:
+        """The image with this digest, whatever it is called."""
+        ...
+
+    async def pull(self, reference: str, go_on: GoOn) -> None:
+        """Fetch it, as long as it may go on. Raises :class:`PullRefused`."""
+        ...
+
+    async def remove(self, reference: str) -> bool:
+        """Let go of it by this name; it is gone with its last name. False where it is in use and stays."""
+        ...
+
+    async def in_use(self) -> frozenset[str]:
+        """Ids of the images that containers are made of, running or not."""
+        ...
+
+    async def disk(self) -> Disk | None:
+        """Where it keeps them; None where that cannot be seen from here."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the engine; pulls under way are stopped."""
+        ...
+
+
+class Images(Protocol):
+    """Images on this host."""
+
+    async def ensure(self, image: ImageRef) -> str:
+        """Have the image here, and give what the engine calls it (its id).
+
+        Asking again is cheap. Raises :class:`node_agent.ports.ImageUnavailable`, `ImageInvalid` (wrong platform or
+        digest), `ResourcesUnavailable` (no room) and `EngineUnreachable`; the texts are fit for users.
+        """
+        ...
+
+    def prefetch(self, images: Iterable[ImageRef]) -> None:
+        """Begin with these; returns at once, and never fails: `ensure` says what is wrong with them."""
+        ...
+
+    async def tidy(self) -> None:
+        """Remove what is above the quota and not in use, the longest unused first."""
+        ...
+
+    async def close(self) -> None:
+        """Stop what is under way."""
+        ...

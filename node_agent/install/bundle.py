@@ -1,0 +1,135 @@
+"""A release of the agent in one file: its modules and the lock of what they need, the same bytes for the same sources.
+
+`python -m node_agent.install.bundle FILE` makes one from the code that it is run from, and prints its SHA-256.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from node_agent.install.launch import ROOT
+from offchain.link.errors import OurError
+
+PACKAGES = ("node_agent", "offchain")
+LOCK = "requirements.lock"
+FACTS = "bundle.json"
+FORMAT = 1
+MAX_BUNDLE_BYTES = 256 << 20
+MAX_FILE_BYTES = 64 << 20
+MAX_UNPACKED_BYTES = 512 << 20
+MAX_FILES = 20_000
+_SUFFIXES = (".py", ".json", ".typed")
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """A bundle that was unpacked. `lock_sha256`: of its requirements."""
+
+    lock: Path
+    lock_sha256: str
+
+
+def build(target: Path, root: Path = ROOT) -> str:
+    """Write a bundle of the sources below `root`; gives its SHA-256 as hex digits."""
+    raw = io.BytesIO()
+    lock = (root / LOCK).read_bytes()
+    facts = json.dumps({"format": FORMAT, "lock_sha256": hashlib.sha256(lock).hexdigest()}, sort_keys=True).encode()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        _add(tar, FACTS, facts)
+        _add(tar, LOCK, lock)
+        for path in _sources(root):
+            _add(tar, f"app/{path.relative_to(root).as_posix()}", path.read_bytes())
+    data = gzip.compress(raw.getvalue(), compresslevel=9, mtime=0)
+    target.write_bytes(data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file as hex digits. OurError where it is too large for a bundle."""
+    digest = hashlib.sha256()
+    total = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            total += len(chunk)
+            if total > MAX_BUNDLE_BYTES:
+                raise OurError(f"{path} is longer than {MAX_BUNDLE_BYTES} bytes; no release is.", "Check the file.")
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def unpack(bundle: Path, target: Path) -> Unpacked:
+    """Unpack a bundle whose digest was checked into a new folder. OurError where it is not a bundle of ours."""
+    try:
+        _write_all(bundle, target)
+        facts = json.loads((target / FACTS).read_text(encoding="utf-8"))
+        lock = target / LOCK
+        found = hashlib.sha256(lock.read_bytes()).hexdigest()
+        if facts["format"] != FORMAT or facts["lock_sha256"] != found or not (target / "app/node_agent").is_dir():
+            raise tarfile.TarError("its parts do not fit together")  # noqa: TRY301  (told as what it is, below)
+    except (tarfile.TarError, OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        raise OurError(
+            f"{bundle.name} is not a release of the agent: {error}.", "Use a file made by scripts/release-agent."
+        ) from None
+    return Unpacked(lock, found)
+
+
+def _write_all(bundle: Path, target: Path) -> None:
+    total = 0
+    with tarfile.open(bundle, "r:gz") as tar:
+        for number, member in enumerate(tar):
+            total += member.size
+            if number >= MAX_FILES or member.size > MAX_FILE_BYTES or total > MAX_UNPACKED_BYTES:
+                raise tarfile.TarError("it is larger than any release")
+            _write(tar, member, target)
+
+
+def _sources(root: Path) -> Iterator[Path]:
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*")):
+            if path.is_file() and path.suffix in _SUFFIXES:
+                yield path
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    member.mode = 0o644
+    tar.addfile(member, io.BytesIO(data))
+
+
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    """One member, by our own hand: plain files below the folder, nothing else."""
+    name = PurePosixPath(member.name)
+    if member.isdir():
+        return
+    if not member.isfile() or name.is_absolute() or ".." in name.parts or "\\" in member.name:
+        raise ValueError(f"it holds {member.name!r}, which is no plain file below it")
+    source = tar.extractfile(member)
+    if source is None:
+        raise ValueError(f"{member.name!r} cannot be read")
+    path = target.joinpath(*name.parts)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        file.write(source.read())
+
+
+def main(argv: list[str]) -> int:
+    """Build a bundle."""
+    if len(argv) != 1:
+        sys.stderr.write("Usage: python -m node_agent.install.bundle FILE\n")
+        return 2
+    sys.stdout.write(f"{build(Path(argv[0]))}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""What this host has earned: each lease it carried with what was paid for it, kept when the chain forgets it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from node_agent.core.states import AgentState
+from node_agent.core.values import Lease
+from offchain.link.errors import BadReply, ChainUnreachable
+from offchain.link.store import Store
+from offchain.link.typed import GantryChain, LeaseOfTask
+
+log = logging.getLogger(__name__)
+
+EVERY_S = 60.0
+LOOK_EVERY_S = 1.0
+FINAL = ("Settled", "Expired", "Cancelled", "Failed")
+_TABLES = [
+    """
+    CREATE TABLE journal (
+        lease INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        task INTEGER NOT NULL,
+        paid TEXT NOT NULL,
+        fee TEXT NOT NULL,
+        final INTEGER NOT NULL,
+        PRIMARY KEY (lease, created_at)
+    ) STRICT;
+    CREATE INDEX journal_open ON journal (lease) WHERE NOT final
+    """,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One lease. `paid` in base units, the protocol's `fee` included; `final`: nothing more will come."""
+
+    lease: int
+    created_at: int
+    task: int
+    paid: int
+    fee: int
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Sums over all leases, in base units."""
+
+    leases: int
+    earned: int
+    """What went to the provider: paid, less the protocol's fee."""
+    open_leases: int
+
+
+class Carrier(Protocol):
+    """What the journal needs of the agent."""
+
+    @property
+    def chain(self) -> GantryChain:
+        """The chain's state."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """The host's address."""
+        ...
+
+    @property
+    def state(self) -> AgentState:
+        """What the agent holds now."""
+        ...
+
+
+class Journal:
+    """The journal in an agent's database."""
+
+    def __init__(self, store: Store) -> None:
+        store.migrate("journal", _TABLES)
+        self._store = store
+        self._carried: set[tuple[int, int]] = set()
+
+    async def run(self, agent: Carrier) -> None:
+        """Keep it up to date until cancelled."""
+        clock = asyncio.get_running_loop()
+        refreshed_s = float("-inf")
+        while True:
+            # A short job is no lease of the host any more when the chain is asked next.
+            self.carry(pod.lease for pod in agent.state.pods.values())
+            if clock.time() - refreshed_s >= EVERY_S:
+                refreshed_s = clock.time()
+                try:
+                    await self.refresh(agent.chain, agent.host)
+                except (ChainUnreachable, BadReply) as error:
+                    log.debug("the journal waits for the chain: %s", error)
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def carry(self, leases: Iterable[Lease]) -> None:
+        """Note that the agent has these leases."""
+        fresh = [lease for lease in leases if (lease.number, lease.created_at_ms) not in self._carried]
+        if not fresh:
+            return
+        with self._store.transaction():
+            for lease in fresh:
+                self._store.run(
+                    "INSERT OR IGNORE INTO journal VALUES (?, ?, ?, '0', '0', 0)",
+                    lease.number, lease.created_at_ms, lease.task,
+                )  # fmt: skip
+        self._carried |= {(lease.number, lease.created_at_ms) for lease in fresh}
+
+    async def refresh(self, chain: GantryChain, host: str) -> None:
+        """Take in what final blocks say of our leases: those that hold something here, and those not closed yet."""
+        at = (await chain.port.finalized_head()).hash
+        known = {entry.lease: entry for entry in self.open_entries()}
+        numbers = {*known, *await chain.leases_of_host(host, at=at)}
+        found = {
+            number: lease for number, lease in (await chain.leases(numbers, at=at)).items() if lease.record.host == host
+        }
+        self.take(found, gone=[known[number] for number in known.keys() - found.keys()])
+
+    def take(self, found: Mapping[int, LeaseOfTask], gone: Iterable[Entry] = ()) -> None:
+        """Note these leases as they are now. `gone`: the chain keeps nothing of them any more."""
+        with self._store.transaction():
+            for entry in map(entry_of, found.values()):
+                self._store.run(
+                    "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?, ?)",
+                    entry.lease, entry.created_at, entry.task, str(entry.paid), str(entry.fee), entry.final,
+                )  # fmt: skip
+            for entry in gone:
+                self._store.run(
+                    "UPDATE journal SET final = 1 WHERE lease = ? AND created_at = ?", entry.lease, entry.created_at
+                )
+
+    def open_entries(self) -> list[Entry]:
+        """Leases for which something may still be paid."""
+        rows = self._store.all("SELECT * FROM journal WHERE NOT final ORDER BY lease")
+        return [
+            Entry(row["lease"], row["created_at"], row["task"], int(row["paid"]), int(row["fee"]), bool(row["final"]))
+            for row in rows
+        ]
+
+    def total(self) -> Total:
+        """All that was earned."""
+        rows = self._store.all("SELECT paid, fee, final FROM journal")
+        return Total(
+            len(rows), sum(int(row["paid"]) - int(row["fee"]) for row in rows), sum(not row["final"] for row in rows)
+        )
+
+
+def entry_of(lease: LeaseOfTask) -> Entry:
+    """What the chain says of a lease."""
+    record = lease.record
+    final = not record.escrow.open or lease.task.record.state.tag in FINAL
+    return Entry(lease.id, record.created_at, lease.task.id, record.escrow.paid, record.escrow.fee, final)

@@ -1,0 +1,61 @@
+"""Log lines of several containers: named by service and put in the order of their time stamps. Pure."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+
+SEPARATOR = b" | "
+
+
+def named(line: bytes, service: str) -> bytes:
+    """A line `TIME text` as `TIME service | text`. One without a time stamp is named at its start."""
+    stamp, space, text = line.partition(b" ")
+    if not space or not is_stamp(stamp):
+        return service.encode() + SEPARATOR + line
+    return stamp + b" " + service.encode() + SEPARATOR + text
+
+
+def is_stamp(word: bytes) -> bool:
+    """Whether it looks like the engine's time stamps (RFC 3339 in UTC)."""
+    return len(word) >= 20 and word[4:5] == b"-" and word[10:11] == b"T" and word.endswith(b"Z")
+
+
+def stamp_of(line: bytes) -> bytes:
+    """The line's time stamp; empty where it has none."""
+    word = line.partition(b" ")[0]
+    return word if is_stamp(word) else b""
+
+
+def merged(logs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
+    """The lines of several logs by time; those without a stamp stay behind the line before them."""
+    keyed = [_keyed(place, lines) for place, lines in enumerate(logs)]
+    for _, _, line in heapq.merge(*keyed, key=lambda item: item[:2]):
+        yield line
+
+
+def _keyed(place: int, lines: Iterable[bytes]) -> Iterator[tuple[bytes, int, bytes]]:
+    last = b""
+    for line in lines:
+        # A stamp that goes back would break the order of a merge.
+        last = max(last, stamp_of(line))
+        yield last, place, line
+
+
+class LineSplitter:
+    """Whole lines out of pieces of a stream. One that grows beyond `longest` bytes is cut."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The lines that this piece ends, each with its line feed."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        whole = [line + b"\n" for line in lines]
+        return whole + self.end() if len(self._rest) > self._longest else whole
+
+    def end(self) -> list[bytes]:
+        """What is left without a line feed."""
+        rest, self._rest = self._rest, b""
+        return [rest + b"\n"] if rest else []

@@ -1,0 +1,82 @@
+"""What the host answers tenants who ask for a receipt, or sign one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from node_agent.metering.meter import Meter
+from offchain.link.errors import BadKey, BadReply, ChainUnreachable, StoreStuck
+from offchain.link.keys import ss58_decode, verify
+from offchain.link.p2p import HostRefused, refused
+from offchain.link.p2p_host import Handler
+from offchain.link.p2p_peer import Session
+from offchain.schema.receipt import Countersignature
+from offchain.schema.wire import Answer, Code, Control, Op, Request
+from offchain.schema.wire_ops import ReceiptArgs
+
+
+class ReceiptAnswers:
+    """Answers :data:`Op.RECEIPT`. Who asks was found to be the lease's tenant, or its proxy, before."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    def handlers(self) -> Mapping[Op, Handler]:
+        """By what is asked."""
+        return {Op.RECEIPT: self.receipt}
+
+    async def receipt(self, request: Request, session: Session) -> None:
+        """The newest receipt, or the tenant's signature under one."""
+        assert isinstance(request.args, ReceiptArgs)  # noqa: S101  (decoded by its op)
+        assert request.lease is not None  # noqa: S101  (a request without is refused)
+        if request.args.digest is not None and request.args.signature is not None:
+            given = Countersignature(request.account, request.crypto, bytes.fromhex(request.args.signature))
+            await self._take(request.lease, bytes.fromhex(request.args.digest), given)
+            session.accept()
+            await session.say(Control(done=True))
+            return
+        try:
+            signed = await self._meter.newest(request.lease)
+        except (ChainUnreachable, BadReply):
+            raise refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
+        except StoreStuck:
+            raise _no_room() from None
+        if signed is None:
+            raise refused(
+                Code.NOT_READY,
+                f"Lease {request.lease} has no receipt yet: it is in no final block.",
+                "Ask again in some seconds.",
+            )
+        body = signed.encode()
+        session.accept(Answer(size=len(body)))
+        await session.write(body)
+
+    async def _take(self, lease: int, digest: bytes, given: Countersignature) -> None:
+        signed = self._meter.find(lease, digest)
+        if signed is not None and not _is_genuine(given, signed.receipt.tenant_payload):
+            raise refused(
+                Code.BAD_SIGNATURE,
+                f"The signature is not one of {given.account} under the receipt {digest.hex()}.",
+                "Sign its digest with the account that asks.",
+            )
+        try:
+            kept = signed is not None and await self._meter.countersign(lease, digest, given)
+        except StoreStuck:
+            raise _no_room() from None
+        if not kept:
+            raise refused(
+                Code.GONE,
+                f"The host has no receipt {digest.hex()} of lease {lease} any more.",
+                "Ask for the newest one and sign that.",
+            )
+
+
+def _no_room() -> HostRefused:
+    return refused(Code.BUSY, "The host cannot write to its disk now.", "Try again in a minute.")
+
+
+def _is_genuine(given: Countersignature, payload: bytes) -> bool:
+    try:
+        return verify(ss58_decode(given.account), given.crypto, payload, given.signature)
+    except BadKey:
+        return False

@@ -1,0 +1,86 @@
+"""What GPUs do now: NVIDIA's by NVML, AMD's by the kernel's files, both side by side."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from node_agent.metering.core import Gpu
+from node_agent.telemetry.amd import PREFIX, AmdSysfs
+
+PERCENT_PPM = 10_000
+
+
+class GpuGauges:
+    """The devices of all vendors."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._nvml: Any = None
+        self._amd = AmdSysfs(root)
+
+    def read(self, uuids: Collection[str]) -> Mapping[str, Gpu]:
+        """See :class:`node_agent.metering.ports.GpuGauge`."""
+        nvidia = [uuid for uuid in uuids if uuid.startswith(("GPU-", "MIG-"))]
+        amd = [uuid for uuid in uuids if uuid.startswith(PREFIX)]
+        found = self._nvidia(nvidia) if nvidia else {}
+        return found | (_amd(self._amd, amd) if amd else {})
+
+    def close(self) -> None:
+        """See :class:`node_agent.metering.ports.GpuGauge`."""
+        if self._nvml is not None:
+            with contextlib.suppress(self._nvml.NVMLError):
+                self._nvml.nvmlShutdown()
+            self._nvml = None
+
+    def _nvidia(self, uuids: Collection[str]) -> dict[str, Gpu]:
+        if self._nvml is None and (library := _library()) is not None:
+            with contextlib.suppress(library.NVMLError):
+                library.nvmlInit()
+                self._nvml = library
+        if self._nvml is None:
+            return {}
+        found = {uuid: gpu for uuid in uuids if (gpu := _of_nvml(self._nvml, uuid)) is not None}
+        if len(found) < len(uuids):
+            # The library lists what there was when it was opened: a GPU that is put back is seen by a new opening only.
+            self.close()
+        return found
+
+
+def _of_nvml(nvml: Any, uuid: str) -> Gpu | None:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+        used = int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+    except nvml.NVMLError:
+        return None
+    busy = None
+    with contextlib.suppress(nvml.NVMLError):  # slices have no such reading
+        busy = int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu) * PERCENT_PPM
+    return Gpu(busy_ppm=busy, memory_bytes=used)
+
+
+def _amd(driver: AmdSysfs, uuids: Collection[str]) -> dict[str, Gpu]:
+    found = {}
+    for uuid in uuids:
+        files = driver.card_files(uuid)
+        used = None if files is None else _number(files / "mem_info_vram_used")
+        busy = None if files is None else _number(files / "gpu_busy_percent")
+        if used is not None or busy is not None:
+            found[uuid] = Gpu(busy_ppm=None if busy is None else busy * PERCENT_PPM, memory_bytes=used)
+    return found
+
+
+def _number(file: Path) -> int | None:
+    with contextlib.suppress(OSError, ValueError), file.open("rb") as stream:
+        return int(stream.read(64))
+    return None
+
+
+def _library() -> ModuleType | None:
+    try:
+        import pynvml  # noqa: PLC0415  (not needed on machines without a GPU)
+    except ImportError:
+        return None
+    return pynvml  # type: ignore[no-any-return, unused-ignore]

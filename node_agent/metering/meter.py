@@ -1,0 +1,285 @@
+"""The meter: samples the agent's pods, and writes, signs and keeps the receipts of their leases."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from node_agent.core.states import AgentState, Phase, Pod
+from node_agent.metering.book import Entry, ReceiptBook
+from node_agent.metering.core import Gpu, Run, Sample, fold
+from node_agent.metering.ports import Gauge, GpuGauge, Moment
+from node_agent.metering.write import ended, receipt_of
+from node_agent.ports import DriverError
+from offchain.link.errors import BadReply, ChainUnreachable, StoreStuck
+from offchain.link.keys import Ed25519Signer
+from offchain.link.store import Store
+from offchain.link.typed import GantryChain, LeaseOfTask
+from offchain.schema._generated_chain import HostRecord
+from offchain.schema.receipt import Countersignature, SignedReceipt
+
+log = logging.getLogger(__name__)
+
+SAMPLE_S = 5.0
+LOOK_S = 1.0
+"""So often it looks for pods that are new, or over."""
+CLOSE_S = 15.0
+TIDY_S = 3_600.0
+FRESH_S = 4.0
+"""A receipt this old is still given out; asking more often makes no more of them."""
+REMEMBERED = 16
+"""So many of a lease's receipts can be countersigned; after a restart of the agent only the newest."""
+MIB = 1 << 20
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NOTHING_YET = frozenset({Phase.ABSENT, Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING})
+_REPORTED = frozenset({Phase.EXITED, Phase.REPORTING, Phase.DONE})
+
+
+class Carrier(Protocol):
+    """What the meter needs of the agent."""
+
+    @property
+    def state(self) -> AgentState:
+        """What the agent holds now."""
+        ...
+
+    @property
+    def disk_mib(self) -> Mapping[int, int]:
+        """The disk that each lease's pod takes, MiB, as last looked at."""
+        ...
+
+
+class Meter:
+    """One host's meter. `moment` gives the time by the machine's steady clock."""
+
+    def __init__(
+        self,
+        chain: GantryChain,
+        store: Store,
+        key: Ed25519Signer,
+        genesis_hash: bytes,
+        gauge: Gauge,
+        gpus: GpuGauge,
+        *,
+        now_ms: Callable[[], int],
+        moment: Callable[[], Moment],
+    ) -> None:
+        self._chain = chain
+        self._book = ReceiptBook(store)
+        self._key = key
+        self._genesis_hash = genesis_hash
+        self._gauge = gauge
+        self._gpus = gpus
+        self._now_ms = now_ms
+        self._moment = moment
+        self._recent: dict[tuple[int, int], deque[SignedReceipt]] = {}
+        self._issued_s: dict[tuple[int, int], float] = {}
+        self._turn = asyncio.Lock()
+
+    async def run(self, agent: Carrier) -> None:
+        """Meter until cancelled."""
+        clock = asyncio.get_running_loop()
+        sampled_s = closed_s = tidied_s = float("-inf")
+        metered: frozenset[int] = frozenset()
+        while True:
+            now_s = clock.time()
+            pods = frozenset(_metered(agent.state))
+            try:
+                if now_s - sampled_s >= SAMPLE_S or pods != metered:
+                    sampled_s, metered = now_s, pods
+                    await self.sample(agent)
+                if now_s - closed_s >= CLOSE_S:
+                    closed_s = now_s
+                    await self.follow()
+                if now_s - tidied_s >= TIDY_S:
+                    tidied_s = now_s
+                    self._book.forget_old(self._now_ms())
+            except (ChainUnreachable, BadReply) as error:
+                log.debug("receipts wait for the chain: %s", error)
+            except StoreStuck as error:
+                # Counters are caught up with once there is room again.
+                log.warning("what pods use cannot be kept now: %s", error)
+            await asyncio.sleep(LOOK_S)
+
+    # --- sums -----------------------------------------------------------------------------------------------------
+
+    async def sample(self, agent: Carrier) -> None:
+        """Take one sample of every pod. What cannot be read now is caught up with the next one, but for its time."""
+        pods = _metered(agent.state)
+        if not pods:
+            return
+        try:
+            runs = await self._gauge.read(pods)
+        except DriverError as error:
+            log.debug("the pods could not be metered: %s", error)
+            return
+        gpus = await self._read_gpus(pods)
+        async with self._turn:
+            changed = []
+            for number, pod in pods.items():
+                before = self._entry(number, pod.lease.created_at_ms)
+                if before.closed_at_ms is not None:
+                    continue
+                sample = self._sample(agent, number, runs.get(number, ()), gpus.get(number, ()))
+                reported = pod.ending.usage if pod.ending is not None and pod.phase in _REPORTED else before.reported
+                after = replace(before, metered=fold(before.metered, sample), reported=reported)
+                if after != before:
+                    changed.append(after)
+            self._book.put(changed)
+
+    def _sample(self, agent: Carrier, number: int, runs: tuple[Run, ...], gpus: tuple[Gpu, ...]) -> Sample:
+        now = self._moment()
+        disk_mib = agent.disk_mib.get(number)
+        disk_bytes = None if disk_mib is None else disk_mib * MIB
+        return Sample(boot=now.boot, steady_ms=now.steady_ms, runs=runs, gpus=gpus, disk_bytes=disk_bytes)
+
+    async def _read_gpus(self, pods: Mapping[int, Pod]) -> dict[int, tuple[Gpu, ...]]:
+        """What each pod's GPUs do. One that several pods share says nothing about any of them."""
+        given = {number: _uuids(pod) for number, pod in pods.items()}
+        owners = Counter(uuid for uuids in given.values() for uuid in uuids)
+        if not owners:
+            return {}
+        found = await asyncio.to_thread(self._gpus.read, frozenset(owners))
+        return {
+            number: tuple(found[uuid] for uuid in sorted(uuids) if owners[uuid] == 1 and uuid in found)
+            for number, uuids in given.items()
+        }
+
+    def _entry(self, lease: int, created_at_ms: int) -> Entry:
+        return self._book.get(lease, created_at_ms) or Entry(lease=lease, created_at_ms=created_at_ms)
+
+    # --- receipts -------------------------------------------------------------------------------------------------
+
+    async def newest(self, number: int) -> SignedReceipt | None:
+        """The lease's receipt as of now, written where there is none that is fresh. None where nothing is known of it.
+
+        Raises ChainUnreachable where one has to be written and the chain does not say what is owed.
+        """
+        async with self._turn:
+            kept = self._book.newest_of(number)
+            if kept is not None and kept.newest is not None and self._is_fresh(kept):
+                return kept.newest
+            return await self._issue(number, kept)
+
+    async def countersign(self, number: int, digest: bytes, given: Countersignature) -> bool:
+        """Keep a tenant's signature, which the caller has checked. False where there is no such receipt any more."""
+        async with self._turn:
+            entry = self._book.newest_of(number)
+            signed = None if entry is None else self._find(entry, digest)
+            if entry is None or signed is None:
+                return False
+            signed = replace(signed, countersignature=given)
+            if entry.newest is not None and entry.newest.receipt.digest == digest:
+                entry = replace(entry, newest=signed)
+            older = entry.countersigned
+            if older is None or older.receipt.seq <= signed.receipt.seq:
+                entry = replace(entry, countersigned=signed)
+            self._book.put([entry])
+            return True
+
+    def find(self, number: int, digest: bytes) -> SignedReceipt | None:
+        """One of the lease's receipts that can be countersigned."""
+        entry = self._book.newest_of(number)
+        return None if entry is None else self._find(entry, digest)
+
+    async def follow(self) -> None:
+        """Take in what final blocks say of the leases that are not over, and write the last receipts of those that are.
+
+        Leases of a block that was reverted have none: nothing was ever owed for them.
+        """
+        entries = self._book.open_entries()
+        if not entries:
+            return
+        at = (await self._chain.port.finalized_head()).hash
+        found = await self._chain.leases((entry.lease for entry in entries), at=at)
+        host = await self._chain.host(self._key.address, at=at)
+        now_ms = await self._chain.now_ms(at)
+        async with self._turn:
+            for known in entries:
+                entry = self._entry(*known.key)
+                lease = found.get(entry.lease)
+                ours = lease if lease is not None and lease.record.created_at == entry.created_at_ms else None
+                if ours is None and now_ms <= entry.created_at_ms:
+                    continue  # seen in a block that is not final yet
+                self._take(entry, ours, host, now_ms)
+
+    def _take(self, entry: Entry, lease: LeaseOfTask | None, host: HostRecord | None, now_ms: int) -> None:
+        if lease is None:
+            # The chain gave it up: its last receipt is the one there is.
+            self._close(replace(entry, closed_at_ms=self._now_ms()))
+        elif ended(lease.record):
+            self._close(self._written(entry, lease, host, now_ms, final=True))
+        elif lease.record.escrow.since is not None and lease.record.escrow != entry.escrow:
+            self._book.put([replace(entry, escrow=lease.record.escrow)])
+
+    def _close(self, entry: Entry) -> None:
+        self._book.put([entry])
+        self._issued_s.pop(entry.key, None)
+        self._recent.pop(entry.key, None)
+
+    async def _issue(self, number: int, kept: Entry | None) -> SignedReceipt | None:
+        if kept is not None and kept.closed_at_ms is not None:
+            return kept.newest
+        at = (await self._chain.port.finalized_head()).hash
+        lease = await self._chain.lease(number, at=at)
+        if lease is None or lease.record.host != self._key.address:
+            return None if kept is None else kept.newest
+        host = await self._chain.host(self._key.address, at=at)
+        entry = self._entry(number, lease.record.created_at)
+        over = ended(lease.record)
+        entry = self._written(entry, lease, host, await self._chain.now_ms(at), final=over)
+        if over:
+            self._close(entry)
+        else:
+            self._book.put([entry])
+            self._issued_s[entry.key] = asyncio.get_running_loop().time()
+        return entry.newest
+
+    def _written(self, entry: Entry, lease: LeaseOfTask, host: HostRecord | None, now_ms: int, *, final: bool) -> Entry:
+        """The lease with one receipt more. It is kept before anybody gets it, so no number is given twice."""
+        if not final and lease.record.escrow.since is not None:
+            entry = replace(entry, escrow=lease.record.escrow)
+        receipt = receipt_of(entry, lease, host, genesis_hash=self._genesis_hash, now_ms=now_ms, final=final)
+        signed = SignedReceipt(receipt, self._key.sign(receipt.host_payload))
+        self._recent.setdefault(entry.key, deque(maxlen=REMEMBERED)).append(signed)
+        closed_at_ms = self._now_ms() if final else None
+        return replace(entry, seq=receipt.seq, newest=signed, reported=receipt.reported, closed_at_ms=closed_at_ms)
+
+    def _is_fresh(self, entry: Entry) -> bool:
+        if entry.closed_at_ms is not None:
+            return True
+        issued_s = self._issued_s.get(entry.key)
+        return issued_s is not None and asyncio.get_running_loop().time() - issued_s < FRESH_S
+
+    def _find(self, entry: Entry, digest: bytes) -> SignedReceipt | None:
+        kept = [one for one in (entry.newest, entry.countersigned) if one is not None]
+        return next((one for one in (*kept, *self._recent.get(entry.key, ())) if one.receipt.digest == digest), None)
+
+
+def machine_moment() -> Moment:
+    """Now, by the kernel's clock since the machine's start, sleep included."""
+    steady_ms = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    try:
+        boot = BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        boot = ""
+    return Moment(boot, steady_ms)
+
+
+def _metered(state: AgentState) -> dict[int, Pod]:
+    """The pods that use something."""
+    return {number: pod for number, pod in state.pods.items() if pod.spec is not None and pod.phase not in _NOTHING_YET}
+
+
+def _uuids(pod: Pod) -> frozenset[str]:
+    return (
+        frozenset(uuid for one in pod.spec.containers for uuid in one.gpu_uuids)
+        if pod.spec is not None
+        else frozenset()
+    )

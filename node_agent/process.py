@@ -1,0 +1,43 @@
+"""Processes that are found again by pid and start time, so that none is mistaken for another. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+from pathlib import Path
+
+
+def start_time(pid: int) -> int | None:
+    """Clock ticks after boot at which a process began; None where there is none, or only its corpse is left."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else int(fields[19])
+
+
+def is_same(pid: int, began: int) -> bool:
+    """Whether the process that began then under this pid is still there."""
+    return start_time(pid) == began
+
+
+def end(pid: int, began: int, *, term_s: float, kill_s: float = 5.0) -> bool:
+    """End a process: ask, wait, then force. Returns when it is gone; False where even force did not help."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        if not is_same(pid, began):
+            return True
+        for number, limit_s in ((signal.SIGTERM, term_s), (signal.SIGKILL, kill_s)):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, number)
+            if select.select([handle], [], [], limit_s)[0]:
+                return True
+    finally:
+        os.close(handle)
+    return False

@@ -1,0 +1,225 @@
+"""NVIDIA's GPUs through NVML (nvidia-ml-py): whole ones and MIG slices, and what the driver says of their health."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import time
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+from node_agent.core.devices import Gone, Observation, Well, Xid
+from node_agent.telemetry.hardware import MAX_MODEL_BYTES, Device
+from node_agent.telemetry.source import Found
+from offchain.link.errors import OurError
+
+VENDOR = "Nvidia"
+MIB = 1 << 20
+_WHOLE_GPU = 0xFFFF_FFFF
+"""An event that belongs to no slice has this as its GPU instance."""
+
+
+class Nvml:
+    """The driver's library, opened for as long as this lives."""
+
+    def __init__(self) -> None:
+        self._nvml: Any = None
+        self._events: Any = None
+        self._registered: dict[int, str] = {}
+        self._open()
+
+    @property
+    def there(self) -> bool:
+        """Whether library and driver are there."""
+        return self._nvml is not None
+
+    def driver_version(self) -> str:
+        """As the driver writes it; empty where there is none."""
+        if self._nvml is None:
+            return ""
+        with contextlib.suppress(self._nvml.NVMLError):
+            return _text(self._nvml.nvmlSystemGetDriverVersion())
+        return ""
+
+    def devices(self) -> tuple[Found, ...]:
+        """See :class:`node_agent.telemetry.source.DeviceSource`. A GPU cut into slices is its slices."""
+        if self._nvml is None:
+            return ()
+        try:
+            return tuple(self._found())
+        except self._nvml.NVMLError as error:
+            raise OurError(f"The NVIDIA driver does not answer: {error}.", "Check it with nvidia-smi.") from None
+
+    def look(self, uuids: Sequence[str | None]) -> list[Observation]:
+        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+        wanted = _ours(uuids)
+        if not wanted:
+            return []
+        if self._nvml is None:
+            self._open()
+        seen = [self._health(index, uuid) for index, uuid in wanted.items()]
+        if any(isinstance(one, Gone) for one in seen):
+            # The library lists what there was when it was opened: a GPU that is put back is seen by a new opening only.
+            self.close()
+            self._open()
+        return seen
+
+    def wait(self, uuids: Sequence[str | None], timeout_s: float) -> list[Observation]:
+        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+        if self._nvml is None or not self._listening():
+            time.sleep(timeout_s)  # a thread of its own waits here, and there is nothing to wait for
+            return []
+        try:
+            event = self._nvml.nvmlEventSetWait_v2(self._events, int(timeout_s * 1000))
+        except self._nvml.NVMLError_Timeout:
+            return []
+        except self._nvml.NVMLError:
+            self._forget_events()  # a GPU was lost: the next look says which
+            return []
+        gpu = self._registered.get(_address(event.device))
+        return [
+            Xid(index, int(event.eventData))
+            for index, uuid in _ours(uuids).items()
+            if event.eventType == self._nvml.nvmlEventTypeXidCriticalError and self._concerns(uuid, gpu, event)
+        ]
+
+    def close(self) -> None:
+        """See :class:`node_agent.telemetry.source.DeviceSource`."""
+        if self._nvml is not None:
+            self._forget_events()
+            with contextlib.suppress(self._nvml.NVMLError):
+                self._nvml.nvmlShutdown()
+            self._nvml = None
+
+    def _open(self) -> None:
+        nvml = _library()
+        if nvml is None:
+            return
+        try:
+            nvml.nvmlInit()
+        except nvml.NVMLError:
+            return
+        self._nvml = nvml
+
+    def _found(self) -> Iterator[Found]:
+        for gpu, handle in self._gpus():
+            parent = _text(self._nvml.nvmlDeviceGetUUID(handle))
+            if not self._is_cut(handle):
+                yield Found(gpu, self._device(handle, None))
+                continue
+            for slice_handle in self._slices(handle):
+                yield Found(gpu, self._device(slice_handle, parent))
+
+    def _gpus(self) -> Iterator[tuple[int, Any]]:
+        for index in range(self._nvml.nvmlDeviceGetCount()):
+            # One that is lost stands in the way of no other.
+            with contextlib.suppress(self._nvml.NVMLError_GpuIsLost, self._nvml.NVMLError_NotFound):
+                yield index, self._nvml.nvmlDeviceGetHandleByIndex(index)
+
+    def _device(self, handle: Any, parent: str | None) -> Device:
+        model = _text(self._nvml.nvmlDeviceGetName(handle)).encode()[:MAX_MODEL_BYTES].decode(errors="ignore")
+        vram_mib = self._nvml.nvmlDeviceGetMemoryInfo(handle).total // MIB
+        uuid = _text(self._nvml.nvmlDeviceGetUUID(handle))
+        return Device(VENDOR, model, vram_mib, uuid, mig=parent is not None, parent=parent)
+
+    def _is_cut(self, handle: Any) -> bool:
+        with contextlib.suppress(self._nvml.NVMLError):
+            return bool(self._nvml.nvmlDeviceGetMigMode(handle)[0] == self._nvml.NVML_DEVICE_MIG_ENABLE)
+        return False
+
+    def _slices(self, handle: Any) -> Iterator[Any]:
+        for place in range(self._nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+            with contextlib.suppress(self._nvml.NVMLError_NotFound):
+                yield self._nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
+
+    def _health(self, index: int, uuid: str) -> Observation:
+        nvml = self._nvml
+        if nvml is None:
+            return Gone(index, "the NVIDIA driver is gone")
+        try:
+            handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+            nvml.nvmlDeviceGetMemoryInfo(handle)
+            return Well(index, self._uncorrected(handle))
+        except (nvml.NVMLError_NotFound, nvml.NVMLError_InvalidArgument):
+            return Gone(index, "the driver does not find it any more")
+        except nvml.NVMLError_GpuIsLost:
+            return Gone(index, "it has fallen off the bus")
+        except nvml.NVMLError as error:
+            return Gone(index, f"the driver says: {error}")
+
+    def _uncorrected(self, handle: Any) -> int | None:
+        nvml = self._nvml
+        try:
+            # Errors are counted for whole GPUs: those of a slice are those of its GPU.
+            with contextlib.suppress(nvml.NVMLError_NotSupported, nvml.NVMLError_InvalidArgument):
+                handle = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+            kind, counter = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+            return int(nvml.nvmlDeviceGetTotalEccErrors(handle, kind, counter))
+        except (nvml.NVMLError_NotSupported, nvml.NVMLError_NoPermission):
+            return None
+
+    def _listening(self) -> bool:
+        nvml = self._nvml
+        if self._events is not None:
+            return True
+        try:
+            events = nvml.nvmlEventSetCreate()
+            for _, handle in self._gpus():
+                with contextlib.suppress(nvml.NVMLError_NotSupported):
+                    nvml.nvmlDeviceRegisterEvents(handle, nvml.nvmlEventTypeXidCriticalError, events)
+                    self._registered[_address(handle)] = _text(nvml.nvmlDeviceGetUUID(handle))
+        except nvml.NVMLError:
+            return False
+        self._events = events
+        return bool(self._registered)
+
+    def _forget_events(self) -> None:
+        if self._events is not None:
+            with contextlib.suppress(self._nvml.NVMLError):
+                self._nvml.nvmlEventSetFree(self._events)
+        self._events = None
+        self._registered.clear()
+
+    def _concerns(self, uuid: str, gpu: str | None, event: Any) -> bool:
+        """Whether an event is about this device: a GPU, or a slice of one. Without a known GPU it is about all."""
+        nvml = self._nvml
+        if gpu is None or uuid == gpu:
+            return True
+        try:
+            handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
+            parent = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+            if _text(nvml.nvmlDeviceGetUUID(parent)) != gpu:
+                return False
+            return event.gpuInstanceId in (_WHOLE_GPU, nvml.nvmlDeviceGetGpuInstanceId(handle))
+        except nvml.NVMLError:
+            return False  # a whole GPU, and another one; or gone, which the next look says
+
+
+def driver_version() -> str:
+    """The NVIDIA driver's version; empty where there is none."""
+    nvml = Nvml()
+    try:
+        return nvml.driver_version()
+    finally:
+        nvml.close()
+
+
+def _library() -> ModuleType | None:
+    try:
+        import pynvml  # noqa: PLC0415  (not needed on machines without a GPU)
+    except ImportError:
+        return None
+    return pynvml  # type: ignore[no-any-return, unused-ignore]
+
+
+def _ours(uuids: Sequence[str | None]) -> dict[int, str]:
+    return {index: uuid for index, uuid in enumerate(uuids) if uuid is not None and uuid.startswith(("GPU-", "MIG-"))}
+
+
+def _address(handle: Any) -> int:
+    return int(ctypes.cast(handle, ctypes.c_void_p).value or 0)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,72 @@
+"""gantry logs."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+
+import click
+
+from offchain.cli import accounts, options
+from offchain.cli.hostlink import pod_of, pod_option
+from offchain.cli.session import run
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class Moment(click.ParamType[int]):
+    """A time: so long ago, or a date."""
+
+    name = "WHEN"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Unix time in ms."""
+        text = str(value)
+        if text[:-1].isdecimal() and text[-1:] in _UNITS:
+            ago_s = int(text[:-1]) * _UNITS[text[-1]]
+            return max(0, int((datetime.now(UTC).timestamp() - ago_s) * 1000))
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{text!r} is no time; write it like 10m, 2h, or 2026-05-01T12:00", param, ctx)
+        return max(0, int((when if when.tzinfo else when.astimezone()).timestamp() * 1000))
+
+
+@click.command()
+@click.argument("number", metavar="ID", type=click.IntRange(0))
+@pod_option
+@click.option("--follow", "-f", is_flag=True, help="Go on until the pod ends.")
+@click.option("--tail", "-n", type=click.IntRange(0, 1_000_000), metavar="LINES", help="Only the last so many lines.")
+@click.option("--since", type=Moment(), help="Only from then on: 10m, 2h, 3d, or 2026-05-01T12:00.")
+@options.account
+@options.url
+def logs(
+    number: int,
+    pod: int,
+    follow: bool,
+    tail: int | None,
+    since: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+) -> None:
+    """Print what a pod wrote, fetched from its host with your signature.
+
+    The host keeps it for 30 days after the pod has ended.
+
+    \b
+    Examples:
+      gantry logs 7 --account //Charlie
+      gantry logs 7 --follow --tail 20 --account anna
+      gantry logs 7 --since 10m
+      gantry task logs 7                        (the same command)
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> None:
+        async with pod_of(url, number, pod, signer) as found:
+            async for chunk in found.client.logs(found.lease.id, follow=follow, tail=tail, since_ms=since):
+                sys.stdout.buffer.write(chunk)
+                sys.stdout.buffer.flush()
+
+    run(work())

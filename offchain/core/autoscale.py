@@ -1,0 +1,116 @@
+"""How many pods a service is to have for its load. Pure.
+
+Target tracking: so many pods that each uses the target's share of what it has. A pod of which nothing is known counts
+as idle where more pods would be wanted, and as just right where fewer would be: new pods never cause more of them, and
+a host that does not answer never causes fewer. Within a tolerance of the target nothing changes.
+
+More pods are taken at once. Fewer are taken only when a whole stabilisation window has passed in which no moment wanted
+more than that; after a start, nothing was seen of the window yet, and so it has to pass first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offchain.schema.manifest_types import Metric
+from offchain.schema.receipt import Totals
+
+PPM: Final = 1_000_000
+TOLERANCE_PPM: Final = 100_000
+"""A tenth over or under the target is the target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """What a manifest says, and the chain's bounds."""
+
+    metric: Metric
+    target_ppm: int
+    stabilisation_ms: int
+    pods_min: int
+    pods_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Has:
+    """What one pod has of each metric."""
+
+    cpu_milli: int
+    memory_mib: int
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How many pods were wanted at a moment."""
+
+    at_ms: int
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What was wanted lately, the oldest first. `since_ms`: from when on it is known; None: nothing is."""
+
+    since_ms: int | None = None
+    recent: tuple[Wish, ...] = ()
+
+
+def load_ppm(metric: Metric, has: Has, older: Totals, newer: Totals) -> int | None:
+    """The share of what it has that a pod used between two of its receipts; None where that cannot be said.
+
+    Never more than all of it: limits are enforced, and a host that claims more causes no more pods by that.
+    """
+    time_ms = newer.wall_ms - older.wall_ms
+    if time_ms <= 0:
+        return None
+    match metric:
+        case "cpu":
+            used, whole = (newer.cpu_ms - older.cpu_ms) * 1000, time_ms * has.cpu_milli
+        case "memory":
+            metered_ms = time_ms - (newer.unmetered_ms - older.unmetered_ms)
+            used, whole = (newer.memory_mib_s - older.memory_mib_s) * 1000, metered_ms * has.memory_mib
+        case "gpu":
+            if newer.gpu_ms is None:
+                return None
+            used, whole = newer.gpu_ms - (older.gpu_ms or 0), time_ms * has.gpus
+    return min(max(0, used * PPM // whole), PPM) if whole > 0 else None
+
+
+def wish(scaling: Scaling, loads_ppm: Sequence[int | None], pods: int) -> int:
+    """How many pods the load of this moment asks for. `loads_ppm`: of each pod there is; None: not known.
+
+    `pods`: how many are wanted now, of which some may not be there yet.
+    """
+    known = [load for load in loads_ppm if load is not None]
+    if not known:
+        return _bounded(scaling, pods)
+    unknown = max(0, pods - len(known))
+    more, fewer = sum(known), sum(known) + unknown * scaling.target_ppm
+    if more * PPM > scaling.target_ppm * pods * (PPM + TOLERANCE_PPM):
+        return _bounded(scaling, max(pods, -(-more // scaling.target_ppm)))
+    if fewer * PPM < scaling.target_ppm * pods * (PPM - TOLERANCE_PPM):
+        return _bounded(scaling, min(pods, -(-fewer // scaling.target_ppm)))
+    return _bounded(scaling, pods)
+
+
+def decide(
+    scaling: Scaling, loads_ppm: Sequence[int | None], pods: int, wishes: Wishes, now_ms: int
+) -> tuple[Wishes, int]:
+    """The pods that are to be wanted from now on, and what to remember. `now_ms`: the chain's time."""
+    wanted = wish(scaling, loads_ppm, pods)
+    since_ms = now_ms if wishes.since_ms is None or wishes.since_ms > now_ms else wishes.since_ms
+    begin_ms = now_ms - scaling.stabilisation_ms
+    recent = (*(one for one in wishes.recent if begin_ms <= one.at_ms <= now_ms), Wish(now_ms, wanted))
+    after = Wishes(since_ms, recent)
+    if wanted >= pods or not scaling.pods_min <= pods <= scaling.pods_max:
+        return after, wanted
+    if since_ms > begin_ms:
+        return after, pods
+    return after, min(pods, max(one.pods for one in recent))
+
+
+def _bounded(scaling: Scaling, pods: int) -> int:
+    return min(max(pods, scaling.pods_min), scaling.pods_max)

@@ -1,0 +1,399 @@
+"""What follows from an event: which rows are new or different. Pure, and the same for live blocks and for a replay.
+
+An event that speaks of something whose beginning is unknown, or with the fields of an older runtime, changes no row of
+a task, lease or host; that it was there, and about whom, is noted all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from offchain.indexer.rows import Amount, BillRow, HostRow, LeaseRow, MentionRow, R, Row, TaskRow, TransferRow
+from offchain.schema.ids import TASK_PALLETS, lease_parts, tasks_of_event
+
+_ADDRESS = re.compile(r'"(5[1-9A-HJ-NP-Za-km-z]{46,47})"')
+"""An account in JSON. No other text of an event looks like one: variants have names, and bytes begin with 0x."""
+_STATES = {
+    "Cancelled": "Cancelled",
+    "Expired": "Expired",
+    "Settled": "Settled",
+    "ResultAccepted": "Verified",
+    "Verified": "Verified",
+    "Disputed": "Disputed",
+    "NotVerified": "Failed(NoAgreement)",
+}
+_ENDS = {
+    "Cancelled": "Cancelled",
+    "Settled": "Completed",
+    "Scaled": "ScaledDown",
+    "Stopped": "TenantEnded",
+    "NotVerified": "NoAgreement",
+    "DisputeResolved": "DisputeLost",
+}
+"""Why leases end of which an event says nothing more."""
+_BOTH_ENDS = {"Transfer": ("from", "to", "amount"), "TransferOnHold": ("source", "dest", "amount")}
+_BOTH_ENDS |= {"TransferAndHold": ("source", "dest", "transferred")}
+_INTO = ("Deposit", "Minted", "Released", "Restored", "Endowed")
+_OUT_OF = ("Withdraw", "Burned", "Held", "Slashed", "BurnedHeld", "Suspended", "DustLost")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An event with its place and the time of its block. `fields` is a JSON object, `text` the same as it is stored."""
+
+    block: int
+    place: int
+    time_ms: int
+    pallet: str
+    name: str
+    fields: Mapping[str, Any]
+    text: str
+
+
+class Get(Protocol):
+    """The present row with a key; None where there is none."""
+
+    def __call__(self, table: type[R], *key: Any) -> R | None:
+        """As the class says."""
+        ...
+
+
+def text_of(value: Any) -> str:
+    """An enum's value as text: Running, or Failed(AttemptsExhausted)."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((name, payload),) = value.items()
+        return f"{name}({text_of(payload)})"
+    return str(value)
+
+
+def derive(seen: Seen, get: Get) -> Iterator[Row]:
+    """The new rows, each to take the place of the one with its key. `get` must already know what was yielded before."""
+    fields = seen.fields
+    mentioned: dict[str, None] = dict.fromkeys(_ADDRESS.findall(seen.text))
+    if seen.pallet in TASK_PALLETS:
+        mentioned |= dict.fromkeys(str(task) for task in sorted(tasks_of_event(fields)))
+        lease = fields.get("lease")
+        held = get(LeaseRow, lease) if isinstance(lease, int) else None
+        if held is not None:
+            mentioned[held.host] = None
+    rule = _RULES.get(seen.pallet)
+    if rule is not None:
+        for row in rule(seen, get):
+            if isinstance(row, BillRow):
+                mentioned[row.host] = None
+            yield row
+    for subject in mentioned:
+        yield MentionRow(subject, seen.block, seen.place)
+
+
+# --- tasks and their leases -------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What an event leaves of a task's numbers, while its leases are gone through."""
+
+    live: list[int]
+    paid: int
+    fee: int
+    refunded: int
+
+
+def _tasks(seen: Seen, get: Get) -> Iterator[Row]:
+    fields = seen.fields
+    if seen.name == "Submitted" and "first" in fields:
+        yield from _submitted(seen)
+    elif seen.name == "DataMoved":
+        moved = get(LeaseRow, fields["from"])
+        if moved is not None:
+            yield replace(moved, state="Purged", reason="DataMoved")
+    elif seen.name != "ItemRefused":
+        task = get(TaskRow, fields.get("task"))
+        if task is not None:
+            yield from _task(seen, task, get)
+
+
+def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
+    fields = seen.fields
+    sums = _Sums(json.loads(task.live), task.paid, task.fee, task.refunded)
+    if seen.name == "Assigned":
+        yield from _assigned(seen, task, sums, get)
+    elif isinstance(fields.get("lease"), int):
+        lease = get(LeaseRow, fields["lease"])
+        if lease is not None:
+            changed = _lease_after(seen, lease)
+            if changed.ended_ms is not None and lease.lease in sums.live:
+                sums.live.remove(lease.lease)
+            yield changed
+    for bill in fields.get("bills", ()):
+        yield from _billed(seen, bill, sums, get)
+    if seen.name == "Stopped":
+        for number in sums.live:
+            lease = get(LeaseRow, number)
+            if lease is not None:
+                yield replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
+        sums.live = []
+    yield replace(
+        task,
+        state=_state_after(seen) or task.state,
+        failures=fields.get("failures", task.failures),
+        live=json.dumps(sums.live),
+        changed_block=seen.block,
+        changed_ms=seen.time_ms,
+        paid=Amount(sums.paid),
+        fee=Amount(sums.fee),
+        refunded=Amount(sums.refunded),
+        pruned=int(seen.name == "Pruned" or task.pruned),
+    )
+
+
+def _assigned(seen: Seen, task: TaskRow, sums: _Sums, get: Get) -> Iterator[Row]:
+    for opened in _opened(seen, task.task):
+        sums.live.append(opened.lease)
+        yield opened
+        host = get(HostRow, opened.host)
+        if host is not None:
+            yield replace(host, leases=host.leases + 1)
+
+
+def _billed(seen: Seen, bill: Mapping[str, Any], sums: _Sums, get: Get) -> Iterator[Row]:
+    lease = get(LeaseRow, bill["lease"])
+    if lease is None:
+        return
+    line = BillRow(
+        seen.block,
+        seen.place,
+        lease.lease,
+        lease.task,
+        lease.host,
+        # The closing bill is for the whole time: what was paid before is in it.
+        Amount(bill["paid"] - lease.paid),
+        Amount(bill["fee"] - lease.fee),
+        Amount(bill["refunded"] - lease.refunded),
+    )
+    yield line
+    if lease.ended_ms is None:
+        lease = replace(lease, state="Ended", reason=_reason(seen), ended_ms=seen.time_ms)
+    if lease.lease in sums.live:
+        sums.live.remove(lease.lease)
+    yield replace(lease, paid=bill["paid"], fee=bill["fee"], refunded=bill["refunded"])
+    yield from _earned(get, line)
+    sums.paid += line.paid
+    sums.fee += line.fee
+    sums.refunded += line.refunded
+
+
+def _submitted(seen: Seen) -> Iterator[Row]:
+    fields = seen.fields
+    for task in range(fields["first"], fields["first"] + fields["count"]):
+        yield TaskRow(
+            task=task,
+            first=fields["first"],
+            tenant=fields["tenant"],
+            kind=text_of(fields["kind"]),
+            manifest_digest=fields["manifest_digest"],
+            state="Queued",
+            failures=0,
+            live="[]",
+            submitted_block=seen.block,
+            submitted_ms=seen.time_ms,
+            changed_block=seen.block,
+            changed_ms=seen.time_ms,
+            paid=Amount(0),
+            fee=Amount(0),
+            refunded=Amount(0),
+            pruned=0,
+        )
+
+
+def _opened(seen: Seen, task: int) -> Iterator[LeaseRow]:
+    for lease, host, *terms in seen.fields["leases"]:
+        _, pod, generation = lease_parts(lease)
+        rate, deposit = (Amount(amount) for amount in terms or (0, 0))
+        yield LeaseRow(
+            lease=lease,
+            task=task,
+            pod=pod,
+            generation=generation,
+            host=host,
+            state="Pending",
+            reason=None,
+            rate_per_hour=rate,
+            deposited=deposit,
+            paid=Amount(0),
+            fee=Amount(0),
+            refunded=Amount(0),
+            assigned_ms=seen.time_ms,
+            started_ms=None,
+            ended_ms=None,
+            exit_code=None,
+            result_digest=None,
+            wall_ms=None,
+            cpu_ms=None,
+            memory_peak_mib=None,
+            stars=None,
+        )
+
+
+def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
+    fields = seen.fields
+    match seen.name:
+        case "PodStarted":
+            return replace(lease, state="Active", started_ms=seen.time_ms)
+        case "PodReported":
+            result = fields["result"]
+            usage = result["usage"]
+            return replace(
+                lease,
+                state="Ended",
+                reason="Completed",
+                ended_ms=seen.time_ms,
+                exit_code=result["exit_code"],
+                result_digest=result["digest"],
+                wall_ms=usage["wall_ms"],
+                cpu_ms=usage["cpu_ms"],
+                memory_peak_mib=usage["memory_peak_mib"],
+            )
+        case "Requeued" | "PodLost" | "LeaseEnded":
+            return replace(lease, state="Ended", reason=text_of(fields["reason"]), ended_ms=seen.time_ms)
+        case "Rated":
+            return replace(lease, stars=fields["stars"])
+        case "Purged" | "DataLost":
+            return replace(lease, state="Purged")
+    return lease
+
+
+def _reason(seen: Seen) -> str:
+    """Why leases end that an event names only with their bills."""
+    return _ENDS.get(seen.name) or ("GangAborted" if seen.name in ("Requeued", "PodLost") else seen.name)
+
+
+def _state_after(seen: Seen) -> str | None:
+    told = seen.fields.get("to" if seen.name == "StateChanged" else "state")
+    return _STATES.get(seen.name) if told is None else text_of(told)
+
+
+def _earned(get: Get, bill: BillRow) -> Iterator[Row]:
+    host = get(HostRow, bill.host)
+    if host is not None and bill.paid:
+        yield replace(host, earned=Amount(host.earned + bill.paid - bill.fee))
+
+
+def _leases(seen: Seen, get: Get) -> Iterator[Row]:
+    fields = seen.fields
+    lease = get(LeaseRow, fields["lease"]) if isinstance(fields.get("lease"), int) else None
+    if lease is None:
+        return
+    match seen.name:
+        case "Extended" | "ToppedUp":
+            yield replace(lease, deposited=Amount(lease.deposited + fields["amount"]))
+        case "Suspended" | "Resumed":
+            state = "Suspended" if seen.name == "Suspended" else "Active"
+            yield replace(lease, state=state, rate_per_hour=fields["rate_per_hour"])
+        case "Paid" | "DataKept":
+            yield from _paid_meanwhile(seen, lease, get)
+        case "PurgedWithoutReceipt":
+            yield replace(lease, state="Purged")
+
+
+def _paid_meanwhile(seen: Seen, lease: LeaseRow, get: Get) -> Iterator[Row]:
+    share, fee = seen.fields["share"], seen.fields["fee"]
+    line = BillRow(
+        seen.block, seen.place, lease.lease, lease.task, lease.host, Amount(share + fee), Amount(fee), Amount(0)
+    )
+    yield line
+    kept = share + fee if seen.name == "DataKept" else 0
+    yield replace(
+        lease,
+        paid=Amount(lease.paid + share + fee),
+        fee=Amount(lease.fee + fee),
+        deposited=Amount(lease.deposited + kept),
+    )
+    yield from _earned(get, line)
+    task = get(TaskRow, lease.task)
+    if task is not None:
+        yield replace(task, paid=Amount(task.paid + share + fee), fee=Amount(task.fee + fee))
+
+
+# --- hosts ------------------------------------------------------------------------------------------------------------
+
+
+def _hosts(seen: Seen, get: Get) -> Iterator[Row]:
+    fields = seen.fields
+    if seen.name == "Registered":
+        known = get(HostRow, fields["host"])
+        if known is None:
+            yield HostRow(
+                host=fields["host"],
+                provider=fields["provider"],
+                status="Unverified",
+                generation=0,
+                score_ppm=None,
+                leases=0,
+                earned=Amount(0),
+                slashed=Amount(0),
+                registered_ms=seen.time_ms,
+                changed_ms=seen.time_ms,
+            )
+        else:
+            yield replace(known, provider=fields["provider"], status="Unverified", changed_ms=seen.time_ms)
+        return
+    host = get(HostRow, fields.get("host"))
+    if host is None:
+        return
+    host = replace(host, changed_ms=seen.time_ms)
+    match seen.name:
+        case "StatusChanged":
+            yield replace(host, status=text_of(fields["to"]))
+        case "HardwareChanged":
+            yield replace(host, generation=fields["generation"])
+        case "Slashed":
+            yield replace(host, slashed=Amount(host.slashed + fields["amount"]))
+
+
+def _reputation(seen: Seen, get: Get) -> Iterator[Row]:
+    host = get(HostRow, seen.fields.get("host")) if seen.name == "Scored" else None
+    if host is not None:
+        yield replace(host, score_ppm=seen.fields["score_ppm"])
+
+
+# --- coins ------------------------------------------------------------------------------------------------------------
+
+
+def _balances(seen: Seen, get: Get) -> Iterator[Row]:
+    del get
+    fields = seen.fields
+    reason = fields.get("reason")
+    sender = receiver = None
+    amount = fields.get("amount", fields.get("free_balance"))
+    if seen.name in _BOTH_ENDS:
+        names = _BOTH_ENDS[seen.name]
+        sender, receiver, amount = (fields.get(name) for name in names)
+    elif seen.name in _INTO:
+        receiver = fields.get("who", fields.get("account"))
+    elif seen.name in _OUT_OF:
+        sender = fields.get("who", fields.get("account"))
+    if amount is not None and (sender or receiver):
+        told = None if reason is None else text_of(reason)
+        yield TransferRow(seen.block, seen.place, seen.name, sender, receiver, amount, told)
+
+
+def _fees(seen: Seen, get: Get) -> Iterator[Row]:
+    del get
+    if seen.name == "TransactionFeePaid":
+        amount = seen.fields["actual_fee"]
+        yield TransferRow(seen.block, seen.place, "Fee", seen.fields["who"], None, amount, None)
+
+
+_RULES: Mapping[str, Callable[[Seen, Get], Iterator[Row]]] = {
+    "Tasks": _tasks,
+    "Leases": _leases,
+    "Hosts": _hosts,
+    "Reputation": _reputation,
+    "Balances": _balances,
+    "TransactionPayment": _fees,
+}

@@ -1,0 +1,131 @@
+"""Every way to a peer in one transport: QUIC, and secure websockets where UDP does not get through."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from offchain.link.p2p import Connection, HostUnreachable, Transport
+from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.ws_transport import WsTransport
+from offchain.schema.wire import WEBSOCKET
+
+HEAD_START_S = 3.0
+"""QUIC is faster, so it is given so much time alone; on a way without UDP nothing answers at all."""
+
+
+class Ways:
+    """QUIC first, then a websocket, under one key. Make one with :meth:`bind`, or :meth:`client` to dial only."""
+
+    def __init__(self, quic: Transport, websocket: WsTransport, *, head_start_s: float = HEAD_START_S) -> None:
+        self._quic = quic
+        self._websocket = websocket
+        self._head_start_s = head_start_s
+        self._ready: asyncio.Queue[Connection | None] = asyncio.Queue(maxsize=1)
+        self._acceptors: list[asyncio.Task[None]] = []
+        self._closed = False
+
+    @classmethod
+    async def bind(cls, seed: bytes, bind: str) -> Ways:
+        """Listen at `ip:port`, UDP and TCP; port 0: any free one, the same for both where that can be had.
+
+        Raises OSError where the address cannot be had.
+        """
+        quic = await IrohTransport.bind(seed, bind)
+        ip, _, wanted = bind.rpartition(":")
+        udp = quic.addresses[0].rpartition(":")[2] if quic.addresses else wanted
+        try:
+            try:
+                websocket = await WsTransport.bind(seed, f"{ip}:{udp}")
+            except OSError:
+                if wanted != "0":
+                    raise
+                websocket = await WsTransport.bind(seed, f"{ip}:0")
+        except OSError:
+            await quic.close()
+            raise
+        return cls(quic, websocket)
+
+    @classmethod
+    async def client(cls, seed: bytes, bind: str) -> Ways:
+        """An endpoint that only dials. `bind`: where QUIC sends from."""
+        return cls(await IrohTransport.bind(seed, bind, listen=False), WsTransport.client(seed))
+
+    @property
+    def key(self) -> bytes:
+        """See :class:`offchain.link.p2p.Transport`."""
+        return self._quic.key
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """See :class:`offchain.link.p2p.Transport`. Both are to be found at the same IP addresses."""
+        quic = self._quic.addresses
+        port = self._websocket.port
+        ips = dict.fromkeys(address.rpartition(":")[0] for address in quic)
+        # What is bound to every IPv4 address is not to be found at the IPv6 ones.
+        only_v4 = any("0.0.0.0" in address for address in self._websocket.addresses)  # noqa: S104
+        return (*quic, *(f"{WEBSOCKET}{ip}:{port}" for ip in ips if port and not (only_v4 and ip.startswith("["))))
+
+    async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
+        """See :class:`offchain.link.p2p.Transport`. Whichever way is open first, QUIC having a head start."""
+        if not any(address.startswith(WEBSOCKET) for address in addresses):
+            return await self._quic.dial(key, addresses, timeout_s)
+        attempts: list[asyncio.Future[Connection]] = [asyncio.ensure_future(self._quic.dial(key, addresses, timeout_s))]
+        chosen: Connection | None = None
+        try:
+            await asyncio.wait(attempts, timeout=self._head_start_s)
+            if not attempts[0].done() or attempts[0].exception() is not None:
+                attempts.append(asyncio.ensure_future(self._websocket.dial(key, addresses, timeout_s)))
+            chosen = await _first(attempts)
+            return chosen
+        finally:
+            for attempt in attempts:
+                await _drop(attempt, chosen)
+
+    async def accept(self) -> Connection | None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        if not self._acceptors and not self._closed:
+            self._acceptors = [asyncio.create_task(self._pass_on(way)) for way in (self._quic, self._websocket)]
+        if self._closed:
+            return None
+        connection = await self._ready.get()
+        if connection is None:
+            with contextlib.suppress(asyncio.QueueFull):
+                self._ready.put_nowait(None)
+        return connection
+
+    async def close(self) -> None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        self._closed = True
+        for task in self._acceptors:
+            task.cancel()
+        await asyncio.gather(*self._acceptors, return_exceptions=True)
+        await self._quic.close()
+        await self._websocket.close()
+        while not self._ready.empty():
+            self._ready.get_nowait()
+        self._ready.put_nowait(None)
+
+    async def _pass_on(self, way: Transport) -> None:
+        while (connection := await way.accept()) is not None:
+            await self._ready.put(connection)
+
+
+async def _first(attempts: Sequence[asyncio.Future[Connection]]) -> Connection:
+    """The first that succeeds; where none does, all reasons."""
+    waiting = set(attempts)
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for attempt in attempts:
+            if attempt in done and attempt.exception() is None:
+                return attempt.result()
+    raise HostUnreachable("; ".join(str(attempt.exception()) for attempt in attempts))
+
+
+async def _drop(attempt: asyncio.Future[Connection], chosen: Connection | None) -> None:
+    """End an attempt that is not needed any more, and close what it made."""
+    attempt.cancel()
+    (made,) = await asyncio.gather(attempt, return_exceptions=True)
+    if not isinstance(made, BaseException) and made is not chosen:
+        await made.close()

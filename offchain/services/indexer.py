@@ -1,0 +1,72 @@
+"""Runs the indexer until it is told to stop: what `gantry worker indexer` starts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable
+
+from offchain.indexer.database import open_index
+from offchain.indexer.index import Index
+from offchain.indexer.service import follow
+from offchain.link.ports import Block, ChainPort
+from offchain.services import log
+from offchain.services.runner import keep_going
+
+_SAY_EVERY_S = 10.0
+
+
+async def run_indexer(url: str, address: str, expected_genesis: bytes | None) -> None:
+    """Keep the index at this address (see :func:`open_index`) up to date until SIGTERM or SIGINT.
+
+    Raises GantryError where it cannot start: no node at `url`, another chain, an index that cannot be used. A node or
+    a database that goes away later is waited for.
+    """
+    from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
+
+    log.set_up()
+    chain = SubstrateChain(url, expected_genesis=expected_genesis)
+    try:
+        await chain.connect()
+        await serve_index(chain, address)
+    finally:
+        await chain.close()
+
+
+async def serve_index(chain: ChainPort, address: str) -> None:
+    """The same on a connected chain."""
+    out = log.EventLog("indexer")
+    with contextlib.closing(open_index(address, create=True)) as db:
+        index = Index(db)
+        # In a thread: after an upgrade it may take minutes, and signals are to be heard meanwhile.
+        await asyncio.to_thread(index.prepare, await chain.genesis_hash(), _now_and_then(out))
+        after = None if index.cursor is None else index.cursor.number
+        out.info("started", index=db.name, after=after, pid=os.getpid())
+        await keep_going(lambda: follow(chain, index, _progress(out)), out)
+
+
+def _now_and_then(out: log.EventLog) -> Callable[[str], None]:
+    last = time.monotonic()
+
+    def say(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SAY_EVERY_S:
+            last = time.monotonic()
+            out.info("deriving", done=text)
+
+    return say
+
+
+def _progress(out: log.EventLog) -> Callable[[Block], None]:
+    """A line now and then, so that an operator sees how far it is."""
+    last = float("-inf")
+
+    def told(block: Block) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SAY_EVERY_S:
+            last = time.monotonic()
+            out.info("indexed", block=block.ref.number)
+
+    return told

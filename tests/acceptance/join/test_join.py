@@ -1,0 +1,350 @@
+"""As a new provider: a fresh machine joins, works, is paid, is updated, leaves. A real chain and real containers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+from fresh_machine import Machine, machine
+
+from node_agent.install.bundle import build, sha256_of
+from offchain.link import extrinsic as xt
+from offchain.link.keys import from_uri
+from offchain.link.ports import Call, Signer
+from offchain.link.typed import GantryChain
+from offchain.local.node import Node
+from offchain.local.places import ROOT
+from offchain.local.release import binaries
+from offchain.schema import _generated_chain as gen
+from offchain.schema.chain import compact
+from offchain.schema.ids import lease_id
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_task import to_task_spec
+from offchain.schema.manifest_variables import resolve
+from tests.gpu_stub.build import Machine as Gpus
+from tests.gpu_stub.build import build as build_stub
+from tests.gpu_stub.build import compiler, eight
+from tests.real_chain import GTY, PATIENCE, Chain, connect
+
+REMARK = Call("System", "remark", {"remark": b""})
+ALICE, TENANT = from_uri("//Alice"), from_uri("//Charlie")
+STEPS = ROOT / "tests/integration/manifests/steps.yaml"
+# A bond is free as soon as its host has retired.
+PATCH = {"hosts": {"params": {"unbondingMs": 1}}}
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces are made by root alone"),
+    pytest.mark.skipif(shutil.which("ip") is None, reason="there is no program ip (package iproute2)"),
+]
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    folder = tmp_path_factory.mktemp("node")
+    with Node(binaries(), folder, "--unsafe-rpc-external", "--rpc-cors=all", patch=PATCH) as running:
+        yield running
+
+
+@pytest.fixture
+async def chain(node: Node) -> AsyncIterator[Chain]:
+    made = Chain(node.port, await connect(node.url))
+    try:
+        yield made
+    finally:
+        await made.link.close()
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Machine]:
+    with machine(tmp_path / "m", 1) as made:
+        try:
+            yield made
+        except BaseException:
+            sys.stderr.write(made.log())
+            raise
+
+
+async def provider_with(chain: Chain, name: str, coins: int) -> Signer:
+    """A provider whose key only its owner has, and who got some coins."""
+    account = from_uri(f"//{name}")
+    await chain.do(ALICE, Call("Balances", "transfer_allow_death", {"dest": {"Id": account.address}, "value": coins}))
+    return account
+
+
+async def sign_elsewhere(chain: Chain, who: Signer, call: bytes) -> None:
+    """What a wallet does with call data: it signs and sends exactly these bytes."""
+    runtime = chain.runtime()
+    birth = await chain.link.finalized_head()
+    nonce = await chain.link.next_nonce(who.address)
+    terms = xt.Terms(await chain.link.genesis_hash(), birth, 64, nonce)
+    extra = xt.era_bytes(birth.number, 64) + compact(nonce)
+    signature = runtime.codec.encode(
+        runtime.metadata.signature, {"Sr25519": who.sign(xt.payload(runtime, call, terms))}, "signature"
+    )
+    (signed,) = [xt.sign(runtime, REMARK, who, terms)]
+    # The extensions of every call are the same: what stands between signature and call.
+    empty = runtime.encode_call(REMARK)
+    head = runtime.codec.encode(runtime.metadata.address, who.address, "signer")
+    between = signed.data[signed.data.index(head) + len(head) + len(signature) : -len(empty)]
+    assert between.startswith(extra)
+    body = b"\x84" + head + signature + between + call
+    await chain.link.broadcast(replace(signed, data=compact(len(body)) + body))
+
+
+def asked_to_sign(process: subprocess.Popen[str]) -> bytes:
+    """The call that a command asks to have signed elsewhere."""
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if line.startswith("{") and (step := json.loads(line)).get("step") == "sign":
+            return bytes.fromhex(step["call"][2:])
+    raise AssertionError("".join(said))
+
+
+def end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What a command says last; it has to succeed."""
+    out, _ = process.communicate(timeout=PATIENCE * 2)
+    assert process.returncode == 0, out
+    found: dict[str, Any] = json.loads([line for line in out.splitlines() if line.startswith("{")][-1])
+    return found
+
+
+async def run_job(chain: Chain, host: str, image: str, steps: int) -> int:
+    """Submit a job and place it on this host; gives its lease."""
+    manifest = resolve(STEPS.read_text(), {"GANTRY_DEMO_IMAGE": image, "STEPS": str(steps)}).encode()
+    spec = to_task_spec(parse_manifest(manifest), sha256(manifest).digest())
+    events = await chain.do(TENANT, gen.calls.tasks_submit(spec=spec, manifest=manifest))
+    (first,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+    placement = gen.PodPlacement(pod=0, host=host, devices=b"\x00")
+    await chain.do(TENANT, gen.calls.tasks_assign(task=first, pods=(placement,)))
+    return lease_id(first, 0, 0)
+
+
+async def state_of(chain: Chain, lease: int) -> str:
+    found = await GantryChain(chain.link).lease(lease)
+    assert found is not None
+    return found.task.record.state.tag
+
+
+async def until_task(chain: Chain, lease: int, *states: str) -> str:
+    async with contextlib.aclosing(chain.link.best()) as heads:
+        async for _ in heads:
+            found = await state_of(chain, lease)
+            if found in states:
+                return found
+            assert found not in ("Failed", "Cancelled", "Expired"), found
+    raise AssertionError
+
+
+def demo_image(here: Machine) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "offchain.local.demo_image"], env=here.env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def containers(here: Machine) -> list[str]:
+    client = docker.DockerClient(base_url=here.engine_url, timeout=30)
+    try:
+        return sorted(str(one.id) for one in client.containers.list(filters={"label": "gantry.lease"}))
+    finally:
+        client.close()
+
+
+def changed(bundle: Path, target: Path, name: str, change: Any) -> str:
+    """A release with one file otherwise; gives its digest."""
+    with tarfile.open(bundle) as old, tarfile.open(target, "w:gz") as new:
+        for member in old:
+            source = old.extractfile(member)
+            assert source is not None
+            data = source.read()
+            if member.name == name:
+                data = change(data)
+                member.size = len(data)
+            new.addfile(member, io.BytesIO(data))
+    return sha256_of(target)
+
+
+async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: PLR0915  (one story)
+    chain: Chain, node: Node, fresh: Machine, tmp_path: Path
+) -> None:
+    provider = await provider_with(chain, "NewProvider", 10_000 * GTY)
+    url = f"ws://{fresh.outside}:{node.port}"
+    join = ("join", "--url", url, "--by-hand", provider.address, "--region", "lab", "--simulate", "rtx4090", "--json")
+
+    # A look changes nothing, and says what is good and bad.
+    look = fresh.agent("join", "--check", "--url", url, "--simulate", "rtx4090", "--json")
+    assert look.code == 0, look.out + look.err
+    assert {check["check"] for check in look.last["checks"]} >= {"Docker", "GPUs", "disk", "UDP", "node", "clock"}
+    assert not fresh.state.exists()
+
+    # Interrupted while it waits for the signature, it asks for the same again.
+    process = fresh.start_agent(*join)
+    first_call = asked_to_sign(process)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    process = fresh.start_agent(*join)
+    call = asked_to_sign(process)
+    assert call == first_call
+    await sign_elsewhere(chain, provider, call)
+    joined = end_of(process)
+    assert (joined["status"], joined["provider"], joined["service"]) == ("Online", provider.address, "own supervisor")
+    host = joined["host"]
+    for name in ("host.key", "agent.json", "running.json", "agent.db"):
+        assert stat.S_IMODE((fresh.state / name).stat().st_mode) & 0o077 == 0, name
+
+    # Again, it finds everything done, and disturbs nothing.
+    before = fresh.until(lambda found: found["agent"] and found["agent"]["ready"], "the agent to be ready")
+    again = fresh.agent("join", "--json")
+    assert again.code == 0, again.out + again.err
+    assert again.last["host"] == host
+    assert fresh.status()["agent"]["pid"] == before["agent"]["pid"]
+
+    # Killed, it is back by itself.
+    os.kill(before["agent"]["pid"], signal.SIGKILL)
+    fresh.until(
+        lambda found: found["agent"] and found["agent"]["ready"] and found["agent"]["pid"] != before["agent"]["pid"],
+        "the agent to be started again",
+    )
+
+    # A job runs while the agent is replaced by another release; it is paid once it is accepted.
+    image = demo_image(fresh)
+    lease = await run_job(chain, host, image, steps=60)
+    await until_task(chain, lease, "Running")
+    running = containers(fresh)
+    assert len(running) == 1
+    bundle = tmp_path / "agent.tar.gz"
+    build(bundle)
+    good = changed(bundle, tmp_path / "good.tar.gz", "app/node_agent/cli/status.py", lambda data: data + b"\n# newer\n")
+    updated = fresh.agent("update", "--digest", good, str(tmp_path / "good.tar.gz"), "--json")
+    assert updated.code == 0, updated.out + updated.err
+    assert fresh.status()["release"] == good
+    broken = changed(
+        bundle,
+        tmp_path / "broken.tar.gz",
+        "app/node_agent/cli/run.py",
+        lambda data: data.replace(b"    finish(run_agent", b"    raise SystemExit('broken')\n    finish(run_agent"),
+    )
+    undone = fresh.agent("update", "--digest", broken, str(tmp_path / "broken.tar.gz"), "--json")
+    assert undone.code == 1
+    assert "the one before it runs again" in undone.last["error"]["message"]
+    assert fresh.status()["release"] == good
+    assert containers(fresh) == running
+    await until_task(chain, lease, "Reported")
+    due = fresh.until(lambda found: found["due"], "the job to be owed")["due"]
+    assert due[0]["lease"] == lease
+    assert due[0]["payable"] == 0
+    task = lease >> 24
+    await chain.do(TENANT, gen.calls.tasks_accept_result(task=task))
+    coins = (await GantryChain(chain.link).balance(provider.address)).free
+    secret = {"PROVIDER": "//NewProvider"}
+    claimed = fresh.agent("claim", "--provider-uri-env", "PROVIDER", "--json", env=secret)
+    assert claimed.code == 0, claimed.out + claimed.err
+    assert claimed.last["claimed"] > 0
+    assert claimed.last["leases"] == {str(lease): claimed.last["claimed"]}
+    paid = (await GantryChain(chain.link).balance(provider.address)).free - coins
+    assert claimed.last["claimed"] - GTY // 10 < paid <= claimed.last["claimed"]
+    assert await state_of(chain, lease) == "Settled"
+
+    # Prices, draining and back.
+    asked = fresh.agent("set-ask", "--gpu-price", "0.7", "--provider-uri-env", "PROVIDER", "--json", env=secret)
+    assert asked.last["ask"]["gpu_per_hour"] == 7 * GTY // 10
+    assert fresh.agent("drain", "--provider-uri-env", "PROVIDER", "--json", env=secret).last["status"] == "Draining"
+    assert fresh.agent("undrain", "--provider-uri-env", "PROVIDER", "--json", env=secret).last["status"] == "Online"
+
+    # It leaves once its last job has ended, and the bond comes back.
+    lease = await run_job(chain, host, image, steps=15)
+    left = fresh.agent("leave", "--provider-uri-env", "PROVIDER", "--json", env=secret)
+    assert left.code == 0, left.out + left.err
+    assert [line["live_leases"] for line in left.lines if line.get("step") == "waiting"] == [1]
+    assert left.last["status"] == "Retiring"
+    assert await state_of(chain, lease) in ("Reported", "Verified", "Settled")
+    bond = (await GantryChain(chain.link).balance(provider.address)).held
+    assert bond > 0
+    back = fresh.agent("withdraw", "--provider-uri-env", "PROVIDER", "--json", env=secret)
+    assert (back.last["status"], back.last["withdrawn"]) == ("Retired", bond)
+    assert (await GantryChain(chain.link).balance(provider.address)).held == 0
+    assert fresh.status()["service"] is None
+    assert "used once" in fresh.agent("join", "--json").last["error"]["message"]
+
+
+async def test_a_new_provider_by_proxy(chain: Chain, node: Node, fresh: Machine) -> None:
+    provider = await provider_with(chain, "FarAway", 10_000 * GTY)
+    proxy = await provider_with(chain, "Manager", 10 * GTY)
+    add = {"delegate": {"Id": proxy.address}, "proxy_type": "Provider", "delay": 0}
+    url = f"ws://{fresh.outside}:{node.port}"
+    key = ("--provider-uri-env", "MANAGER", "--proxy-for", provider.address)
+    secret = {"MANAGER": "//Manager"}
+    join = ("join", "--url", url, "--simulate", "rtx4090", "--json", *key)
+    refused = fresh.agent(*join, env=secret)
+    assert refused.code == 1
+    assert "Proxy.NotProxy" in refused.last["error"]["message"]
+    await chain.do(provider, Call("Proxy", "add_proxy", add))
+    joined = fresh.agent(*join, env=secret)
+    assert joined.code == 0, joined.out + joined.err
+    assert (joined.last["status"], joined.last["provider"]) == ("Online", provider.address)
+    drained = fresh.agent("drain", "--json", *key, env=secret)
+    assert drained.last["status"] == "Draining", drained.out + drained.err
+    left = fresh.agent("leave", "--json", *key, env=secret)
+    assert left.last["status"] == "Retiring", left.out + left.err
+    kept = fresh.agent("withdraw", "--json", *key, env=secret)
+    assert kept.code == 1
+    assert "CallFiltered" in kept.last["error"]["message"]
+
+
+async def test_a_gpu_that_fails_is_out_of_order_on_the_chain(chain: Chain, node: Node, tmp_path: Path) -> None:
+    if compiler() is None:
+        pytest.skip("there is no C compiler to build the stand-in for NVIDIA's library")
+    provider = await provider_with(chain, "GpuOwner", 100_000 * GTY)
+    (tmp_path / "lib").mkdir()
+    build_stub(tmp_path / "lib")
+    gpus = Gpus(tmp_path / "gpus", eight())
+    extra = {"LD_LIBRARY_PATH": str(tmp_path / "lib"), "GANTRY_NVML_STUB": str(gpus.path), "OWNER": "//GpuOwner"}
+    with machine(tmp_path / "m", 2, extra) as here:
+        url = f"ws://{here.outside}:{node.port}"
+        # This engine cannot give GPUs to containers, and join says so; the agent is run by hand.
+        look = here.agent("join", "--check", "--url", url, "--json")
+        assert look.code == 1
+        access = {check["check"]: check["verdict"] for check in look.last["checks"]}
+        assert (access["GPUs"], access["GPU access"]) == ("pass", "fail")
+        here.options = ("--url", url)
+        options = (*here.options, "--keep-gpu", "0")
+        registered = here.agent("register", "--provider-uri-env", "OWNER", "--json", *options)
+        assert registered.code == 0, registered.out + registered.err
+        assert len(registered.last["devices"]) == 7
+        host = registered.last["host"]
+        here.start_agent("run", *options)
+
+        async def healthy(wanted: list[bool]) -> None:
+            async with contextlib.aclosing(chain.link.best()) as heads:
+                async for _ in heads:
+                    record = await GantryChain(chain.link).host(host)
+                    assert record is not None
+                    if [device.healthy for device in record.devices] == wanted:
+                        return
+
+        here.until(lambda found: found["status"] == "Online", "the host to be online")
+        await healthy([True] * 7)
+        gpus.xid(gpus.gpus[3].uuid, 79)  # the third that is offered
+        await healthy([True, True, False, True, True, True, True])
+        found = here.until(lambda found: found["devices"][2]["trouble"], "the trouble to be shown")
+        assert "fallen off the bus" in found["devices"][2]["trouble"]
+        assert not any(device["trouble"] for device in found["devices"][:2])
+    assert provider.address

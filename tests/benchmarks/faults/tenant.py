@@ -1,0 +1,109 @@
+"""The tenant of a fault run: submits tasks through a durable outbox, and follows the chain to their ends."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+from faults.verdict import Expected, Findings, Ledger
+from offchain.link.errors import ChainUnreachable
+from offchain.link.keys import from_uri
+from offchain.link.outbox import Outbox
+from offchain.link.store import Store
+from offchain.link.substrate import SubstrateChain
+from offchain.link.watcher import Watcher, blocks_after
+from offchain.local.places import ROOT
+from offchain.schema._generated_chain import calls
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from offchain.schema.manifest_variables import resolve
+from offchain.services.audit import audit_chain
+
+TENANT = "//Charlie"
+MANIFEST = ROOT / "tests" / "benchmarks" / "faults" / "steps.yaml"
+STEPS = 6
+_PAUSE_S = 0.5
+
+
+class Tenant:
+    """Runs in a thread with an event loop of its own. `wanted` says how many tasks there are to be by now."""
+
+    def __init__(self, url: str, store: Path, image: str, tasks: int, wanted: Callable[[], int]) -> None:
+        self._url = url
+        self._store = store
+        self._text = resolve(
+            MANIFEST.read_text(encoding="utf-8"), {"GANTRY_DEMO_IMAGE": image, "STEPS": str(STEPS)}
+        ).encode()
+        self._tasks = tasks
+        self._wanted = wanted
+        self.ledger = Ledger()
+        output = b"".join(f"step {step} of {STEPS}\n".encode() for step in range(1, STEPS + 1))
+        self.expected = Expected(tasks, hashlib.sha256(output).hexdigest())
+
+    async def work(self, patience_s: float) -> None:
+        """Submit all, and return when all have ended. TimeoutError `patience_s` after the last was submitted."""
+        store = Store(self._store)
+        chain = SubstrateChain(self._url, timeout=120)
+        await chain.connect()
+        outbox = Outbox(chain, store, from_uri(TENANT), now_ms=lambda: time.time_ns() // 1_000_000)
+        watcher = Watcher(chain, store, "tenant")
+
+        async def observe() -> None:
+            async def handle(block: object) -> None:
+                await outbox.observe(block)  # type: ignore[arg-type]
+                self.ledger.add(block)  # type: ignore[arg-type]
+
+            await watcher.run(handle)  # type: ignore[arg-type]
+
+        jobs = [asyncio.ensure_future(job) for job in (outbox.run(), observe())]
+        try:
+            await self._submit(outbox, jobs)
+            async with asyncio.timeout(patience_s):
+                while self.ledger.ended() < self._tasks:
+                    _raise_ended(jobs)
+                    await asyncio.sleep(_PAUSE_S)
+        finally:
+            for job in jobs:
+                job.cancel()
+            await asyncio.gather(*jobs, return_exceptions=True)
+            await chain.close()
+            store.close()
+
+    async def _submit(self, outbox: Outbox, jobs: list[asyncio.Future[None]]) -> None:
+        spec = to_task_spec(parse_manifest(self._text), manifest_digest(self._text))
+        submitted = 0
+        while submitted < self._tasks:
+            while submitted < min(self._wanted(), self._tasks):
+                await outbox.submit(f"task:{submitted}", calls.tasks_submit(spec=spec, manifest=self._text))
+                submitted += 1
+            _raise_ended(jobs)
+            await asyncio.sleep(_PAUSE_S)
+
+    async def judge(self) -> Findings:
+        """Read the chain again from its first block, and every coin on it."""
+        chain = SubstrateChain(self._url, timeout=60)
+        await chain.connect()
+        try:
+            ledger, head = Ledger(), await chain.finalized_head()
+            async with aclosing(blocks_after(chain, None, 0)) as blocks:
+                async for block, _ in blocks:
+                    ledger.add(block)
+                    if block.ref.number >= head.number:
+                        break
+            findings = ledger.judge(self.expected)
+            report = await audit_chain(chain)
+            findings.coins_off += sum(abs(one.found - one.expected) for one in report.differences)
+            return findings
+        finally:
+            await chain.close()
+
+
+def _raise_ended(jobs: list[asyncio.Future[None]]) -> None:
+    for job in jobs:
+        if job.done():
+            job.result()
+            raise ChainUnreachable("the chain", "the tenant's connection has ended")

@@ -1,0 +1,99 @@
+"""Hosts for the benchmark of the way to them: real transports and servers over pods without containers.
+
+Prints one line of JSON for each host, and serves until its input ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+
+from node_agent.access.fake import FakeAccess, FakePod
+from node_agent.access.handlers import Access
+from offchain.link.keys import Ed25519Signer, ss58_decode, verify
+from offchain.link.p2p_host import HostServer
+from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.p2p_peer import Session
+from offchain.link.ws_transport import WsTransport
+from offchain.schema.wire import Op, Request
+
+GENESIS = bytes(32)
+LEASE = 1
+FILE_MIB = 512
+LINES = 500
+LINE_EVERY_S = 0.005
+MIB = 1 << 20
+
+
+class BigFiles(FakeAccess):
+    """A pod with one large file, which takes files of any size and forgets them."""
+
+    async def get(self, lease: int, service: str | None, path: str) -> AsyncGenerator[bytes, None]:
+        del lease, service
+        info = tarfile.TarInfo(path.rpartition("/")[2])
+        info.size = FILE_MIB * MIB
+        yield info.tobuf()
+        piece = bytes(MIB // 4)
+        for _ in range(FILE_MIB * 4):
+            yield piece
+        yield bytes(1024)
+
+    async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:
+        del lease, service, folder
+        async for _ in archive:
+            pass
+
+
+async def allow(_request: Request) -> None:
+    """Whether the chain agrees is no part of the way."""
+
+
+async def deliver(_lease: int, _name: str, _data: bytes) -> None:
+    """Nothing is delivered."""
+
+
+async def lines(_request: Request, session: Session) -> None:
+    """A log whose lines say when they were written."""
+    session.accept()
+    for _ in range(LINES):
+        await asyncio.sleep(LINE_EVERY_S)
+        await session.write(f"{time.time_ns()}\n".encode())
+
+
+def genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:
+    return verify(ss58_decode(account), crypto, payload, signature)
+
+
+async def main(kind: str, count: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="gantry-way-") as folder:
+        servers, serving = [], []
+        for number in range(count):
+            seed = number.to_bytes(32, "big")
+            transport = await (IrohTransport.bind(seed) if kind == "iroh" else WsTransport.bind(seed))
+            access = Access(BigFiles({LEASE: FakePod()}), Path(folder) / str(number), Ed25519Signer(seed), deliver)
+            server = HostServer(
+                transport,
+                genesis_hash=GENESIS,
+                authorise=allow,
+                handlers={**access.handlers(), Op.LOGS: lines},
+                verify=genuine,
+                now_ms=lambda: time.time_ns() // 1_000_000,
+                stranger_s=600,
+            )
+            servers.append(server)
+            serving.append(asyncio.create_task(server.serve()))
+            sys.stdout.write(json.dumps({"key": transport.key.hex(), "addresses": transport.addresses}) + "\n")
+        sys.stdout.flush()
+        await asyncio.to_thread(sys.stdin.read)
+        await asyncio.gather(*(server.close() for server in servers))
+        await asyncio.gather(*serving)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

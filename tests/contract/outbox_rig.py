@@ -1,0 +1,72 @@
+"""An outbox on the in-memory chain, as a worker runs it."""
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+
+from offchain.link.errors import StoreStuck
+from offchain.link.fake import FakeChain
+from offchain.link.keys import from_uri
+from offchain.link.outbox import Outbox
+from offchain.link.ports import Call
+from offchain.link.store import Store
+from offchain.link.watcher import Watcher
+
+ALICE = from_uri("//Alice")
+
+
+def call(n=0):
+    return Call("System", "remark", {"remark": b"%d" % n})
+
+
+class Rig:
+    """An outbox with its watcher as a worker runs them; `kill` is kill -9."""
+
+    def __init__(self, chain=None, store=None, era_blocks=8):
+        self.chain = chain or FakeChain()
+        self.store = store or Store(":memory:")
+        self.era_blocks = era_blocks
+        self.tasks = []
+
+    async def start(self):
+        self.outbox = Outbox(self.chain, self.store, ALICE, now_ms=lambda: 0, era_blocks=self.era_blocks)
+        self.watcher = Watcher(self.chain, self.store, "w", start="finalized")
+        work = (self.outbox.run(), self.watcher.run(self.outbox.observe))
+        self.tasks = [asyncio.ensure_future(item) for item in work]
+        await self.settle()
+
+    async def kill(self):
+        for task in self.tasks:
+            task.cancel()
+        for task in self.tasks:
+            with suppress(asyncio.CancelledError, StoreStuck):
+                await task
+
+    async def settle(self):
+        """Let everything run until nothing has more to do."""
+        for _ in range(300):
+            await asyncio.sleep(0)
+        for task in self.tasks:
+            if task.done() and not task.cancelled():
+                task.result()
+
+    async def produce(self, count=1, **how):
+        for _ in range(count):
+            await self.chain.produce(**how)
+            await self.settle()
+
+    def done(self):
+        return [done.args["remark"] for done, _, _ in self.chain.executed]
+
+
+@asynccontextmanager
+async def rig(**how):
+    made = Rig(**how)
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.kill()
+
+
+def settle(task):
+    return Call("Tasks", "settle", {"task": task})

@@ -1,0 +1,135 @@
+"""Endpoints of every kind, a host on one of them, and tenants who ask it."""
+
+import asyncio
+import hashlib
+import os
+
+from offchain.link.errors import BadKey
+from offchain.link.keys import Ed25519Signer, from_uri, ss58_decode, verify
+from offchain.link.p2p import HostRefused, refused
+from offchain.link.p2p_client import HostClient
+from offchain.link.p2p_host import HostServer
+from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.p2p_memory import MemoryNetwork
+from offchain.link.p2p_ways import Ways
+from offchain.link.ws_transport import WsTransport
+from offchain.schema.wire import Answer, Code, Op
+
+GENESIS = b"g" * 32
+NOW_MS = 1_800_000_000_000
+TENANT = from_uri("//Alice")
+STRANGER = from_uri("//Bob")
+RESULT = os.urandom((3 << 20) + 17)
+DIGEST = hashlib.sha256(RESULT).digest()
+LEASE, NOT_READY, BROKEN, SILENT = 7, 8, 9, 10
+KINDS = ["memory", "iroh", "websocket", "ways"]
+
+
+class Net:
+    """Makes endpoints of one kind and closes them all."""
+
+    def __init__(self, kind):
+        self.kind, self.network, self.made, self.seeds = kind, MemoryNetwork(), [], {}
+
+    async def endpoint(self):
+        seed = os.urandom(32)
+        match self.kind:
+            case "memory":
+                transport = self.network.endpoint(Ed25519Signer(seed).public_key)
+            case "iroh":
+                transport = await IrohTransport.bind(seed, "127.0.0.1:0")
+            case "websocket":
+                transport = await WsTransport.bind(seed, "127.0.0.1:0")
+            case _:
+                transport = await Ways.bind(seed, "127.0.0.1:0")
+        assert transport.key == Ed25519Signer(seed).public_key
+        self.seeds[transport.key] = seed
+        self.made.append(transport)
+        return transport
+
+    async def close(self):
+        for transport in self.made:
+            await transport.close()
+
+
+class Answers:
+    """What a host of these tests knows."""
+
+    def __init__(self):
+        self.left = asyncio.Event()
+        self.tenants = {TENANT.address}
+
+    async def authorise(self, request):
+        if request.account not in self.tenants:
+            raise refused(Code.NOT_YOUR_LEASE, "Not your lease.", "Sign as its tenant.")
+
+    def handlers(self):
+        return {Op.RESULT: self.result, Op.LOGS: self.logs}
+
+    async def result(self, request, session):
+        if request.lease == NOT_READY:
+            raise refused(Code.NOT_READY, "No result yet.", "Wait.")
+        session.accept(Answer(size=len(RESULT)))
+        await session.write(RESULT)
+
+    async def logs(self, request, session):
+        session.accept()
+        await session.write(b"line 1\n")
+        if request.lease == SILENT:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.left.set()
+        if request.lease == BROKEN:
+            raise OSError("disk")
+        await session.write(b"follows\n" if request.args.follow else b"line 2\n")
+
+
+def genuine(account, crypto, payload, signature):
+    try:
+        return verify(ss58_decode(account), crypto, payload, signature)
+    except BadKey:
+        return False
+
+
+class Host:
+    """A host that serves until it is closed."""
+
+    def __init__(self, transport, handlers=None, **options):
+        self.transport, self.answers = transport, Answers()
+        self.server = HostServer(
+            transport,
+            genesis_hash=GENESIS,
+            authorise=self.answers.authorise,
+            handlers={**self.answers.handlers(), **(handlers or {})},
+            verify=genuine,
+            now_ms=lambda: NOW_MS,
+            **options,
+        )
+        self.serving = asyncio.create_task(self.server.serve())
+
+    async def close(self):
+        await self.server.close()
+        await self.serving
+
+
+def client_of(transport, host, signer=TENANT, *, now_ms=NOW_MS, genesis=GENESIS):
+    return HostClient(
+        transport,
+        host.transport.key,
+        host.transport.addresses,
+        genesis_hash=genesis,
+        signer=signer,
+        now_ms=lambda: now_ms,
+    )
+
+
+async def refusal(work):
+    """The code of a refusal, which always says what happened and what to do."""
+    try:
+        await work
+    except HostRefused as no:
+        assert no.refusal.message
+        assert no.refusal.remedy
+        return no.refusal.code
+    raise AssertionError("it was not refused")

@@ -1,0 +1,365 @@
+"""What an agent's images do, with the fake engine and with Docker and two registries on this machine."""
+
+import asyncio
+import os
+import threading
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driver_fixtures import docker_api  # noqa: F401  (fixture)
+from registry import Registry
+
+from node_agent.images.book import ImageBook
+from node_agent.images.decide import PAUSES_S, Disk, Mirror, Platform, parse_mirror
+from node_agent.images.docker_engine import DockerImages
+from node_agent.images.fake import FakeImage, FakeImages
+from node_agent.images.ports import LocalImage, PullRefused
+from node_agent.images.store import ImageStore
+from node_agent.ports import EngineUnreachable, ImageInvalid, ImageUnavailable, ResourcesUnavailable
+from offchain.schema.manifest_types import ImageRef
+
+MIB = 1 << 20
+PLENTY = 1 << 40
+HOUR = 3_600_000
+
+
+@dataclass
+class Clock:
+    now: int = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class FakeWorld:
+    """Registries and engine in memory."""
+
+    def __init__(self) -> None:
+        self.engine = FakeImages()
+        self.mirror = Mirror("mirror", "")
+
+    def publish(self, *, size: int = MIB, architecture: str = "amd64") -> ImageRef:
+        image = ImageRef(f"origin:1/lab/{uuid.uuid4().hex}", f"sha256:{uuid.uuid4().hex * 2}")
+        local = LocalImage(f"id-{image.digest}", Platform("linux", architecture), size)
+        self.engine.registry[image.reference] = FakeImage(local)
+        return image
+
+    def publish_list(self, *architectures: str) -> ImageRef:
+        image = self.publish(architecture=architectures[0])
+        if "amd64" not in architectures:
+            said = "no matching manifest for linux/amd64 in the manifest list entries"
+            self.engine.registry[image.reference] = replace(self.engine.registry[image.reference], said=said)
+        return image
+
+    def _mirrored(self, image: ImageRef) -> str:
+        return f"mirror/{image.name.partition('/')[2]}@{image.digest}"
+
+    def copy_to_mirror(self, image: ImageRef) -> None:
+        self.engine.registry[self._mirrored(image)] = self.engine.registry[image.reference]
+
+    def spoil(self, image: ImageRef, *, mirror: bool = False) -> None:
+        reference = self._mirrored(image) if mirror else image.reference
+        said = "filesystem layer verification failed for digest sha256:00"
+        self.engine.registry[reference] = replace(self.engine.registry[reference], said=said)
+
+    def stop_origin(self) -> None:
+        for reference, found in self.engine.registry.items():
+            if reference.startswith("origin"):
+                self.engine.registry[reference] = replace(found, said="dial tcp: connect: connection refused")
+
+    def preload(self) -> ImageRef:
+        """An image that the machine has by itself."""
+        found = LocalImage(f"sha256:{uuid.uuid4().hex * 2}", Platform("linux", "amd64"), MIB)
+        self.engine.local["machine/own:latest"] = found
+        return ImageRef("machine/own", found.id)
+
+    def make_container(self, image_id: str) -> None:
+        self.engine.containers.append(image_id)
+
+    def has(self, image: ImageRef) -> bool:
+        return any(image.digest in (found.id, name.rpartition("@")[2]) for name, found in self.engine.local.items())
+
+    def clear(self) -> None:
+        pass
+
+
+class DockerWorld:
+    """A real engine, and two real registries."""
+
+    def __init__(self, api: Any, folder: Path) -> None:
+        self._api = api
+        self.origin = Registry(folder / "origin")
+        self._copy = Registry(folder / "mirror")
+        self._containers: list[str] = []
+        self._own: list[str] = []
+        self.engine = DockerImages(os.environ["GANTRY_DOCKER_HOST"])
+        self.mirror = parse_mirror(f"http://{self._copy.address}")
+
+    def publish(self, *, size: int = MIB, architecture: str = "amd64") -> ImageRef:
+        return self.origin.publish(f"lab/{uuid.uuid4().hex}", size=size, architecture=architecture)
+
+    def publish_list(self, *architectures: str) -> ImageRef:
+        return self.origin.publish_list(f"lab/{uuid.uuid4().hex}", architectures)
+
+    def copy_to_mirror(self, image: ImageRef) -> None:
+        self.origin.copy_to(self._copy, image)
+
+    def spoil(self, image: ImageRef, *, mirror: bool = False) -> None:
+        (self._copy if mirror else self.origin).spoil(image)
+
+    def stop_origin(self) -> None:
+        self.origin.stop()
+
+    def preload(self) -> ImageRef:
+        name = f"machine/{uuid.uuid4().hex}"
+        self._api.import_image_from_data(b"\0" * 10240, repository=name, tag="latest")
+        self._own.append(name)
+        return ImageRef(name, self._api.inspect_image(f"{name}:latest")["Id"])
+
+    def make_container(self, image_id: str) -> None:
+        self._containers.append(self._api.create_container(image_id)["Id"])
+
+    def has(self, image: ImageRef) -> bool:
+        names = [name for found in self._api.images() for name in [found["Id"], *(found["RepoDigests"] or [])]]
+        return any(name.rpartition("@")[2] == image.digest for name in names)
+
+    def clear(self) -> None:
+        for container in self._containers:
+            self._api.remove_container(container, force=True)
+        for found in self._api.images():
+            mine = [name for name in found["RepoDigests"] or [] if name.startswith("127.0.0.1:")]
+            for name in mine:
+                self._api.remove_image(name, force=True)
+        for name in self._own:
+            self._api.remove_image(f"{name}:latest", force=True)
+        for registry in (self.origin, self._copy):
+            registry.stop()
+
+
+@pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
+def world(request, tmp_path):
+    is_fake = request.param == "fake"
+    made = FakeWorld() if is_fake else DockerWorld(request.getfixturevalue("docker_api"), tmp_path)
+    yield made
+    made.clear()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def pauses():
+    return []
+
+
+@pytest.fixture
+async def make_store(world, tmp_path, clock, pauses):
+    made = []
+
+    async def pause(seconds):
+        pauses.append(seconds)
+
+    def make(*, mirror=None, quota_bytes=PLENTY):
+        book = ImageBook(tmp_path / "images.json")
+        store = ImageStore(world.engine, book, mirror=mirror, quota_bytes=quota_bytes, now_ms=clock, pause=pause)
+        made.append(store)
+        return store
+
+    yield make
+    for store in made:
+        await store.close()
+
+
+async def test_an_image_is_pulled_by_its_digest_and_then_here(world, make_store):
+    image = world.publish()
+    store = make_store()
+    assert not world.has(image)
+    found = await store.ensure(image)
+    assert world.has(image)
+    world.stop_origin()
+    assert await store.ensure(image) == found
+    assert await make_store().ensure(ImageRef("called/otherwise", image.digest)) == found
+
+
+async def test_what_is_nowhere_is_unavailable_at_once(world, make_store, pauses):
+    missing = replace(world.publish(), digest="sha256:" + "0" * 64)
+    with pytest.raises(ImageUnavailable, match="there is no image"):
+        await make_store(mirror=world.mirror).ensure(missing)
+    assert pauses == []
+
+
+async def test_the_mirror_is_asked_first(world, make_store):
+    image = world.publish()
+    world.copy_to_mirror(image)
+    world.stop_origin()
+    await make_store(mirror=world.mirror).ensure(image)
+    assert world.has(image)
+
+
+async def test_what_the_mirror_does_not_have_comes_from_its_origin(world, make_store):
+    image = world.publish()
+    await make_store(mirror=world.mirror).ensure(image)
+    assert world.has(image)
+
+
+async def test_a_mirror_is_not_trusted(world, make_store):
+    image = world.publish()
+    world.copy_to_mirror(image)
+    world.spoil(image, mirror=True)
+    await make_store(mirror=world.mirror).ensure(image)
+    assert world.has(image)
+
+
+async def test_other_bytes_than_the_digest_says_are_refused(world, make_store):
+    image = world.publish()
+    world.spoil(image)
+    with pytest.raises(ImageInvalid, match="not what its digest says"):
+        await make_store().ensure(image)
+    assert not world.has(image)
+
+
+async def test_a_registry_out_of_reach_is_asked_again_and_then_told(world, make_store, pauses):
+    image = world.publish()
+    world.stop_origin()
+    with pytest.raises(ImageUnavailable, match="out of reach"):
+        await make_store().ensure(image)
+    assert pauses == list(PAUSES_S)
+
+
+async def test_an_image_for_other_machines_is_refused_and_not_kept(world, make_store):
+    image = world.publish(architecture="s390x")
+    with pytest.raises(ImageInvalid, match="is for linux/s390x, and this host is linux/amd64"):
+        await make_store().ensure(image)
+    assert not world.has(image)
+
+
+async def test_of_a_list_the_image_for_this_machine_is_taken(world, make_store):
+    await make_store().ensure(world.publish_list("amd64", "arm64"))
+    with pytest.raises(ImageInvalid, match="cannot run on this host"):
+        await make_store().ensure(world.publish_list("arm64", "s390x"))
+
+
+async def test_above_the_quota_the_longest_unused_goes_and_what_is_in_use_stays(world, make_store, clock):
+    own, images = world.preload(), [world.publish() for _ in range(4)]
+    store = make_store(quota_bytes=5 * MIB // 2)
+    assert await store.ensure(own)
+    used = await store.ensure(images[0])
+    world.make_container(used)
+    for image in images[1:]:
+        clock.now += HOUR
+        await store.ensure(image)
+    # Room for two and a half: the container's image and the newest; between them the longest unused went.
+    assert [world.has(image) for image in images] == [True, False, False, True]
+    clock.now += HOUR
+    await make_store(quota_bytes=0).tidy()
+    assert [world.has(image) for image in images] == [True, False, False, False]
+    assert world.has(own)
+
+
+async def test_an_image_that_was_just_asked_for_is_not_taken_away(world, make_store, clock):
+    first, second = world.publish(), world.publish()
+    store = make_store(quota_bytes=MIB + MIB // 2)
+    await store.ensure(first)
+    clock.now += HOUR
+    await store.ensure(first)
+    await store.ensure(second)
+    assert world.has(first)
+    assert world.has(second)
+
+
+async def test_an_image_larger_than_the_quota_is_stopped(world, make_store):
+    image = world.publish(size=8 * MIB)
+    with pytest.raises(ResourcesUnavailable, match="does not fit"):
+        await make_store(quota_bytes=2 * MIB).ensure(image)
+    assert not world.has(image)
+
+
+async def test_pods_that_want_the_same_share_one_pull(world, make_store):
+    image = world.publish()
+    store = make_store()
+    store.prefetch([image, image])
+    waiting = [asyncio.create_task(store.ensure(image)) for _ in range(5)]
+    waiting[0].cancel()
+    found = await asyncio.gather(*waiting[1:])
+    assert len(set(found)) == 1
+    if isinstance(world, FakeWorld):
+        assert world.engine.pulls == [image.reference]
+
+
+async def test_a_prefetch_that_fails_is_told_to_whoever_asks(world, make_store):
+    missing = replace(world.publish(), digest="sha256:" + "1" * 64)
+    store = make_store()
+    store.prefetch([missing])
+    with pytest.raises(ImageUnavailable):
+        await store.ensure(missing)
+
+
+# --- what only one of them can show ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("world", ["fake"], indirect=True)
+async def test_a_full_disk_is_freed_of_idle_images_first(world, make_store, clock):
+    world.engine.room = Disk(200 * MIB, 12 * MIB)
+    old, new = world.publish(size=4 * MIB), world.publish(size=4 * MIB)
+    store = make_store()
+    await store.ensure(old)
+    clock.now += HOUR
+    await store.ensure(new)
+    assert not world.has(old)
+    assert world.has(new)
+
+
+@pytest.mark.parametrize("world", ["fake"], indirect=True)
+async def test_only_so_many_are_pulled_at_a_time(world, make_store):
+    world.engine.gate = asyncio.Event()
+    store = make_store()
+    waiting = [asyncio.create_task(store.ensure(world.publish())) for _ in range(6)]
+    for _ in range(200):  # as many turns as everybody could ever take
+        await asyncio.sleep(0)
+    assert len(world.engine.pulls) == 3
+    world.engine.gate.set()
+    await asyncio.gather(*waiting)
+    assert len(world.engine.pulls) == 6
+
+
+@pytest.mark.parametrize("world", ["fake"], indirect=True)
+async def test_an_engine_that_is_away_is_no_fault_of_the_image(world, make_store):
+    image = world.publish()
+    world.engine.reachable = False
+    with pytest.raises(EngineUnreachable):
+        await make_store().ensure(image)
+
+
+async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
+    engine = DockerImages(f"unix://{tmp_path}/none.sock")
+    with pytest.raises(EngineUnreachable, match="--docker-host"):
+        await engine.platform()
+    await engine.close()
+
+
+@pytest.mark.docker
+async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F811
+    world = DockerWorld(docker_api, tmp_path)
+    begun, closed = threading.Event(), threading.Event()
+
+    def go_on(known_bytes, _disk):
+        if known_bytes:
+            begun.set()
+            closed.wait(30)
+        return True
+
+    try:
+        image = world.publish(size=16 * MIB)
+        pulling = asyncio.create_task(world.engine.pull(image.reference, go_on))
+        await asyncio.to_thread(begun.wait, 30)
+        await world.engine.close()
+        closed.set()
+        with pytest.raises(PullRefused, match="the agent is stopping"):
+            await pulling
+    finally:
+        world.clear()

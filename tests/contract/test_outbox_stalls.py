@@ -1,0 +1,274 @@
+"""The outbox where nothing moves: blocks full of others, a full pool, a full disk, a node that has forgotten."""
+
+import asyncio
+
+import pytest
+from outbox_rig import Rig, call, rig, settle
+
+from offchain.link.desk import Desk, NotPossible
+from offchain.link.errors import StoreStuck
+from offchain.link.fake import FakeChain
+from offchain.link.intent_values import State
+from offchain.link.outbox import Dead, Included
+from offchain.link.store import Store
+
+# --- blocks that are full of others ---------------------------------------------------------------------------------
+
+
+async def test_what_no_block_takes_is_followed_by_the_same_with_a_tip():
+    async with rig(era_blocks=32) as r:
+        r.chain.least_tip = 1
+        await r.outbox.submit("a", call(1))
+        await r.outbox.submit("b", call(2))
+        await r.settle()
+        nonces = sorted(x.nonce for x in r.chain.pool)
+        await r.produce(9)
+        assert r.done() == [b"1", b"2"]
+        assert [nonce for _, _, nonce in r.chain.executed] == nonces
+        assert isinstance(r.outbox.outcome("a"), Included)
+        assert r.outbox.unfinished == 0
+
+
+async def test_the_tip_grows_until_a_block_takes_it():
+    async with rig(era_blocks=32) as r:
+        r.chain.least_tip = 5_000_000_000
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.produce(60)
+        assert r.done() == [b"0"]
+
+
+async def test_where_the_largest_tip_is_not_enough_it_is_done_once_when_blocks_have_room_again():
+    async with rig(era_blocks=16) as r:
+        r.chain.least_tip = 10**18
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.produce(70)
+        assert r.done() == []
+        r.chain.least_tip = 0
+        await r.produce(30)
+        assert r.done() == [b"0"]
+        assert isinstance(r.outbox.outcome("a"), Included)
+
+
+async def test_a_free_call_that_waits_keeps_its_place_and_is_done_once():
+    async with rig(era_blocks=32) as r:
+        r.chain.free = lambda _call, _account: True
+        await r.outbox.submit("a", call())
+        await r.settle()
+        waiting = r.chain.pool
+        await r.produce(12, take=0)
+        assert r.chain.pool == waiting
+        await r.produce()
+        assert r.done() == [b"0"]
+
+
+async def test_a_batch_keeps_its_items_and_their_outcomes_under_a_tip():
+    async with rig(era_blocks=32) as r:
+        r.chain.least_tip = 1
+        for task in range(3):
+            await r.outbox.submit(f"settle:{task}", settle(task))
+        await r.settle()
+        await r.produce(10)
+        assert [done.args for done, _, _ in r.chain.executed] == [{"tasks": [0, 1, 2]}]
+        assert all(isinstance(r.outbox.outcome(f"settle:{task}"), Included) for task in range(3))
+
+
+async def test_either_of_two_with_the_same_number_may_come_into_the_block():
+    async with rig(era_blocks=32) as r:
+        r.chain.least_tip = 1
+        await r.outbox.submit("a", call())
+        await r.settle()
+        (first,) = r.chain.pool
+        await r.produce(8, take=0)
+        (second,) = r.chain.pool
+        assert second != first
+        r.chain.forget_pool()
+        r.chain.least_tip = 0
+        await r.chain.broadcast(first)
+        await r.produce(3)
+        assert r.done() == [b"0"]
+        assert isinstance(r.outbox.outcome("a"), Included)
+        assert r.outbox.unfinished == 0
+
+
+async def test_after_a_restart_the_larger_tip_is_handed_over():
+    chain, store = FakeChain(), Store(":memory:")
+    chain.least_tip = 1
+    async with rig(chain=chain, store=store, era_blocks=32) as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.produce(8, take=0)
+    chain.forget_pool()
+    async with rig(chain=chain, store=store, era_blocks=32) as r:
+        await r.produce(2)
+        assert r.done() == [b"0"]
+
+
+# --- the node's queue -------------------------------------------------------------------------------------------------
+
+
+async def test_a_full_pool_costs_the_waiting_calls_no_tries():
+    async with rig() as r:
+        r.chain.pool_limit = 0
+        for n in range(50):
+            await r.outbox.submit(f"k{n}", call(n))
+        await r.settle()
+        await r.produce(5)
+        tries = [entry.attempts for entry in Desk(r.store).entries()]
+        assert sum(tries) <= 6
+        r.chain.pool_limit = None
+        await r.produce(12)
+        assert sorted(r.done()) == sorted(b"%d" % n for n in range(50))
+
+
+# --- a node that keeps no old events ----------------------------------------------------------------------------------
+
+
+async def test_what_was_included_in_a_block_whose_events_are_gone_is_not_sent_again():
+    chain, store = FakeChain(), Store(":memory:")
+    async with rig(chain=chain, store=store) as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+    await chain.produce(20)
+    chain.pruned_before = 19
+    store.run("DELETE FROM cursors")  # as an agent, which watches from the present on
+    async with rig(chain=chain, store=store) as r:
+        await r.produce(4)
+        outcome = r.outbox.outcome("a")
+        assert isinstance(outcome, Dead)
+        assert "block 1" in outcome.reason
+        assert r.done() == [b"0"]
+
+
+async def test_what_no_block_held_is_sent_again_although_their_events_are_gone():
+    chain, store = FakeChain(), Store(":memory:")
+    async with rig(chain=chain, store=store) as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+    chain.forget_pool()
+    await chain.produce(20)
+    chain.pruned_before = 19
+    store.run("DELETE FROM cursors")  # as an agent, which watches from the present on
+    async with rig(chain=chain, store=store) as r:
+        await r.produce(4)
+        assert r.done() == [b"0"]
+        assert isinstance(r.outbox.outcome("a"), Included)
+
+
+# --- a full disk ------------------------------------------------------------------------------------------------------
+
+
+def fill(store):
+    """The database may not grow any more, as on a full disk; gives how to undo it."""
+    store.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    pages = store.one("PRAGMA page_count")[0]
+    store.run(f"PRAGMA max_page_count = {pages}")
+    return lambda: store.run("PRAGMA max_page_count = 1000000")
+
+
+async def test_on_a_full_disk_nothing_is_half_done_and_it_goes_on_when_there_is_space(tmp_path):
+    store = Store(tmp_path / "worker.db")
+    r = Rig(store=store)
+    await r.start()
+    stored = []
+
+    async def submit_for_ever():
+        for n in range(10_000):
+            await r.outbox.submit(f"k{n}", call(n))
+            stored.append(n)
+
+    try:
+        free = fill(store)
+        with pytest.raises(StoreStuck) as stuck:
+            await submit_for_ever()
+        assert "Free some space" in stuck.value.remedy
+        assert len(Desk(store).entries()) == len(stored)
+        work, watching = r.tasks
+        for _ in range(3):
+            await r.chain.produce()
+            for _ in range(400):
+                await asyncio.sleep(0)
+        assert not work.done()
+        free()
+        async with asyncio.timeout(30):
+            while r.outbox.unfinished or not all(isinstance(r.outbox.outcome(f"k{n}"), Included) for n in stored):
+                if watching.done():  # it ended with StoreStuck; its owner starts it again
+                    assert isinstance(watching.exception(), StoreStuck)
+                    watching = asyncio.ensure_future(r.watcher.run(r.outbox.observe))
+                    r.tasks[1] = watching
+                await r.chain.produce()
+                for _ in range(50):
+                    await asyncio.sleep(0)
+        assert r.done() == [b"%d" % n for n in stored]
+    finally:
+        await r.kill()
+        store.close()
+
+
+# --- the operator -----------------------------------------------------------------------------------------------------
+
+
+async def given_up(r):
+    r.chain.unpayable = lambda _call, _account: True
+    await r.outbox.submit("a", call())
+    await r.settle()
+    await r.produce(10)
+    r.chain.unpayable = lambda _call, _account: False
+    (entry,) = Desk(r.store).entries(State.DEAD)
+    return entry
+
+
+async def test_a_dead_letter_tells_its_reason_and_is_sent_again_on_request():
+    async with rig() as r:
+        entry = await given_up(r)
+        assert "cannot pay" in entry.reason
+        assert (entry.key, entry.call, entry.attempts) == ("a", call(), 4)
+        Desk(r.store).retry(entry.number)
+        await r.produce(3)
+        assert r.done() == [b"0"]
+        assert Desk(r.store).entries() == []
+
+
+async def test_a_dropped_dead_letter_is_gone():
+    async with rig() as r:
+        entry = await given_up(r)
+        Desk(r.store).drop(entry.number)
+        await r.produce(5)
+        assert r.done() == []
+        assert Desk(r.store).entries() == []
+        with pytest.raises(NotPossible, match="no call"):
+            Desk(r.store).drop(entry.number)
+
+
+async def test_what_is_on_its_way_or_done_cannot_be_dropped_or_sent_again():
+    async with rig() as r:
+        await r.outbox.submit("a", call())
+        await r.settle()
+        desk = Desk(r.store)
+        (entry,) = desk.entries()
+        assert entry.state is State.SENT
+        for act in (desk.drop, desk.retry):
+            with pytest.raises(NotPossible, match=f"up to {entry.valid_until}"):
+                act(entry.number)
+        await r.produce()
+        for act in (desk.drop, desk.retry):
+            with pytest.raises(NotPossible, match="ended already"):
+                act(entry.number)
+        assert r.done() == [b"0"]
+
+
+async def test_whoever_waits_is_told_when_another_program_drops_the_call(tmp_path):
+    store, other = Store(tmp_path / "worker.db"), Store(tmp_path / "worker.db")
+    async with rig(store=store) as r:
+        r.chain.pool_limit = 0
+        await r.outbox.submit("a", call())
+        await r.settle()
+        waiting = asyncio.ensure_future(r.outbox.wait("a", 20))
+        await r.settle()
+        (entry,) = Desk(other).entries()
+        Desk(other).drop(entry.number)
+        await r.produce()
+        assert "dropped" in (await waiting).reason
+    for one in (store, other):
+        one.close()

@@ -1,0 +1,1 @@
+"""Machines with GPUs, as far as their drivers' interfaces go."""

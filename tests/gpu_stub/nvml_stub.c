@@ -1,0 +1,310 @@
+/* Stands in for libnvidia-ml.so.1, so that nvidia-ml-py and everything above it run on machines without a GPU.
+ *
+ * The file named by GANTRY_NVML_STUB says what there is; it is read anew at every call. Lines, each with its fields
+ * separated by spaces and the name last:
+ *
+ *   driver 560.35.03
+ *   gpu  UUID STATE MIG VRAM_MIB UNCORRECTED NAME       STATE: ok | lost | gone;  MIG: 0 | 1;  UNCORRECTED: -1 without ECC
+ *   load GPU_UUID BUSY_PERCENT USED_MIB                 without it: 0 and 0
+ *   mig  GPU_UUID UUID INSTANCE VRAM_MIB NAME
+ *   event NUMBER GPU_UUID TYPE DATA INSTANCE            NUMBER grows; an event is given to each event set once;
+ *                                                       INSTANCE 4294967295: of the whole GPU
+ *
+ * A GPU that is "gone" is not listed by a library that is opened then; for one that was opened before it is lost.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, DRIVER_NOT_LOADED = 9,
+    TIMEOUT = 10, GPU_IS_LOST = 15, INSUFFICIENT_SIZE = 7,
+};
+enum { MOST_GPUS = 16, MOST_SLICES = 7, MOST_EVENTS = 256, NAME = 96 };
+
+struct slice { char uuid[NAME], name[NAME]; unsigned instance; unsigned long long mib; };
+struct gpu {
+    char uuid[NAME], name[NAME], state[16];
+    int mig, slices;
+    unsigned busy;
+    unsigned long long used_mib;
+    long uncorrected;
+    unsigned long long mib;
+    struct slice slice[MOST_SLICES];
+};
+struct event { unsigned long number; char gpu[NAME]; unsigned long long type, data; unsigned instance; };
+struct world { char driver[NAME]; int gpus, events; struct gpu gpu[MOST_GPUS]; struct event event[MOST_EVENTS]; };
+
+/* What a handle points at: it outlives the world that it was made from, as a driver's handle does. */
+struct device { char uuid[NAME], parent[NAME]; };
+struct event_set { unsigned long seen; char gpu[MOST_GPUS][NAME]; int gpus; };
+struct utilization { unsigned gpu, memory; };
+struct memory { unsigned long long total, free, used; };
+struct event_data { struct device *device; unsigned long long type, data; unsigned instance, compute; };
+
+static int opened;
+static struct device known[MOST_GPUS * (MOST_SLICES + 1)];
+static int known_count;
+static char listed[MOST_GPUS][NAME];
+static int listed_count;
+
+static int look(struct world *world) {
+    const char *path = getenv("GANTRY_NVML_STUB");
+    FILE *file = path ? fopen(path, "r") : NULL;
+    char line[512];
+    memset(world, 0, sizeof *world);
+    if (!file) return DRIVER_NOT_LOADED;
+    while (fgets(line, sizeof line, file)) {
+        char parent[NAME];
+        struct gpu *gpu = &world->gpu[world->gpus < MOST_GPUS ? world->gpus : 0];
+        struct event *event = &world->event[world->events < MOST_EVENTS ? world->events : 0];
+        struct slice slice;
+        unsigned busy;
+        unsigned long long used_mib;
+        memset(&slice, 0, sizeof slice);
+        if (sscanf(line, "driver %95s", world->driver) == 1) continue;
+        if (world->gpus < MOST_GPUS && sscanf(line, "gpu %95s %15s %d %llu %ld %95[^\n]", gpu->uuid, gpu->state, &gpu->mig,
+                                              &gpu->mib, &gpu->uncorrected, gpu->name) == 6) {
+            world->gpus++;
+        } else if (sscanf(line, "load %95s %u %llu", parent, &busy, &used_mib) == 3) {
+            for (int i = 0; i < world->gpus; i++)
+                if (!strcmp(world->gpu[i].uuid, parent)) world->gpu[i].busy = busy, world->gpu[i].used_mib = used_mib;
+        } else if (sscanf(line, "mig %95s %95s %u %llu %95[^\n]", parent, slice.uuid, &slice.instance, &slice.mib,
+                          slice.name) == 5) {
+            for (int i = 0; i < world->gpus; i++)
+                if (!strcmp(world->gpu[i].uuid, parent) && world->gpu[i].slices < MOST_SLICES)
+                    world->gpu[i].slice[world->gpu[i].slices++] = slice;
+        } else if (world->events < MOST_EVENTS && sscanf(line, "event %lu %95s %llu %llu %u", &event->number, event->gpu,
+                                                         &event->type, &event->data, &event->instance) == 5) {
+            world->events++;
+        }
+    }
+    fclose(file);
+    return SUCCESS;
+}
+
+static struct device *handle_of(const char *uuid, const char *parent) {
+    for (int i = 0; i < known_count; i++)
+        if (!strcmp(known[i].uuid, uuid)) return &known[i];
+    if (known_count == (int)(sizeof known / sizeof *known)) return NULL;
+    snprintf(known[known_count].uuid, NAME, "%s", uuid);
+    snprintf(known[known_count].parent, NAME, "%s", parent);
+    return &known[known_count++];
+}
+
+static int is_listed(const char *uuid) {
+    for (int i = 0; i < listed_count; i++)
+        if (!strcmp(listed[i], uuid)) return 1;
+    return 0;
+}
+
+/* The device behind a handle as it is now. */
+static int find(struct world *world, const struct device *device, struct gpu **gpu, struct slice **slice) {
+    int result = opened ? look(world) : UNINITIALIZED;
+    if (result) return result;
+    const char *wanted = device->parent[0] ? device->parent : device->uuid;
+    *slice = NULL;
+    for (int i = 0; i < world->gpus; i++) {
+        if (strcmp(world->gpu[i].uuid, wanted)) continue;
+        *gpu = &world->gpu[i];
+        if (strcmp((*gpu)->state, "ok") || !is_listed(wanted)) return GPU_IS_LOST;
+        if (!device->parent[0]) return SUCCESS;
+        for (int j = 0; j < (*gpu)->slices; j++)
+            if (!strcmp((*gpu)->slice[j].uuid, device->uuid)) {
+                *slice = &(*gpu)->slice[j];
+                return SUCCESS;
+            }
+        return NOT_FOUND;
+    }
+    return GPU_IS_LOST;
+}
+
+static int text(const char *from, char *to, unsigned length) {
+    if (strlen(from) >= length) return INSUFFICIENT_SIZE;
+    strcpy(to, from);
+    return SUCCESS;
+}
+
+int nvmlInitWithFlags(unsigned flags) {
+    struct world world;
+    (void)flags;
+    int result = look(&world);
+    if (result) return result;
+    opened++;
+    listed_count = 0;
+    for (int i = 0; i < world.gpus; i++)
+        if (strcmp(world.gpu[i].state, "gone")) snprintf(listed[listed_count++], NAME, "%s", world.gpu[i].uuid);
+    return SUCCESS;
+}
+int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+int nvmlShutdown(void) {
+    if (!opened) return UNINITIALIZED;
+    opened--;
+    return SUCCESS;
+}
+const char *nvmlErrorString(int result) {
+    switch (result) {
+    case NOT_FOUND: return "Not Found";
+    case DRIVER_NOT_LOADED: return "Driver Not Loaded";
+    case GPU_IS_LOST: return "GPU is lost";
+    default: return "Stand-in error";
+    }
+}
+int nvmlSystemGetDriverVersion(char *version, unsigned length) {
+    struct world world;
+    int result = look(&world);
+    return result ? result : text(world.driver, version, length);
+}
+int nvmlDeviceGetCount_v2(unsigned *count) {
+    if (!opened) return UNINITIALIZED;
+    *count = (unsigned)listed_count;
+    return SUCCESS;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct device **device) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    if (!opened) return UNINITIALIZED;
+    if (index >= (unsigned)listed_count) return INVALID_ARGUMENT;
+    *device = handle_of(listed[index], "");
+    return *device ? find(&world, *device, &gpu, &slice) : INVALID_ARGUMENT;
+}
+int nvmlDeviceGetHandleByUUID(const char *uuid, struct device **device) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = opened ? look(&world) : UNINITIALIZED;
+    if (result) return result;
+    for (int i = 0; i < world.gpus; i++) {
+        if (!is_listed(world.gpu[i].uuid)) continue;
+        if (!strcmp(world.gpu[i].uuid, uuid)) *device = handle_of(uuid, "");
+        else {
+            int found = 0;
+            for (int j = 0; j < world.gpu[i].slices; j++) found |= !strcmp(world.gpu[i].slice[j].uuid, uuid);
+            if (!found) continue;
+            *device = handle_of(uuid, world.gpu[i].uuid);
+        }
+        return *device ? find(&world, *device, &gpu, &slice) : INVALID_ARGUMENT;
+    }
+    return NOT_FOUND;
+}
+int nvmlDeviceGetName(struct device *device, char *name, unsigned length) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    return result ? result : text(slice ? slice->name : gpu->name, name, length);
+}
+int nvmlDeviceGetUUID(struct device *device, char *uuid, unsigned length) { return text(device->uuid, uuid, length); }
+int nvmlDeviceGetMemoryInfo(struct device *device, struct memory *memory) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    memory->total = memory->free = (slice ? slice->mib : gpu->mib) << 20;
+    memory->used = slice ? 0 : gpu->used_mib << 20;
+    return SUCCESS;
+}
+int nvmlDeviceGetUtilizationRates(struct device *device, struct utilization *utilization) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    if (slice) return NOT_SUPPORTED;
+    utilization->gpu = utilization->memory = gpu->busy;
+    return SUCCESS;
+}
+int nvmlDeviceGetMigMode(struct device *device, unsigned *now, unsigned *pending) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    *now = *pending = (unsigned)gpu->mig;
+    return SUCCESS;
+}
+int nvmlDeviceGetMaxMigDeviceCount(struct device *device, unsigned *count) {
+    (void)device;
+    *count = MOST_SLICES;
+    return SUCCESS;
+}
+int nvmlDeviceGetMigDeviceHandleByIndex(struct device *device, unsigned index, struct device **found) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    if (index >= (unsigned)gpu->slices) return NOT_FOUND;
+    *found = handle_of(gpu->slice[index].uuid, gpu->uuid);
+    return *found ? SUCCESS : INVALID_ARGUMENT;
+}
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(struct device *device, struct device **parent) {
+    if (!device->parent[0]) return INVALID_ARGUMENT;
+    *parent = handle_of(device->parent, "");
+    return *parent ? SUCCESS : INVALID_ARGUMENT;
+}
+int nvmlDeviceGetGpuInstanceId(struct device *device, unsigned *id) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    if (!slice) return NOT_SUPPORTED;
+    *id = slice->instance;
+    return SUCCESS;
+}
+int nvmlDeviceGetTotalEccErrors(struct device *device, int kind, int counter, unsigned long long *count) {
+    struct world world;
+    struct gpu *gpu;
+    struct slice *slice;
+    (void)kind, (void)counter;
+    int result = find(&world, device, &gpu, &slice);
+    if (result) return result;
+    if (gpu->uncorrected < 0) return NOT_SUPPORTED;
+    *count = (unsigned long long)gpu->uncorrected;
+    return SUCCESS;
+}
+int nvmlEventSetCreate(struct event_set **set) {
+    struct world world;
+    int result = opened ? look(&world) : UNINITIALIZED;
+    if (result) return result;
+    *set = calloc(1, sizeof **set);
+    for (int i = 0; i < world.events; i++)
+        if (world.event[i].number > (*set)->seen) (*set)->seen = world.event[i].number;
+    return SUCCESS;
+}
+int nvmlDeviceRegisterEvents(struct device *device, unsigned long long types, struct event_set *set) {
+    (void)types;
+    if (set->gpus < MOST_GPUS) snprintf(set->gpu[set->gpus++], NAME, "%s", device->uuid);
+    return SUCCESS;
+}
+int nvmlEventSetWait_v2(struct event_set *set, struct event_data *data, unsigned timeout_ms) {
+    struct timespec pause = {0, 5 * 1000 * 1000}, began, now;
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    for (;;) {
+        struct world world;
+        int result = opened ? look(&world) : UNINITIALIZED;
+        if (result) return result;
+        for (int i = 0; i < world.events; i++) {
+            struct event *event = &world.event[i];
+            if (event->number <= set->seen) continue;
+            set->seen = event->number;
+            for (int j = 0; j < set->gpus; j++) {
+                if (strcmp(set->gpu[j], event->gpu)) continue;
+                *data = (struct event_data){handle_of(event->gpu, ""), event->type, event->data, event->instance, ~0u};
+                return SUCCESS;
+            }
+        }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if ((now.tv_sec - began.tv_sec) * 1000 + (now.tv_nsec - began.tv_nsec) / 1000000 >= (long)timeout_ms) return TIMEOUT;
+        nanosleep(&pause, NULL);
+    }
+}
+int nvmlEventSetFree(struct event_set *set) {
+    free(set);
+    return SUCCESS;
+}

@@ -1,0 +1,138 @@
+"""The examples of services, rentals and pods, from their submission to their end, as their comments say."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from local_network import ROOT, TENANT, Net, run
+
+from offchain.local import demo_image
+
+EXAMPLES = ROOT / "examples"
+ACCOUNT = ("--account", TENANT)
+
+pytestmark = pytest.mark.skipif(
+    bool(demo_image.missing()), reason="the image lacks busybox or dropbear (scripts/up installs them when root)"
+)
+
+
+def variables(net: Net) -> dict[str, str]:
+    lines = (net.state / "env").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+async def submitted(net: Net, name: str, **env: str) -> dict[str, Any]:
+    """Submit an example and wait: a job for its end, anything else until it runs."""
+    done = await net.gantry(
+        "submit", EXAMPLES / f"{name}.yaml", *ACCOUNT, "--wait", "--json", env={**variables(net), **env}
+    )
+    assert done.code == 0, done.said
+    return done.json
+
+
+async def act(net: Net, what: str, task: int, *more: str) -> dict[str, Any]:
+    done = await net.gantry("task", what, str(task), *more, *ACCOUNT, "--json")
+    assert done.code == 0, done.said
+    return done.json
+
+
+@contextlib.asynccontextmanager
+async def forwarded(net: Net, task: int, port: int) -> AsyncIterator[int]:
+    """The port on this machine that leads to one of a task's first pod."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "offchain.cli", "forward", str(task), f"0:{port}", *ACCOUNT, "--json"),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "GANTRY_STATE": str(net.state), "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), 60)
+        yield int(json.loads(line)["local"].rpartition(":")[2])
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def ended(net: Net, task: int) -> None:
+    await act(net, "end", task)
+    await net.until(task, {"Reported", "Verified", "Settled"})
+
+
+async def test_three_containers_make_one_result(net: Net) -> None:
+    outcome = await submitted(net, "pod")
+    assert outcome["state"] == "Settled"
+    assert outcome["result"].split() == ["3", "three", "2", "two", "1", "one"]
+
+
+async def test_a_service_is_reached_by_its_tenant_and_scales(net: Net) -> None:
+    view = await submitted(net, "service")
+    task = view["task"]
+    assert view["state"] == "Running"
+    assert view["leases"][0]["paid_until"] > 0
+    async with (
+        forwarded(net, task, 8080) as port,
+        aiohttp.ClientSession() as web,
+        web.get(f"http://127.0.0.1:{port}/") as answer,
+    ):
+        assert f"of task {task}" in await answer.text()
+    before = view["leases"][0]["paid_until"]
+    longer = await act(net, "extend", task, "1h", "--pod", "0")
+    assert longer["leases"][0]["paid_until"] >= before + 3_600_000
+    await act(net, "scale", task, "1")
+    await ended(net, task)
+
+
+class Login:
+    """A key, and logging in with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._key = folder / "key"
+        made = subprocess.run(
+            ["dropbearkey", "-t", "ed25519", "-f", self._key], capture_output=True, text=True, check=True
+        )
+        self.public = next(line for line in made.stdout.splitlines() if line.startswith("ssh-ed25519"))
+
+    async def run(self, port: int, command: str) -> str | None:
+        """What a command printed; None where nobody could log in."""
+        done = await run(
+            *("dbclient", "-y", "-y", "-T", "-i", self._key, "-p", str(port), "gantry@127.0.0.1", command), env={}
+        )
+        return done.out if done.code == 0 else None
+
+
+@pytest.mark.skipif(shutil.which("dbclient") is None, reason="there is no ssh client of dropbear")
+async def test_a_rental_keeps_its_files_while_it_is_stopped(net: Net, tmp_path: Path) -> None:
+    login = Login(tmp_path)
+    view = await submitted(net, "rental", SSH_PUBLIC_KEY=login.public)
+    task = view["task"]
+
+    async def said(command: str) -> str | None:
+        async with forwarded(net, task, 2222) as port:
+            return await login.run(port, command)
+
+    assert await net.each_block(lambda: said("echo kept > note && id -un"), "a login") == "gantry\n"
+    suspended = await act(net, "suspend", task)
+    assert suspended["leases"][0]["state"] == "Suspended"
+    resumed = await act(net, "resume", task)
+    assert resumed["leases"][0]["state"] == "Active"
+    assert await net.each_block(lambda: said("cat note"), "a login after the stop") == "kept\n"
+    await ended(net, task)
+    released = await act(net, "release", task)
+    assert released["leases"][0]["state"] == "Retained"
+
+    async def purged() -> bool:
+        (lease,) = await net.leases(task)
+        return lease.state.tag == "Purged"
+
+    await net.each_block(purged, "the host to delete the data and say so")

@@ -1,0 +1,296 @@
+"""A service, a rental and a pod of several containers: a chain of their own, the real agent, a real Docker engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+import pytest
+
+from node_agent.drivers.docker import DockerDriver
+from node_agent.images.book import ImageBook
+from node_agent.images.docker_engine import DockerImages
+from node_agent.images.store import ImageStore
+from node_agent.register import registration_call
+from node_agent.service import Agent
+from node_agent.startup import unix_ms
+from node_agent.state_dir import StateDir
+from node_agent.telemetry.hardware import Hardware
+from offchain.link.keys import from_uri
+from offchain.link.p2p_memory import MemoryNetwork
+from offchain.link.typed import GantryChain, LeaseOfTask
+from offchain.local import demo_image
+from offchain.schema._generated_chain import PodPlacement, calls
+from offchain.schema.ids import lease_id
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.chain_records import ask
+from tests.real_chain import PATIENCE, Chain, chain_of
+
+TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")
+HARDWARE = Hardware(2000, 2048, 20, ())
+RETENTION_MS = 12_000
+SHORT = {"leases": {"params": {"retentionMs": RETENTION_MS, "purgeGraceMs": 600_000}}}
+LIMITS = 'deploy: {resources: {limits: {cpus: "0.2", memory: 32M}}}'
+TOP = "x-gantry: {kind: %s, price: {max_per_hour: 1 GTY}, duration: 1h}\n"
+
+
+@dataclass
+class Scene:
+    """One chain, one host with its agent, one engine."""
+
+    chain: Chain
+    agent: Agent
+    state: StateDir
+    engine: docker.APIClient
+    image: str
+
+    @property
+    def host(self) -> str:
+        return self.agent._host
+
+    async def until(self, look: Callable[[], Awaitable[Any]], wanted: str) -> Any:
+        """Look at every new best block until there is something to see."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                async for _ in self.chain.link.best():
+                    seen = await look()
+                    if seen:
+                        return seen
+        stories = {number: pod.story for number, pod in self.agent.state.pods.items()}
+        raise AssertionError(f"waited {PATIENCE} s in vain for {wanted}; the agent's pods: {stories}")
+
+    async def submit(self, kind: str, services: str) -> int:
+        """Submit a task and place its only pod on the host; gives the lease's number."""
+        text = (services.replace("IMAGE", self.image).replace("LIMITS", LIMITS) + TOP % kind).encode()
+        manifest = parse_manifest(text)
+        spec = to_task_spec(manifest, manifest_digest(text))
+        events = await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text))
+        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+        placement = PodPlacement(0, self.host, b"")
+        await self.chain.do(TENANT, calls.tasks_assign(task=task, pods=[placement]))
+        return lease_id(task, 0, 0)
+
+    async def lease(self, number: int) -> LeaseOfTask:
+        found = await GantryChain(self.chain.link).lease(number)
+        assert found is not None
+        return found
+
+    async def until_lease(self, number: int, *states: str) -> LeaseOfTask:
+        async def look() -> LeaseOfTask | None:
+            found = await self.lease(number)
+            return found if found.record.state.tag in states else None
+
+        found: LeaseOfTask = await self.until(look, f"lease {number} to be {' or '.join(states)}")
+        return found
+
+    async def until_running(self, number: int, count: int) -> list[Any]:
+        """The ids of the pod's containers, once so many run, the main one first."""
+
+        async def look() -> list[Any]:
+            running = [one for one in self.containers(number) if one["State"] == "running"]
+            return running if len(running) == count else []
+
+        found: list[Any] = await self.until(look, f"{count} containers of lease {number}")
+        return sorted((one["Id"] for one in found), key=lambda one: self.label(one, "gantry.index"))
+
+    def containers(self, number: int) -> list[Any]:
+        wanted = [f"gantry.host={self.host}", f"gantry.lease={number}", "gantry.index"]
+        found: list[Any] = self.engine.containers(all=True, filters={"label": wanted})
+        return found
+
+    def label(self, container: str, name: str) -> str:
+        return str(self.engine.inspect_container(container)["Config"]["Labels"][name])
+
+    def run(self, container: str, *command: str) -> tuple[int, str]:
+        """A command in a container: exit code and output; -1 where the container does not run now."""
+        try:
+            job = self.engine.exec_create(container, list(command))["Id"]
+            output = self.engine.exec_start(job).decode()
+            return int(self.engine.exec_inspect(job)["ExitCode"]), output
+        except docker.errors.APIError as error:
+            return -1, str(error)
+
+    async def until_nothing_is_left(self, number: int) -> None:
+        async def look() -> bool:
+            return number not in await self.agent._driver.leases() and number not in self.agent.state.pods
+
+        await self.until(look, f"everything of lease {number} to go")
+
+
+def engine_url() -> str:
+    """The engine of scripts/test, or of the network that runs for these tests."""
+    state = os.environ.get("GANTRY_TEST_STATE")
+    own = Path(state or "/nowhere").absolute() / "sock" / "docker.sock"
+    found = os.environ.get("GANTRY_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
+    return found or (f"unix://{own}" if own.exists() else "unix:///var/run/docker.sock")
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    url = engine_url()
+    image = await asyncio.to_thread(demo_image.load, url)
+    async with contextlib.AsyncExitStack() as stack:
+        chain = await stack.enter_async_context(chain_of(tmp_path / "node", SHORT))
+        state = stack.enter_context(contextlib.closing(StateDir(tmp_path / "agent")))
+        key = state.host_key()
+        transport = MemoryNetwork().endpoint(key.public_key)
+        call = registration_call(
+            key,
+            genesis_hash=await chain.link.genesis_hash(),
+            provider=PROVIDER.address,
+            hardware=HARDWARE,
+            endpoint=b"",
+            region=b"eu",
+            ask=ask(cpu_core_per_hour=10**9, disk_gib_per_hour=10**9, storage_gib_per_hour=10**9),
+        )
+        await chain.do(PROVIDER, call)
+        images = ImageStore(
+            DockerImages(url), ImageBook(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 30, now_ms=unix_ms
+        )
+        stack.push_async_callback(images.close)
+        driver = await DockerDriver.connect(url, key.address, images, files=state.files)
+        stack.push_async_callback(driver.close)
+        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms)
+        stop = asyncio.Event()
+        running = asyncio.create_task(agent.run(stop))
+        engine = docker.APIClient(base_url=url, version="auto", timeout=60)
+        stack.callback(engine.close)
+        made = Scene(chain, agent, state, engine, image)
+
+        async def online() -> bool:
+            record = await GantryChain(chain.link).host(key.address)
+            return record is not None and record.status.tag == "Online"
+
+        try:
+            await made.until(online, "the host to be online")
+            yield made
+        finally:
+            stop.set()
+            await running
+            for lease in await driver.leases():
+                await driver.destroy(lease, keep_data=False)
+
+
+async def test_a_pod_of_several_containers_gives_its_result(scene: Scene):
+    number = await scene.submit(
+        "job",
+        """
+services:
+  count:
+    image: IMAGE
+    command: [sh, -c, "wget -q -O - http://library:8080/words"]
+    depends_on: {library: {condition: service_healthy}}
+    LIMITS
+  library:
+    image: IMAGE
+    command: httpd -f -p 8080 -h /shelf
+    volumes: ["shelf:/shelf:ro"]
+    healthcheck: {test: [CMD, wget, -q, -O, /dev/null, "http://127.0.0.1:8080/words"], interval: 1s, timeout: 1s}
+    depends_on: {writer: {condition: service_completed_successfully}}
+    LIMITS
+  writer:
+    image: IMAGE
+    command: [sh, -c, "echo one two three > /shelf/words"]
+    volumes: ["shelf:/shelf"]
+    LIMITS
+volumes: {shelf: {}}
+""",
+    )
+    ended = await scene.until_lease(number, "Ended")
+    assert ended.record.result is not None
+    assert ended.record.result.exit_code == 0
+    assert scene.state.get_blob(ended.record.result.digest) == b"one two three\n"
+    await scene.until_nothing_is_left(number)
+
+
+async def test_a_service_comes_back_in_place_and_is_stopped_by_its_tenant(scene: Scene):
+    number = await scene.submit(
+        "service",
+        """
+services:
+  web:
+    image: IMAGE
+    command: [sh, -c, "echo run >> /runs; exec httpd -f -p 8080 -h /"]
+    restart: always
+    healthcheck: {test: [CMD, wget, -q, -O, /dev/null, "http://127.0.0.1:8080/runs"], interval: 1s, timeout: 1s}
+    LIMITS
+""",
+    )
+    await scene.until_lease(number, "Active")
+    (web,) = await scene.until_running(number, 1)
+    assert scene.engine.inspect_container(web)["State"]["Health"]["Status"] == "healthy"
+    scene.run(web, "sh", "-c", "kill $(pidof httpd)")
+
+    async def again() -> bool:
+        (one,) = scene.containers(number)
+        return one["State"] == "running" and scene.run(one["Id"], "cat", "/runs") == (0, "run\nrun\n")
+
+    await scene.until(again, "the service to run again with its files")
+    assert [one["Id"] for one in scene.containers(number)] == [web]
+    await scene.chain.do(TENANT, calls.tasks_end(task=number >> 24))
+    await scene.until_nothing_is_left(number)
+
+
+async def test_a_rental_stops_starts_again_with_its_files_and_is_deleted_with_a_receipt(scene: Scene):
+    number = await scene.submit(
+        "rental",
+        """
+services:
+  machine:
+    image: IMAGE
+    command: [sh, -c, "exec sleep 86400"]
+    volumes: ["home:/data"]
+    stop_grace_period: 1s
+    LIMITS
+volumes: {home: {}}
+""",
+    )
+    await scene.until_lease(number, "Active")
+    (machine,) = await scene.until_running(number, 1)
+    assert scene.run(machine, "sh", "-c", "echo mine > /data/file && echo installed > /program")[0] == 0
+    await scene.chain.do(TENANT, calls.leases_suspend(lease=number))
+
+    async def stopped() -> bool:
+        return [one["State"] for one in scene.containers(number)] == ["exited"]
+
+    await scene.until(stopped, "the rental to be stopped")
+    await scene.chain.do(TENANT, calls.leases_resume(lease=number))
+    assert await scene.until_running(number, 1) == [machine]
+    assert scene.run(machine, "cat", "/data/file", "/program") == (0, "mine\ninstalled\n")
+
+    before = (await scene.chain.link.finalized_head()).number
+    await scene.chain.do(TENANT, calls.tasks_end(task=number >> 24))
+    await scene.until_lease(number, "Retained")
+    await scene.until(functools.partial(_gone, scene, number), "the containers to go")
+    assert [volume.name for volume in await scene.agent._driver.volumes(number)] == ["home"]
+    await scene.until_lease(number, "Purged")
+    await scene.until_nothing_is_left(number)
+
+    receipt = await _receipt(scene, number, before)
+    record = json.loads(scene.state.get_blob(receipt) or b"null")
+    assert (record["lease"], record["host"]) == (number, scene.host)
+    assert [volume["name"] for volume in record["volumes"]] == ["home"]
+
+
+async def _gone(scene: Scene, number: int) -> bool:
+    return not scene.containers(number)
+
+
+async def _receipt(scene: Scene, number: int, after: int) -> bytes:
+    """What the chain was told of the deletion."""
+    for block in range(after, (await scene.chain.link.best_head()).number + 1):
+        for event in (await scene.chain.block_with(block)).events:
+            if event.name == "Purged" and event.fields["lease"] == number:
+                receipt = event.fields["receipt"]
+                return receipt if isinstance(receipt, bytes) else bytes.fromhex(receipt.removeprefix("0x"))
+    raise AssertionError("no block tells of the deletion")

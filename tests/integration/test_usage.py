@@ -1,0 +1,59 @@
+"""Receipts of a real pod: what they say fits what the chain settles, also when the agent was killed meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local_network import STRANGER, TENANT, Net
+
+from offchain.schema.receipt import Receipt, SignedReceipt
+from offchain.schema.wire_values import canonical_json
+
+STEPS = 20
+"""Seconds that the pod runs."""
+COUNTERS = ("wall_ms", "cpu_ms", "received_bytes", "sent_bytes", "memory_mib_s", "memory_peak_mib", "disk_peak_mib")
+
+
+async def the_receipt(net: Net, task: int, *options: str) -> tuple[Receipt, dict[str, Any]]:
+    done = await net.gantry("task", "usage", str(task), *options, "--account", TENANT, "--json")
+    assert done.code == 0, done.said
+    (pod,) = done.json["pods"]
+    assert pod["problems"] == []
+    fields = {name: pod[name] for name in ("receipt", "digest", "signature", "countersignature")}
+    return SignedReceipt.decode(canonical_json(fields)).receipt, pod
+
+
+async def answered(net: Net, task: int) -> bool:
+    done = await net.gantry("task", "usage", str(task), "--account", TENANT, "--json")
+    assert done.code == 0 or done.json["error"]["code"] == "NotReady", done.said
+    return done.code == 0
+
+
+async def test_what_is_metered_is_what_is_settled(net: Net):
+    task = await net.submit(steps=STEPS)
+    await net.until(task, {"Running"})
+    # Receipts are written from final blocks; that the task runs is seen before.
+    await net.each_block(lambda: answered(net, task), f"a receipt of task {task}")
+    running, pod = await the_receipt(net, task)
+    assert (running.final, pod["countersigned_by"]) == (False, None)
+    net.kill("agent")
+    await net.until(task, {"Settled"})
+    last, pod = await the_receipt(net, task, "--countersign")
+    assert pod["countersigned_by"] == last.tenant
+    (lease,) = await net.leases(task)
+    assert lease.result is not None
+    assert (last.final, last.reported, last.until_ms) == (True, lease.result.usage, lease.ended_at)
+    assert last.bill.owed == lease.escrow.paid
+    assert last.totals.wall_ms >= lease.result.usage.wall_ms
+    assert 0 < last.totals.cpu_ms < last.totals.wall_ms
+    for name in COUNTERS:
+        assert getattr(last.totals, name) >= getattr(running.totals, name), name
+    again, pod = await the_receipt(net, task)
+    assert (again, pod["countersigned_by"]) == (last, last.tenant)
+
+
+async def test_a_stranger_gets_no_receipt(net: Net):
+    task = await net.submit(steps=1)
+    await net.until(task, {"Settled"})
+    done = await net.gantry("task", "usage", str(task), "--account", STRANGER)
+    assert (done.code, done.out, "does not belong to" in done.err) == (1, "", True), done.said

@@ -1,0 +1,131 @@
+"""Pods for load: within bounds always, up at once, down late, and never back and forth."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offchain.core.autoscale import PPM, TOLERANCE_PPM, Has, Scaling, Wishes, decide, load_ppm, wish
+from offchain.schema.receipt import Totals
+
+STEP_MS = 15_000
+
+
+@st.composite
+def scalings(draw):
+    pods_min = draw(st.integers(1, 16))
+    return Scaling(
+        metric=draw(st.sampled_from(["cpu", "memory", "gpu"])),
+        target_ppm=draw(st.integers(1, 100)) * 10_000,
+        stabilisation_ms=draw(st.integers(0, 20)) * STEP_MS,
+        pods_min=pods_min,
+        pods_max=draw(st.integers(pods_min, 16)),
+    )
+
+
+loads = st.lists(st.none() | st.integers(0, 4 * PPM), max_size=16)
+
+
+def shared(demand_ppm, pods):
+    """A demand that all pods carry in equal parts."""
+    return [demand_ppm // pods] * pods
+
+
+@given(scalings(), st.lists(st.tuples(loads, st.integers(0, 20)), max_size=30), st.integers(0, 40))
+def test_never_outside_its_bounds(scaling, rounds, pods):
+    wishes = Wishes()
+    for number, (seen, _) in enumerate(rounds):
+        wishes, wanted = decide(scaling, seen, pods, wishes, number * STEP_MS)
+        assert scaling.pods_min <= wanted <= scaling.pods_max
+        pods = wanted
+
+
+@given(scalings(), st.integers(0, 40 * PPM), st.integers(1, 16))
+def test_a_steady_load_changes_the_number_of_pods_once_at_most(scaling, demand_ppm, pods):
+    pods = min(max(pods, scaling.pods_min), scaling.pods_max)
+    wishes, numbers = Wishes(), [pods]
+    for number in range(60):
+        wishes, pods = decide(scaling, shared(demand_ppm, pods), pods, wishes, number * STEP_MS)
+        if pods != numbers[-1]:
+            numbers.append(pods)
+    assert len(numbers) <= 2
+
+
+@given(scalings(), st.lists(st.integers(0, 40 * PPM), min_size=1, max_size=60), st.integers(1, 16))
+def test_after_more_pods_there_are_not_fewer_within_the_window(scaling, demands, pods):
+    pods = min(max(pods, scaling.pods_min), scaling.pods_max)
+    wishes, grown_ms = Wishes(), None
+    for number, demand_ppm in enumerate(demands):
+        now_ms = number * STEP_MS
+        wishes, wanted = decide(scaling, shared(demand_ppm, pods), pods, wishes, now_ms)
+        if wanted < pods:
+            assert now_ms >= scaling.stabilisation_ms
+            assert grown_ms is None or now_ms - grown_ms > scaling.stabilisation_ms
+        elif wanted > pods:
+            grown_ms = now_ms
+        pods = wanted
+
+
+@given(scalings(), st.lists(st.integers(-TOLERANCE_PPM, TOLERANCE_PPM), min_size=1, max_size=40), st.integers(1, 16))
+def test_noise_around_the_target_changes_nothing(scaling, noise, pods):
+    pods = min(max(pods, scaling.pods_min), scaling.pods_max)
+    wishes = Wishes()
+    for number, part in enumerate(noise):
+        load = scaling.target_ppm + scaling.target_ppm * part // PPM
+        wishes, wanted = decide(scaling, [load] * pods, pods, wishes, number * STEP_MS)
+        assert wanted == pods
+
+
+@given(scalings(), st.integers(1, 16), st.integers(0, 16), st.integers(0, 4 * PPM))
+def test_pods_of_which_nothing_is_known_cause_neither_more_nor_fewer(scaling, pods, unknown, load):
+    """What all pods would have wanted if they were known, idle or just right, bounds what is wanted now."""
+    known = max(0, pods - unknown)
+    seen = [load] * known + [None] * (pods - known)
+    wanted = wish(scaling, seen, pods)
+    if known:
+        assert wanted <= max(wish(scaling, [load] * known + [0] * (pods - known), pods), pods, scaling.pods_min)
+        right = [load] * known + [scaling.target_ppm] * (pods - known)
+        assert wanted >= min(wish(scaling, right, pods), pods, scaling.pods_max)
+    else:
+        assert wanted == min(max(pods, scaling.pods_min), scaling.pods_max)
+
+
+@given(scalings(), loads, st.integers(1, 16), st.integers(0, 10**9), st.integers(0, 10**9))
+def test_a_clock_that_goes_back_starts_the_window_anew(scaling, seen, pods, first_ms, second_ms):
+    wishes, pods = decide(scaling, seen, pods, Wishes(), first_ms)
+    later, _ = decide(scaling, seen, pods, wishes, second_ms)
+    assert later.since_ms <= second_ms
+    assert all(one.at_ms <= second_ms for one in later.recent)
+
+
+@given(scalings())
+def test_three_times_the_target_takes_three_times_the_pods_at_once(scaling):
+    scaling = replace(scaling, pods_min=1, pods_max=16)
+    _, wanted = decide(scaling, [3 * scaling.target_ppm] * 2, 2, Wishes(), 0)
+    assert wanted == 6
+
+
+totals = st.builds(
+    Totals,
+    wall_ms=st.integers(0, 10**9),
+    cpu_ms=st.integers(0, 10**9),
+    memory_mib_s=st.integers(0, 10**9),
+    gpu_ms=st.none() | st.integers(0, 10**9),
+)
+
+
+@given(st.sampled_from(["cpu", "memory", "gpu"]), totals, totals)
+def test_loads_of_any_two_receipts_are_shares_or_unknown(metric, older, newer):
+    load = load_ppm(metric, Has(cpu_milli=500, memory_mib=64, gpus=1), older, newer)
+    assert load is None or 0 <= load <= PPM
+
+
+def test_loads_are_what_was_used_of_what_there_is():
+    older = Totals(wall_ms=1_000, cpu_ms=1_000, memory_mib_s=10, gpu_ms=100)
+    newer = Totals(wall_ms=11_000, cpu_ms=6_000, memory_mib_s=330, gpu_ms=15_100)
+    has = Has(cpu_milli=2_000, memory_mib=64, gpus=2)
+    assert load_ppm("cpu", has, older, newer) == 250_000
+    assert load_ppm("memory", has, older, newer) == 500_000
+    assert load_ppm("gpu", has, older, newer) == 750_000
+    assert load_ppm("gpu", replace(has, gpus=0), older, newer) is None
+    assert load_ppm("cpu", has, newer, newer) is None

@@ -1,0 +1,216 @@
+"""Any task at all as values, and how a tenant would write it down."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from hypothesis import strategies as st
+
+from offchain.schema import manifest_types as types
+from offchain.schema.manifest_values import format_amount
+
+names = st.from_regex(r"[a-z]([a-z0-9_-]{0,10}[a-z0-9])?", fullmatch=True)
+words = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_characters="\x7f"), min_size=1, max_size=12
+)
+digests = st.binary(min_size=32, max_size=32)
+images = st.builds(
+    lambda name, digest: types.ImageRef(name.replace("_", "").replace("-", ""), f"sha256:{digest.hex()}"),
+    names,
+    digests,
+)
+seconds = st.integers(1, 3600).map(lambda value: value * 1000)
+
+
+@st.composite
+def services(draw: st.DrawFn, name: str, volumes: list[str], taken: set[int], kind: str) -> types.ServiceSpec:
+    """A service with everything that only concerns itself. Paths differ by construction."""
+    paths = iter([f"/m{number}/{name}" for number in range(12)])
+    ports = draw(st.lists(st.integers(1, 65535).filter(lambda port: port not in taken), max_size=3, unique=True))
+    taken.update(ports)
+    used = draw(st.lists(st.sampled_from(volumes), max_size=3)) if volumes else []
+    free = kind != "job"
+    when = draw(st.sampled_from(["no", "on-failure", "always"])) if free else "no"
+    return types.ServiceSpec(
+        name=name,
+        image=draw(images),
+        command=draw(st.none() | st.lists(words, max_size=3).map(tuple)),
+        entrypoint=draw(st.none() | st.lists(words, max_size=2).map(tuple)),
+        environment=tuple(
+            draw(st.dictionaries(st.from_regex(r"[A-Z_]{1,8}", fullmatch=True), words, max_size=3)).items()
+        ),
+        cpu_milli=draw(st.integers(10, 64_000)),
+        memory_mib=draw(st.integers(6, 1 << 20)),
+        pids=draw(st.integers(1, 4096)),
+        working_dir=draw(st.none() | st.just("/work")),
+        user=draw(st.none() | st.just("1000:1000")),
+        read_only=draw(st.booleans()),
+        tmpfs=tuple(
+            types.TmpfsMount(next(paths), f"size={size}") for size in draw(st.lists(st.integers(1, 2**30), max_size=2))
+        ),
+        gpu_count=draw(st.integers(0, 4)),
+        volumes=tuple(types.VolumeMount(volume, next(paths), draw(st.booleans())) for volume in used),
+        ports=tuple(ports),
+        healthcheck=draw(st.none() | checks) if free else None,
+        restart=types.RestartPolicy(when, draw(st.none() | st.integers(1, 9)) if when == "on-failure" else None),
+        stop_signal=draw(st.none() | st.sampled_from(["SIGTERM", "SIGUSR1", "SIGRTMIN+3"])),
+        stop_grace_ms=draw(st.integers(0, 60)) * 1000,
+        depends_on=(),
+        files=tuple(
+            types.DeliveredFile(f"{what}-{name}-{number}", next(paths), draw(digests) if what == "in" else None)
+            for number, what in enumerate(
+                sorted(draw(st.lists(st.sampled_from(["in", "key"]), max_size=3)), reverse=True)
+            )
+        ),
+    )
+
+
+checks = st.builds(
+    types.HealthCheck,
+    test=st.lists(words, min_size=1, max_size=3).map(tuple),
+    interval_ms=seconds,
+    timeout_ms=seconds,
+    retries=st.integers(1, 100),
+    start_period_ms=st.just(0) | seconds,
+)
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> types.Manifest:
+    """A task of any kind."""
+    kind = draw(st.sampled_from(["job", "service", "rental"]))
+    volumes = draw(st.lists(names, max_size=3, unique=True))
+    taken: set[int] = {22}
+    found = [
+        draw(services(name, volumes, taken, kind))
+        for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    ]
+    gpus = sum(service.gpu_count for service in found)
+    replicas = draw(st.sampled_from([None, 2, 3])) if kind == "job" else None
+    low = 1 if kind == "rental" else replicas or draw(st.integers(1, 8))
+    high = draw(st.integers(low, 16)) if kind == "service" else low
+    scaling = None
+    if high > low:
+        metric = draw(st.sampled_from(["cpu", "memory", *(["gpu"] if gpus else [])]))
+        scaling = draw(st.none() | st.builds(types.ScalingSpec, st.just(metric), st.integers(1, 100), seconds))
+    seal = draw(st.none() | digests) if kind == "job" and replicas is None else None
+    return types.Manifest(
+        name=draw(st.none() | names),
+        services=tuple(found),
+        kind=kind,
+        result=types.ResultSpec("stdout", None, seal),
+        gpus=types.GpuNeed(gpus, 1000, 0, ()),
+        disk_gib=draw(st.integers(1, 1 << 20)),
+        pods=high,
+        duration_ms=draw(st.integers(1, 10**9 - 1)) * 1000,
+        max_rate_per_hour=draw(st.integers(0, 10**24)),
+        billing=draw(st.sampled_from(["second", "hour", "day"])),
+        deadline_ms=None,
+        priority=draw(st.integers(0, 255)),
+        queue=draw(st.sampled_from(["default", "night"])),
+        verification="acceptance" if replicas is None else "redundant",
+        placement=types.PlacementSpec((), (), (), (), (), verified_only=False, allow_simulated=draw(st.booleans())),
+        pods_min=low,
+        volumes=tuple(volumes),
+        scaling=scaling,
+        ssh=draw(st.none() | logins) if kind == "rental" and not found[0].read_only else None,
+        data_from=draw(st.none() | st.integers(0, 2**64 - 1)) if kind == "rental" and volumes else None,
+    )
+
+
+def _ssh_key(raw: bytes) -> str:
+    body = (11).to_bytes(4, "big") + b"ssh-ed25519" + (32).to_bytes(4, "big") + raw
+    return f"ssh-ed25519 {base64.b64encode(body).decode()}"
+
+
+logins = st.builds(
+    types.SshSpec,
+    authorized_keys=st.lists(digests.map(_ssh_key), min_size=1, max_size=3).map(tuple),
+    path=st.just("/root/.ssh/authorized_keys"),
+    port=st.just(22),
+)
+
+
+def written(manifest: types.Manifest) -> dict[str, Any]:
+    """The file, as plain values."""
+    secrets = {file.name for service in manifest.services for file in service.files if file.digest is None}
+    inputs = [
+        {"name": file.name, "path": file.path, "sha256": file.digest.hex(), "service": service.name}
+        for service in manifest.services
+        for file in service.files
+        if file.digest is not None
+    ]
+    gantry: dict[str, Any] = {
+        "kind": manifest.kind,
+        "price": {"max_per_hour": format_amount(manifest.max_rate_per_hour)},
+        "duration": f"{manifest.duration_ms}ms",
+        "billing": manifest.billing,
+        "disk": f"{manifest.disk_gib}GiB",
+        "priority": manifest.priority,
+        "queue": manifest.queue,
+        "placement": {"allow_simulated": manifest.placement.allow_simulated},
+        "inputs": inputs,
+    }
+    if manifest.kind == "service":
+        gantry["pods"] = {"min": manifest.pods_min, "max": manifest.pods}
+    elif manifest.verification == "redundant":
+        gantry["verification"] = {"replicas": manifest.pods}
+    else:
+        gantry["pods"] = manifest.pods
+    if manifest.scaling is not None:
+        scaling = manifest.scaling
+        gantry["scaling"] = {
+            "metric": scaling.metric,
+            "target": f"{scaling.target_percent}%",
+            "stabilisation": f"{scaling.stabilisation_ms}ms",
+        }
+    if manifest.result.seal_to is not None:
+        gantry["result"] = {"seal_to": manifest.result.seal_to.hex()}
+    if manifest.ssh is not None:
+        gantry["ssh"] = {"authorized_keys": list(manifest.ssh.authorized_keys)}
+    if manifest.data_from is not None:
+        gantry["data_from"] = manifest.data_from
+    return {
+        **({"name": manifest.name} if manifest.name is not None else {}),
+        "services": {service.name: _service(service) for service in manifest.services},
+        "volumes": dict.fromkeys(manifest.volumes),
+        "secrets": {name: {"external": True} for name in secrets},
+        "x-gantry": gantry,
+    }
+
+
+def _service(spec: types.ServiceSpec) -> dict[str, Any]:
+    limits = {"cpus": f"{spec.cpu_milli / 1000:.3f}", "memory": f"{spec.memory_mib}MiB", "pids": spec.pids}
+    resources: dict[str, Any] = {"limits": limits}
+    if spec.gpu_count:
+        resources["reservations"] = {"devices": [{"count": spec.gpu_count, "capabilities": ["gpu"]}]}
+    policy = spec.restart
+    plain: dict[str, Any] = {
+        "image": spec.image.reference,
+        "environment": dict(spec.environment),
+        "read_only": spec.read_only,
+        "tmpfs": [f"{mount.path}:{mount.options}" for mount in spec.tmpfs],
+        "volumes": [f"{mount.volume}:{mount.path}{':ro' if mount.read_only else ''}" for mount in spec.volumes],
+        "secrets": [{"source": file.name, "target": file.path} for file in spec.files if file.digest is None],
+        "ports": list(spec.ports),
+        "restart": policy.when if policy.attempts is None else f"{policy.when}:{policy.attempts}",
+        "stop_grace_period": f"{spec.stop_grace_ms}ms",
+        "deploy": {"resources": resources},
+    }
+    for key in ("command", "entrypoint"):
+        if getattr(spec, key) is not None:
+            plain[key] = list(getattr(spec, key))
+    for key in ("working_dir", "user", "stop_signal"):
+        if getattr(spec, key) is not None:
+            plain[key] = getattr(spec, key)
+    if spec.healthcheck is not None:
+        check = spec.healthcheck
+        plain["healthcheck"] = {
+            "test": ["CMD", *check.test],
+            "interval": f"{check.interval_ms}ms",
+            "timeout": f"{check.timeout_ms}ms",
+            "retries": check.retries,
+            "start_period": f"{check.start_period_ms}ms",
+        }
+    return plain

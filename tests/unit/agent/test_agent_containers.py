@@ -1,0 +1,158 @@
+"""What the end of a container means, and when containers of a pod start."""
+
+import dataclasses
+
+import pytest
+from agent_builders import a_service, a_spec, an_ending
+
+from node_agent.core.containers import (
+    LONGEST_PAUSE_MS,
+    MAX_KILL_RESTARTS,
+    STABLE_MS,
+    Again,
+    Container,
+    Final,
+    GiveUp,
+    Stage,
+    at_rest,
+    fresh,
+    judge,
+    pause_ms,
+    pod_usage,
+    put,
+    startable,
+    stuck,
+)
+from node_agent.core.values import EndKind, HostFailure, TaskKind
+from offchain.schema.manifest_types import Dependency, HealthCheck, RestartPolicy
+
+CHECK = HealthCheck(("true",), 1_000, 1_000, 1, 0)
+SOON = 10_000
+
+
+def after(ending, *, when="no", attempts=None, kind=TaskKind.SERVICE, now_ms=SOON, **container):
+    service = a_service(restart=RestartPolicy(when, attempts))
+    one = Container(name="main", stage=Stage.RUNNING, start=1, ran=True, began_at_ms=SOON, **container)
+    return judge(kind, service, one, ending, now_ms)
+
+
+@pytest.mark.parametrize(
+    ("when", "code", "again"),
+    [("no", 0, False), ("no", 1, False), ("on-failure", 0, False), ("on-failure", 1, True), ("always", 0, True)],
+)
+def test_a_service_follows_its_restart_policy(when, code, again):
+    verdict = after(an_ending(exit_code=code), when=when)
+    assert isinstance(verdict, Again if again else Final)
+
+
+def test_pauses_double_to_a_minute_and_a_long_run_wipes_the_count():
+    pauses = [after(an_ending(exit_code=1), when="always", restarts=count).pause_ms for count in range(9)]
+    assert pauses == [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]
+    assert pause_ms(10**6) == LONGEST_PAUSE_MS
+    later = after(an_ending(exit_code=1), when="always", restarts=8, now_ms=SOON + STABLE_MS)
+    assert (later.pause_ms, later.container.restarts) == (1_000, 1)
+
+
+def test_a_policy_with_attempts_is_exhausted_and_the_pod_given_up():
+    assert isinstance(after(an_ending(exit_code=1), when="on-failure", attempts=2, restarts=1), Again)
+    verdict = after(an_ending(exit_code=1), when="on-failure", attempts=2, restarts=2)
+    assert (type(verdict), verdict.reason) == (GiveUp, HostFailure.IMAGE_INVALID)
+    assert "exit code 1 3 times" in verdict.message
+
+
+def test_an_unhealthy_container_is_a_failure_whatever_its_exit_code():
+    killed = an_ending(EndKind.KILLED, 0)
+    assert isinstance(after(killed, when="on-failure", unwell=True), Again)
+    verdict = after(killed, when="no", unwell=True)
+    assert (type(verdict), verdict.reason) == (GiveUp, HostFailure.IMAGE_INVALID)
+
+
+@pytest.mark.parametrize("kind", [TaskKind.SERVICE, TaskKind.RENTAL, TaskKind.JOB])
+@pytest.mark.parametrize("ending", [an_ending(EndKind.KILLED, 137), None])
+def test_a_fault_of_the_host_starts_any_container_again_at_once_but_not_for_ever(kind, ending):
+    first = after(ending, kind=kind)
+    assert (first.pause_ms, first.container.killed) == (0, 1)
+    verdict = after(ending, kind=kind, killed=MAX_KILL_RESTARTS)
+    assert (type(verdict), verdict.reason) == (GiveUp, HostFailure.DRIVER_ERROR)
+
+
+def test_a_job_starts_afresh_and_what_it_used_before_does_not_count():
+    ending = an_ending(EndKind.KILLED, 137, mark="run-1")
+    job, service = after(ending, kind=TaskKind.JOB), after(ending)
+    assert (job.container.mark, job.container.used.wall_ms) == ("", 0)
+    assert (service.container.mark, service.container.used.wall_ms) == ("run-1", 1000)
+
+
+def test_a_helper_of_a_job_with_a_restart_policy_follows_it():
+    assert isinstance(after(an_ending(exit_code=1), when="on-failure", kind=TaskKind.JOB), Again)
+
+
+def pod(**services):
+    made = [a_service(name, **changes) for name, changes in services.items()]
+    spec = a_spec(1, *made)
+    return spec, fresh(spec)
+
+
+def on(service, until):
+    return {"depends_on": (Dependency(service, until),)}
+
+
+def with_one(containers, name, **changes):
+    one = next(one for one in containers if one.name == name)
+    return put(containers, dataclasses.replace(one, **changes))
+
+
+def names(found):
+    return [one.name for one in found]
+
+
+def test_containers_start_when_what_they_wait_for_is_so_far():
+    spec, all_ = pod(main=on("db", "healthy"), db={"healthcheck": CHECK, **on("init", "completed")}, init={})
+    assert names(startable(spec, all_)) == ["init"]
+    all_ = with_one(all_, "init", stage=Stage.RUNNING, ran=True)
+    assert names(startable(spec, all_)) == []
+    all_ = with_one(all_, "init", stage=Stage.ENDED, ending=an_ending())
+    assert names(startable(spec, all_)) == ["db"]
+    all_ = with_one(all_, "db", stage=Stage.RUNNING, ran=True)
+    assert names(startable(spec, all_)) == []
+    assert names(startable(spec, with_one(all_, "db", healthy=True))) == ["main"]
+
+
+def test_started_is_enough_where_nothing_more_is_asked():
+    spec, all_ = pod(main=on("db", "started"), db={})
+    assert names(startable(spec, with_one(all_, "db", stage=Stage.RUNNING, ran=True))) == ["main"]
+    # It has been running, also where it is between two runs now.
+    assert names(startable(spec, with_one(all_, "db", stage=Stage.PAUSING, ran=True))) == ["main"]
+
+
+@pytest.mark.parametrize(
+    ("until", "changes", "says"),
+    [
+        ("completed", {"stage": Stage.ENDED, "ending": an_ending(exit_code=3)}, "ended with exit code 3"),
+        ("healthy", {"stage": Stage.RUNNING, "healthy": False}, "is not healthy"),
+        ("healthy", {"stage": Stage.ENDED, "ending": an_ending()}, "ended with exit code 0"),
+    ],
+)
+def test_a_pod_whose_containers_wait_in_vain_is_given_up(until, changes, says):
+    spec, all_ = pod(main=on("db", until), db={"healthcheck": CHECK})
+    assert stuck(spec, all_) is None
+    hopeless = stuck(spec, with_one(all_, "db", **changes))
+    assert hopeless.reason is HostFailure.IMAGE_INVALID
+    assert says in hopeless.message
+    # One that is being stopped for its health will come back.
+    if changes.get("healthy") is False:
+        assert stuck(spec, with_one(all_, "db", **changes, unwell=True)) is None
+
+
+def test_containers_at_rest_know_the_run_they_follow():
+    one = Container(name="main", stage=Stage.RUNNING, start=4, mark="old", restarts=3)
+    (rested,) = at_rest((one,), (("main", "new"),))
+    assert rested == Container(name="main", start=4, mark="new")
+    assert at_rest((one,), ())[0].mark == "old"
+
+
+def test_a_pod_uses_what_its_containers_use_side_by_side():
+    used = an_ending().usage
+    both = (Container(name="a", used=used), Container(name="b", used=used))
+    total = pod_usage(both, 7)
+    assert (total.wall_ms, total.cpu_ms, total.memory_peak_mib) == (7, 20, 2)

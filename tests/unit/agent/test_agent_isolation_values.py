@@ -1,0 +1,88 @@
+"""The rules that keep pods apart, the program that holds a pod's network, and the log of several containers."""
+
+import os
+import platform
+import signal
+import subprocess
+
+import pytest
+
+from node_agent.drivers import docker_holder
+from node_agent.drivers.docker_spec import bridge_name
+from node_agent.drivers.firewall import POD, THROUGH, TO_HOST, is_in_force, name_servers, rules
+from node_agent.log_lines import LineSplitter, merged, named
+
+RESOLV = "search x\nnameserver 127.0.0.53\nnameserver 10.1.2.3\nnameserver fe80::1%eth0\nnameserver nonsense\n"
+
+
+def saved(text, *, hooked=True):
+    """What iptables-save shows when these rules are in force."""
+    hooks = [f"-A INPUT -i {POD} -j {TO_HOST}", f"-A DOCKER-USER -i {POD} -j {THROUGH}"] if hooked else []
+    return "\n".join(["*filter", ":DOCKER-USER - [0:0]", *hooks, *text.splitlines()[1:]])
+
+
+def test_name_servers_on_the_network_are_reached_and_no_other_private_address():
+    servers = name_servers(RESOLV)
+    assert servers == ("10.1.2.3",)
+    lines = rules(servers).splitlines()
+    opened = lines.index(f"-A {THROUGH} -d 10.1.2.3/32 -p udp --dport 53 -j RETURN")
+    assert opened < lines.index(f"-A {THROUGH} -d 10.0.0.0/8 -j DROP")
+    assert lines[-2:] == [f"-A {THROUGH} -d 224.0.0.0/3 -j DROP", "COMMIT"]
+
+
+def test_rules_are_in_force_when_they_are_whole_and_used():
+    wanted = rules(())
+    assert is_in_force(saved(wanted), wanted)
+    assert not is_in_force(saved(wanted, hooked=False), wanted)
+    assert not is_in_force(saved(wanted), rules(("10.1.2.3",)))
+    shortened = "\n".join(line for line in saved(wanted).splitlines() if "169.254" not in line)
+    assert not is_in_force(shortened, wanted)
+    assert not is_in_force("*filter", wanted)
+
+
+def test_the_bridge_of_a_pod_has_a_name_that_the_rules_meet_and_the_kernel_takes():
+    name = bridge_name("5Host", 2**60)
+    assert name.startswith(POD.rstrip("+"))
+    assert len(name) == 15
+    assert name != bridge_name("5Other", 2**60)
+
+
+@pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
+def test_the_holders_image_is_the_same_every_time(architecture):
+    assert docker_holder.image(architecture) == docker_holder.image(architecture)
+    assert docker_holder.program(architecture).startswith(b"\x7fELF")
+
+
+def test_the_holder_does_nothing_until_it_is_killed(tmp_path):
+    if not docker_holder.supports(platform.machine()):
+        pytest.skip(f"no holder for {platform.machine()}")
+    path = tmp_path / "hold"
+    path.write_bytes(docker_holder.program(platform.machine()))
+    path.chmod(0o700)
+    with subprocess.Popen([path]) as process:
+        # Stopped and continued, as a debugger would: it goes on waiting.
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            os.kill(process.pid, number)
+        assert process.poll() is None
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+
+
+def test_lines_of_several_containers_are_named_and_in_the_order_of_time():
+    one = [b"2026-01-01T00:00:01.0Z a\n", b"[a note]\n", b"2026-01-01T00:00:04.0Z d\n"]
+    two = [b"2026-01-01T00:00:02.0Z b\n", b"2026-01-01T00:00:03.0Z c\n"]
+    lines = merged([[named(line, "web") for line in one], [named(line, "db") for line in two]])
+    assert b"".join(lines).decode().splitlines() == [
+        "2026-01-01T00:00:01.0Z web | a",
+        "web | [a note]",
+        "2026-01-01T00:00:02.0Z db | b",
+        "2026-01-01T00:00:03.0Z db | c",
+        "2026-01-01T00:00:04.0Z web | d",
+    ]
+
+
+def test_a_line_without_an_end_is_passed_on_in_parts():
+    splitter = LineSplitter(4)
+    assert splitter.feed(b"a\nbc") == [b"a\n"]
+    assert splitter.feed(b"d\nefghi") == [b"bcd\n", b"efghi\n"]
+    assert splitter.end() == []

@@ -1,0 +1,346 @@
+"""The meter beside an agent: what it keeps, what it signs, and to whom it answers. All on twins."""
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+import pytest
+from agent_world import HARDWARE, TENANT, World
+
+from node_agent.core.states import Phase
+from node_agent.drivers.fake import FakeDriver, FakeProgram
+from node_agent.metering.answers import ReceiptAnswers
+from node_agent.metering.core import Gpu
+from node_agent.metering.fake import CPU_US, FakeGauge
+from node_agent.metering.meter import FRESH_S, Meter, machine_moment
+from node_agent.metering.ports import Moment
+from node_agent.ports import EngineUnreachable
+from node_agent.service import Agent
+from node_agent.state_dir import StateDir
+from offchain.core.receipt import falls
+from offchain.link.keys import Ed25519Signer, from_uri
+from offchain.link.p2p import HostRefused
+from offchain.link.p2p_client import HostClient
+from offchain.link.typed import GantryChain
+from offchain.schema import _generated_chain as gen
+from offchain.schema.receipt import SignedReceipt
+from offchain.schema.wire import Code
+from offchain.schema.wire_ops import ReceiptArgs
+from offchain.services import receipts
+from tests.chain_records import escrow
+
+FRIEND = from_uri("//Bob")
+RATE = 3_600_000
+
+
+class NoGpus:
+    """A machine without any."""
+
+    def __init__(self, found=None):
+        self.found = found or {}
+
+    def read(self, uuids):
+        return {uuid: gpu for uuid, gpu in self.found.items() if uuid in uuids}
+
+    def close(self):
+        pass
+
+
+class Metered(World):
+    """An agent with a meter whose clock the test turns."""
+
+    def __init__(self, folder, programs=lambda *_: FakeProgram(runs=True)):
+        super().__init__(folder, programs)
+        self.steady_ms = 0
+        self.gauge = FakeGauge(self.engine, self.host)
+
+    @contextlib.asynccontextmanager
+    async def metering(self):
+        """The agent's process. Leaving the block ends it as a kill does."""
+        state = StateDir(self.folder)
+        self.meter = Meter(
+            GantryChain(self.chain),
+            state.store,
+            self.key,
+            self.chain.genesis,
+            self.gauge,
+            NoGpus(),
+            now_ms=lambda: self.now_ms,
+            moment=lambda: Moment("boot", self.steady_ms),
+        )
+        agent = Agent(
+            self.chain,
+            FakeDriver(self.engine, self.host),
+            self.network.endpoint(self.key.public_key),
+            state,
+            self.key,
+            HARDWARE,
+            now_ms=lambda: self.now_ms,
+            handlers=ReceiptAnswers(self.meter).handlers(),
+        )
+        stop = asyncio.Event()
+        running = asyncio.create_task(agent.run(stop))
+        await agent.ready.wait()
+        try:
+            yield agent
+        finally:
+            stop.set()
+            await running
+            state.close()
+
+    @contextlib.asynccontextmanager
+    async def client(self, agent, signer=TENANT):
+        client = HostClient(
+            self.network.endpoint(Ed25519Signer(bytes(31) + b"c").public_key),
+            self.key.public_key,
+            agent._transport.addresses,
+            genesis_hash=self.chain.genesis,
+            signer=signer,
+            now_ms=lambda: self.now_ms,
+        )
+        try:
+            yield client
+        finally:
+            await client.close()
+
+    async def sample(self, agent, passed_ms=5_000):
+        self.steady_ms += passed_ms
+        await self.meter.sample(agent)
+
+    async def running(self, agent, **changes):
+        number = self.open_lease(**changes)
+        await self.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        await self.until(lambda: self.tasks.lease(number).started_at is not None)
+        started = self.tasks.lease(number).started_at
+        self.tasks.change_lease(number, escrow=escrow(deposit=10**15, rate_per_hour=RATE, since=started))
+        return number
+
+    async def lease(self, number):
+        return await GantryChain(self.chain).lease(number)
+
+    async def checked(self, client, number):
+        return await receipts.ask(client, GantryChain(self.chain), await self.lease(number))
+
+
+@pytest.fixture
+def world(tmp_path):
+    return Metered(tmp_path / "agent")
+
+
+async def test_a_receipt_says_what_was_used_and_is_to_be_paid_and_fits_the_chain(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        for _ in range(3):
+            await world.sample(agent)
+        checked = await world.checked(client, number)
+        assert checked.problems == ()
+        receipt = checked.signed.receipt
+        # The fake's clock of runs stands still, so that only the time between samples counts.
+        assert (receipt.totals.wall_ms, receipt.totals.cpu_ms) == (10_001, 3 * CPU_US // 1000)
+        assert receipt.bill.owed == receipt.bill.billed_ms * RATE // 3_600_000
+        assert (receipt.seq, receipt.final, receipt.reported) == (1, False, None)
+        assert checked.agreed_by is None
+
+
+async def test_sums_survive_a_kill_and_the_clock_going_back(world):
+    async with world.metering() as agent:
+        number = await world.running(agent)
+        await world.sample(agent)
+        await world.sample(agent)
+    async with world.metering() as agent, world.client(agent) as client:
+        await world.sample(agent, -3_000)
+        await world.sample(agent, 8_000)
+        totals = (await world.checked(client, number)).signed.receipt.totals
+        assert (totals.wall_ms, totals.cpu_ms) == (10_001, 4 * CPU_US // 1000)
+
+
+async def test_a_container_that_is_started_again_adds_up(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        await world.sample(agent)
+        await world.sample(agent)
+        first = (await world.checked(client, number)).signed.receipt
+        starts = world.engine.starts
+        world.engine.kill(world.host, number)
+        await world.until(lambda: world.engine.starts > starts)
+        await world.sample(agent)
+        world.meter._issued_s.clear()
+        second = (await world.checked(client, number)).signed.receipt
+        assert second.totals.cpu_ms == 3 * CPU_US // 1000
+        assert falls(first.totals, second.totals) == ()
+        assert second.seq == first.seq + 1
+
+
+async def test_asking_again_at_once_makes_no_other_receipt(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        one, other = await client.receipt(number), await client.receipt(number)
+        assert one == other
+        world.meter._issued_s = {key: at_s - FRESH_S for key, at_s in world.meter._issued_s.items()}
+        assert SignedReceipt.decode(await client.receipt(number)).receipt.seq == 2
+
+
+async def test_numbers_go_on_after_a_restart(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        await client.receipt(number)
+    async with world.metering() as agent, world.client(agent) as client:
+        assert SignedReceipt.decode(await client.receipt(number)).receipt.seq == 2
+
+
+async def test_the_tenants_signature_is_kept(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        checked = await world.checked(client, number)
+        await receipts.countersign(client, checked, TENANT)
+        assert (await world.checked(client, number)).agreed_by == TENANT.address
+    async with world.metering() as agent:
+        kept = world.meter._book.newest_of(number)
+        assert kept.countersigned.receipt == checked.signed.receipt
+        assert kept.countersigned.countersignature.account == TENANT.address
+
+
+async def test_an_older_receipt_can_be_signed_while_newer_ones_are_made(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        first = await world.checked(client, number)
+        world.meter._issued_s.clear()
+        second = await world.checked(client, number)
+        await receipts.countersign(client, second, TENANT)
+        await receipts.countersign(client, first, TENANT)
+        kept = world.meter._book.newest_of(number)
+        assert kept.countersigned.receipt.seq == kept.newest.receipt.seq == 2
+
+
+async def test_wrong_signatures_and_unknown_receipts_are_refused(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        receipt = (await world.checked(client, number)).signed.receipt
+        for digest, signature, code in (
+            (receipt.digest, FRIEND.sign(receipt.tenant_payload), Code.BAD_SIGNATURE),
+            (receipt.digest, TENANT.sign(receipt.host_payload), Code.BAD_SIGNATURE),
+            (bytes(32), TENANT.sign(receipt.tenant_payload), Code.GONE),
+        ):
+            with pytest.raises(HostRefused) as no:
+                await client.countersign(number, digest, signature)
+            assert no.value.refusal.code is code
+        assert world.meter._book.newest_of(number).countersigned is None
+
+
+async def test_a_stranger_gets_no_receipt(world):
+    async with world.metering() as agent, world.client(agent, FRIEND) as client:
+        number = await world.running(agent)
+        for args in (ReceiptArgs(), ReceiptArgs("00" * 32, "00" * 64)):
+            with pytest.raises(HostRefused) as no:
+                await client.ask(args, number)
+            assert no.value.refusal.code is Code.NOT_YOUR_LEASE
+
+
+async def test_the_last_receipt_of_a_job_has_what_the_chain_was_told_and_settles_by(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        await world.sample(agent)
+        world.engine.finish(world.host, number)
+        await world.until(lambda: world.tasks.lease(number).result is not None)
+        record = world.tasks.lease(number)
+        usage = record.result.usage
+        ended_at = record.started_at + 30_000
+        billed = min(30_000, usage.wall_ms)
+        world.tasks.change_lease(
+            number,
+            ended_at=ended_at,
+            escrow=replace(record.escrow, since=None, accrued=RATE * billed // 3_600_000),
+        )
+        await world.chain.produce()
+        await world.meter.follow()
+        checked = await world.checked(client, number)
+        assert checked.problems == ()
+        receipt = checked.signed.receipt
+        assert (receipt.final, receipt.reported, receipt.until_ms) == (True, usage, ended_at)
+        assert receipt.totals.wall_ms >= usage.wall_ms
+        await receipts.countersign(client, checked, TENANT)
+        world.meter._issued_s.clear()
+        await world.meter.follow()
+        assert SignedReceipt.decode(await client.receipt(number)).receipt == receipt
+
+
+async def test_a_lease_that_the_chain_gave_up_is_closed(world):
+    async with world.metering() as agent:
+        number = await world.running(agent)
+        await world.sample(agent)
+        assert [entry.lease for entry in world.meter._book.open_entries()] == [number]
+        world.tasks.change(number >> 24, leases=())
+        await world.chain.produce()
+        await world.meter.follow()
+        assert world.meter._book.open_entries() == []
+
+
+async def test_a_host_that_does_not_reach_its_chain_says_so(world):
+    async with world.metering() as agent:
+        number = await world.running(agent)
+        world.chain.unreachable = True
+        meter_answers = ReceiptAnswers(world.meter)
+        request = type("Asked", (), {"args": ReceiptArgs(), "lease": number})
+        with pytest.raises(HostRefused) as no:
+            await meter_answers.receipt(request, None)
+        assert no.value.refusal.code is Code.BUSY
+        world.chain.unreachable = False
+
+
+async def test_an_engine_that_does_not_answer_costs_readings_not_sums(world):
+    async with world.metering() as agent, world.client(agent) as client:
+        number = await world.running(agent)
+        await world.sample(agent)
+        working = world.gauge.read
+
+        async def hung(_leases):
+            raise EngineUnreachable("away")
+
+        world.gauge.read = hung
+        await world.sample(agent)
+        world.gauge.read = working
+        await world.sample(agent)
+        assert (await world.checked(client, number)).signed.receipt.totals.wall_ms == 10_001
+
+
+async def test_old_leases_are_forgotten(world):
+    async with world.metering() as agent:
+        number = await world.running(agent)
+        await world.sample(agent)
+        entry = world.meter._book.newest_of(number)
+        old = [replace(entry, lease=number + place, closed_at_ms=place) for place in range(1, 4)]
+        world.meter._book.put(old)
+        assert world.meter._book.forget_old(2 + 30 * 24 * 3_600_000) == 1
+        assert [world.meter._book.newest_of(number + place) is None for place in range(4)] == [
+            False,
+            True,
+            False,
+            False,
+        ]
+
+
+async def test_gpus_that_two_pods_share_say_nothing_about_either(world):
+    gpus = {name: Gpu(busy_ppm=1, memory_bytes=1) for name in ("GPU-a", "GPU-b")}
+    async with world.metering():
+        meter = world.meter
+        meter._gpus = NoGpus(gpus)
+
+        def pod(*uuids):
+            container = type("Container", (), {"gpu_uuids": uuids})
+            return type("Pod", (), {"spec": type("Spec", (), {"containers": (container,)})})
+
+        found = await meter._read_gpus({1: pod("GPU-a", "GPU-b"), 2: pod("GPU-b")})
+        assert found == {1: (gpus["GPU-a"],), 2: ()}
+
+
+def test_the_machines_clock_only_goes_on():
+    one, other = machine_moment(), machine_moment()
+    assert one.boot == other.boot
+    assert one.steady_ms <= other.steady_ms
+
+
+def test_the_reasons_of_ends_are_those_of_the_chain():
+    from offchain.schema.receipt_bill import _BY_KIND, _PRO_RATA  # noqa: PLC0415
+
+    known = {kind.tag for kind in gen.EndReason.__subclasses__()}
+    assert known >= _BY_KIND | _PRO_RATA

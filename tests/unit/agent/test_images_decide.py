@@ -1,0 +1,203 @@
+"""Where images are asked for, what refusals mean, and which images go."""
+
+from __future__ import annotations
+
+import json
+import logging
+import stat
+from pathlib import Path
+
+import pytest
+
+from node_agent.images.book import ImageBook
+from node_agent.images.decide import (
+    Disk,
+    Fault,
+    Held,
+    Mirror,
+    Platform,
+    default_quota_bytes,
+    engine_platform,
+    evict,
+    fault_of,
+    has_room,
+    parse_mirror,
+    places,
+    to_prefetch,
+)
+from offchain.schema.manifest_types import ImageRef
+
+DIGEST = "sha256:" + "ab" * 32
+MINUTE = 60_000
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("nginx", "library/nginx"),
+        ("lab/train", "lab/train"),
+        ("ghcr.io/lab/train", "lab/train"),
+        ("localhost/x", "x"),
+        ("registry:5000/a/b/c", "a/b/c"),
+    ],
+)
+def test_a_mirror_has_every_name_without_its_registry(name: str, path: str) -> None:
+    image = ImageRef(name, DIGEST)
+    assert places(image, Mirror("mirror:443", "/cache")) == (f"mirror:443/cache/{path}@{DIGEST}", image.reference)
+    assert places(image, None) == (image.reference,)
+
+
+def test_an_image_named_by_its_mirror_is_asked_for_once() -> None:
+    assert places(ImageRef("mirror:443/x", DIGEST), Mirror("mirror:443", "")) == (f"mirror:443/x@{DIGEST}",)
+
+
+@pytest.mark.parametrize(
+    ("url", "mirror"),
+    [
+        ("https://mirror.example", Mirror("mirror.example", "")),
+        ("https://mirror.example:5000/", Mirror("mirror.example:5000", "")),
+        ("https://mirror.example/docker/hub/", Mirror("mirror.example", "/docker/hub")),
+        ("http://127.0.0.1:5000", Mirror("127.0.0.1:5000", "")),
+        ("http://localhost:5000", Mirror("localhost:5000", "")),
+        ("https://[2001:db8::1]:5000", Mirror("[2001:db8::1]:5000", "")),
+    ],
+)
+def test_addresses_of_mirrors(url: str, mirror: Mirror) -> None:
+    assert parse_mirror(url) == mirror
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("mirror.example", "is not the address of a registry"),
+        ("ftp://mirror.example", "is not the address of a registry"),
+        ("https://user:secret@mirror.example", "is not the address of a registry"),
+        ("https://mirror.example/?x=1", "is not the address of a registry"),
+        ("https://", "is not the address of a registry"),
+        ("http://mirror.example", "write https://mirror.example"),
+        ("https://mirror.example/Upper", "cannot stand before image names"),
+    ],
+)
+def test_what_is_not_a_mirror_is_told(url: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        parse_mirror(url)
+
+
+@pytest.mark.parametrize(
+    ("message", "fault"),
+    [
+        ("manifest for a@sha256:00 not found: manifest unknown: manifest unknown", Fault.ABSENT),
+        ("repository lab/x not found: name unknown: repository name not known to registry", Fault.ABSENT),
+        (
+            "pull access denied for x, repository does not exist or may require 'docker login': denied: requested",
+            Fault.DENIED,
+        ),
+        ("unauthorized: authentication required", Fault.DENIED),
+        ('Get "https://nowhere.invalid/v2/": dial tcp: lookup nowhere.invalid: no such host', Fault.PASSING),
+        ("dial tcp 127.0.0.1:5000: connect: connection refused", Fault.PASSING),
+        ("received unexpected HTTP status: 503 Service Unavailable", Fault.PASSING),
+        ("toomanyrequests: You have reached your pull rate limit", Fault.PASSING),
+        ("no matching manifest for linux/amd64 in the manifest list entries", Fault.PLATFORM),
+        ("manifest verification failed for digest sha256:00", Fault.CORRUPT),
+        ("filesystem layer verification failed for digest sha256:00", Fault.CORRUPT),
+        ("what came did not match the digest", Fault.CORRUPT),
+        ("failed to register layer: write /x: no space left on device", Fault.FULL),
+        ('unsupported media type "application/vnd.example"', Fault.UNFIT),
+        ("something nobody has seen", Fault.PASSING),
+    ],
+)
+def test_what_an_engine_says_is_understood(message: str, fault: Fault) -> None:
+    assert fault_of(message) is fault
+
+
+def test_an_engine_runs_its_own_platform() -> None:
+    mine = engine_platform("linux", "x86_64")
+    assert mine == Platform("linux", "amd64")
+    assert mine.runs(Platform("linux", "amd64"))
+    assert mine.runs(Platform("", ""))
+    assert not mine.runs(Platform("linux", "arm64"))
+    assert not mine.runs(Platform("windows", "amd64"))
+    assert engine_platform("linux", "riscv64") == Platform("linux", "riscv64")
+
+
+def held(name: str, used_min: int, size: int = GIB) -> Held:
+    return Held(name, f"id-{name}", size, used_min * MINUTE)
+
+
+OLD, MIDDLE, NEW = held("old", 0), held("middle", 10), held("new", 60)
+NOW = 65 * MINUTE
+
+
+def test_the_longest_unused_go_first_and_only_as_many_as_needed() -> None:
+    assert evict([NEW, OLD, MIDDLE], frozenset(), NOW, 3 * GIB) == ()
+    assert evict([NEW, OLD, MIDDLE], frozenset(), NOW, 2 * GIB) == (OLD,)
+    assert evict([NEW, OLD, MIDDLE], frozenset(), NOW, 3 * GIB - 1) == (OLD,)
+
+
+def test_what_is_in_use_or_was_just_asked_for_stays() -> None:
+    assert evict([NEW, OLD, MIDDLE], frozenset({"id-old"}), NOW, 0) == (MIDDLE,)
+    assert evict([NEW], frozenset(), NOW, 0) == ()
+    assert evict([NEW], frozenset(), 70 * MINUTE, 0) == (NEW,)
+
+
+def test_a_full_disk_takes_all_that_are_idle() -> None:
+    assert evict([NEW, OLD, MIDDLE], frozenset(), NOW, 100 * GIB, all_idle=True) == (OLD, MIDDLE)
+
+
+def test_a_pull_stops_at_the_quota_and_before_the_disk_is_full() -> None:
+    plenty, scarce = Disk(1000 * GIB, 100 * GIB), Disk(1000 * GIB, GIB)
+    assert has_room(GIB, GIB, plenty)
+    assert not has_room(GIB + 1, GIB, plenty)
+    assert not has_room(0, GIB, scarce)
+    assert has_room(0, GIB, None)
+    assert has_room(0, GIB, Disk(10 * GIB, GIB))
+
+
+def test_images_get_a_quarter_of_the_disk_by_default() -> None:
+    assert default_quota_bytes(Disk(400 * GIB, 0)) == 100 * GIB
+    assert default_quota_bytes(Disk(4000 * GIB, 0)) == 200 * GIB
+    assert default_quota_bytes(None) == 50 * GIB
+
+
+def test_prefetching_begins_each_once_and_leaves_slots() -> None:
+    one, two, three = (ImageRef(name, DIGEST) for name in "abc")
+    assert to_prefetch([one, two, one, three], [], 3) == (one, two, three)
+    assert to_prefetch([one, two, three], [one.reference], 3) == (two, three)
+    assert to_prefetch([two, three], [one.reference, "x"], 3) == (two,)
+    assert to_prefetch([three], ["x", "y", "z", "w"], 3) == ()
+
+
+# --- the book ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_book_is_kept_and_belongs_to_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "images.json"
+    book = ImageBook(path)
+    book.add(OLD)
+    book.add(NEW)
+    book.touch("id-old", 99)
+    book.touch("id-of-the-machine", 99)
+    book.drop("new")
+    assert ImageBook(path).held == (Held("old", "id-old", GIB, 99),)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["images.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '[{"reference": "a"}]', "null", "\udcff"])
+def test_a_spoilt_book_is_told_and_begun_anew(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "images.json"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with caplog.at_level(logging.WARNING):
+        book = ImageBook(path)
+    assert book.held == ()
+    assert "images.json cannot be read" in caplog.text
+    book.add(OLD)
+    assert [entry["reference"] for entry in json.loads(path.read_text())] == ["old"]
+
+
+def test_a_book_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    book = ImageBook(tmp_path / "away" / "images.json")
+    book.add(OLD)
+    assert book.held == (OLD,)
+    assert "cannot be written" in caplog.text

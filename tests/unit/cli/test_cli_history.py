@@ -1,0 +1,118 @@
+import csv
+import io
+import json
+
+import pytest
+
+from offchain.cli import main as cli
+from offchain.indexer.database import open_index
+from offchain.indexer.index import Index
+from tests.history_blocks import GENESIS, HOSTS, TENANTS, History
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    path = tmp_path_factory.mktemp("index") / "index.db"
+    db = open_index(str(path), create=True)
+    made = Index(db)
+    made.prepare(GENESIS)
+    made.add(list(History(6).blocks(40)))
+    db.close()
+    return path
+
+
+@pytest.fixture
+def history(index, capsys, monkeypatch):
+    monkeypatch.setenv("GANTRY_INDEX", str(index))
+
+    def ask(*arguments):
+        code = cli.main(["history", *map(str, arguments)])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return ask
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_task_s_story_in_three_forms(history):
+    _, out, _ = history("events", "--pallet", "Tasks", "--name", "Settled", "--limit", 1, "--json")
+    number = json.loads(out)["fields"]["task"]
+    code, out, _ = history("task", number, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["task"]["state"] == "Settled"
+    assert sum(bill["paid"] for bill in told["bills"]) == told["task"]["paid"]
+    assert told["up_to_block"] == 39
+    code, out, _ = history("task", number)
+    assert "Submitted by" in out
+    assert "Settled." in out
+    assert f"Task       {number}" in out
+    code, out, _ = history("task", number, "--csv")
+    assert [row["event"] for row in rows(out)] == [event["event"] for event in told["events"]]
+
+
+def test_a_host_s_leases_and_earnings(history):
+    _, out, _ = history("host", HOSTS[0], "--json")
+    told = json.loads(out)
+    assert told["host"]["earned"] == sum(lease["paid"] - lease["fee"] for lease in told["leases"])
+    _, out, _ = history("host", HOSTS[0], "--csv")
+    assert [int(row["lease"]) for row in rows(out)] == [lease["lease"] for lease in told["leases"]]
+    code, out, _ = history("host", HOSTS[0])
+    assert code == 0
+    assert "Earned" in out
+
+
+def test_an_account_s_coins(history):
+    _, out, _ = history("account", TENANTS[0], "--json")
+    told = json.loads(out)
+    assert told["tasks"]
+    _, out, _ = history("account", TENANTS[0], "--csv")
+    assert [int(row["amount"]) for row in rows(out)] == [one["amount"] for one in told["transfers"]]
+    assert "OUT OF" in history("account", TENANTS[0])[1]
+    _, out, _ = history("account", "5Nobody", "--json")
+    assert json.loads(out)["transfers"] == []
+
+
+def test_events_are_filtered(history):
+    _, out, _ = history("events", "--from-block", 3, "--to-block", 4, "--json")
+    assert {json.loads(line)["block"] for line in out.splitlines()} == {3, 4}
+    _, out, _ = history("events", "--name", "ItemRefused", "--limit", 2)
+    assert out.count("Tasks.NotQueued") == 2
+    _, out, _ = history("events", "--name", "ItemRefused", "--limit", 2, "--csv")
+    assert rows(out)[0]["failure"] == "Tasks.NotQueued"
+
+
+def test_the_index_follows_from_its_events(history):
+    code, out, _ = history("verify")
+    assert code == 0
+    assert "row by row" in out
+
+
+def test_an_index_that_was_changed_is_found_out(tmp_path, index, history, monkeypatch):
+    changed = tmp_path / "changed.db"
+    changed.write_bytes(index.read_bytes())
+    db = open_index(str(changed))
+    db.execute("UPDATE tasks SET paid = '1' WHERE task = 0")
+    db.close()
+    monkeypatch.setenv("GANTRY_INDEX", str(changed))
+    code, out, err = history("verify", "--json")
+    assert code == 1
+    assert json.loads(out.splitlines()[0])["same"] is False
+    assert "does not follow from its events" in err
+
+
+def test_what_is_not_there_or_wrongly_asked_is_told(history, tmp_path):
+    code, _, err = history("task", 10**6)
+    assert code == 1
+    assert "up to block 39" in err
+    assert "no host 5Nobody" in history("host", "5Nobody")[2]
+    assert history("task", 1, "--json", "--csv")[0] == 2
+    code, _, err = history("events", "--index", tmp_path / "none.db")
+    assert code == 1
+    assert "gantry worker indexer" in err
+    code, _, err = history("events", "--index", "postgresql://me:secret@db/gantry")
+    assert code == 2
+    assert "secret" not in err

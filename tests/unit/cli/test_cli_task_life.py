@@ -1,0 +1,127 @@
+"""gantry task end, scale, extend and so on: what is sent, all of it or nothing, and what is told."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cli_world import CHARLIE, GTY, HOST, World
+
+from offchain.link.ports import Call
+from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_id
+from tests.chain_records import Tasks, escrow, lease, task_spec
+
+WHO = ("--account", "//Charlie")
+
+
+def running(world: World, pods: int = 1, *, tenant: str = CHARLIE, state: gen.LeaseState | None = None) -> list[Call]:
+    """Task 0 runs with so many pods. Gives the calls that the chain will see."""
+    calls: list[Call] = []
+
+    def effects(call: Call, _account: str) -> list[Any]:
+        calls.append(call)
+        if call.function == "suspend":
+            told = {"lease": call.args["lease"], "rate_per_hour": GTY // 100, "owed": 0, "ends_at": 1_700_000_000_000}
+            return [("Leases", "Suspended", told)]
+        return []
+
+    tasks = Tasks(world.chain)
+    spec = replace(task_spec(), kind=gen.TaskKind.SERVICE if pods > 1 else gen.TaskKind.RENTAL, pods_max=pods)
+    tasks.submit(tenant, spec, now=1_700_000_000_000)
+    leases = tuple(
+        lease(HOST, pod=pod, state=state or gen.LeaseStateActive(), started_at=1, escrow=escrow(deposit=GTY))
+        for pod in range(pods)
+    )
+    tasks.change(0, state=gen.TaskStateRunning(), leases=leases)
+    world.chain.effects = effects
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (("end", 0), Call("Tasks", "end", {"task": 0})),
+        (("scale", 0, 2), Call("Tasks", "scale", {"task": 0, "pods": 2})),
+        (("extend", 0, "1h30m"), Call("Leases", "extend", {"lease": lease_id(0, 0, 0), "ms": 5_400_000})),
+        (("top-up", 0, "2.5"), Call("Leases", "top_up", {"lease": lease_id(0, 0, 0), "amount": 2_500_000_000_000})),
+        (("top-up", 0, "1 GTY"), Call("Leases", "top_up", {"lease": lease_id(0, 0, 0), "amount": GTY})),
+        (("suspend", 0), Call("Leases", "suspend", {"lease": lease_id(0, 0, 0)})),
+        (("resume", 0), Call("Leases", "resume", {"lease": lease_id(0, 0, 0)})),
+        (("keep", 0, "30d"), Call("Leases", "keep", {"lease": lease_id(0, 0, 0), "ms": 2_592_000_000})),
+        (("release", 0), Call("Leases", "release_data", {"lease": lease_id(0, 0, 0)})),
+    ],
+)
+def test_each_command_is_one_call(world: World, arguments: tuple[Any, ...], wanted: Call) -> None:
+    calls = running(world)
+    assert world.json("task", *map(str, arguments), *WHO)["task"] == 0
+    assert calls == [wanted]
+
+
+def test_what_came_of_it_is_told_in_words(world: World) -> None:
+    running(world)
+    status, out, _ = world.run("task", "suspend", "0", *WHO)
+    assert status == 0
+    assert "was stopped at 0.01 GTY an hour" in out
+    assert out.endswith("Task 0 is Running.\n")
+
+
+def test_all_pods_are_extended_together_or_one_that_is_named(world: World) -> None:
+    calls = running(world, 2)
+    world.json("task", "extend", "0", "1h", *WHO)
+    one, two = ({"lease": lease_id(0, pod, 0), "ms": 3_600_000} for pod in range(2))
+    assert calls == [
+        Call("Utility", "batch_all", {"calls": [{"Leases": {"extend": one}}, {"Leases": {"extend": two}}]})
+    ]
+    calls.clear()
+    world.json("task", "extend", "0", "1h", "--pod", "1", *WHO)
+    assert calls == [Call("Leases", "extend", two)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("extend", "0", "soon"), '"soon" is not a duration; write for example 30m'),
+        (("top-up", "0", "much"), '"much GTY" is not an amount'),
+        (("extend", "0", "1h", "--pod", "3"), "no pod 3 of it runs"),
+        (("scale", "0", "17"), "17"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_sent(world: World, arguments: tuple[str, ...], says: str) -> None:
+    calls = running(world)
+    status, _, err = world.run("task", *arguments, *WHO)
+    assert status != 0
+    assert says in err
+    assert calls == []
+
+
+def test_a_service_of_several_pods_is_not_suspended(world: World) -> None:
+    calls = running(world, 2)
+    status, _, err = world.run("task", "suspend", "0", *WHO)
+    assert status == 1
+    assert "a rental that was placed has one" in err
+    assert calls == []
+
+
+def test_the_task_of_somebody_else_is_left_alone(world: World) -> None:
+    calls = running(world, tenant=HOST)
+    status, _, err = world.run("task", "end", "0", *WHO)
+    assert status == 1
+    assert f"belongs to {HOST}" in err
+    assert calls == []
+
+
+def test_how_long_a_rental_lasts_and_its_data_is_kept_is_shown(world: World) -> None:
+    held = escrow(deposit=GTY, until=1_700_003_600_000)
+    running(world)
+    Tasks(world.chain).change_lease(lease_id(0, 0, 0), escrow=held)
+    assert re.search(r"Paid until +2023-11-14 23:13:20\n", world.run("task", "show", "0")[1])
+    assert world.json("task", "show", "0")["leases"][0]["paid_until"] == 1_700_003_600_000
+    Tasks(world.chain).change_lease(lease_id(0, 0, 0), state=gen.LeaseStateRetained(1_700_003_600_000))
+    out = world.run("task", "show", "0")[1]
+    assert re.search(r"Kept until +2023-11-14 23:13:20\n", out)
+    assert "Retained\n" in out
+    found = world.json("task", "show", "0")["leases"][0]
+    assert (found["state"], found["kept_until"], found["paid_until"]) == ("Retained", 1_700_003_600_000, None)

@@ -1,0 +1,347 @@
+"""Commands that go to a pod, against a real host on loopback whose pods are in memory."""
+
+import asyncio
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+
+import cli_world
+import pytest
+
+from node_agent.access.fake import FakeAccess, FakePod
+from node_agent.access.handlers import Access
+from offchain.cli import accounts, cmd_forward, cmd_task, terminal
+from offchain.cli.cmd_cp import size_text
+from offchain.cli.terminal import Escape
+from offchain.link import seal
+from offchain.link.keys import from_uri, ss58_decode, verify
+from offchain.link.p2p import refused
+from offchain.link.p2p_host import HostServer
+from offchain.link.p2p_ways import Ways
+from offchain.schema import _generated_chain as gen
+from offchain.schema.wire import Code, Op, endpoint_text
+from tests.chain_records import Tasks, task_spec
+
+HOST = from_uri("//Host", "ed25519")
+CHARLIE = ("--account", "//Charlie")
+
+
+async def cat(_argv, io_):
+    while data := await io_.read():
+        await io_.write(data)
+    return 0
+
+
+async def sh(argv, io_):
+    await io_.write(b"out " + argv[-1].encode(), 1)
+    await io_.write(b"err\n", 2)
+    return 3
+
+
+async def shell(_argv, io_):
+    """Says what it is told, and its size, until exit."""
+    await io_.write(b"%d x %d\r\n" % io_.size)
+    while (typed := await io_.read()) and b"exit" not in typed:
+        await io_.write(b"<" + typed + b">")
+    return 5
+
+
+async def upper(reader, send):
+    while data := await reader.read(1 << 16):
+        send(data.upper())
+
+
+class RealHost:
+    """A host's server in a thread of its own, for commands that bring their own loop."""
+
+    def __init__(self, folder, chain_genesis):
+        self.pod = FakePod({"cat": cat, "sh": sh, "top": shell}, {80: upper})
+        self.delivered, self.asked = {}, []
+        self.ended = False
+        self._folder, self._genesis = folder, chain_genesis
+        self._ready, self._thread = threading.Event(), threading.Thread(target=lambda: asyncio.run(self._main()))
+        self.addresses = ()
+
+    async def _main(self):
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        transport = await Ways.bind(HOST.seed(), "127.0.0.1:0")
+        access = Access(FakeAccess({cli_world.LEASE: self.pod}), self._folder, HOST, self._deliver)
+        server = HostServer(
+            transport,
+            genesis_hash=self._genesis,
+            authorise=self._authorise,
+            handlers={**access.handlers(), Op.LOGS: self._logs},
+            verify=lambda account, crypto, payload, signature: verify(ss58_decode(account), crypto, payload, signature),
+            now_ms=lambda: time.time_ns() // 1_000_000,
+            recheck_s=0.05,
+        )
+        serving = asyncio.create_task(server.serve())
+        self.addresses = transport.addresses
+        self._ready.set()
+        await self._stop.wait()
+        await server.close()
+        await serving
+        await access.close()
+
+    async def _authorise(self, request):
+        self.asked.append(request)
+        if request.account != cli_world.CHARLIE:
+            raise refused(Code.NOT_YOUR_LEASE, "Not your lease.", "Sign as its tenant.")
+        if self.ended:
+            raise refused(Code.LEASE_ENDED, "The lease has ended.", "Its log is still there.")
+
+    async def _logs(self, request, session):
+        session.accept()
+        await session.write(json.dumps([request.args.tail, request.args.since_ms, request.args.follow]).encode())
+
+    async def _deliver(self, _lease, name, data):
+        self.delivered[name] = data
+
+    @contextlib.contextmanager
+    def running(self):
+        self._thread.start()
+        assert self._ready.wait(30)
+        try:
+            yield self
+        finally:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(30)
+
+
+@pytest.fixture
+def host(world, tmp_path, monkeypatch):
+    for module in ("hostlink", "cmd_deliver"):
+        monkeypatch.setattr(f"offchain.cli.{module}.connected", cmd_task.connected)
+    with RealHost(tmp_path / "uploads", world.chain.genesis).running() as made:
+        world.put("Hosts", "Hosts", cli_world.HOST, cli_world.the_host(endpoint=endpoint_text(made.addresses)))
+        tasks = Tasks(world.chain)
+        tasks.submit(cli_world.CHARLIE, task_spec(), now=1)
+        running = dataclasses.replace(cli_world.the_lease(0), state=gen.LeaseStateActive(), ended_at=None, result=None)
+        tasks.change(0, state=gen.TaskStateRunning(), leases=(running,))
+        yield made
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    """What is piped into a command."""
+    made = []
+
+    def feed(data):
+        reading, writing = os.pipe()
+        os.write(writing, data)
+        os.close(writing)
+        monkeypatch.setattr(terminal, "_STDIN", reading)
+        made.append(reading)
+
+    yield feed
+    for end in made:
+        os.close(end)
+
+
+@pytest.mark.usefixtures("host")
+def test_exec_passes_input_outputs_and_the_exit_code(world, stdin):
+    stdin(b"")
+    assert world.run("exec", "0", *CHARLIE, "--", "sh", "-c", "$HOME; x") == (3, "out $HOME; x", "err\n")
+    stdin(b"typed")
+    assert world.run("exec", "0", *CHARLIE, "cat") == (0, "typed", "")
+    stdin(b"")
+    status, out, _ = world.run("exec", "0", *CHARLIE, "--json", "--", "sh", "x")
+    assert (status, json.loads(out)) == (
+        3,
+        {"task": 0, "pod": 0, "exit_code": 3, "stdout": "out x", "stderr": "err\n"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("exec", "0", "--account", "//Bob", "--", "cat"), "Not your lease"),
+        (("exec", "0", *CHARLIE, "--service", "nope", "--", "cat"), "nope"),
+        (("exec", "0", *CHARLIE, "--pod", "3", "--", "cat"), "pod 3"),
+        (("exec", "5", *CHARLIE, "--", "cat"), "no task 5"),
+        (("shell", "0", *CHARLIE), "gantry exec 0"),
+        (("forward", "0", "http", *CHARLIE), "8080:80"),
+        (("cp", "a", "b", *CHARLIE), "7:/data/file"),
+        (("cp", "a", "0:relative", *CHARLIE), "absolute"),
+        (("cp", "/nowhere/x", "0:/", *CHARLIE), "/nowhere/x"),
+        (("cp", "0:/nowhere", ".", *CHARLIE), "/nowhere"),
+        (("cp", "0:/", ".", *CHARLIE), "names no file"),
+        (("logs", "0", "--since", "yesterday", *CHARLIE), "10m"),
+        (("deliver", "0", "x", "/nowhere/x", *CHARLIE), "/nowhere/x"),
+        (("task", "result", "0", "--seal-key", "nope", *CHARLIE), "nope"),
+    ],
+)
+@pytest.mark.usefixtures("host")
+def test_what_goes_wrong_is_told_with_a_remedy(world, stdin, command, said):
+    stdin(b"")
+    status, _, err = world.run(*command)
+    assert status != 0
+    assert said in err
+
+
+@pytest.mark.usefixtures("host")
+def test_logs_are_asked_for_as_wanted(world):
+    status, out, _ = world.run("logs", "0", *CHARLIE, "--tail", "5", "--since", "2026-01-01T00:00+00:00", "-f")
+    assert (status, json.loads(out)) == (0, [5, 1_767_225_600_000, True])
+    assert world.run("task", "logs", "0", *CHARLIE)[:2] == (0, "[null, null, false]")
+
+
+def test_files_are_copied_both_ways(world, host, tmp_path):
+    source = tmp_path / "src"
+    (source / "deep").mkdir(parents=True)
+    (source / "deep" / "file").write_bytes(b"x" * 100_000)
+    host.pod.folders.add("/data")
+    assert world.run("cp", source, "0:/data/", *CHARLIE)[0] == 0
+    assert host.pod.files == {"/data/src/deep/file": b"x" * 100_000}
+    told = world.json("cp", "0:/data/src/deep/file", tmp_path / "back", *CHARLIE)
+    assert (told["target"], (tmp_path / "back").read_bytes()) == (str(tmp_path / "back"), b"x" * 100_000)
+    assert world.run("cp", "0:/data/src", tmp_path / "tree", *CHARLIE)[0] == 0
+    assert (tmp_path / "tree" / "deep" / "file").read_bytes() == b"x" * 100_000
+    status, _, err = world.run("cp", "0:/data/src", tmp_path / "tree" / "deep" / "file" / "no", *CHARLIE)
+    assert (status, "no folder" in err) == (1, True)
+    assert not [path.name for path in tmp_path.iterdir() if "part" in path.name]
+
+
+def test_files_are_delivered_sealed(world, host, tmp_path, monkeypatch):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"hunter2")
+    assert world.json("deliver", "0", "db_password", secret, *CHARLIE)["pods"] == [0]
+    assert host.delivered == {"db_password": b"hunter2"}
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"piped")))
+    assert world.run("deliver", "0", "other", "-", *CHARLIE)[0] == 0
+    assert host.delivered["other"] == b"piped"
+
+
+def test_a_port_is_forwarded_until_the_lease_ends(world, host, monkeypatch):
+    """The command says where it listens; then it is used, the lease ends, and the command with it."""
+    results = []
+
+    def use(value):
+        def work():
+            with socket.create_connection(("127.0.0.1", int(value["local"].rpartition(":")[2])), timeout=10) as made:
+                made.sendall(b"hello")
+                made.shutdown(socket.SHUT_WR)
+                results.append(b"".join(iter(lambda: made.recv(100), b"")))
+            host.ended = True
+            with socket.create_connection(("127.0.0.1", int(value["local"].rpartition(":")[2])), timeout=10) as made:
+                results.append(made.recv(100))
+
+        threading.Thread(target=work).start()
+
+    monkeypatch.setattr(cmd_forward, "emit", use)
+    status, _, err = world.run("forward", "0", "0:80", *CHARLIE, "--json")
+    assert results == [b"HELLO", b""]
+    assert (status, "lease has ended" in err) == (1, True)
+
+
+@pytest.mark.usefixtures("host")
+def test_a_port_that_is_taken_is_told(world):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, _, err = world.run("forward", "0", f"{port}:80", *CHARLIE)
+    assert (status, str(port) in err, "0:80" in err) == (1, True, True)
+
+
+@pytest.fixture
+def keyboard(monkeypatch):
+    """A terminal at the command's input; gives the end where the keys are."""
+    master, slave = os.openpty()
+    monkeypatch.setattr(terminal, "_STDIN", slave)
+    monkeypatch.setattr(terminal, "_STDOUT", slave)
+    yield master
+    os.close(master)
+    os.close(slave)
+
+
+@pytest.mark.usefixtures("host")
+def test_a_shell_has_a_terminal_of_the_right_size_and_an_exit_code(world, keyboard, monkeypatch):
+    monkeypatch.setattr(terminal, "size", lambda: (11, 22))
+    seen, keys = bytearray(), [b"hi", b"exit"]
+
+    async def show(data, **_how):
+        seen.extend(data)
+        if seen.endswith((b"\r\n", b">")) and keys:
+            os.write(keyboard, keys.pop(0))
+
+    monkeypatch.setattr(terminal, "show", show)
+    assert world.run("shell", "0", *CHARLIE, "--", "top")[0] == 5
+    assert seen == b"11 x 22\r\n<hi>"
+
+
+@pytest.mark.usefixtures("host")
+def test_a_shell_that_hangs_is_left_with_tilde_and_dot(world, keyboard, monkeypatch):
+    async def show(*_shown, **_how):
+        os.write(keyboard, b"\r~.")
+
+    monkeypatch.setattr(terminal, "show", show)
+    assert world.run("shell", "0", *CHARLIE, "--", "top")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "sent", "left"),
+    [
+        (b"ls\r", b"ls\r", False),
+        (b"~.", b"", True),
+        (b"a~.", b"a~.", False),
+        (b"a\r~.", b"a\r", True),
+        (b"~~.", b"~.", False),
+        (b"~x", b"~x", False),
+        (b"\n~", b"\n", False),
+    ],
+)
+def test_the_way_out_of_a_shell(typed, sent, left):
+    for cuts in ([typed], [typed[i : i + 1] for i in range(len(typed))]):
+        escape, got, out = Escape(), b"", False
+        for piece in cuts:
+            some, out = escape.feed(piece)
+            got += some
+            if out:
+                break
+        assert (got, out) == (sent, left)
+
+
+def test_sizes_are_written_for_people():
+    assert [size_text(n) for n in (0, 999, 1000, 1_500_000, 2 * 10**12)] == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "1.5 MB",
+        "2.0 TB",
+    ]
+
+
+# --- sealed results ---------------------------------------------------------------------------------------------------
+
+
+def test_a_seal_key_is_made_once_and_is_nobody_elses_business(world):
+    first = world.json("account", "seal-key", "mine")
+    again = world.json("account", "seal-key", "mine")
+    assert (first["made"], again["made"], first["seal_to"]) == (True, False, again["seal_to"])
+    assert Path(first["file"]).stat().st_mode & 0o777 == 0o600
+    sealed = seal.seal(bytes.fromhex(first["seal_to"]), b"result")
+    assert seal.open_sealed(accounts.open_seal_key("mine"), sealed) == b"result"
+    Path(first["file"]).chmod(0o644)
+    assert "chmod 600" in world.run("account", "seal-key", "mine")[2]
+
+
+def test_a_sealed_result_is_opened_by_its_key(world, monkeypatch):
+    public = bytes.fromhex(world.json("account", "seal-key", "mine")["seal_to"])
+    sealed = seal.seal(public, b"the answer")
+
+    async def fetch(*_args):
+        return sealed
+
+    monkeypatch.setattr(cmd_task, "fetch_result", fetch)
+    tasks = Tasks(world.chain)
+    tasks.submit(cli_world.CHARLIE, task_spec(), now=1)
+    tasks.change(0, state=gen.TaskStateReported(), leases=(cli_world.the_lease(0, data=sealed),))
+    assert world.run("task", "result", "0", *CHARLIE, "--seal-key", "mine")[:2] == (0, "the answer")
+    assert world.json("account", "seal-key", "other")
+    status, _, err = world.run("task", "result", "0", *CHARLIE, "--seal-key", "other")
+    assert (status, "does not open it" in err) == (1, True)

@@ -1,0 +1,82 @@
+"""The file that `join` leaves."""
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from node_agent import config as configs
+from node_agent.cli.options import STANDARD_ASK, Given, Network, settle
+from node_agent.config import Config, load, save
+from node_agent.telemetry.probe import Reserve
+from offchain.link.errors import OurError
+from offchain.link.keys import from_uri
+from offchain.schema._generated_chain import GpuPrice, Tier
+
+CONFIG = Config(
+    url="ws://node:9944",
+    genesis=bytes(range(32)),
+    provider=from_uri("//Bob").address,
+    region="eu-north",
+    ask=replace(STANDARD_ASK, gpu=(GpuPrice(b"NVIDIA H100", 7),)),
+    bind="0.0.0.0:4434",
+    reserve=Reserve(500, 1024, 10),
+    keep_gpus=(0, 3),
+    tier=Tier.DATACENTER,
+    network=False,
+)
+
+
+def test_it_comes_back_as_it_was_and_nobody_else_may_read_it(tmp_path):
+    save(tmp_path, CONFIG)
+    assert load(tmp_path) == CONFIG
+    assert stat.S_IMODE((tmp_path / configs.NAME).stat().st_mode) == 0o600
+
+
+def test_there_is_none_before_joining(tmp_path):
+    assert load(tmp_path) is None
+    (tmp_path / "file").write_text("")
+    assert load(tmp_path / "file" / "below") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"provider": "5Nonsense"}, "5Nonsense"),
+        ({"genesis": "0x12"}, "genesis"),
+        ({"version": 2}, "version 2"),
+        ({"colour": "red"}, "'colour'"),
+        ({"keep_gpus": [-1]}, "keep_gpus"),
+        ({"region": "r" * 33}, "region"),
+        ({"network": "yes"}, "network"),
+        ({"reserve": {"cpu_milli": 1}}, "'memory_mib' is missing"),
+        ({"tier": "Best"}, "Best"),
+    ],
+)
+def test_a_field_that_is_wrong_is_named(tmp_path, change, says):
+    save(tmp_path, CONFIG)
+    path = tmp_path / configs.NAME
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(OurError, match=says):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "x" * 100_000])
+def test_a_file_that_is_none_of_ours(tmp_path, text):
+    (tmp_path / configs.NAME).write_text(text)
+    with pytest.raises(OurError, match="is not valid"):
+        load(tmp_path)
+
+
+def test_the_command_line_goes_before_the_file_and_the_file_before_the_network():
+    network = Network("ws://other:1", bytes(32))
+    state = Path("/state")
+    assert settle(Given(state=state), CONFIG, network).url == "ws://node:9944"
+    assert settle(Given(state=state, url="ws://mine:2"), CONFIG, network).url == "ws://mine:2"
+    assert settle(Given(state=state), None, network).genesis == bytes(32)
+    assert settle(Given(state=state, url="ws://mine:2"), None, network).genesis is None
+    kept = settle(Given(state=state, reserve_disk_gib=0), CONFIG, network)
+    assert kept.reserve == Reserve(500, 1024, 0)
+    assert (kept.keep_gpus, kept.tier, kept.network, kept.bind) == ((0, 3), Tier.DATACENTER, False, "0.0.0.0:4434")

@@ -1,0 +1,141 @@
+"""Who signs for the provider, and what somebody without the key is shown."""
+
+import asyncio
+import json
+
+import pytest
+
+from node_agent.cli.output import Teller
+from node_agent.cli.signing import Authority, Desk, Keys, proxied
+from node_agent.cli.words import call_lines, duration, signing_request, wallet_link
+from offchain.link.errors import CallFailed, OurError
+from offchain.link.fake import FakeChain
+from offchain.link.keys import from_uri
+from offchain.link.ports import Call
+from offchain.schema._generated_chain import calls
+
+BOB, EVE = from_uri("//Bob"), from_uri("//Eve")
+HOST = from_uri("//Host", "ed25519").address
+DRAIN = calls.hosts_drain(host=HOST)
+NOTHING = Keys(None, None, None, None, None)
+
+
+def keys(**given):
+    names = ("uri", "variable", "key_file", "proxy_for", "by_hand")
+    return Keys(**{name: given.get(name) for name in names})
+
+
+def test_the_providers_key_signs():
+    assert keys(uri="//Bob").authority(None).provider == BOB.address
+    assert not keys(uri="//Bob").authority(None).by_proxy
+
+
+def test_a_proxys_key_signs_for_the_provider():
+    authority = keys(uri="//Eve", proxy_for=BOB.address).authority(None)
+    assert (authority.provider, authority.by_proxy) == (BOB.address, True)
+
+
+def test_nobody_signs_here():
+    assert keys(by_hand=BOB.address).authority(None) == Authority(BOB.address)
+    assert NOTHING.authority(BOB.address) == Authority(BOB.address)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"uri": "//Bob", "variable": "X"},
+        {"uri": "//Bob", "by_hand": BOB.address},
+        {"proxy_for": BOB.address},
+        {"proxy_for": BOB.address, "by_hand": BOB.address},
+    ],
+)
+def test_what_does_not_fit_together_is_refused(given):
+    with pytest.raises(OurError, match="Exactly one of"):
+        keys(**given).authority(None)
+
+
+@pytest.fixture
+async def chain():
+    made = FakeChain()
+    await made.produce(2)
+
+    async def clock():
+        while True:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            await made.produce()
+
+    blocks = asyncio.create_task(clock())
+    yield made
+    blocks.cancel()
+    await asyncio.gather(blocks, return_exceptions=True)
+
+
+async def yes():
+    return True
+
+
+async def test_a_call_is_signed_by_the_key(chain):
+    await Desk(chain, Authority(BOB.address, BOB), Teller(as_json=False), "ws://n").agreed(DRAIN, "Why.", yes)
+    assert [(call, who) for call, who, _ in chain.executed] == [(DRAIN, BOB.address)]
+
+
+async def test_a_call_is_wrapped_for_a_proxy_and_its_refusal_is_told(chain):
+    chain.effects = lambda _call, _who: [("Proxy", "ProxyExecuted", {"result": {"Ok": ()}})]
+    desk = Desk(chain, Authority(BOB.address, EVE), Teller(as_json=False), "ws://n")
+    await desk.agreed(DRAIN, "Why.", yes)
+    ((call, who, _),) = chain.executed
+    assert (call, who) == (proxied(BOB.address, DRAIN), EVE.address)
+    assert call.args["call"] == {"Hosts": {"drain": {"host": HOST}}}
+    chain.effects = lambda _call, _who: [("Proxy", "ProxyExecuted", {"result": {"Err": {"System": "CallFiltered"}}})]
+    with pytest.raises(CallFailed, match=r"System\.CallFiltered"):
+        await desk.agreed(DRAIN, "Why.", yes)
+
+
+async def test_a_call_that_is_signed_elsewhere_is_shown_and_waited_for(chain, capsys):
+    looks = []
+
+    async def third_time():
+        looks.append(None)
+        return len(looks) == 3
+
+    await Desk(chain, Authority(BOB.address), Teller(as_json=True), "ws://n").agreed(DRAIN, "Why.", third_time)
+    said = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert said["call"] == "0x" + (await chain.encode_call(DRAIN)).hex()
+    assert (said["function"], said["provider"]) == ("Hosts.drain", BOB.address)
+    assert len(looks) == 3
+    assert chain.executed == []
+
+
+async def test_without_waiting_it_is_only_shown(chain, capsys):
+    async def never():
+        raise AssertionError
+
+    await Desk(chain, Authority(BOB.address), Teller(as_json=False), "ws://n").agreed(DRAIN, "Why.", never, wait=False)
+    assert "polkadot.js" in capsys.readouterr().out
+
+
+def test_what_is_to_be_signed_is_shown_in_words():
+    call = Call(
+        "Hosts", "set_ask", {"host": HOST, "ask": {"gpu": [{"model": b"H100", "per_hour": 2 * 10**12}], "x": []}}
+    )
+    lines = call_lines(call)
+    assert lines[0] == "Hosts.set_ask"
+    assert "      - 0:" in lines
+    assert "        model: H100" in lines
+    assert "        per_hour: 2 GTY" in lines
+    request = signing_request(call, b"\x01\x02", BOB.address, "ws://node:9944", "Why.")
+    assert request[0] == f"Why. This call needs the signature of {BOB.address}:"
+    assert "  0x0102" in request
+    assert wallet_link("ws://node:9944", b"\x01") == (
+        "https://polkadot.js.org/apps/?rpc=ws%3A%2F%2Fnode%3A9944#/extrinsics/decode/0x01"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [(0, "0s"), (59_999, "59s"), (61_000, "1m 1s"), (90_061_000, "1d 1h"), (-5, "0s"), (3_600_000, "1h")],
+)
+def test_times(ms, text):
+    assert duration(ms) == text

@@ -1,0 +1,131 @@
+"""Every example that a user can copy is a manifest, and the reference names every key."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from manifest_builders import BASE, DIGEST
+
+from offchain.schema import manifest_keys as keys
+from offchain.schema.manifest import Manifest, parse_manifest
+from offchain.schema.manifest_task import to_task_spec
+from offchain.schema.manifest_types import DeliveredFile, Dependency, RestartPolicy
+from offchain.schema.manifest_variables import resolve
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = (ROOT / "docs" / "manifest.md").read_text(encoding="utf-8")
+SHOWN = re.findall(r"^```yaml\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB me"
+ENV = {"GANTRY_DEMO_IMAGE": f"primes@{DIGEST}", "SSH_PUBLIC_KEY": KEY}
+
+
+def completed(text: str) -> bytes:
+    """An example of the reference with what it leaves out: image, limits, price and duration."""
+    plain: dict[str, Any] = yaml.safe_load(text)
+    for service in plain.setdefault("services", BASE["services"]).values():
+        for key, value in BASE["services"]["train"].items():
+            service.setdefault(key, value)
+    for key, value in BASE["x-gantry"].items():
+        plain["x-gantry"].setdefault(key, value)
+    return yaml.safe_dump(plain, sort_keys=False).encode()
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_an_example_of_the_reference_is_a_manifest(text: str) -> None:
+    to_task_spec(parse_manifest(completed(text)), bytes(32))
+
+
+def test_the_smallest_example_leaves_nothing_out() -> None:
+    parse_manifest(SHOWN[0].encode())
+    assert len(SHOWN) >= 7
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        keys.TOP,
+        keys.SERVICE,
+        keys.GANTRY,
+        keys.PLACEMENT,
+        keys.HEALTHCHECK[:-1],
+        keys.SCALING,
+        keys.SSH,
+        keys.RESULT,
+        keys.INPUT,
+        keys.RESTART_POLICY,
+        keys.LIMITS,
+        keys.DEVICE,
+    ],
+)
+def test_the_reference_names_every_key(known: tuple[str, ...]) -> None:
+    for key in known:
+        assert re.search(rf"\b{key}\b", DOCS), key
+
+
+def refused_table() -> str:
+    rows = ["| key | instead |", "|---|---|"]
+    sections = {"the file": keys.TOP_REFUSED, "a service": keys.SERVICE_REFUSED, "its `deploy`": keys.DEPLOY_REFUSED}
+    for where, refused in sections.items():
+        by_remedy: dict[str, list[str]] = {}
+        for key, remedy in refused.items():
+            by_remedy.setdefault(remedy, []).append(f"`{key}`")
+        for remedy, names in by_remedy.items():
+            rows.append(f"| of {where}: {', '.join(names)} | {remedy.replace('<', '&lt;')} |")
+    return "\n".join(rows)
+
+
+def test_the_reference_tells_what_is_refused() -> None:
+    found = re.search(r"<!-- begin refused -->\n(.*)\n<!-- end refused -->", DOCS, re.DOTALL)
+    assert found is not None
+    assert found[1] == refused_table(), f"put this between the marks in docs/manifest.md:\n{refused_table()}"
+
+
+def example(name: str) -> Manifest:
+    text = (ROOT / "examples" / f"{name}.yaml").read_text(encoding="utf-8")
+    return parse_manifest(resolve(text, ENV, source=name).encode(), source=name)
+
+
+def test_primes_is_a_job_on_a_gpu() -> None:
+    found = example("primes")
+    assert found.kind == "job"
+    assert found.gpus.count == 1
+    assert found.placement.allow_simulated
+    assert found.main.pids == 16
+
+
+def test_service_is_kept_alive_and_scales() -> None:
+    found = example("service")
+    assert (found.kind, found.pods_min, found.pods) == ("service", 1, 3)
+    assert found.scaling is not None
+    assert found.main.ports == (8080,)
+    assert found.main.healthcheck is not None
+    assert found.main.restart == RestartPolicy("always", None)
+
+
+def test_rental_has_a_volume_and_a_way_in() -> None:
+    found = example("rental")
+    assert (found.kind, found.pods, found.volumes) == ("rental", 1, ("home",))
+    assert found.ssh is not None
+    assert found.ssh.authorized_keys == (KEY,)
+    assert found.ssh.port in found.main.ports
+    assert found.ssh.path.startswith(f"{found.main.volumes[0].path}/")
+
+
+def test_pod_has_three_containers_that_wait_for_each_other() -> None:
+    found = example("pod")
+    assert [service.name for service in found.services] == ["count", "library", "writer"]
+    assert found.main.depends_on == (Dependency("library", "healthy"),)
+    assert found.services[1].depends_on == (Dependency("writer", "completed"),)
+    assert found.volumes == ("shelf",)
+
+
+def test_files_of_several_services_in_the_reference() -> None:
+    several = next(text for text in SHOWN if "db_password" in text)
+    api, db, migrate = parse_manifest(completed(several)).services
+    assert api.files == (DeliveredFile("db_password", "/run/secrets/db_password", None),)
+    assert db.files == (DeliveredFile("db_password", "/etc/db/password", None),)
+    assert migrate.restart == RestartPolicy("on-failure", None)

@@ -1,0 +1,209 @@
+"""What jobs, services and rentals may say, each for itself, and what of it goes to the chain."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from manifest_builders import Change, gantry, gpu, helper, manifest, parse, problems, refused, service, together, top
+
+from offchain.schema._generated_chain import (
+    TaskKind,
+    TaskSpec,
+    VerificationPolicyAcceptance,
+    VerificationPolicyRedundant,
+)
+from offchain.schema.manifest_task import to_task_spec
+from offchain.schema.manifest_types import RestartPolicy, ResultSpec, ScalingSpec, SshSpec
+
+DIGEST = b"\7" * 32
+DATA = together(top(volumes={"data": None}), service(volumes=["data:/data"]))
+RENTAL = gantry(kind="rental")
+SEAL = "5f" * 32
+
+
+def ssh_key(kind: str = "ssh-ed25519", inside: str | None = None) -> str:
+    name = (inside or kind).encode()
+    body = len(name).to_bytes(4, "big") + name + (32).to_bytes(4, "big") + b"\1" * 32
+    return f"{kind} {base64.b64encode(body).decode()}"
+
+
+KEY = ssh_key()
+
+
+def ssh(**entries: Any) -> Change:
+    return gantry(kind="rental", ssh={"authorized_keys": [KEY]} | entries)
+
+
+def spec(*changes: Change) -> TaskSpec:
+    return to_task_spec(parse(together(*changes)), DIGEST)
+
+
+def test_the_kind_goes_to_the_chain() -> None:
+    assert [spec(gantry(kind=kind)).kind for kind in ("job", "service", "rental")] == [
+        TaskKind.JOB,
+        TaskKind.SERVICE,
+        TaskKind.RENTAL,
+    ]
+
+
+def test_a_services_pods_are_a_range_or_a_number() -> None:
+    found = spec(gantry(kind="service", pods={"min": 2, "max": 5}))
+    assert (found.pods_min, found.pods_max) == (2, 5)
+    found = spec(gantry(kind="service", pods=3))
+    assert (found.pods_min, found.pods_max) == (3, 3)
+    found = spec(gantry(pods=3))
+    assert (found.pods_min, found.pods_max) == (3, 3)
+
+
+def test_scaling_follows_a_share_of_what_a_pod_has() -> None:
+    scaling = {"metric": "cpu", "target": "70%", "stabilisation": "90s"}
+    wide = gantry(kind="service", pods={"min": 1, "max": 3}, scaling=scaling)
+    assert parse(wide).scaling == ScalingSpec("cpu", 70, 90_000)
+    scaling = {"metric": "gpu", "target": "100 %"}
+    wide = gantry(kind="service", pods={"min": 1, "max": 3}, scaling=scaling)
+    assert parse(together(gpu(), wide)).scaling == ScalingSpec("gpu", 100, 300_000)
+
+
+def test_compared_results_have_a_pod_for_each_replica() -> None:
+    found = spec(gantry(verification={"replicas": 3}))
+    assert found.verification == VerificationPolicyRedundant(3)
+    assert (found.pods_min, found.pods_max) == (3, 3)
+    assert spec(gantry(verification={"replicas": 2}, pods=2)).pods_max == 2
+    assert spec(gantry(verification="acceptance")).verification == VerificationPolicyAcceptance()
+
+
+def test_a_rental_is_one_machine_with_keys_and_data() -> None:
+    keys = [f"{KEY} anna@desk", ssh_key("ssh-rsa")]
+    found = parse(together(DATA, ssh(authorized_keys=keys, path="/workspace/.ssh/keys", port=2222)))
+    assert found.ssh == SshSpec((f"{KEY} anna@desk", ssh_key("ssh-rsa")), "/workspace/.ssh/keys", 2222)
+    on_volume = ssh(path="/data/.ssh/authorized_keys")
+    assert parse(together(DATA, service(read_only=True), on_volume)).ssh is not None
+    assert parse(ssh()).ssh == SshSpec((KEY,), "/root/.ssh/authorized_keys", 22)
+    taken = spec(DATA, gantry(kind="rental", data_from=117_440_512))
+    assert (taken.data_from, taken.pods_min, taken.pods_max) == (117_440_512, 1, 1)
+    assert spec(RENTAL).data_from is None
+
+
+def test_services_and_rentals_go_on_unless_they_say_otherwise() -> None:
+    init = helper("init")
+    waits = service(depends_on={"init": {"condition": "service_completed_successfully"}})
+
+    def restarts(kind: str, *changes: Change) -> list[RestartPolicy]:
+        found = parse(together(init, waits, *changes, gantry(kind=kind)))
+        return [each.restart for each in found.services]
+
+    always, failed, never = (RestartPolicy(when, None) for when in ("always", "on-failure", "no"))
+    assert restarts("job") == [never, never]
+    assert restarts("service") == [always, failed]
+    assert restarts("rental") == [always, failed]
+    assert restarts("service", service(restart="no")) == [never, failed]
+
+
+def test_what_is_around_a_jobs_first_service_may_be_started_again() -> None:
+    found = parse(helper(restart="always", healthcheck={"test": "true"}))
+    assert found.services[1].restart == RestartPolicy("always", None)
+    assert parse(service(restart="no")).main.restart == RestartPolicy("no", None)
+
+
+def test_results_are_sealed_to_a_key() -> None:
+    key = bytes.fromhex(SEAL)
+    assert parse(gantry(result={"path": "/out/r", "seal_to": SEAL})).result == ResultSpec("file", "/out/r", key)
+    assert parse(gantry(result={"seal_to": f"0x{SEAL.upper()}"})).result == ResultSpec("stdout", None, key)
+    assert parse(gantry(result={"path": "stdout"})).result == ResultSpec("stdout", None)
+
+
+def test_a_result_lies_where_it_lasts() -> None:
+    tmpfs = service(tmpfs="/out")
+    assert "/out is a tmpfs" in refused(together(tmpfs, gantry(result="/out/r")))[1]
+    deep = together(DATA, service(volumes=["data:/out/kept"], tmpfs="/out"), gantry(result="/out/kept/r"))
+    assert parse(deep).result.path == "/out/kept/r"
+    frozen = service(read_only=True)
+    assert "the container is read_only" in refused(together(frozen, gantry(result="/out/r")))[1]
+    assert parse(together(DATA, frozen, gantry(result="/data/r"))).result.path == "/data/r"
+    reading = together(DATA, service(volumes=["data:/data:ro"]), frozen, gantry(result="/data/r"))
+    assert "the container is read_only" in refused(reading)[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "message"),
+    [
+        (gantry(kind="service", result="stdout"), "result", "a service has no result"),
+        (gantry(kind="rental", result="/out"), "result", "a rental has no result"),
+        (gantry(kind="service", verification={"replicas": 2}), "verification", "a service has no verification"),
+        (gantry(scaling={"metric": "cpu", "target": "70%"}), "scaling", "a job has no scaling"),
+        (gantry(ssh={"authorized_keys": [KEY]}), "ssh", "a job has no ssh"),
+        (gantry(kind="service", data_from=1), "data_from", "a service has no data_from"),
+        (gantry(pods={"min": 1, "max": 2}), "pods", "a job has a fixed number of pods"),
+        (gantry(kind="rental", pods=2), "pods", "a rental has one pod"),
+        (gantry(kind="rental", pods={"min": 1, "max": 1}), "pods", "a rental has a fixed number of pods"),
+        (gantry(kind="service", pods={"min": 3, "max": 2}), "pods", "min 3 is more than max 2"),
+        (gantry(kind="service", pods={"max": 2}), "pods", "min is missing"),
+        (gantry(kind="service", pods={"min": 0, "max": 2}), "pods.min", "0 is out of range"),
+        (gantry(kind="service", pods={"min": 1, "max": 17}), "pods.max", "17 is out of range"),
+        (gantry(kind="service", pods={"min": 1, "max": 2, "step": 1}), "pods.step", 'unknown key "step"'),
+        (gantry(verification={"replicas": 2}, pods=3), "pods", "pods and verification.replicas (2) differ"),
+        (gantry(verification={"replicas": 1}), "verification.replicas", "1 is out of range"),
+        (gantry(verification={"replicas": 4}), "verification.replicas", "4 is out of range"),
+        (gantry(verification={}), "verification", "replicas is missing"),
+        (gantry(verification=2), "verification", "is not a way to verify"),
+        (gantry(verification={"replicas": 2}, result={"seal_to": SEAL}), "result.seal_to", "cannot be sealed"),
+        (gantry(result={"seal_to": "5f"}), "result.seal_to", "64 hex digits"),
+        (gantry(result={"path": "out"}), "result.path", "is not a result"),
+        (gantry(result={"file": "/out"}), "result.file", 'unknown key "file"'),
+        (gantry(kind="service", scaling={"metric": "cpu", "target": "70%"}), "scaling", "nothing to scale"),
+        (ssh(authorized_keys=[]), "ssh.authorized_keys", "there is no key"),
+        (ssh(authorized_keys=[KEY] * 17), "ssh.authorized_keys[16]", "17 keys are too many"),
+        (ssh(authorized_keys=["-----BEGIN OPENSSH PRIVATE KEY-----"]), "ssh.authorized_keys[0]", "a private key"),
+        (ssh(authorized_keys=[f"{KEY}\n{KEY}"]), "ssh.authorized_keys[0]", "more than one line"),
+        (ssh(authorized_keys=[f'command="x" {KEY}']), "ssh.authorized_keys[0]", "is not a type of key"),
+        (ssh(authorized_keys=["ssh-dss AAAA"]), "ssh.authorized_keys[0]", '"ssh-dss" is not a type'),
+        (ssh(authorized_keys=["ssh-ed25519 !"]), "ssh.authorized_keys[0]", "is not base64"),
+        (ssh(authorized_keys=["ssh-ed25519"]), "ssh.authorized_keys[0]", "is not of the type"),
+        (
+            ssh(authorized_keys=[ssh_key("ssh-ed25519", "ssh-rsa")]),
+            "ssh.authorized_keys[0]",
+            "is not of the type ssh-ed25519",
+        ),
+        (ssh(path="keys"), "ssh.path", "not an absolute path"),
+        (ssh(port=0), "ssh.port", "0 is out of range"),
+        (gantry(kind="rental", ssh={}), "ssh", "authorized_keys is missing"),
+        (together(DATA, ssh(path="/data")), "ssh.path", "is taken by a mount"),
+        (together(service(read_only=True), ssh()), "ssh", "the container is read_only"),
+        (together(helper(expose=[22]), ssh()), "ssh", 'port 22 is taken by "db"'),
+        (gantry(kind="rental", data_from=1), "data_from", "there is no volume"),
+        (together(DATA, gantry(kind="rental", data_from="seven")), "data_from", "expected a whole number"),
+        (service(healthcheck={"test": "true"}), "services.train.healthcheck", "has no healthcheck"),
+        (service(restart="always"), "services.train.restart", "is not started again"),
+    ],
+)
+def test_what_a_kind_cannot_have_is_named(change: Change, path: str, message: str) -> None:
+    at, said, _ = refused(change)
+    assert at == (path if path.startswith("services") else f"x-gantry.{path}")
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("scaling", "path", "message"),
+    [
+        ({"metric": "gpu", "target": "70%"}, ".metric", "no GPU to follow"),
+        ({"metric": "requests", "target": "70%"}, ".metric", 'unknown value "requests"'),
+        ({"metric": "cpu", "target": 70}, ".target", "is not a share"),
+        ({"metric": "cpu", "target": "0%"}, ".target", "is not a share"),
+        ({"metric": "cpu", "target": "101%"}, ".target", "is not a share"),
+        ({"metric": "cpu"}, "", "target is missing"),
+        ({"target": "70%"}, "", "metric is missing"),
+        ({"metric": "cpu", "target": "70%", "stabilisation": "0s"}, ".stabilisation", "no time at all"),
+        ("cpu", "", "expected a mapping"),
+    ],
+)
+def test_scaling_that_cannot_be_is_named(scaling: Any, path: str, message: str) -> None:
+    at, said, _ = refused(gantry(kind="service", pods={"min": 1, "max": 2}, scaling=scaling))
+    assert at == f"x-gantry.scaling{path}"
+    assert message in said
+
+
+def test_every_section_of_another_kind_is_named() -> None:
+    mixed = gantry(kind="service", ssh={"authorized_keys": [KEY]}, data_from=7, result="stdout")
+    assert {at for at, _, _ in problems(manifest(mixed))} == {"x-gantry.result", "x-gantry.ssh", "x-gantry.data_from"}

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from offchain.indexer import queries
+from offchain.indexer.queries import Filter
+from offchain.link.fake import FakeChain
+from offchain.services.indexer import serve_index
+
+
+async def test_it_indexes_until_it_is_told_to_stop_and_goes_on_later(tmp_path):
+    chain = FakeChain()
+    address = str(tmp_path / "index.db")
+    for last in (4, 9):
+        while chain._best.block.ref.number < last:
+            await chain.produce()
+        task = asyncio.create_task(serve_index(chain, address))
+        async with asyncio.timeout(20):
+            while not await asyncio.to_thread(reached, address, last):
+                assert not task.done(), task.exception()
+                await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await task
+    db = queries.open_for_reading(address)
+    assert queries.reached(db).number == 9
+    assert queries.events(db, Filter()) == []
+    db.close()
+
+
+def reached(address, number):
+    try:
+        db = queries.open_for_reading(address)
+    except queries.IndexFault:
+        return False
+    try:
+        last = queries.reached(db)
+        return last is not None and last.number >= number
+    finally:
+        db.close()

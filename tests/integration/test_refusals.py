@@ -34,7 +34,7 @@ def changed(tmp_path: Path, old: str, new: str) -> tuple[Path, int]:
         ("    read_only: true", "    privileged: true", "privileged"),
         ("count: 1", "count: -1", "-1"),
         ("image: ${GANTRY_DEMO_IMAGE:?scripts/demo-image builds the image and prints its name}", "image: a:1", "a:1"),
-        ("kind: job", "kind: rental", "rental"),
+        ("kind: job", "kind: lease", "lease"),
     ],
 )
 async def test_a_bad_manifest_is_refused_by_name_and_line(net: Net, tmp_path: Path, old, new, named):

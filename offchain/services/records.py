@@ -40,9 +40,10 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
     if record.state.tag not in _TASK_STATES:
         return None
     takes_over = None
-    lease = source.lease(source_lease) if source is not None and (source_lease := source_of(task)) else None
-    if source is not None and lease is not None:
-        takes_over = RetainedData(lease.record.host, source.spec.resources.disk_gib)
+    wanted = source_of(task)
+    lease = None if source is None or wanted is None else source.lease(wanted)
+    if lease is not None:
+        takes_over = RetainedData(lease.record.host, lease.task.spec.resources.disk_gib)
     return Task(
         id=task.id,
         tenant=record.tenant,

@@ -5,15 +5,13 @@ Secrets stay inside the signers: they have no repr, are not in messages, and can
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
-import stat
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from offchain.link import ss58
+from offchain.link import secret_file, ss58
 from offchain.link.errors import BadKey
 from offchain.link.ports import Signer
 from offchain.schema.chain import compact
@@ -203,30 +201,22 @@ def new_host_key(path: Path) -> Ed25519Signer:
     seed = secrets.token_bytes(_SEED_LENGTH)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        secret_file.write_new(path, seed.hex())
     except FileExistsError:
         raise BadKey(f"{path} exists already; a host's key is never overwritten.", "Use it, or move it away.") from None
     except OSError as error:
         raise BadKey(f"The host key {path} cannot be written: {error.strerror}.", "Choose another place.") from None
-    with os.fdopen(handle, "w") as file:
-        file.write(seed.hex() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
     return Ed25519Signer(seed)
 
 
 def load_host_key(path: Path) -> Ed25519Signer:
     """Read a host's key. Refuses a file that others may read, because then it is no secret any more."""
     try:
-        with path.open() as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if not stat.S_ISREG(mode) or mode & 0o077:
-                raise BadKey(f"The host key {path} may be read by others.", f"Run: chmod 600 {path}")
-            text = file.read(4 * _SEED_LENGTH).strip()
+        text = secret_file.read(path, 4 * _SEED_LENGTH)
+    except secret_file.OthersMayReadError:
+        raise BadKey(f"The host key {path} may be read by others.", f"Run: chmod 600 {path}") from None
     except OSError as error:
         raise BadKey(f"The host key {path} cannot be read: {error.strerror}.", "Run the agent's setup again.") from None
-    except UnicodeDecodeError:
-        text = ""
     try:
         return Ed25519Signer(bytes.fromhex(text))
     except (ValueError, BadKey):

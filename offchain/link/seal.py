@@ -5,12 +5,11 @@ A host's ed25519 key is turned into an X25519 key for it, so that no further key
 
 from __future__ import annotations
 
-import os
 import secrets
-import stat
 from pathlib import Path
 from typing import Final
 
+from offchain.link import secret_file
 from offchain.link.errors import BadKey
 from offchain.link.keys import Ed25519Signer
 
@@ -75,30 +74,22 @@ def new_seal_key(path: Path) -> bytes:
     private = secrets.token_bytes(KEY_BYTES)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        secret_file.write_new(path, private.hex())
     except FileExistsError:
         raise BadKey(f"{path} exists already; a key is never overwritten.", "Choose another name.") from None
     except OSError as error:
         raise BadKey(f"The key {path} cannot be written: {error.strerror}.", "Choose another place.") from None
-    with os.fdopen(handle, "w") as file:
-        file.write(private.hex() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
     return public_of(private)
 
 
 def load_seal_key(path: Path) -> bytes:
     """Read an X25519 private key. Refuses a file that others may read, because then it is no secret any more."""
     try:
-        with path.open() as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if not stat.S_ISREG(mode) or mode & 0o077:
-                raise BadKey(f"The key {path} may be read by others.", f"Run: chmod 600 {path}")
-            written = file.read(_FILE_CHARS).strip()
+        written = secret_file.read(path, _FILE_CHARS)
+    except secret_file.OthersMayReadError:
+        raise BadKey(f"The key {path} may be read by others.", f"Run: chmod 600 {path}") from None
     except OSError as error:
         raise BadKey(f"The key {path} cannot be read: {error.strerror}.", "Check the path.") from None
-    except UnicodeDecodeError:
-        written = ""
     try:
         private = bytes.fromhex(written)
     except ValueError:

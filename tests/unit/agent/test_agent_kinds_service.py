@@ -74,7 +74,7 @@ async def test_a_service_waits_for_its_secret_and_for_its_health(world):
     async with world.agent() as agent:
         number = world.open_lease(SERVICE, kind=TaskKind.SERVICE)
         await world.until(lambda: agent.state.phase(number) is Phase.AWAITING)
-        with pytest.raises(ValueError, match="waits for no file"):
+        with pytest.raises(ValueError, match="names no secret or input 'other'"):
             await agent.deliver(number, "other", b"")
     # The secret is there for the next agent, too.
     async with world.agent() as agent:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import logging
+import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any
 
@@ -13,13 +14,11 @@ from node_agent.core.values import Found, Handle, PodSpec, Usage
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_end import (
-    KILL_EXIT_CODES,
-    KILL_WINDOW_S,
     Sample,
+    event_window,
     parse_ending,
     parse_health,
     parse_sample,
-    parse_time_ms,
 )
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
@@ -45,8 +44,6 @@ from offchain.schema.manifest_types import ResultSpec
 log = logging.getLogger(__name__)
 
 FIRST_POLL_S = 0.1
-END_NOTICE_S = 0.05
-OOM_NOTICE_S = 1.0
 POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
 MAIN = "0"
@@ -322,14 +319,9 @@ class DockerDriver:
 
     def _last_events(self, identity: str, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The engine remembers its last 256 events; an engine that was restarted remembers none."""
-        finished_s = parse_time_ms(state.get("FinishedAt")) / 1000
-        # Notice of a broken memory limit may come after the end; the engine waits until then with its answer.
-        later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
+        since_s, until_s = event_window(state, time.time())
+        window = {"since": f"{since_s:.3f}", "until": f"{until_s:.3f}"}
         filters = {"container": identity, "event": ["kill", "die", "oom"]}
-        # What was done to an earlier run of the same container says nothing about this one.
-        # The start of a very short run may be noted after its end.
-        began_s = max(finished_s - KILL_WINDOW_S, min(parse_time_ms(state.get("StartedAt")) / 1000, finished_s))
-        window = {"since": f"{began_s:.3f}", "until": f"{finished_s + later_s:.3f}"}
         yield from self._engine.api.events(**window, filters=filters, decode=True)
 
 

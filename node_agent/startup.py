@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from node_agent import memory
 from node_agent.access.docker import DockerAccess
+from node_agent.access.orphans import end_orphans
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
@@ -112,7 +114,7 @@ async def run_agent(settings: Settings) -> None:
         stack.push_async_callback(transport.close)
         pods = DockerAccess(settings.docker_host, key.address)
         stack.push_async_callback(pods.close)
-        await pods.end_orphans()
+        await end_orphans(settings.docker_host, key.address)
         watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
         journal = Journal(state.store)
         gauge, gpus = DockerGauge(settings.docker_host, key.address, now_ms=unix_ms), GpuGauges()
@@ -129,7 +131,7 @@ async def run_agent(settings: Settings) -> None:
             hardware,
             now_ms=unix_ms,
             pods=pods,
-            beside=(watch.run, journal.run, prober.run, meter.run),
+            beside=(watch.run, journal.run, prober.run, meter.run, memory.keep_small),
             handlers=ReceiptAnswers(meter).handlers(),
         )
         beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch, prober), now_ms=unix_ms)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from main_job import BenchError, network, resident_mib, say
+from main_job import BenchError, core_share, network, resident_mib, say, ticks
 from table import Figure
 
 from node_agent.core.values import ContainerSpec, PodSpec
@@ -27,7 +27,6 @@ IDLE_SECONDS = 60
 STARTS = 15
 HOST = "5Benchmark"
 PROGRAM = ("sleep", "600")
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def measure(starts: int = STARTS, seconds: int = IDLE_SECONDS) -> list[Figure]:
@@ -53,22 +52,16 @@ def _idle(pid: int, seconds: int) -> list[Figure]:
     """Memory and work of an agent that follows its chain and has no pod; it has no child processes."""
     say(f"the agent idle for {seconds} s")
     time.sleep(10)  # what it does once at its start is not its idle load
-    began_s, before = time.monotonic(), _ticks(pid)
+    began_s, before = time.monotonic(), ticks(pid)
     memory = []
     while time.monotonic() - began_s < seconds:
         time.sleep(5)
         memory.append(resident_mib(pid))
-    share = 100 * (_ticks(pid) - before) / TICKS / (time.monotonic() - began_s)
+    share = core_share(pid, before, time.monotonic() - began_s)
     return [
         Figure("agent-idle-memory", "MiB", (max(memory),), 80),
-        Figure("agent-idle-cpu", "% core", (round(share, 2),), 1),
+        Figure("agent-idle-cpu", "% core", (share,), 1),
     ]
-
-
-def _ticks(pid: int) -> int:
-    """Processor time of a process so far, in clock ticks."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
 
 
 async def _starts(url: str, image: str, folder: Path, count: int) -> list[Figure]:

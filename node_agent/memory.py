@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import gc
 
 EVERY_S = 60.0
 
@@ -20,6 +21,9 @@ def give_back() -> None:
 
 async def keep_small(_agent: object) -> None:
     """Give back what the start needed, and then now and then, for as long as the agent runs."""
+    gc.collect()
+    # What is there now stays: later collections need not look through it again.
+    gc.freeze()
     while True:
         give_back()
         await asyncio.sleep(EVERY_S)

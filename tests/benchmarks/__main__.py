@@ -18,6 +18,7 @@ from faults.plan import Plan
 from faults.run import FaultError, run_faults
 from index_bench import IndexBenchError
 from index_bench import measure as measure_index
+from log_lines import LogError
 from main_job import BenchError, measure, say
 from table import Figure, record
 
@@ -31,7 +32,7 @@ def main() -> int:
     options = _arguments()
     try:
         figures, lines, facts = _BENCHMARKS[options.name](options)
-    except (BenchError, FaultError, IndexBenchError, NodeError, RefusedError) as error:
+    except (BenchError, FaultError, IndexBenchError, LogError, NodeError, RefusedError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     except LocalError as error:
@@ -64,7 +65,7 @@ def _arguments() -> argparse.Namespace:
 
     main_job = add(
         "main",
-        "the main job: scripts/up, submit to running, memory",
+        "the main job: scripts/up, submit to running, log line to client, memory",
         "Three runs of scripts/up --once, then tasks one by one on a network with one host and real containers. "
         "About 5 minutes. Short: --tasks 3.",
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import log_lines
 from table import MIB, ROOT, Figure
 
 from offchain.link import keys
@@ -167,4 +168,6 @@ def measure(tasks: int, *, cold: bool) -> list[Figure]:
             figures.append(Figure("node-memory", "MiB", (node,), 200))
             figures.append(Figure("python-memory", "MiB", (python,), 400))
             figures.append(Figure("start", "s", asyncio.run(starts(state, tasks)), 5, target_p95=8))
+            say("log lines")
+            figures.append(log_lines.measure(state))
     return figures

@@ -107,7 +107,7 @@ async def _files(kind: str, client: HostClient) -> list[Figure]:
             part.unlink()
     return [
         Figure(f"way-{kind}-cp-out", "MB/s", tuple(out), aim, at_least=True),
-        Figure(f"way-{kind}-cp-in", "MB/s", tuple(back), None, at_least=True),
+        Figure(f"way-{kind}-cp-in", "MB/s", tuple(back), aim, at_least=True),
     ]
 
 

@@ -36,8 +36,8 @@ class Figure:
 
     @property
     def p95(self) -> float:
-        """The 95th percentile, nearest rank."""
-        ordered = sorted(self.samples)
+        """What 95 of 100 samples are at least as good as, nearest rank."""
+        ordered = sorted(self.samples, reverse=self.at_least)
         return round(ordered[max(0, -(-95 * len(ordered) // 100) - 1)], 2)
 
     @property

@@ -33,6 +33,14 @@ class DockerGround:
             return mode
         return f"container:{await self._holder(spec, mode)}"
 
+    async def rejoin(self, spec: PodSpec, identity: str) -> None:
+        """Put a stopped container onto the pod's network where that is another one than when it last ran.
+
+        Networks go while nothing on them runs: somebody prunes the engine's, or an engine that broke is mended.
+        """
+        if self.network:
+            await self._engine.call(lambda: self._rejoin(make.pod_name(spec.host, spec.lease), identity))
+
     async def remove_networks(self, lease: int) -> None:
         """Nothing where there is none."""
         await self._engine.call(lambda: self._remove_networks(lease))
@@ -53,6 +61,8 @@ class DockerGround:
         found = await self._engine.call(lambda: api.containers(all=True, filters={"label": wanted}))
         identity = str(found[0]["Id"]) if found else await self._make_holder(spec, mode)
         if not found or found[0].get("State") != "running":
+            if found:
+                await self.rejoin(spec, identity)
             try:
                 await self._engine.call(lambda: api.start(identity))
             except DriverError as error:
@@ -96,6 +106,19 @@ class DockerGround:
                 },
             )
         return name
+
+    def _rejoin(self, name: str, identity: str) -> None:
+        api = self._engine.api
+        inspection = api.inspect_container(identity)
+        present = next((network["Id"] for network in api.networks(names=[name]) if network["Name"] == name), None)
+        if present is None or inspection["HostConfig"]["NetworkMode"] != name:
+            return
+        known = inspection["NetworkSettings"]["Networks"].get(name)
+        if known is not None and known["NetworkID"] in ("", present):
+            return
+        if known is not None:
+            api.disconnect_container_from_network(identity, name, force=True)
+        api.connect_container_to_network(identity, present)
 
     def _remove_networks(self, lease: int) -> None:
         api = self._engine.api

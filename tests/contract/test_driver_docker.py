@@ -6,7 +6,7 @@ import driver_cases as case
 import pytest
 from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.core.values import EndKind
+from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers.docker import DockerDriver
 from node_agent.ports import EngineUnreachable
 from offchain.schema.manifest_types import ImageRef, ResultSpec, TmpfsMount
@@ -109,6 +109,27 @@ async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell
     wanted = {"label": [f"gantry.host={case.HOST}"]}
     assert docker_api.networks(filters=wanted) == []
     assert docker_api.containers(all=True, filters=wanted) == []
+
+
+@pytest.mark.parametrize("helpers", [0, 1])
+async def test_a_container_goes_on_in_place_where_its_network_was_lost_meanwhile(
+    driver,
+    shell_image,  # noqa: F811
+    docker_api,  # noqa: F811
+    helpers,
+):
+    spec = case.pod(case.TWICE, shell_image)
+    helper = ContainerSpec(case.a_service(case.SLEEP, shell_image, name="helper"), (), 0)
+    spec = dataclasses.replace(spec, containers=(*spec.containers, *[helper] * helpers))
+    handle = await case.up(driver, spec)
+    ending = await case.ended(driver, handle)
+    for holder in docker_api.containers(filters={"label": [f"gantry.lease={spec.lease}", "gantry.role=holder"]}):
+        docker_api.stop(holder["Id"], timeout=0)
+    # As "docker network prune" does.
+    docker_api.remove_network(f"gantry-{case.HOST[1:13]}-{spec.lease}")
+    again = await driver.start(spec, "main", 2, ending.mark)
+    assert again.reference == handle.reference
+    assert (await case.ended(driver, again)).exit_code == 7
 
 
 async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image):  # noqa: F811

@@ -1,8 +1,8 @@
 """What a Docker engine remembers of its networks, where it was killed while it removed one.
 
 Engines before 23.0.5 write a network down once more, without its addresses, just before they forget it. Killed in that
-moment, such an engine panics at every later start ("index out of range", in libnetwork's reservePools), for it looks for
-the addresses of a network that was all but removed (moby issue 45057). The record says of itself that it is being
+moment, such an engine panics at every later start ("index out of range", in libnetwork's reservePools), for it looks
+for the addresses of a network that was all but removed (moby issue 45057). The record says of itself that it is being
 removed. Marked as one that only holds a configuration, it has no addresses to be looked for, and the engine removes it
 by itself when it starts. The mark is as long as what it replaces, so nothing else in the file moves.
 """
@@ -15,11 +15,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+SYSTEM_DATA = Path("/var/lib/docker")
+"""Where a machine's own engine keeps its data, unless its configuration says otherwise."""
+_CONFIGURATION = Path("/etc/docker/daemon.json")
 _STORE = Path("network") / "files" / "local-kv.db"
 _BEGIN = b'{"addrSpace":'
 """A network's record is JSON with its keys in order; this one is the first."""
 _PLAIN, _MARKED = b'"configOnly":false', b'"configOnly":true '
 _LONGEST_RECORD = 1 << 20
+
+
+def system_data(configuration: Path = _CONFIGURATION) -> Path:
+    """Where this machine's own engine keeps its data."""
+    try:
+        named = json.loads(configuration.read_text(encoding="utf-8"))["data-root"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return SYSTEM_DATA
+    return Path(named) if isinstance(named, str) else SYSTEM_DATA
 
 
 def half_removed(data_root: Path) -> list[str]:

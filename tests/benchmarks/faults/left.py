@@ -24,11 +24,11 @@ def in_containers(folder: Path) -> list[str]:
 
     They have mounts of their own, and among them files that lie there. The folder's name has to be unique.
     """
-    ours = os.readlink("/proc/self/ns/mnt")
+    ours = Path("/proc/self/ns/mnt").readlink()
     found = []
     for pid, line in _lines():
         try:
-            apart = os.readlink(f"/proc/{pid}/ns/mnt") != ours
+            apart = Path(f"/proc/{pid}/ns/mnt").readlink() != ours
             if apart and folder.name in Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace"):
                 found.append(f"{pid}: {line[:_SHOWN]}")
         except OSError:

@@ -83,7 +83,7 @@ def _under_fire(
         while not net.kill(blow.victim):  # it is just dead: it will be back
             _mind(net, _TURN_S)
         killed.append(blow.victim)
-        say(f"kill {len(killed)} of {plan.kills}: {blow.victim}; {tenant.ledger.ended()} tasks have ended")
+        say(f"kill {len(killed)} of {plan.kills}: {blow.victim}; {tenant.ledger.shown()}")
     while thread.is_alive():
         _mind(net, _TURN_S)
     if outcome and not isinstance(outcome[0], TimeoutError):

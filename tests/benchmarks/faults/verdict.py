@@ -98,6 +98,11 @@ class Ledger:
         """How many tasks can go to no other state."""
         return sum(row.state in _ENDS or row.state.startswith("Failed") for row in self.tasks.values())
 
+    def shown(self) -> str:
+        """How many tasks are in each state now."""
+        states = Counter(row.state.partition("(")[0] for row in self.tasks.values())
+        return ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no task yet"
+
     def judge(self, expected: Expected) -> Findings:
         """Every task ended once, with its result, and was paid once; none is there that nobody wanted."""
         found = Findings()

@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from cli_world import World
 
-from offchain.local.engine_store import half_removed, mend
+from offchain.local import engine_store
+from offchain.local.engine_store import SYSTEM_DATA, half_removed, mend, system_data
 
 POOL = json.dumps([{"IPAMData": '{"Pool":"172.18.0.0/16"}', "PoolID": "LocalDefault/172.18.0.0/16"}])
 
@@ -75,3 +77,38 @@ def test_an_engine_that_runs_is_left_alone(tmp_path: Path) -> None:
 
 def test_an_engine_that_never_ran_has_nothing_to_mend(tmp_path: Path) -> None:
     assert half_removed(tmp_path / "none") == mend(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [('{"data-root": "/big/docker"}', Path("/big/docker")), ("{}", SYSTEM_DATA), ('{"data-root"', SYSTEM_DATA)],
+)
+def test_the_engines_own_configuration_says_where_its_data_is(tmp_path: Path, text: str, folder: Path) -> None:
+    (tmp_path / "daemon.json").write_text(text)
+    assert system_data(tmp_path / "daemon.json") == folder
+    assert system_data(tmp_path / "none.json") == SYSTEM_DATA
+
+
+def test_doctor_knows_why_an_engine_does_not_start_and_mends_it(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine_data(tmp_path, WHOLE, record("gantry-half", removing=True, pool=None))
+    monkeypatch.setattr(engine_store, "system_data", lambda: tmp_path)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    status, out, _ = world.run("doctor")
+    assert status == 1
+    assert "while it removed the network gantry-half" in out
+    assert "sudo gantry doctor --mend-engine" in out
+    assert world.json("doctor", "--mend-engine") == {"data_root": str(tmp_path), "networks": ["gantry-half"]}
+    status, out, _ = world.run("doctor", "--mend-engine")
+    assert status == 0
+    assert "journalctl" in out
+    status, out, _ = world.run("doctor")
+    assert "none.sock" in out
+    assert "gantry-half" not in out
+
+
+def test_doctor_does_one_thing_at_a_time(world: World) -> None:
+    status, _, err = world.run("doctor", "--audit", "--mend-engine")
+    assert status != 0
+    assert "Give one of them" in err

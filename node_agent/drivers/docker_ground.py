@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import Any
 
 import docker
 
 from node_agent.core.values import PodSpec
-from node_agent.drivers import docker_holder
+from node_agent.drivers import bridges, docker_holder
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_engine import Engine
 from node_agent.ports import DriverError, PodGone, ResourcesUnavailable
 
+log = logging.getLogger(__name__)
+
 NO_NETWORK = "none"
+_BRIDGE = "com.docker.network.bridge.name"
 
 
 class DockerGround:
@@ -25,10 +29,13 @@ class DockerGround:
         self.network = network
         """Whether pods have a way out."""
         self.architecture = ""
+        self._strays = bridges.Strays()
+        self._making: set[str] = set()
+        """The bridges of networks that are being made."""
 
     async def ensure(self, spec: PodSpec) -> str:
         """The network mode of the pod's containers."""
-        mode = await self._engine.call(lambda: self._network(spec)) if self.network else NO_NETWORK
+        mode = await self._with_network(spec) if self.network else NO_NETWORK
         if not make.has_holder(spec):
             return mode
         return f"container:{await self._holder(spec, mode)}"
@@ -45,11 +52,29 @@ class DockerGround:
         """Nothing where there is none."""
         await self._engine.call(lambda: self._remove_networks(lease))
 
+    async def sweep(self) -> None:
+        """Remove bridges of this host's pods that no network has."""
+        here = bridges.present(make.bridges_of(self._host)) if self.network else frozenset()
+        if not here:
+            return
+        used = await self._engine.call(self._bridges)
+        for name in self._strays.look(here, used | self._making):
+            log.info("removing the bridge %s: the engine was ended while it made its network", name)
+            _remove_bridge(name)
+
     async def leases(self) -> frozenset[int]:
         """Leases that have a network here."""
         wanted = {"label": [f"{make.LABEL_HOST}={self._host}"]}
         found = await self._engine.call(lambda: self._engine.api.networks(filters=wanted))
         return frozenset(int(one["Labels"][make.LABEL_LEASE]) for one in found if make.LABEL_LEASE in one["Labels"])
+
+    async def _with_network(self, spec: PodSpec) -> str:
+        bridge = make.bridge_name(spec.host, spec.lease)
+        self._making.add(bridge)
+        try:
+            return await self._engine.call(lambda: self._network(spec, bridge))
+        finally:
+            self._making.discard(bridge)
 
     async def _holder(self, spec: PodSpec, mode: str) -> str:
         wanted = [
@@ -91,10 +116,13 @@ class DockerGround:
         created = await self._engine.call(lambda: api.create_container(**arguments, host_config=host_config))
         return str(created["Id"])
 
-    def _network(self, spec: PodSpec) -> str:
+    def _network(self, spec: PodSpec, bridge: str) -> str:
         api = self._engine.api
         name = make.pod_name(spec.host, spec.lease)
         if not any(network["Name"] == name for network in api.networks(names=[name])):
+            # From a bridge that is there already the engine would make a network, but never remove it.
+            if bridge in bridges.present(bridge):
+                _remove_bridge(bridge)
             api.create_network(
                 name,
                 driver="bridge",
@@ -102,10 +130,14 @@ class DockerGround:
                 labels=make.labels(spec),
                 options={
                     "com.docker.network.bridge.enable_icc": "false",
-                    "com.docker.network.bridge.name": make.bridge_name(spec.host, spec.lease),
+                    _BRIDGE: bridge,
                 },
             )
         return name
+
+    def _bridges(self) -> frozenset[str]:
+        """The bridges of all networks of the engine."""
+        return frozenset(str((one.get("Options") or {}).get(_BRIDGE)) for one in self._engine.api.networks())
 
     def _rejoin(self, name: str, identity: str) -> None:
         api = self._engine.api
@@ -126,3 +158,8 @@ class DockerGround:
         for network in api.networks(filters={"label": wanted}):
             with contextlib.suppress(docker.errors.NotFound):
                 api.remove_network(network["Id"])
+
+
+def _remove_bridge(name: str) -> None:
+    with contextlib.suppress(OSError):  # it is gone already, or is not for us to remove
+        bridges.remove(name)

@@ -51,13 +51,13 @@ def run_faults(plan: Plan, say: Callable[[str], None], keep_logs: Path | None = 
         try:
             net.start()
             findings, facts = _under_fire(net, plan, killed, say)
+            net.stop()
+            findings.orphans += [f"process {line}" for line in (*left.naming(folder), *left.in_containers(folder))]
         finally:
             net.stop()
             if keep_logs is not None and (findings is None or findings.said):
                 shutil.copytree(net.places.log, keep_logs, dirs_exist_ok=True)
                 say(f"the logs are in {keep_logs}")
-        findings.orphans += [f"process {line}" for line in (*left.naming(folder), *left.in_containers(folder))]
-        findings.orphans += [f"interface {name}" for name in isolation.interfaces()]
     facts |= {"hosts": plan.hosts, "seed": plan.seed, "seconds": round(time.monotonic() - began, 1)}
     return summary(findings, facts, killed, plan.tasks) | {"said": findings.said}
 
@@ -112,6 +112,7 @@ def _settled_down(net: FaultNet) -> list[str]:
         # While the engine comes back from a kill it does not answer.
         with contextlib.suppress(Exception):
             found = [f"{kind} {name}" for kind, names in net.objects().items() for name in names]
+            found += [f"interface {name}" for name in isolation.interfaces()]
             found += [f"process in a container {line}" for line in left.in_containers(net.places.state)]
             if not found:
                 return []

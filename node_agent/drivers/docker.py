@@ -188,6 +188,7 @@ class DockerDriver:
     async def upkeep(self) -> Mapping[int, int]:
         """See :class:`node_agent.ports.Driver`."""
         await self._guard()
+        await self._ground.sweep()
         used = dict(await self._data.used_mib())
         if not self._starts.able.quota:
             wanted = {"label": [f"{make.LABEL_HOST}={self._host}", make.LABEL_INDEX]}

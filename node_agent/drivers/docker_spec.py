@@ -31,7 +31,8 @@ HOLDER = "holder"
 
 BRIDGE_PREFIX = "gtr"
 """What the names of all pods' bridges start with; the rules that isolate pods go by it."""
-BRIDGE_HASH_DIGITS = 12
+BRIDGE_HOST_DIGITS = 5
+BRIDGE_LEASE_DIGITS = 7
 LOG_FILE_MIB = 100
 LOG_FILES = 2
 TMP_MIB = 64
@@ -97,7 +98,12 @@ def container_name(spec: PodSpec, service: str) -> str:
 def bridge_name(host: str, lease: int) -> str:
     """The pod's network interface on this machine: 15 characters at most."""
     digest = hashlib.sha256(f"{host}/{lease}".encode()).hexdigest()
-    return BRIDGE_PREFIX + digest[:BRIDGE_HASH_DIGITS]
+    return bridges_of(host) + digest[:BRIDGE_LEASE_DIGITS]
+
+
+def bridges_of(host: str) -> str:
+    """What the names of one host's bridges start with: several agents may share a machine."""
+    return BRIDGE_PREFIX + hashlib.sha256(host.encode()).hexdigest()[:BRIDGE_HOST_DIGITS]
 
 
 def snapshot_name(host: str, lease: int) -> str:

@@ -102,6 +102,7 @@ class DockerStarts:
             return None
         if state == "created" or (follows and state == "exited" and await self.mark(identity) == follows):
             await self._ground.ensure(spec)
+            await self._ground.rejoin(spec, identity)
             return await self._run(spec, service, max(start, made_for), identity)
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
 

@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from offchain.local import engine_store
 from offchain.local.places import LocalError, Places
 from offchain.local.process import Child, end, read_record
 
@@ -74,6 +75,32 @@ def find() -> str | None:
     return None
 
 
+class PrivateEngine(Child):
+    """An engine of our own. One that was killed, at whatever moment, can be started again."""
+
+    def __init__(self, command: list[str], places: Places, env: dict[str, str]) -> None:
+        super().__init__("docker", command, log=places.log, run=places.run, env=env)
+        self._places = places
+
+    def start(self) -> int:
+        """Start it; gives the pid."""
+        self._recover()
+        return super().start()
+
+    def _recover(self) -> None:
+        """Put in order what one that was killed has left."""
+        sockets = self._places.sockets
+        # Its containerd is ended with it, by the kernel. An engine takes the number in the file for a containerd that
+        # runs, also if it is that of a corpse or of somebody else by now, and waits for it in vain.
+        for left in _processes_with(f"{sockets}/exec/containerd/containerd.toml"):
+            end(left, seconds=2)
+        for record in (sockets / "dockerd.pid", sockets / "exec" / "containerd" / "containerd.pid"):
+            record.unlink(missing_ok=True)
+        for network in engine_store.mend(self._places.engine):
+            with self.log_path.open("a", encoding="utf-8") as log:
+                log.write(f"gantry: the engine was killed while it removed the network {network}, and now ends that\n")
+
+
 def private_child(places: Places, env: dict[str, str]) -> tuple[Child, str]:
     """A private engine, not started yet, and its address. Raises LocalError where it cannot be run here."""
     program = shutil.which("dockerd") or shutil.which("dockerd", path="/usr/sbin:/sbin:/usr/local/sbin")
@@ -100,9 +127,7 @@ def private_child(places: Places, env: dict[str, str]) -> tuple[Child, str]:
         "--bridge=none",
     ]
     sbin = "/usr/local/sbin:/usr/sbin:/sbin"
-    return Child(
-        "docker", command, log=places.log, run=places.run, env=env | {"PATH": f"{env.get('PATH', '')}:{sbin}"}
-    ), url
+    return PrivateEngine(command, places, env | {"PATH": f"{env.get('PATH', '')}:{sbin}"}), url
 
 
 def wait_for(child: Child, url: str) -> None:
@@ -128,22 +153,23 @@ def sweep(places: Places) -> None:
     if pid is not None:
         end(pid, seconds=20)
     record.unlink(missing_ok=True)
-    for left in _left_of(places):
+    # One that was killed while it started a container leaves the shim behind.
+    for left in _processes_with(f"{places.sockets}/exec/"):
         end(left, seconds=2)
     for folder in (places.engine, places.sockets):
         _remove(folder)
 
 
-def _left_of(places: Places) -> list[int]:
-    """Processes of an engine that is gone: one that was killed while it started a container leaves the shim behind."""
-    own = os.fsencode(f"{places.sockets}/exec/")
+def _processes_with(text: str) -> list[int]:
+    """Processes that have this in their command line."""
+    wanted = os.fsencode(text)
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = path.read_bytes()
         except OSError:
             continue
-        if own in line:
+        if wanted in line:
             found.append(int(path.parts[2]))
     return found
 

@@ -1,13 +1,18 @@
 """What only a real engine can show: the limits a tenant's container runs under."""
 
 import dataclasses
+import fcntl
+import os
+import socket
 
 import driver_cases as case
 import pytest
 from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.core.values import EndKind
+from node_agent.core.values import ContainerSpec, EndKind
+from node_agent.drivers import bridges
 from node_agent.drivers.docker import DockerDriver
+from node_agent.drivers.docker_spec import bridge_name, bridges_of
 from node_agent.ports import EngineUnreachable
 from offchain.schema.manifest_types import ImageRef, ResultSpec, TmpfsMount
 
@@ -109,6 +114,56 @@ async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell
     wanted = {"label": [f"gantry.host={case.HOST}"]}
     assert docker_api.networks(filters=wanted) == []
     assert docker_api.containers(all=True, filters=wanted) == []
+
+
+@pytest.mark.parametrize("helpers", [0, 1])
+async def test_a_container_goes_on_in_place_where_its_network_was_lost_meanwhile(
+    driver,
+    shell_image,  # noqa: F811
+    docker_api,  # noqa: F811
+    helpers,
+):
+    spec = case.pod(case.TWICE, shell_image)
+    helper = ContainerSpec(case.a_service(case.SLEEP, shell_image, name="helper"), (), 0)
+    spec = dataclasses.replace(spec, containers=(*spec.containers, *[helper] * helpers))
+    handle = await case.up(driver, spec)
+    ending = await case.ended(driver, handle)
+    for holder in docker_api.containers(filters={"label": [f"gantry.lease={spec.lease}", "gantry.role=holder"]}):
+        docker_api.stop(holder["Id"], timeout=0)
+    # As "docker network prune" does.
+    docker_api.remove_network(f"gantry-{case.HOST[1:13]}-{spec.lease}")
+    again = await driver.start(spec, "main", 2, ending.mark)
+    assert again.reference == handle.reference
+    assert (await case.ended(driver, again)).exit_code == 7
+
+
+def make_bridge(name):
+    """What an engine leaves that is killed while it makes a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, 0x89A0, name.encode().ljust(16, b"\0"))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
+async def test_a_bridge_that_an_engine_left_does_not_outlive_its_pod(driver, shell_image):  # noqa: F811
+    spec = case.pod(case.SLEEP, shell_image)
+    bridge = bridge_name(spec.host, spec.lease)
+    make_bridge(bridge)
+    await case.up(driver, spec)
+    assert bridge in bridges.present(bridge)
+    await driver.destroy(spec.lease, keep_data=False)
+    assert bridge not in bridges.present(bridge)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
+async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell_image):  # noqa: F811
+    spec = case.pod(case.SLEEP, shell_image)
+    await case.up(driver, spec)
+    stray = bridge_name(spec.host, spec.lease + 1)
+    make_bridge(stray)
+    for _ in range(2):
+        assert stray in bridges.present(stray)
+        await driver.upkeep()
+    assert bridges.present(bridges_of(spec.host)) == {bridge_name(spec.host, spec.lease)}
 
 
 async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image):  # noqa: F811

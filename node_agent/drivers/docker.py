@@ -290,8 +290,8 @@ class DockerDriver:
         found: list[dict[str, Any]] = await self._engine.call(
             lambda: self._engine.api.containers(all=True, filters={"label": wanted})
         )
-        holders = [one for one in found if make.LABEL_ROLE in one["Labels"]]
-        own = [one for one in found if make.LABEL_ROLE not in one["Labels"]]
+        holders = [one for one in found if make.is_holder(one["Labels"])]
+        own = [one for one in found if not make.is_holder(one["Labels"])]
         own.sort(key=lambda one: int(one["Labels"].get(make.LABEL_INDEX, MAIN)))
         return own + holders if everything else own
 

@@ -120,9 +120,11 @@ class DockerDriver:
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
         images = {one.service.image for one in spec.containers}
-        await asyncio.gather(self._guard(), *(self._images.ensure(image) for image in images))
+        await asyncio.gather(*(self._images.ensure(image) for image in images))
         await self._data.ensure(spec)
         await self._ground.ensure(spec)
+        # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
+        await self._guard()
         await self._starts.own_files(spec)
 
     async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:

@@ -156,9 +156,9 @@ class DockerData:
         for container in self._engine.api.containers(all=True, filters={"label": [f"{LABEL_HOST}={self._host}"]}):
             lease = int(container["Labels"].get(LABEL_LEASE, 0))
             for mount in container.get("Mounts") or ():
-                volume = found.get(str(mount.get("Name")))
-                if mount.get("Type") == "volume" and volume is not None and not _label(volume, LABEL_VOLUME):
-                    used[lease] = used.get(lease, 0) + (_size(volume) or 0)
+                own = found.get(str(mount.get("Name"))) if mount.get("Type") == "volume" else None
+                if own is not None and not _label(own, LABEL_VOLUME):
+                    used[lease] = used.get(lease, 0) + (_size(own) or 0)
         return {lease: -(-size // (1 << 20)) for lease, size in used.items()}
 
     def _claim(self, lease: int) -> str:

@@ -16,6 +16,8 @@ from offchain.local.process import Child, end, read_record
 _SYSTEM_SOCKET = "/var/run/docker.sock"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
+_PODS_BRIDGES = Path("/sys/class/net"), "gtr*"
+"""What the agent calls them (node_agent.drivers.docker_spec)."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -130,6 +132,8 @@ def sweep(places: Places) -> None:
     record.unlink(missing_ok=True)
     for left in _left_of(places):
         end(left, seconds=2)
+    for bridge in _bridges_of(places):
+        subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
     for folder in (places.engine, places.sockets):
         _remove(folder)
 
@@ -146,6 +150,16 @@ def _left_of(places: Places) -> list[int]:
         if own in line:
             found.append(int(path.parts[2]))
     return found
+
+
+def _bridges_of(places: Places) -> list[str]:
+    """The network interfaces that the engine made: it leaves them behind. Its own book names them."""
+    try:
+        book = (places.engine / "network" / "files" / "local-kv.db").read_bytes()
+    except OSError:
+        return []
+    folder, names = _PODS_BRIDGES
+    return [found.name for found in folder.glob(names) if found.name.encode() in book]
 
 
 def _remove(folder: Path) -> None:

@@ -68,7 +68,7 @@ async def test_a_result_is_never_a_file_of_this_machine(driver, shell_image, out
     handle = await case.up(driver, spec)
     assert (await case.ended(driver, handle)).exit_code == 0
     found = await driver.collect(handle, spec.result)
-    assert (found.data, bool(found.problem)) == (b"", True)
+    assert (found.data, bool(found.note)) == (b"", True)
 
 
 async def test_no_file_of_this_machine_is_copied_out_of_a_pod(driver, shell_image, outside):  # noqa: F811

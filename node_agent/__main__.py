@@ -9,6 +9,8 @@ import sys
 
 import click
 
+from offchain.link.harmless import LogFormatter
+
 _COMMANDS = {
     "join": ("join", "join", "Make this machine a paid host: check, register, keep running."),
     "status": ("status", "status", "Show this host: chain, leases, GPUs, earnings, agent."),
@@ -55,9 +57,10 @@ def main() -> None:
       gantry agent join --check
     """
     os.umask(0o077)
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", datefmt="%H:%M:%S"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    # Names, paths and messages of tenants come into the log, and a person reads it on a terminal.
+    handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     for noisy in ("apscheduler", "urllib3", "websockets"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
 

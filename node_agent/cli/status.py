@@ -15,6 +15,7 @@ from node_agent.cli.words import duration
 from node_agent.install.releases import Releases
 from node_agent.install.service import Service, service_for
 from node_agent.startup import Settings, key_of, reached
+from offchain.link import harmless
 from offchain.schema.manifest_values import format_amount
 
 VERSION = "0.1.0"
@@ -49,7 +50,7 @@ def logs(settings: Settings, lines: int, *, follow: bool) -> None:
         service = service_for(settings.state, options.DEFAULT_STATE)
         # Blocking is right here: nothing else goes on.
         for line in service.log(lines, follow=follow):
-            click.echo(line)
+            click.echo(harmless.text(line))
 
     with contextlib.suppress(BrokenPipeError):
         finish(work())

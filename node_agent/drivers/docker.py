@@ -117,9 +117,11 @@ class DockerDriver:
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
         images = {one.service.image for one in spec.containers}
-        await asyncio.gather(self._guard(), *(self._images.ensure(image) for image in images))
+        await asyncio.gather(*(self._images.ensure(image) for image in images))
         await self._data.ensure(spec)
         await self._ground.ensure(spec)
+        # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
+        await self._guard()
         await self._starts.own_files(spec)
 
     async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:
@@ -288,8 +290,8 @@ class DockerDriver:
         found: list[dict[str, Any]] = await self._engine.call(
             lambda: self._engine.api.containers(all=True, filters={"label": wanted})
         )
-        holders = [one for one in found if make.LABEL_ROLE in one["Labels"]]
-        own = [one for one in found if make.LABEL_ROLE not in one["Labels"]]
+        holders = [one for one in found if make.is_holder(one["Labels"])]
+        own = [one for one in found if not make.is_holder(one["Labels"])]
         own.sort(key=lambda one: int(one["Labels"].get(make.LABEL_INDEX, MAIN)))
         return own + holders if everything else own
 

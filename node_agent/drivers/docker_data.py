@@ -93,7 +93,10 @@ class DockerData:
         await self._engine.call(lambda: self._purge(lease))
 
     async def used_mib(self) -> dict[int, int]:
-        """What the volumes of each lease take, MiB; nothing where this process may not look."""
+        """What the volumes of each lease take, MiB; nothing where this process may not look.
+
+        Those that only an image asks for count as well: the engine makes them without a word.
+        """
         return await self._engine.call(self._used)
 
     def _held(self) -> Held:
@@ -143,12 +146,19 @@ class DockerData:
             self._engine.api.remove_volume(name, force=True)
 
     def _used(self) -> dict[int, int]:
-        held = self._held()
+        found = {str(volume["Name"]): volume for volume in self._engine.api.volumes().get("Volumes") or ()}
+        held = Held(tuple(volume for volume in found.values() if _label(volume, LABEL_HOST) == self._host))
         used: dict[int, int] = {}
         for volume in held.volumes:
             if _label(volume, LABEL_DATA):
                 lease = held.owner(int(_label(volume, LABEL_DATA)))
                 used[lease] = used.get(lease, 0) + (_size(volume) or 0)
+        for container in self._engine.api.containers(all=True, filters={"label": [f"{LABEL_HOST}={self._host}"]}):
+            lease = int(container["Labels"].get(LABEL_LEASE, 0))
+            for mount in container.get("Mounts") or ():
+                own = found.get(str(mount.get("Name"))) if mount.get("Type") == "volume" else None
+                if own is not None and not _label(own, LABEL_VOLUME):
+                    used[lease] = used.get(lease, 0) + (_size(own) or 0)
         return {lease: -(-size // (1 << 20)) for lease, size in used.items()}
 
     def _claim(self, lease: int) -> str:

@@ -26,8 +26,11 @@ LABEL_SERVICE = "gantry.service"
 LABEL_INDEX = "gantry.index"
 """The container's place in its pod, from 0."""
 LABEL_ROLE = "gantry.role"
+"""Always set: an image has labels too, and those that a container does not set itself are taken from there."""
 HOLDER = "holder"
 """The role of the container that holds a pod's network."""
+WORKER = "worker"
+"""The role of all others."""
 
 BRIDGE_PREFIX = "gtr"
 """What the names of all pods' bridges start with; the rules that isolate pods go by it."""
@@ -116,6 +119,11 @@ def has_holder(spec: PodSpec) -> bool:
     return len(spec.containers) > 1
 
 
+def is_holder(marks: Mapping[str, str]) -> bool:
+    """Whether a container with these labels only holds a pod's network."""
+    return marks.get(LABEL_ROLE) == HOLDER
+
+
 def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
     """The manifest's variables and ours; ours win."""
     return dict(container.service.environment) | {
@@ -141,7 +149,12 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
     container = spec.container(service)
     says = container.service
     own = {} if has_holder(spec) else identity(spec)
-    marks = {LABEL_SERVICE: service, LABEL_INDEX: str(spec.index(service)), LABEL_START: str(start)}
+    marks = {
+        LABEL_SERVICE: service,
+        LABEL_INDEX: str(spec.index(service)),
+        LABEL_START: str(start),
+        LABEL_ROLE: WORKER,
+    }
     return {
         "image": image,
         "name": container_name(spec, service),

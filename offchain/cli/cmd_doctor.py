@@ -12,7 +12,7 @@ import click
 
 from offchain.cli import accounts, network, options
 from offchain.cli.failures import CliError
-from offchain.cli.output import details, emit
+from offchain.cli.output import details, emit, say
 from offchain.cli.session import connected, run
 from offchain.core.audit import Report
 from offchain.schema.manifest_values import format_amount
@@ -67,9 +67,9 @@ def doctor(do_audit: bool, mend: bool, url: str | None, as_json: bool) -> None:
         if as_json:
             emit({"check": finding.what, "ok": finding.good, "found": finding.said, "remedy": finding.remedy})
         else:
-            click.echo(f"{'ok     ' if finding.good else 'missing'}  {finding.what}: {finding.said}")
+            say(f"{'ok     ' if finding.good else 'missing'}  {finding.what}: {finding.said}")
             if finding.remedy:
-                click.echo(f"         {finding.remedy}")
+                say(f"         {finding.remedy}")
     if not all(finding.good for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -201,7 +201,7 @@ def _audit(url: str | None, *, as_json: bool) -> None:
         )
     if report.sound:
         if not as_json:
-            click.echo("Every coin is accounted for.")
+            say("Every coin is accounted for.")
         return
     if as_json:
         raise click.exceptions.Exit(1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 
 import click
 
 from offchain.cli import accounts, options
 from offchain.cli.hostlink import pod_of, pod_option
+from offchain.cli.output import Screen
 from offchain.cli.session import run
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -52,7 +52,8 @@ def logs(
 ) -> None:
     """Print what a pod wrote, fetched from its host with your signature.
 
-    The host keeps it for 30 days after the pod has ended.
+    The host keeps it for 30 days after the pod has ended. On a terminal, control sequences other than colours are
+    written out instead of obeyed; into a file or a pipe every byte goes as it is.
 
     \b
     Examples:
@@ -65,8 +66,11 @@ def logs(
 
     async def work() -> None:
         async with pod_of(url, number, pod, signer) as found:
-            async for chunk in found.client.logs(found.lease.id, follow=follow, tail=tail, since_ms=since):
-                sys.stdout.buffer.write(chunk)
-                sys.stdout.buffer.flush()
+            screen = Screen()
+            try:
+                async for chunk in found.client.logs(found.lease.id, follow=follow, tail=tail, since_ms=since):
+                    screen.show(chunk)
+            finally:
+                screen.end()
 
     run(work())

@@ -17,6 +17,8 @@ from offchain.local.process import Child, end, read_record
 _SYSTEM_SOCKET = "/var/run/docker.sock"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
+_PODS_BRIDGES = Path("/sys/class/net"), "gtr*"
+"""What the agent calls them (node_agent.drivers.docker_spec)."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -156,6 +158,8 @@ def sweep(places: Places) -> None:
     # One that was killed while it started a container leaves the shim behind.
     for left in _processes_with(f"{places.sockets}/exec/"):
         end(left, seconds=2)
+    for bridge in _bridges_of(places):
+        subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
     for folder in (places.engine, places.sockets):
         _remove(folder)
 
@@ -172,6 +176,16 @@ def _processes_with(text: str) -> list[int]:
         if wanted in line:
             found.append(int(path.parts[2]))
     return found
+
+
+def _bridges_of(places: Places) -> list[str]:
+    """The network interfaces that the engine made: it leaves them behind. Its own book names them."""
+    try:
+        book = (places.engine / "network" / "files" / "local-kv.db").read_bytes()
+    except OSError:
+        return []
+    folder, names = _PODS_BRIDGES
+    return [found.name for found in folder.glob(names) if found.name.encode() in book]
 
 
 def _remove(folder: Path) -> None:

@@ -64,6 +64,7 @@ class RealHost:
         self.pod = FakePod({"cat": cat, "sh": sh, "top": shell}, {80: upper})
         self.delivered, self.asked = {}, []
         self.ended = False
+        self.said = None
         self._folder, self._genesis = folder, chain_genesis
         self._ready, self._thread = threading.Event(), threading.Thread(target=lambda: asyncio.run(self._main()))
         self.addresses = ()
@@ -97,6 +98,9 @@ class RealHost:
             raise refused(Code.LEASE_ENDED, "The lease has ended.", "Its log is still there.")
 
     async def _logs(self, request, session):
+        if self.said is not None:
+            await self.said(request, session)
+            return
         session.accept()
         await session.write(json.dumps([request.args.tail, request.args.since_ms, request.args.follow]).encode())
 
@@ -190,6 +194,44 @@ def test_logs_are_asked_for_as_wanted(world):
     status, out, _ = world.run("logs", "0", *CHARLIE, "--tail", "5", "--since", "2026-01-01T00:00+00:00", "-f")
     assert (status, json.loads(out)) == (0, [5, 1_767_225_600_000, True])
     assert world.run("task", "logs", "0", *CHARLIE)[:2] == (0, "[null, null, false]")
+
+
+class Terminal(io.TextIOWrapper):
+    """A standard output that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("command", [("logs", "0"), ("task", "logs", "0")])
+@pytest.mark.usefixtures("host")
+def test_a_log_does_nothing_to_the_terminal_and_stays_whole_in_a_file(world, host, monkeypatch, command):
+    attack = b"\x1b]0;owned\x07\x1b[31mred\x1b[2J\n"
+
+    async def hostile(_request, session):
+        session.accept()
+        for byte in attack:
+            await session.write(bytes([byte]))
+
+    monkeypatch.setattr(host, "said", hostile)
+    shown = io.BytesIO()
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", Terminal(shown))
+        world.run(*command, *CHARLIE)
+        assert shown.getvalue() == b"\\x1b]0;owned\\x07\x1b[31mred\\x1b[2J\n\x1b[0m"
+    assert world.run(*command, *CHARLIE)[1].encode() == attack
+
+
+@pytest.mark.usefixtures("host")
+def test_what_a_host_answers_does_nothing_to_the_terminal(world, host, monkeypatch):
+    async def hostile(_request, _session):
+        raise refused(Code.NOT_READY, "\x1b[2JIt is done.", "Type \x9b6n")
+
+    monkeypatch.setattr(host, "said", hostile)
+    status, out, err = world.run("logs", "0", *CHARLIE)
+    assert (status, out) == (1, "")
+    assert "\\x1b[2JIt is done." in err
+    assert "Type \\x9b6n" in err
 
 
 def test_files_are_copied_both_ways(world, host, tmp_path):

@@ -16,6 +16,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
+from node_agent.access.snapshots import SnapshotAnswers
 from node_agent.answers import Answers, signature_is_genuine
 from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
@@ -149,6 +150,7 @@ class Agent:
             authorise=(answers := self._answers()).authorise,
             handlers={
                 **answers.handlers(),
+                **SnapshotAnswers(self._driver, self._pod, self.emit).handlers(),
                 **self._handlers,
                 **({} if self._access is None else self._access.handlers()),
             },

@@ -157,6 +157,8 @@ class HostClient:
             return Snapshots.decode(await _whole(session, MAX_SNAPSHOTS_LIST))
         except WireError as error:
             raise HostMisbehaved(f"the host's list of snapshots is malformed: {error}") from None
+        finally:
+            session.drop()
 
     async def image(self, lease: int, args: ImageArgs) -> tuple[Session, Answer]:
         """A snapshot as an image archive; see :mod:`offchain.link.p2p_copy`."""

@@ -80,10 +80,7 @@ class DockerSnapshots:
             repository, found = await self._of(lease)
             if name not in found:
                 return
-            used = await self._engine.call(
-                lambda: self._engine.api.containers(all=True, filters={"ancestor": found[name]})
-            )
-            if used:
+            if found[name] in await self._engine.call(self._in_use):
                 raise SnapshotRefused(f"the machine is made of {name!r}; restore another snapshot before it is removed")
             await self._remove(f"{repository}:{name}")
 
@@ -148,6 +145,11 @@ class DockerSnapshots:
             marked = [one for one in found if str(one.get("Comment", "")).startswith(SNAPSHOT_MARK)]
             self._layers[image] = {str(one["Comment"]): int(one.get("Size") or 0) for one in marked}
         return self._layers[image]
+
+    def _in_use(self) -> frozenset[str]:
+        """Images of which containers of this host are made. Those made of an image's descendants do not hold it."""
+        wanted = {"label": [f"{make.LABEL_HOST}={self._host}"]}
+        return frozenset(str(one["ImageID"]) for one in self._engine.api.containers(all=True, filters=wanted))
 
     def _own_size(self, container: str) -> int:
         """What a container has written besides its volumes, bytes."""

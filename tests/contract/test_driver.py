@@ -444,9 +444,7 @@ async def test_snapshots_alone_can_be_taken_over(setup):
 
 async def test_a_snapshot_counts_against_the_leases_disk(setup):
     spec = setup.keeper(case.BIG)
-    await case.up(setup.driver, spec)
-    async with aclosing(setup.driver.logs(spec.lease, follow=True)) as log:
-        assert b"up" in await anext(log)
+    await case.ended(setup.driver, await case.up(setup.driver, spec))
     with pytest.raises(SnapshotRefused, match="the snapshot takes"):
         await setup.driver.snapshot(spec.lease, "big", 3)
     assert await setup.driver.snapshots(spec.lease) == ()

@@ -4,7 +4,6 @@ import dataclasses
 import io
 import os
 import tarfile
-from contextlib import aclosing
 
 import driver_cases as case
 import pytest
@@ -141,12 +140,14 @@ async def test_a_snapshot_holds_what_was_installed_and_neither_secrets_nor_volum
         token = DeliveredFile("token", "/run/secrets/token", None)
         script = (
             "cat /run/secrets/token > /tmp/copy; echo kept-on-the-volume > /data/x; "
-            "echo installed-in-the-machine > /program; echo up; sleep 600"
+            "echo installed-in-the-machine > /program; sleep 600"
         )
         spec = case.pod(("sh", "-c", script), shell_image, files=(token,), volumes=case.DATA)
         spec = dataclasses.replace(spec, volumes=("data",), keeps_data=True)
         store.put(spec, "token", b"delivered-s3cret")
-        await up_and_said(driver, spec)
+        handle = await case.up(driver, spec)
+        wait = ["sh", "-c", "until [ -s /program ]; do :; done; cat /tmp/copy"]
+        assert docker_api.exec_start(docker_api.exec_create(handle.reference, wait)) == b"delivered-s3cret"
         made = await driver.snapshot(spec.lease, "now", 100)
         archive = b"".join([piece async for piece in driver.archive(spec.lease, "now")])
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
@@ -167,28 +168,14 @@ async def test_a_snapshot_holds_what_was_installed_and_neither_secrets_nor_volum
 async def test_what_snapshots_share_is_counted_once_and_does_not_hide_behind_a_removed_one(driver, shell_image):  # noqa: F811
     spec = case.pod(case.BIG, shell_image)
     spec = dataclasses.replace(spec, keeps_data=True)
-    await up_and_said(driver, spec)
+    await case.ended(driver, await case.up(driver, spec))
     await driver.snapshot(spec.lease, "one", 100)
     restored = dataclasses.replace(spec, base="one")
-    await driver.start(restored, "main", 2)
-    await said(driver, restored)
+    await case.ended(driver, await driver.start(restored, "main", 2))
     await driver.snapshot(spec.lease, "two", 100)
     used = (await driver.upkeep())[spec.lease]
     assert 6 <= used <= 9  # the container's own layer, and two of snapshots, of which both have the first
-    await driver.start(dataclasses.replace(spec, base="two"), "main", 3)
-    await said(driver, restored)
+    again = await driver.start(dataclasses.replace(spec, base="two"), "main", 3)
+    await case.ended(driver, again)
     await driver.remove_snapshot(spec.lease, "one")
     assert (await driver.upkeep())[spec.lease] == used
-
-
-async def up_and_said(driver, spec):
-    await case.up(driver, spec)
-    await said(driver, spec)
-
-
-async def said(driver, spec):
-    """Until the program has said that it is up."""
-    async with aclosing(driver.logs(spec.lease, follow=True)) as log:
-        async for piece in log:
-            if b"up" in piece:
-                return

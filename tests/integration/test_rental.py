@@ -1,4 +1,4 @@
-"""A rental's whole life, as examples/rental.yaml tells it: logged into, stopped, restored, expired, deleted with a receipt."""
+"""A rental's whole life, as examples/rental.yaml tells it: to the receipt of the deletion of what it left."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Login:
             return await self.run(port, command)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 async def short_retention(net: Net) -> AsyncIterator[None]:
     """Governance has data kept for some seconds only, as long as the test lasts."""
     before: LeasesParams = await net.typed.params("Leases")
@@ -71,7 +71,7 @@ async def short_retention(net: Net) -> AsyncIterator[None]:
 
 
 async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt(
-    net: Net, pods: Pods, tmp_path: Path, short_retention: None
+    net: Net, pods: Pods, tmp_path: Path
 ) -> None:
     login = Login(tmp_path)
     task = (await submitted(net, "rental", SSH_PUBLIC_KEY=login.public))["task"]
@@ -104,16 +104,14 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
     await act(net, "snapshot", task, "--save", str(archive))
     assert b"v1\n" in await _in_archive(archive)
 
-    # It ends; another one takes over what it left, is made of its snapshot, and lasts until what was paid for is used up.
+    # It ends; another one takes over what it left, is made of its snapshot, and lasts until what was paid is used up.
     await ended(net, task)
     old = (await net.task(task)).leases[0].id
     await net.each_block(lambda: _state(net, task, "Retained"), "the data to be retained")
     manifest = tmp_path / "again.yaml"
     text = (EXAMPLES / "rental.yaml").read_text(encoding="utf-8").replace("duration: 2h", "duration: 30s")
-    text = text.replace("# data_from: 117440512 ", f"data_from: {old} ").replace(
-        "# snapshot: before ", "snapshot: before "
-    )
-    manifest.write_text(text, encoding="utf-8")
+    text = text.replace("# data_from: 117440512 ", f"data_from: {old} ")
+    manifest.write_text(text.replace("# snapshot: before ", "snapshot: before "), encoding="utf-8")
     second = await net.gantry(
         *("submit", manifest, *ACCOUNT, "--wait", "--json"), env={**variables(net), "SSH_PUBLIC_KEY": login.public}
     )

@@ -466,7 +466,8 @@ def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
     if listed != here:
         raise OurError(
             f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
-            "Start the agent with the hardware it was registered with (the same --simulate profile).",
+            "Start the agent with the hardware it was registered with (the same --simulate profile), "
+            "or have the chain take what is here: gantry agent change-hardware.",
         )
 
 

@@ -167,24 +167,24 @@ def _is_on_chain(record: HostRecord, hardware: hw.Hardware) -> bool:
 def differences(kept: hw.Hardware, now: hw.Hardware) -> Iterator[str]:
     """What is different, a line each. Pure."""
     for what, before, after in (
-        ("cores", kept.cpu_milli / 1000, now.cpu_milli / 1000),
+        ("cores", f"{kept.cpu_milli / 1000:g}", f"{now.cpu_milli / 1000:g}"),
         ("memory", f"{kept.memory_mib} MiB", f"{now.memory_mib} MiB"),
         ("disk", f"{kept.disk_gib} GiB", f"{now.disk_gib} GiB"),
         ("disk for images", f"{kept.image_gib} GiB", f"{now.image_gib} GiB"),
         ("tier", kept.tier.value, now.tier.value),
     ):
         if before != after:
-            yield f"{what}: {before} -> {after}" if isinstance(before, str) else f"{what}: {before:g} -> {after:g}"
-    for name, had in kept.capabilities.encode().items():
-        has = now.capabilities.encode()[name]
-        if has != had:
-            yield f"{name}: {'yes' if had else 'no'} -> {'yes' if has else 'no'}"
-    before, after = Counter(map(_device, kept.devices)), Counter(map(_device, now.devices))
-    for device, count in sorted((before - after).items()):
+            yield f"{what}: {before} -> {after}"
+    for name, could in kept.capabilities.encode().items():
+        can = now.capabilities.encode()[name]
+        if can != could:
+            yield f"{name}: {'yes' if could else 'no'} -> {'yes' if can else 'no'}"
+    had, there = Counter(map(_device, kept.devices)), Counter(map(_device, now.devices))
+    for device, count in sorted((had - there).items()):
         yield f"GPU gone: {count} x {device}"
-    for device, count in sorted((after - before).items()):
+    for device, count in sorted((there - had).items()):
         yield f"GPU new: {count} x {device}"
-    if before == after and kept.devices != now.devices:
+    if had == there and kept.devices != now.devices:
         yield "GPUs: in another order"
 
 

@@ -171,6 +171,7 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
     if manifest.scaling is not None:
         yield "have it follow its load", f"gantry worker autoscaler{who}"
     if manifest.kind == "rental":
+        yield "keep it as it is now", f"gantry task snapshot {task}{who}"
         yield "stop the machine", f"gantry task suspend {task}{who}"
         yield "start it again", f"gantry task resume {task}{who}"
     yield "have it longer", f"gantry task extend {task} 1h{who}"

@@ -79,7 +79,7 @@ class SnapshotAnswers:
 
     def _rental(self, lease: int) -> Pod:
         pod = self._pod_of(lease)
-        if pod is None or pod.spec is None:
+        if pod is None:
             raise refused(Code.NOT_READY, f"Lease {lease} has no pod here yet.", "Try again in a few seconds.")
         if pod.lease.kind is not TaskKind.RENTAL:
             raise refused(
@@ -91,10 +91,9 @@ class SnapshotAnswers:
 
     async def _take(self, pod: Pod, name: str) -> None:
         lease = pod.lease.number
-        assert pod.spec is not None  # noqa: S101  (a rental that is known)
         if lease in self._taking:
             raise refused(Code.BUSY, "A snapshot of this rental is being taken.", "Try again when it is done.")
-        if pod.phase not in RESTORABLE:
+        if pod.phase not in RESTORABLE or pod.spec is None:
             raise refused(
                 Code.NOT_READY, f"The machine is {pod.phase.value.lower()}.", "Try again when it runs or is stopped."
             )

@@ -13,6 +13,7 @@ import functools
 import secrets
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
+from weakref import WeakValueDictionary
 
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_data import DockerData, snapshots_on
@@ -34,7 +35,9 @@ class DockerSnapshots:
         self._engine = engine
         self._host = host
         self._data = data
-        self._turn = asyncio.Lock()
+        self._committing = asyncio.Lock()
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        """By lease: what changes its snapshots waits for what did so before; purging waits for no other lease."""
         self._pool = ThreadPoolExecutor(MAX_ARCHIVES, thread_name_prefix="docker-archives")
         self._layers: dict[str, dict[str, int]] = {}
         """What the layers of a snapshot take, bytes by mark; an image never changes."""
@@ -45,7 +48,7 @@ class DockerSnapshots:
 
     async def take(self, lease: int, container: str, name: str, room_bytes: int) -> Snapshot:
         """See :class:`node_agent.ports.Driver`. `room_bytes`: what it may take; one at a time on this host."""
-        async with self._turn:
+        async with self._turn(lease), self._committing:
             repository, found = await self._of(lease)
             if name in found:
                 raise SnapshotRefused(f"there is a snapshot {name!r} already; remove it first, or choose another name")
@@ -76,7 +79,7 @@ class DockerSnapshots:
 
     async def remove(self, lease: int, name: str) -> None:
         """See :class:`node_agent.ports.Driver`."""
-        async with self._turn:
+        async with self._turn(lease):
             repository, found = await self._of(lease)
             if name not in found:
                 return
@@ -86,7 +89,7 @@ class DockerSnapshots:
 
     async def purge(self, lease: int) -> None:
         """Remove all of a lease. One of which a container is made stays until that is gone."""
-        async with self._turn:
+        async with self._turn(lease):
             repository, found = await self._of(lease)
             for name in found:
                 with contextlib.suppress(PodGone):
@@ -120,6 +123,9 @@ class DockerSnapshots:
         """Everyone who has any."""
         held = await self._data.held()
         return frozenset(held.owner(data) for data in await self._all())
+
+    def _turn(self, lease: int) -> asyncio.Lock:
+        return self._turns.setdefault(lease, asyncio.Lock())
 
     async def _of(self, lease: int) -> tuple[str, dict[str, str]]:
         """The repository of a lease's snapshots, and what is in it: images by name."""

@@ -16,6 +16,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
+from node_agent.access.snapshots import SnapshotAnswers
 from node_agent.answers import Answers, signature_is_genuine
 from node_agent.background import Background, restarted
 from node_agent.chain_clock import ChainClock
@@ -121,6 +122,7 @@ class Agent:
             authorise=(answers := self._answers()).authorise,
             handlers={
                 **answers.handlers(),
+                **SnapshotAnswers(self._driver, self._pod, self.emit).handlers(),
                 **self._handlers,
                 **({} if self._access is None else self._access.handlers()),
             },
@@ -304,7 +306,8 @@ def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
     if listed != here:
         raise OurError(
             f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
-            "Start the agent with the hardware it was registered with (the same --simulate profile).",
+            "Start the agent with the hardware it was registered with (the same --simulate profile), "
+            "or have the chain take what is here: gantry agent change-hardware.",
         )
 
 

@@ -24,6 +24,7 @@ from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
 from node_agent.drivers.docker_logs import DockerLogs
 from node_agent.drivers.docker_result import read_file, read_output
+from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.firewall import Firewall
@@ -40,6 +41,7 @@ from node_agent.ports import (
     Volume,
 )
 from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.wire_snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +50,6 @@ POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
 MAIN = "0"
 """The label of a pod's main container; containers of older agents have none, and are alone."""
-SNAPSHOT = "snapshot"
-"""The tag of images that are made of leases' main containers."""
 _QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
 
 
@@ -70,7 +70,8 @@ class DockerDriver:
         self._logs = DockerLogs(self._engine)
         self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
         self._samples: dict[str, Sample] = {}
-        self._starts = DockerStarts(self._engine, images, self._ground, self._data, files)
+        self._snapshots = DockerSnapshots(self._engine, host, self._data)
+        self._starts = DockerStarts(self._engine, images, self._ground, self._data, self._snapshots, files)
 
     @classmethod
     async def connect(
@@ -116,9 +117,10 @@ class DockerDriver:
 
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
-        images = {one.service.image for one in spec.containers}
+        images = {one.service.image for one in spec.containers if spec.base is None or one is not spec.main}
         await asyncio.gather(*(self._images.ensure(image) for image in images))
         await self._data.ensure(spec)
+        await self._starts.image(spec, spec.main.service.name)
         await self._ground.ensure(spec)
         # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
         await self._guard()
@@ -191,8 +193,14 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         await self._guard()
         await self._ground.sweep()
+        return await self._used(layers=not self._starts.able.quota)
+
+    async def _used(self, *, layers: bool) -> Mapping[int, int]:
+        """The disk that each lease takes, MiB; with `layers`, its containers' own too."""
         used = dict(await self._data.used_mib())
-        if not self._starts.able.quota:
+        for lease, mib in (await self._snapshots.used_mib()).items():
+            used[lease] = used.get(lease, 0) + mib
+        if layers:
             wanted = {"label": [f"{make.LABEL_HOST}={self._host}", make.LABEL_INDEX]}
             sized = functools.partial(self._engine.api.containers, all=True, size=True, filters=wanted)
             for found in await self._engine.call(sized):
@@ -238,21 +246,28 @@ class DockerDriver:
 
     async def purge(self, lease: int) -> None:
         """See :class:`node_agent.ports.Driver`."""
+        await self._snapshots.purge(lease)
         await self._data.purge(lease)
-        with contextlib.suppress(DriverError):  # there is none, or a container of somebody's was made from it
-            image = f"{make.snapshot_name(self._host, lease)}:{SNAPSHOT}"
-            await self._engine.call(lambda: self._engine.api.remove_image(image))
 
-    async def snapshot(self, lease: int) -> str:
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
         """See :class:`node_agent.ports.Driver`."""
+        room_mib = most_mib - (await self._used(layers=True)).get(lease, 0)
         for found in await self._containers(lease):
             if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
-                repository = make.snapshot_name(self._host, lease)
-                commit = functools.partial(
-                    self._engine.api.commit, found["Id"], repository=repository, tag=SNAPSHOT, pause=True
-                )
-                return str((await self._engine.call(commit))["Id"])
+                return await self._snapshots.take(lease, str(found["Id"]), name, room_mib * make.MIB)
         raise PodGone(f"there is no container for lease {lease}")
+
+    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        return await self._snapshots.list(lease)
+
+    async def remove_snapshot(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await self._snapshots.remove(lease, name)
+
+    def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.ports.Driver`."""
+        return self._snapshots.archive(lease, name)
 
     # --- after a restart ----------------------------------------------------------------------------------------------
 
@@ -272,12 +287,13 @@ class DockerDriver:
         containers = await self._containers(None, everything=True)
         held = await self._data.held()
         own = {int(one["Labels"][make.LABEL_LEASE]) for one in containers if make.LABEL_LEASE in one["Labels"]}
-        return frozenset(own) | await self._ground.leases() | held.leases()
+        return frozenset(own) | await self._ground.leases() | held.leases() | await self._snapshots.leases()
 
     async def close(self) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._watch.close()
         self._logs.close()
+        self._snapshots.close()
         self._engine.close()
 
     # --- the engine ---------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ HOLDER = "holder"
 WORKER = "worker"
 """The role of all others."""
 
+SNAPSHOT_PREFIX = "gantry-snapshot-"
 BRIDGE_PREFIX = "gtr"
 """What the names of all pods' bridges start with; the rules that isolate pods go by it."""
 BRIDGE_HOST_DIGITS = 5
@@ -109,9 +110,14 @@ def bridges_of(host: str) -> str:
     return BRIDGE_PREFIX + hashlib.sha256(host.encode()).hexdigest()[:BRIDGE_HOST_DIGITS]
 
 
-def snapshot_name(host: str, lease: int) -> str:
-    """The name, without a tag, of the image that is made of a lease's main container. Engines take small letters."""
-    return f"gantry-snapshot-{hashlib.sha256(host.encode()).hexdigest()[:12]}-{lease}"
+def snapshot_prefix(host: str) -> str:
+    """What the names of the images that are made of a host's containers begin with. Engines take small letters."""
+    return f"{SNAPSHOT_PREFIX}{hashlib.sha256(host.encode()).hexdigest()[:12]}-"
+
+
+def snapshot_name(host: str, data: int) -> str:
+    """The name of such images, without a tag; `data`: the number under which the lease's data is."""
+    return f"{snapshot_prefix(host)}{data}"
 
 
 def has_holder(spec: PodSpec) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from offchain.cli import accounts, cmd_task_life, options
+from offchain.cli import accounts, cmd_snapshot, cmd_task_life, options
 from offchain.cli.cmd_logs import logs
 from offchain.cli.cmd_usage import usage
 from offchain.cli.failures import CliError
@@ -41,6 +41,7 @@ def task() -> None:
 
 
 cmd_task_life.register(task)
+cmd_snapshot.register(task)
 task.add_command(usage)
 
 

@@ -16,7 +16,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
-from node_agent.answers import Answers, signature_is_genuine
+from node_agent.answers import Answers
 from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
@@ -32,7 +32,7 @@ from offchain.link.errors import BadReply, ChainUnreachable, OurError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Dead, Failed, Outbox
 from offchain.link.p2p import Transport
-from offchain.link.p2p_host import Handler, HostServer
+from offchain.link.p2p_host import Handler, HostServer, signature_is_genuine
 from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask

@@ -60,7 +60,7 @@ def lease_of(view: TaskView, pod: int) -> LeaseView:
 @contextlib.asynccontextmanager
 async def host_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> AsyncIterator[HostClient]:
     """A connection to the host that has this lease, proven by its key on the chain."""
-    from offchain.link.p2p_client import open_host  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.link.p2p_reach import open_host  # noqa: PLC0415  (the transport is slow to load)
 
     view = await read_host(chain, lease.host)
     genesis = await chain.genesis_hash()

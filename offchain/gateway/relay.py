@@ -1,7 +1,7 @@
 """Carries bytes between callers and hosts that keep a stream here. What they say to each other is encrypted end to end.
 
-A host asks `serve` and stays; a caller asks `carry`; the host is told a token and asks `take` with it. From then on, what
-comes from one is handed to the other, as fast as that one reads.
+A host asks `serve` and stays; a caller asks `carry`; the host is told a token and asks `take` with it. From then on,
+what comes from one is handed to the other, as fast as that one reads.
 """
 
 from __future__ import annotations

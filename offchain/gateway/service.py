@@ -1,4 +1,4 @@
-"""Runs a gateway until it is told to stop: what `gantry worker gateway` starts. Needs no account: its key is its own."""
+"""Runs a gateway until it is told to stop: what `gantry worker gateway` starts. Needs no account; has a key."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from offchain.services.runner import keep_going
 KEY: Final = "gateway.key"
 STATUS: Final = "gateway.json"
 """In the gateway's folder: where it is and what it does, written anew while it runs."""
+ADDRESS: Final = "address"
+"""Beside it: the address alone, for scripts and for the gantry command of a local network."""
 STATUS_EVERY_S: Final = 10.0
 MOST_CONNECTIONS: Final = 8192
 MOST_STRANGERS: Final = 2048
@@ -106,6 +108,7 @@ async def run_gateway(settings: Settings) -> None:
         gateway = Gateway(transport, genesis_hash=genesis, authorise=Admission(GantryChain(chain)))
         stack.push_async_callback(gateway.close)
         address = public_address(key, transport.addresses, settings.public)
+        _write_address(settings.state_dir / ADDRESS, address)
         out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
         saying = asyncio.create_task(_say_status(settings.state_dir / STATUS, address, gateway.relay))
         stack.callback(saying.cancel)
@@ -135,6 +138,17 @@ async def listen(key: Ed25519Signer, bind: str) -> Ways:
     return transport
 
 
+def told_address(state_dir: Path, bind: str, public: str | None) -> GatewayAddress:
+    """The same as a gateway with this folder says, without starting one. Its key is made where there is none."""
+    if public is None and (bind.startswith(("0.0.0.0:", "[::]:")) or bind.endswith(":0")):
+        raise OurError(
+            f"Where it is reached from outside does not follow from --bind {bind}.",
+            "Give it: --public HOST:PORT.",
+            code="gateway",
+        )
+    return public_address(own_key(state_dir), (bind,), public)
+
+
 def public_address(key: Ed25519Signer, listens: tuple[str, ...], public: str | None) -> GatewayAddress:
     """What hosts and tenants are to be told. Raises OurError where `public` is not HOST:PORT."""
     place = public or next(address for address in listens if not address.startswith(WEBSOCKET))
@@ -158,6 +172,12 @@ async def _say_status(path: Path, address: GatewayAddress, relay: Relay) -> None
         except OSError as error:  # a full disk is no reason to carry nothing
             out.warning("status-not-written", reason=error.strerror)
         await asyncio.sleep(STATUS_EVERY_S)
+
+
+def _write_address(path: Path, address: GatewayAddress) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(address.text + "\n", encoding="utf-8")
+    part.replace(path)
 
 
 def _allow_many_sockets() -> None:

@@ -322,10 +322,10 @@ class HostServer:
             return
         session.accept(window=BULK_WINDOW)
         missing = request.args.size
-        while missing > 0 and (piece := await session.read_main()) is not None:
+        while missing >= 0 and (piece := await session.read_main()) is not None:
             missing -= len(piece)
         if missing:
-            raise refused(Code.BAD_REQUEST, f"The probe ended {missing} bytes early or late.", "Send what you said.")
+            raise refused(Code.BAD_REQUEST, f"The probe is not of {request.args.size} bytes.", "Send what you said.")
         await session.say(Control(done=True))
 
 

@@ -11,8 +11,7 @@ from node_agent.core.states import Pod
 from node_agent.log_lines import unnamed
 from node_agent.ports import MAX_LOG_BYTES, Driver, DriverError, PodGone
 from node_agent.state_dir import LogKey, StateDir
-from offchain.link.errors import BadKey, TheirError
-from offchain.link.keys import ss58_decode, verify
+from offchain.link.errors import TheirError
 from offchain.link.p2p import refused
 from offchain.link.p2p_host import Handler
 from offchain.link.p2p_peer import Session
@@ -217,14 +216,6 @@ class Answers:
 def may_act(proxy: Mapping[str, Any], account: str) -> bool:
     """Whether one definition of `Proxy.Proxies` lets the account act for a tenant's tasks without a delay."""
     return proxy["delegate"] == account and proxy["delay"] == 0 and proxy["proxy_type"] in ACTING_PROXIES
-
-
-def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:
-    """Whether the account's key made this signature."""
-    try:
-        return verify(ss58_decode(account), crypto, payload, signature)
-    except BadKey:
-        return False
 
 
 def _check_runs(number: int, state: object, op: Op) -> None:

@@ -17,7 +17,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
 from node_agent.access.snapshots import SnapshotAnswers
-from node_agent.answers import Answers, signature_is_genuine
+from node_agent.answers import Answers
 from node_agent.background import Background, restarted
 from node_agent.chain_clock import ChainClock
 from node_agent.core import events as ev
@@ -35,7 +35,7 @@ from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import Transport
-from offchain.link.p2p_host import Handler, HostServer
+from offchain.link.p2p_host import Handler, HostServer, signature_is_genuine
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import HostRecord

@@ -39,6 +39,7 @@ class Moment(click.ParamType[int]):
 @click.option("--follow", "-f", is_flag=True, help="Go on until the pod ends.")
 @click.option("--tail", "-n", type=click.IntRange(0, 1_000_000), metavar="LINES", help="Only the last so many lines.")
 @click.option("--since", type=Moment(), help="Only from then on: 10m, 2h, 3d, or 2026-05-01T12:00.")
+@options.gateway
 @options.account
 @options.url
 def logs(

@@ -150,6 +150,7 @@ task.add_command(logs)
 @click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
+@options.gateway
 @options.account
 @options.url
 @options.as_json

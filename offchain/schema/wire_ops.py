@@ -1,4 +1,4 @@
-"""What can be asked of a host, and with which arguments. Every argument is bounded and checked when it arrives."""
+"""What can be asked of a host or a gateway, with which arguments. Each is bounded and checked when it arrives."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ MAX_PATH: Final = 1024
 MAX_ROWS: Final = 1000
 MAX_TAIL: Final = 1_000_000
 MAX_PROBE: Final = 4 << 20
+TOKEN_BYTES: Final = 16
 MAX_SEALED: Final = 64 << 20
 """The largest file that can be delivered sealed, in bytes: host and tenant hold it in memory."""
 
@@ -38,10 +39,15 @@ class Op(StrEnum):
     RECEIPT = "receipt"
     SNAPSHOT = "snapshot"
     IMAGE = "image"
+    SERVE = "serve"
+    TAKE = "take"
+    CARRY = "carry"
 
 
-NO_LEASE: Final = frozenset({Op.PING, Op.PROBE})
-"""What is asked of the host itself; everything else is about one of its leases."""
+OF_GATEWAYS: Final = frozenset({Op.SERVE, Op.TAKE, Op.CARRY})
+"""What is asked of a gateway only."""
+NO_LEASE: Final = frozenset({Op.PING, Op.PROBE}) | OF_GATEWAYS
+"""What is asked of the host or gateway itself; everything else is about one of a host's leases."""
 INTO_POD: Final = frozenset({Op.EXEC, Op.ATTACH, Op.DIAL, Op.GET, Op.PUT})
 """What reaches into a running pod, and ends with its lease."""
 OF_SNAPSHOTS: Final = frozenset({Op.SNAPSHOT, Op.IMAGE})
@@ -72,15 +78,16 @@ class ResultArgs:
 
 @dataclass(frozen=True, slots=True)
 class ProbeArgs:
-    """So many bytes of zeros, to measure the way."""
+    """So many bytes of zeros, to measure the way. `up`: from who asks, who is told when all have come."""
 
     size: int
+    up: bool = False
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> ProbeArgs:
         """Raises :class:`WireError`."""
-        read.known_only(fields, ("size",))
-        return cls(read.integer(fields, "size", MAX_PROBE))
+        read.known_only(fields, ("size", "up"))
+        return cls(read.integer(fields, "size", MAX_PROBE), read.flag(fields, "up"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +283,47 @@ class ImageArgs:
         return cls(snapshot_name(read.text(fields, "name", MAX_NAME)), *_resumed(fields))
 
 
+@dataclass(frozen=True, slots=True)
+class ServeArgs:
+    """A host is here, and is to be told of who asks for it.
+
+    The gateway says tokens of :data:`TOKEN_BYTES` bytes, one for each caller; one of zeros only keeps the way alive,
+    and is said back.
+    """
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> ServeArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ())
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class TakeArgs:
+    """A host takes up the caller that it was told of: what follows are the caller's bytes, and its own to it."""
+
+    token: str
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> TakeArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("token",))
+        return cls(read.hexadecimal(fields, "token", TOKEN_BYTES).hex())
+
+
+@dataclass(frozen=True, slots=True)
+class CarryArgs:
+    """A caller asks for the host with this key, 64 hex digits: what follows are the host's bytes, and its own."""
+
+    host: str
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> CarryArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("host",))
+        return cls(read.hexadecimal(fields, "host", 32).hex())
+
+
 Args: TypeAlias = (
     PingArgs
     | ProbeArgs
@@ -290,6 +338,9 @@ Args: TypeAlias = (
     | ReceiptArgs
     | SnapshotArgs
     | ImageArgs
+    | ServeArgs
+    | TakeArgs
+    | CarryArgs
 )
 
 _TYPES: dict[Op, type[Args]] = {
@@ -306,6 +357,9 @@ _TYPES: dict[Op, type[Args]] = {
     Op.RECEIPT: ReceiptArgs,
     Op.SNAPSHOT: SnapshotArgs,
     Op.IMAGE: ImageArgs,
+    Op.SERVE: ServeArgs,
+    Op.TAKE: TakeArgs,
+    Op.CARRY: CarryArgs,
 }
 _OPS = {kind: op for op, kind in _TYPES.items()}
 

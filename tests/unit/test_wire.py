@@ -16,8 +16,10 @@ from offchain.schema.wire import (
     parse_endpoint,
 )
 from offchain.schema.wire_frames import LONGEST, MAX_DATA, FrameReader, Kind, encode, encode_data
+from offchain.schema.wire_gateway import parse_gateway
 from offchain.schema.wire_ops import (
     AttachArgs,
+    CarryArgs,
     DeliverArgs,
     DialArgs,
     ExecArgs,
@@ -30,7 +32,9 @@ from offchain.schema.wire_ops import (
     PutArgs,
     ReceiptArgs,
     ResultArgs,
+    ServeArgs,
     SnapshotArgs,
+    TakeArgs,
     decode_args,
 )
 from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots
@@ -53,6 +57,10 @@ ALL_ARGS = [
     SnapshotArgs(Act.LIST),
     ImageArgs("before"),
     ImageArgs("before", 3, "ab" * 32),
+    ProbeArgs(5, up=True),
+    ServeArgs(),
+    TakeArgs("0f" * 16),
+    CarryArgs("ab" * 32),
 ]
 
 
@@ -184,6 +192,39 @@ def test_endpoints_survive_the_chain():
 
 def test_an_endpoint_of_the_last_release_is_still_understood():
     assert parse_endpoint(b"192.0.2.1:4434,[2001:db8::1]:4434") == ("192.0.2.1:4434", "[2001:db8::1]:4434")
+
+
+GATEWAY = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY@gateway.example.org:4435"
+
+
+def test_a_gateway_is_read_as_it_is_written():
+    for text in (GATEWAY, GATEWAY.replace("gateway.example.org", "[2001:db8::1]")):
+        assert parse_gateway(text).text == text
+    assert parse_gateway(GATEWAY).port == 4435
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("192.0.2.1:4435", "ACCOUNT@"),
+        (GATEWAY.replace(":4435", ""), "ACCOUNT@"),
+        (GATEWAY.replace("4435", "0"), "ACCOUNT@"),
+        (GATEWAY.replace("5Grw", "5Grx"), "account"),
+        (GATEWAY.replace("gateway", "a b"), "neither a name"),
+        (GATEWAY.replace("gateway", "x" * 100), "neither a name"),
+    ],
+)
+def test_a_gateways_address_that_is_none_is_told(text, says):
+    with pytest.raises(WireError, match=says):
+        parse_gateway(text)
+    with pytest.raises(WireError, match="192"):
+        parse_endpoint(f"{GATEWAY},192.0.2.1".encode())
+
+
+def test_a_gateway_has_its_place_in_an_endpoint():
+    many = (*(f"10.0.0.{n}:4434" for n in range(40)), GATEWAY)
+    kept = parse_endpoint(endpoint_text(many))
+    assert {"10.0.0.0:4434", GATEWAY} <= set(kept)
 
 
 def test_an_endpoint_fits_the_chain_and_keeps_one_of_each_kind():

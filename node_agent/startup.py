@@ -140,7 +140,7 @@ def _facts(agent: Agent, watch: DeviceWatch, prober: Prober) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.troubles().items()}
-        return {"pods": pods, "devices": devices, "network": prober.facts()}
+        return {"pods": pods, "devices": devices, "network": prober.facts(), "troubles": agent.troubles}
 
     return facts
 

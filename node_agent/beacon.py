@@ -39,6 +39,8 @@ class Running:
     network: Mapping[str, Any] = field(default_factory=dict)
     troubles: Mapping[str, str] = field(default_factory=dict)
     """What keeps the host from its work, by what it is about."""
+    gateways: Mapping[str, str] = field(default_factory=dict)
+    """Address to `attached`, or to what is wrong."""
 
 
 def read(folder: Path) -> Running | None:
@@ -58,6 +60,7 @@ def read(folder: Path) -> Running | None:
             devices=dict(document["devices"]),
             network=dict(document["network"]),
             troubles=dict(document.get("troubles", {})),  # agents of older releases have none
+            gateways=dict(document.get("gateways", {})),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

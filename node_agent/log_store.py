@@ -66,11 +66,15 @@ class LogStore:
                     left.unlink(missing_ok=True)
         self._make_room()
 
-    def lines(self, key: LogKey) -> Iterator[bytes] | None:
-        """The kept logs of all containers and starts of a pod by time, line by line; None where there is none."""
+    def lines(self, key: LogKey, container: int | None = None) -> Iterator[bytes] | None:
+        """The kept logs of a pod by time, line by line; None where there is none.
+
+        Of all its containers, or of the one at this place; of all their starts.
+        """
         by_container: dict[int, list[Path]] = {}
         for file in sorted(self._folder.glob(f"{key.stem}.*.log"), key=_place):
-            by_container.setdefault(_place(file)[0], []).append(file)
+            if container in (None, _place(file)[0]):
+                by_container.setdefault(_place(file)[0], []).append(file)
         if not by_container:
             return None
         logs = [_lines(files) for files in by_container.values()]

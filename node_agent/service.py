@@ -7,12 +7,16 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC
 from functools import partial
 from types import MappingProxyType
 
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
-from node_agent.answers import Answers, signature_is_genuine
+from node_agent.access.snapshots import SnapshotAnswers
+from node_agent.answers import Answers
 from node_agent.background import Background, restarted
 from node_agent.chain_clock import ChainClock, Silence, ticks_ms
 from node_agent.core import events as ev
@@ -31,7 +35,7 @@ from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import Transport
-from offchain.link.p2p_host import Handler, HostServer
+from offchain.link.p2p_host import Handler, HostServer, signature_is_genuine
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import HostRecord
@@ -112,6 +116,7 @@ class Agent:
             pod_of=self._pod,
             may_report=self._silence.end,
         )
+        self._timers = AsyncIOScheduler(timezone=UTC)
         self._wakes: set[asyncio.TimerHandle] = set()
         self._asked_s: float | None = None
         """Since when the engine is asked after its pods without an answer."""
@@ -138,6 +143,7 @@ class Agent:
             authorise=(answers := self._answers()).authorise,
             handlers={
                 **answers.handlers(),
+                **SnapshotAnswers(self._driver, self._pod, self.emit).handlers(),
                 **self._handlers,
                 **({} if self._access is None else self._access.handlers()),
             },
@@ -145,11 +151,13 @@ class Agent:
             now_ms=self._clock.now_ms,
         )
         await self._recover()
+        # By the time of day: where that is set, the tidying comes a little sooner or later, which nobody minds.
+        self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
+        self._timers.start()
         tasks = [
             asyncio.create_task(every(PRESENCE_S, self._heartbeat.look), name="heartbeat"),
             asyncio.create_task(every(TICK_S, self._tick), name="tick"),
             asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
-            asyncio.create_task(every(TIDY_S, self._tidy), name="tidy"),
             asyncio.create_task(server.serve(), name="p2p"),
             asyncio.create_task(patiently(self._outbox.run), name="outbox"),
             asyncio.create_task(patiently(self._follower.follow_final), name="final"),
@@ -164,6 +172,7 @@ class Agent:
             for task in done:
                 task.result()
         finally:
+            self._timers.shutdown(wait=False)
             for wake in self._wakes:
                 wake.cancel()
             await server.close()
@@ -353,7 +362,8 @@ def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
     if listed != here:
         raise OurError(
             f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
-            "Start the agent with the hardware it was registered with (the same --simulate profile).",
+            "Start the agent with the hardware it was registered with (the same --simulate profile), "
+            "or have the chain take what is here: gantry agent change-hardware.",
         )
 
 

@@ -36,7 +36,9 @@ HOUR_MS = 3_600_000
 DISK_MIB = 8192
 PATCH = {"hosts": {"params": {"heartbeatPeriodMs": 6_000, "absenceLimitMs": 18_000}}}
 LIMITS_OF_A_POD = 'deploy: {resources: {limits: {cpus: "0.4", memory: 64M}}}'
-HOOK = "#!/bin/sh\n# The engine offers NVIDIA's devices where there is a program of this name; GPUs are pretended here.\n"
+HOOK = (
+    "#!/bin/sh\n# The engine offers NVIDIA's devices where there is a program of this name; GPUs are pretended here.\n"
+)
 
 
 @dataclass
@@ -116,7 +118,10 @@ class StormNet:
 
     def unsent(self, host: HostOfNet) -> list[str]:
         """What the agent still wants to say of its leases, or was refused."""
-        found = [json.loads(line) for line in self.gantry("outbox", "list", "--json", f"--state-dir={host.disk.folder}").splitlines()]
+        found = [
+            json.loads(line)
+            for line in self.gantry("outbox", "list", "--json", f"--state-dir={host.disk.folder}").splitlines()
+        ]
         return [str(one["key"]) for one in found if str(one["key"]).startswith("lease/")]
 
     def _disk(self, folder: Path, mib: int) -> Disk:
@@ -138,9 +143,7 @@ class StormNet:
         own = self._env | dict(env or {})
         done = subprocess.run(line, env=own, check=False, capture_output=True, text=True)
         assert done.returncode == 0, f"{name} could not be registered: {done.stdout}{done.stderr}"
-        child = self._child(
-            name, "agent", "run", f"--docker-host={self.engine_url}", *common, clock=clock, env=env
-        )
+        child = self._child(name, "agent", "run", f"--docker-host={self.engine_url}", *common, clock=clock, env=env)
         found = HostOfNet(name, disk, cable, clock, child, json.loads(done.stdout.splitlines()[-1])["host"])
         self.hosts[name] = found
         return found
@@ -161,9 +164,7 @@ class StormNet:
     def last_lines(self) -> str:
         return "\n".join(f"--- {name}\n{child.last_lines(30)}" for name, child in self._children.items())
 
-    def _child(
-        self, name: str, *command: str, clock: Clock, env: Mapping[str, str] | None = None
-    ) -> Child:
+    def _child(self, name: str, *command: str, clock: Clock, env: Mapping[str, str] | None = None) -> Child:
         line = [sys.executable, "-m", "offchain.cli", *command]
         env = self._env | dict(env or {}) | clock.env
         child = Child(name, line, log=self.places.log, run=self.places.run, env=env)

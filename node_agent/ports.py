@@ -15,6 +15,8 @@ from offchain.schema.wire_snapshot import Snapshot
 
 MAX_RESULT_BYTES = 16 << 20
 MAX_LOG_BYTES = 32 << 20
+MAX_LOG_LINES = 250_000
+"""Of a container's log, so much is kept when it is gone: the end of it."""
 
 
 class DriverError(Exception):
@@ -86,10 +88,14 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A pod's result. `note` says why it is empty where the program left none; that is no fault of the host."""
+    """A pod's result. `note` says why it is empty where the program left none; that is no fault of the host.
+
+    `too_large`: it left more than a result may have.
+    """
 
     data: bytes
     note: str = ""
+    too_large: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +178,13 @@ class Driver(Protocol):
         """What it used so far."""
         ...
 
-    def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
+    def logs(
+        self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """Both outputs with time stamps, in pieces; with `follow` until the end. Raises :class:`PodGone`.
 
-        Without `service`, of all containers; where these are several, each line names its service.
+        Without `service`, of all containers; where these are several, each line names its service. `tail`: of each
+        container only so many of the lines that are there already, the last.
         """
         ...
 

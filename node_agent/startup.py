@@ -152,7 +152,9 @@ def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGate
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.troubles().items()}
         gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
-        return {"pods": pods, "devices": devices, "network": prober.facts(), "gateways": gateways}
+        network = prober.facts()
+        troubles = agent.troubles
+        return {"pods": pods, "devices": devices, "network": network, "gateways": gateways, "troubles": troubles}
 
     return facts
 

@@ -119,10 +119,11 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class ResultStored:
-    """The result lies in the agent's store under its SHA-256."""
+    """The result lies in the agent's store under its SHA-256. `too_large`: what was left was more than is kept."""
 
     number: int
     digest: bytes
+    too_large: bool = False
 
 
 @dataclass(frozen=True, slots=True)

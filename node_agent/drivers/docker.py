@@ -8,6 +8,7 @@ import functools
 import logging
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from node_agent.core.values import Found, Handle, PodSpec, Usage
@@ -16,6 +17,7 @@ from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_end import (
     Sample,
     event_window,
+    is_full,
     parse_ending,
     parse_health,
     parse_sample,
@@ -70,6 +72,8 @@ class DockerDriver:
         self._logs = DockerLogs(self._engine)
         self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
         self._samples: dict[str, Sample] = {}
+        self._root = ""
+        """Where the engine keeps its data."""
         self._snapshots = DockerSnapshots(self._engine, host, self._data)
         self._starts = DockerStarts(self._engine, images, self._ground, self._data, self._snapshots, files)
 
@@ -97,6 +101,7 @@ class DockerDriver:
         able.cdi = bool(info.get("CDISpecDirs"))
         able.runc = "runc" in (info.get("Runtimes") or {})
         self._ground.architecture = str(info.get("Architecture"))
+        self._root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
         # On other file systems the engine refuses a size; there, the upkeep sees what pods take.
         able.quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
@@ -178,14 +183,17 @@ class DockerDriver:
         self._samples[handle.reference] = sample
         return Usage(0, sample.cpu_ms, sample.memory_mib)
 
-    async def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
+    async def logs(
+        self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
         found = await self._containers(lease)
         several = service is None and len(found) > 1
         chosen = [(_service(one), str(one["Id"])) for one in found if service in (None, _service(one))]
         if not chosen:
             raise PodGone(f"there is no container for lease {lease}")
-        async with contextlib.aclosing(self._logs.read(chosen, follow=follow, several=several)) as pieces:
+        reading = self._logs.read(chosen, follow=follow, several=several, tail=tail)
+        async with contextlib.aclosing(reading) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -334,7 +342,8 @@ class DockerDriver:
         if state.get("Running") or state.get("Status") not in ("exited", "dead"):
             return Inspection(running=True, ending=None, healthy=parse_health(state))
         sample = self._samples.get(identity, Sample())
-        return Inspection(False, parse_ending(inspection, sample, self._last_events(identity, state)))  # noqa: FBT003
+        ending = parse_ending(inspection, sample, self._last_events(identity, state))
+        return Inspection(running=False, ending=replace(ending, no_space=is_full(self._root)))
 
     def _last_events(self, identity: str, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The engine remembers its last 256 events; an engine that was restarted remembers none."""

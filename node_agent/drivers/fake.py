@@ -41,6 +41,8 @@ class FakeProgram:
     fails_to_start: DriverError | None = None
     healthy: bool | None = None
     disk_mib: int = 0
+    no_space: bool = False
+    """The engine's disk is full when it ends."""
 
 
 @dataclass(slots=True)
@@ -120,7 +122,8 @@ class FakeEngine:
         """The run of a container is over."""
         if container.ending is None:
             used = Usage(wall_ms=1000, cpu_ms=10, memory_peak_mib=1)
-            container.ending = Ending(kind, exit_code, oom_killed, used, mark=self.new_id("run"))
+            full = container.program.no_space
+            container.ending = Ending(kind, exit_code, oom_killed, used, mark=self.new_id("run"), no_space=full)
             _tell(container)
 
     def health(self, host: str, lease: int, service: str, *, healthy: bool) -> None:
@@ -242,14 +245,16 @@ class FakeDriver:
         self._find(handle)
         return Usage(wall_ms=0, cpu_ms=10, memory_peak_mib=1)
 
-    async def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
+    async def logs(
+        self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
         containers = self._engine.of(self._host, lease)
         chosen = [one for one in containers if service in (None, one.service)]
         if not chosen:
             raise PodGone(f"there is no container for lease {lease}")
         several = service is None and len(chosen[0].spec.containers) > 1
-        for line in merged([_lines(one, several=several) for one in chosen]):
+        for line in merged([_lines(one, several=several, tail=tail) for one in chosen]):
             yield line
         if follow:
             for one in chosen:
@@ -351,9 +356,10 @@ class FakeDriver:
         return container
 
 
-def _lines(container: _Container, *, several: bool) -> list[bytes]:
+def _lines(container: _Container, *, several: bool, tail: int | None) -> list[bytes]:
     text = container.program.output + container.program.errors
     lines = [_STAMP + line for line in text.splitlines(keepends=True)]
+    lines = lines if tail is None else lines[max(0, len(lines) - tail) :]
     return [named(line, container.service) for line in lines] if several else lines
 
 

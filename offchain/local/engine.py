@@ -17,8 +17,8 @@ from offchain.local.process import Child, end, read_record
 _SYSTEM_SOCKET = "/var/run/docker.sock"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
-_PODS_BRIDGES = Path("/sys/class/net"), "gtr*"
-"""What the agent calls them (node_agent.drivers.docker_spec)."""
+_PODS_BRIDGES = "gtr"
+"""What the names of pods' bridges begin with (node_agent.drivers.docker_spec)."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -184,8 +184,7 @@ def _bridges_of(places: Places) -> list[str]:
         book = (places.engine / "network" / "files" / "local-kv.db").read_bytes()
     except OSError:
         return []
-    folder, names = _PODS_BRIDGES
-    return [found.name for found in folder.glob(names) if found.name.encode() in book]
+    return [name for _, name in socket.if_nameindex() if name.startswith(_PODS_BRIDGES) and name.encode() in book]
 
 
 def _remove(folder: Path) -> None:

@@ -37,6 +37,8 @@ class Running:
     devices: Mapping[str, str] = field(default_factory=dict)
     """What is wrong with a GPU, by its number on the chain."""
     network: Mapping[str, Any] = field(default_factory=dict)
+    gateways: Mapping[str, str] = field(default_factory=dict)
+    """Address to `attached`, or to what is wrong."""
 
 
 def read(folder: Path) -> Running | None:
@@ -55,6 +57,7 @@ def read(folder: Path) -> Running | None:
             pods=dict(document["pods"]),
             devices=dict(document["devices"]),
             network=dict(document["network"]),
+            gateways=dict(document.get("gateways", {})),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -257,7 +257,8 @@ class CommandRunner:
         missing = tuple(sorted(set(command.volumes) - {volume.name for volume in there}))
         if missing:
             log.error("lease %d: retained data is gone: %s", number, ", ".join(missing))
-        record = deletion_record(self._host, pod.lease, there)
+        made = await self._until_answered(lambda: self._driver.snapshots(number), f"lease {number}: its snapshots")
+        record = deletion_record(self._host, pod.lease, there, made)
         self._emit(ev.DataFound(number, self._state.put_blob(record), missing))
 
     async def _save_logs(self, number: int, service: str | None = None, *, before: int | None = None) -> None:

@@ -142,9 +142,10 @@ class StateDir:
             data += f"[{note}]\n".encode()
         self._write(target, bytes(data))
 
-    def get_log(self, key: LogKey) -> bytes | None:
-        """The kept logs of all containers and starts of a pod by time; None where there is none."""
+    def get_log(self, key: LogKey, container: int | None = None) -> bytes | None:
+        """The kept logs of all containers, or of one by its place in the pod, and all starts; None: there is none."""
         files = sorted((self.path / "logs").glob(f"{key.stem}.*.log"), key=_place)
+        files = [file for file in files if container in (None, _place(file)[0])]
         if not files:
             return None
         by_container: dict[int, list[bytes]] = {}

@@ -220,8 +220,8 @@ def _network(addresses: tuple[str, ...] | str) -> Finding:
         return Finding("UDP", Verdict.PASS, f"tenants dial {shown}")
     return Finding(
         "UDP", Verdict.WARN, f"only {shown}: nobody outside this network can dial that",
-        "Forward a UDP port of your router to this machine and give it with --bind 0.0.0.0:PORT. "
-        "Not needed where tenants are in the same network.",
+        "Forward a UDP port of your router to this machine and give it with --bind 0.0.0.0:PORT, or be reached through "
+        "a gateway (--gateway). Not needed where tenants are in the same network.",
     )  # fmt: skip
 
 

@@ -48,6 +48,14 @@ class FileDelivered:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreAsked:
+    """The tenant wants the main container made anew from one of its snapshots."""
+
+    number: int
+    snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """Images, network, volumes: all that the pod's containers need is there."""
 
@@ -192,6 +200,7 @@ PodEvent = (
     | LeaseEnded
     | ChainLeaseMissing
     | FileDelivered
+    | RestoreAsked
     | Prepared
     | ContainerStarted
     | DriverFailed

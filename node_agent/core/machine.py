@@ -247,6 +247,7 @@ _HANDLERS: Mapping[type, Callable[[Host, Pod | None, Any, int], Moved]] = Mappin
         ev.LeaseEnded: _ended,
         ev.ChainLeaseMissing: _missing,
         ev.FileDelivered: _file_delivered,
+        ev.RestoreAsked: runs.restore_asked,
         ev.Prepared: runs.prepared,
         ev.ContainerStarted: runs.container_started,
         ev.DriverFailed: runs.driver_failed,

@@ -178,6 +178,8 @@ class PodSpec:
     volumes: tuple[str, ...] = ()
     keeps_data: bool = False
     data_from: int | None = None
+    base: str | None = None
+    """The snapshot that the main container is made of; None: the image of its service."""
     ssh: SshSpec | None = None
 
     @property

@@ -13,6 +13,10 @@ from node_agent.core.values import Ending, EndKind, Usage
 KILL_EXIT_CODES = (137, 143)
 KILL_WINDOW_S = 60
 """A kill this long before the end counts as its cause; the grace time of `docker stop` lies well within."""
+END_NOTICE_S = 0.05
+OOM_NOTICE_S = 1.0
+"""Notice of a broken memory limit may come that long after the end."""
+_ROUNDING_S = 0.002
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
 _MIB = 1 << 20
 _NEARLY_ALL = 0.98
@@ -40,6 +44,21 @@ def parse_sample(stats: Mapping[str, Any]) -> Sample:
     cache = details.get("total_inactive_file", details.get("inactive_file", 0))
     used = max(int(memory.get("usage") or 0) - int(cache), 0)
     return Sample(int(cpu_ns) // 1_000_000, -(-used // _MIB))
+
+
+def event_window(state: Mapping[str, Any], now_s: float) -> tuple[float, float]:
+    """From when to when, in Unix seconds, the engine's events may tell how a container ended; `state` as inspected.
+
+    The engine notes an end when it hears of it, which on a busy machine is well after the end itself, but before it
+    says that the container has exited: so all that it noted until now counts.
+    """
+    finished_s = parse_time_ms(state.get("FinishedAt")) / 1000
+    # What was done to an earlier run of the same container says nothing about this one.
+    # The start of a very short run may be noted after its end.
+    started_s = min(parse_time_ms(state.get("StartedAt")) / 1000, finished_s)
+    # Where the time is not over yet, the engine waits until then with its answer.
+    later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
+    return max(finished_s - KILL_WINDOW_S, started_s), max(finished_s + later_s, now_s + _ROUNDING_S)
 
 
 def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable[Mapping[str, Any]]) -> Ending:

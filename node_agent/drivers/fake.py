@@ -14,12 +14,15 @@ from node_agent.ports import (
     Collected,
     DriverError,
     Fingerprint,
+    ImageUnavailable,
     Inspection,
     PodGone,
     ResourcesUnavailable,
+    SnapshotRefused,
     Volume,
 )
 from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.wire_snapshot import MAX_SNAPSHOTS, Snapshot
 
 HANDLE_VERSION = 2
 _STAMP = b"1970-01-01T00:00:00.000000000Z "
@@ -71,6 +74,7 @@ class FakeEngine:
         self.containers: dict[tuple[str, int, str], _Container] = {}
         self.networks: set[tuple[str, int]] = set()
         self.data: dict[tuple[str, int], dict[str, _Volume]] = {}
+        self.snapshots: dict[tuple[str, int], dict[str, Snapshot]] = {}
         self.starts = 0
         self._ids = count(1)
 
@@ -162,11 +166,14 @@ class FakeDriver:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
         engine, key = self._engine, (self._host, spec.lease)
-        if spec.data_from is not None and key not in engine.data:
-            taken = engine.data.pop((self._host, spec.data_from), None)
-            if taken is None:
+        if spec.data_from is not None and key not in engine.data and key not in engine.snapshots:
+            source = (self._host, spec.data_from)
+            if source not in engine.data and source not in engine.snapshots:
                 raise ResourcesUnavailable(f"the data of lease {spec.data_from} is not on this host any more")
-            engine.data[key] = taken
+            engine.data[key] = engine.data.pop(source, {})
+            engine.snapshots[key] = engine.snapshots.pop(source, {})
+        if spec.base is not None and spec.base not in engine.snapshots.get(key, {}):
+            raise ImageUnavailable(f"there is no snapshot {spec.base!r} among the data of lease {spec.lease}")
         engine.networks.add(key)
         for name in spec.volumes:
             engine.data.setdefault(key, {}).setdefault(name, _Volume(engine.new_id("volume")))
@@ -266,14 +273,44 @@ class FakeDriver:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
         self._engine.data.pop((self._host, lease), None)
+        self._engine.snapshots.pop((self._host, lease), None)
 
-    async def snapshot(self, lease: int) -> str:
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
         """See :class:`node_agent.ports.Driver`."""
         try:
-            container = self._engine.main(self._host, lease)
+            size_mib = self._engine.main(self._host, lease).program.disk_mib
         except KeyError:
             raise PodGone(f"there is no container for lease {lease}") from None
-        return "sha256:" + hashlib.sha256(container.reference.encode()).hexdigest()
+        kept = self._engine.snapshots.setdefault((self._host, lease), {})
+        if name in kept:
+            raise SnapshotRefused(f"there is a snapshot {name!r} already")
+        if len(kept) >= MAX_SNAPSHOTS:
+            raise SnapshotRefused(f"there are {len(kept)} snapshots, and no more are kept")
+        if (await self.upkeep()).get(lease, 0) + size_mib > most_mib:
+            raise SnapshotRefused(f"the snapshot takes {size_mib} MiB, and not as much is left of the lease's disk")
+        identity = self._engine.new_id("snapshot")
+        digest = "sha256:" + hashlib.sha256(identity.encode()).hexdigest()
+        kept[name] = Snapshot(name, int(identity.rpartition("-")[2]), size_mib << 20, digest)
+        return kept[name]
+
+    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        return tuple(self._engine.snapshots.get((self._host, lease), {}).values())
+
+    async def remove_snapshot(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        kept = self._engine.snapshots.get((self._host, lease), {})
+        used = any(one.spec.base == name for one in self._engine.of(self._host, lease))
+        if name in kept and used:
+            raise SnapshotRefused(f"the machine is made of {name!r}")
+        kept.pop(name, None)
+
+    async def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.ports.Driver`."""
+        kept = self._engine.snapshots.get((self._host, lease), {})
+        if name not in kept:
+            raise SnapshotRefused(f"there is no snapshot {name!r}")
+        yield kept[name].digest.encode()
 
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
         """See :class:`node_agent.ports.Driver`."""
@@ -286,7 +323,8 @@ class FakeDriver:
     async def leases(self) -> frozenset[int]:
         """See :class:`node_agent.ports.Driver`."""
         engine = self._engine
-        keys = [key[:2] for key in engine.containers] + list(engine.networks) + list(engine.data)
+        keys = [key[:2] for key in engine.containers] + list(engine.networks)
+        keys += [key for kept in (engine.data, engine.snapshots) for key, found in kept.items() if found]
         return frozenset(lease for host, lease in keys if host == self._host)
 
     async def upkeep(self) -> Mapping[int, int]:
@@ -295,6 +333,9 @@ class FakeDriver:
         for (host, lease, _), one in self._engine.containers.items():
             if host == self._host:
                 used[lease] = used.get(lease, 0) + one.program.disk_mib
+        for (host, lease), kept in self._engine.snapshots.items():
+            if host == self._host:
+                used[lease] = used.get(lease, 0) + sum(one.size_bytes >> 20 for one in kept.values())
         return used
 
     async def tidy(self) -> None:

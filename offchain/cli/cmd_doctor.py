@@ -6,16 +6,20 @@ import os
 import platform
 import shutil
 import sys
+import time
 from dataclasses import dataclass
 
 import click
 
 from offchain.cli import accounts, network, options
 from offchain.cli.failures import CliError
-from offchain.cli.output import details, emit
+from offchain.cli.output import details, emit, say
 from offchain.cli.session import connected, run
 from offchain.core.audit import Report
+from offchain.link import ss58
+from offchain.link.keys import from_uri
 from offchain.schema.manifest_values import format_amount
+from offchain.schema.wire_gateway import parse_gateway
 from offchain.services.audit import audit_chain
 
 
@@ -62,14 +66,14 @@ def doctor(do_audit: bool, mend: bool, url: str | None, as_json: bool) -> None:
     if do_audit:
         _audit(url, as_json=as_json)
         return
-    findings = [_python(), _engine(), _release(), _chain(url), _accounts()]
+    findings = [_python(), _engine(), _release(), _chain(url), *_gateways(url), _accounts()]
     for finding in findings:
         if as_json:
             emit({"check": finding.what, "ok": finding.good, "found": finding.said, "remedy": finding.remedy})
         else:
-            click.echo(f"{'ok     ' if finding.good else 'missing'}  {finding.what}: {finding.said}")
+            say(f"{'ok     ' if finding.good else 'missing'}  {finding.what}: {finding.said}")
             if finding.remedy:
-                click.echo(f"         {finding.remedy}")
+                say(f"         {finding.remedy}")
     if not all(finding.good for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -162,6 +166,43 @@ def _chain(url: str | None) -> Finding:
         return Finding("Chain", good=False, said=message, remedy=str(getattr(error, "remedy", "")))
 
 
+def _gateways(url: str | None) -> list[Finding]:
+    """Whether those that this user knows answer. None known is well: hosts name theirs on the chain."""
+    try:
+        known = network.known_gateways()
+    except CliError as error:
+        return [Finding("Gateway", good=False, said=error.message, remedy=error.remedy)]
+    return [_gateway(url, address) for address in known]
+
+
+def _gateway(url: str | None, address: str) -> Finding:
+    from offchain.link.p2p_attach import places  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.link.p2p_reach import open_direct  # noqa: PLC0415
+
+    async def work() -> float:
+        async with connected(url) as chain:
+            genesis = await chain.genesis_hash()
+        gateway = parse_gateway(address)
+        # Who asks does not matter: anybody may.
+        caller = from_uri("//doctor", "ed25519")
+        async with open_direct(
+            ss58.decode(gateway.account), await places(gateway), genesis_hash=genesis, signer=caller
+        ) as client:
+            await client.ping()
+            began_s = time.perf_counter()
+            await client.ping()
+            return (time.perf_counter() - began_s) * 1000
+
+    try:
+        return Finding("Gateway", good=True, said=f"{address} answers in {run(work()):.1f} ms")
+    except Exception as error:
+        message = getattr(error, "message", None)
+        if not isinstance(message, str):
+            raise
+        remedy = "Check that it runs and that UDP and TCP get through, or name another: GANTRY_GATEWAY."
+        return Finding("Gateway", good=False, said=f"{address}: {message}", remedy=remedy)
+
+
 def _accounts() -> Finding:
     found = accounts.stored()
     if found:
@@ -201,7 +242,7 @@ def _audit(url: str | None, *, as_json: bool) -> None:
         )
     if report.sound:
         if not as_json:
-            click.echo("Every coin is accounted for.")
+            say("Every coin is accounted for.")
         return
     if as_json:
         raise click.exceptions.Exit(1)

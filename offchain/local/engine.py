@@ -19,6 +19,8 @@ _SYSTEM_SOCKET = "/var/run/docker.sock"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _ID = re.compile(r"[0-9a-f]{64}")
+_PODS_BRIDGES = Path("/sys/class/net"), "gtr*"
+"""What the agent calls them (node_agent.drivers.docker_spec)."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -160,6 +162,8 @@ def sweep(places: Places) -> None:
         end(left, seconds=0)
     for left in _processes_with(f"{places.sockets}/exec/"):
         end(left, seconds=2)
+    for bridge in _bridges_of(places):
+        subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
     for folder in (places.engine, places.sockets):
         _remove(folder)
 
@@ -198,6 +202,16 @@ def _in_containers(containers: set[str]) -> list[int]:
         if not containers.isdisjoint(_ID.findall(groups)):
             found.append(int(path.parts[2]))
     return found
+
+
+def _bridges_of(places: Places) -> list[str]:
+    """The network interfaces that the engine made: it leaves them behind. Its own book names them."""
+    try:
+        book = (places.engine / "network" / "files" / "local-kv.db").read_bytes()
+    except OSError:
+        return []
+    folder, names = _PODS_BRIDGES
+    return [found.name for found in folder.glob(names) if found.name.encode() in book]
 
 
 def _remove(folder: Path) -> None:

@@ -2,8 +2,10 @@
 
 import dataclasses
 import fcntl
+import io
 import os
 import socket
+import tarfile
 
 import driver_cases as case
 import pytest
@@ -13,8 +15,10 @@ from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers import bridges
 from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.docker_spec import bridge_name, bridges_of
+from node_agent.file_store import FileStore
+from node_agent.images.docker_engine import DockerImages
 from node_agent.ports import EngineUnreachable
-from offchain.schema.manifest_types import ImageRef, ResultSpec, TmpfsMount
+from offchain.schema.manifest_types import DeliveredFile, ImageRef, ResultSpec, TmpfsMount
 
 pytestmark = pytest.mark.docker
 
@@ -180,15 +184,52 @@ async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
             await DockerDriver.connect(url, case.HOST, images)
 
 
-async def test_a_snapshot_runs_again_and_goes_with_the_data(driver, shell_image, docker_api):  # noqa: F811
-    spec = case.pod(("sh", "-c", "echo installed > /program; sleep 600"), shell_image)
-    handle = await case.up(driver, spec)
-    seen = [chunk async for chunk in driver.logs(spec.lease, follow=False)]
-    assert seen == []
-    docker_api.exec_start(docker_api.exec_create(handle.reference, ["sh", "-c", "until [ -s /program ]; do :; done"]))
-    digest = await driver.snapshot(spec.lease)
-    output, _ = await run(driver, ImageRef("snapshot", digest), "cat /program")
-    assert output == "installed\n"
-    for found in await driver.recover():
-        await driver.destroy(found.handle.lease, keep_data=False)
-    assert not [image for image in docker_api.images(quiet=True, all=True) if image == digest]
+async def test_a_snapshot_holds_what_was_installed_and_neither_secrets_nor_volumes_nor_memory(
+    docker_api,  # noqa: F811
+    shell_image,  # noqa: F811
+    tmp_path,
+):
+    store = FileStore(tmp_path / "agent")
+    async with docker_driver(tmp_path, files=store) as driver:
+        token = DeliveredFile("token", "/run/secrets/token", None)
+        script = (
+            "cat /run/secrets/token > /tmp/copy; echo kept-on-the-volume > /data/x; "
+            "echo installed-in-the-machine > /program; sleep 600"
+        )
+        spec = case.pod(("sh", "-c", script), shell_image, files=(token,), volumes=case.DATA)
+        spec = dataclasses.replace(spec, volumes=("data",), keeps_data=True)
+        store.put(spec, "token", b"delivered-s3cret")
+        handle = await case.up(driver, spec)
+        wait = ["sh", "-c", "until [ -s /program ]; do :; done; cat /tmp/copy"]
+        assert docker_api.exec_start(docker_api.exec_create(handle.reference, wait)) == b"delivered-s3cret"
+        made = await driver.snapshot(spec.lease, "now", 100)
+        archive = b"".join([piece async for piece in driver.archive(spec.lease, "now")])
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            files = [tar.extractfile(member) for member in tar if member.isfile()]
+            held = b"".join(file.read() for file in files if file is not None)
+        assert b"installed-in-the-machine\n" in held
+        for absent in (b"delivered-s3cret", b"kept-on-the-volume\n"):
+            assert absent not in held
+        # Who learns its digest cannot run it: a manifest gets images of registries only.
+        images = DockerImages(os.environ["GANTRY_DOCKER_HOST"])
+        assert await images.find(ImageRef("snapshot", made.digest)) is None
+        assert await images.find(shell_image) is not None
+        await images.close()
+        await driver.destroy(spec.lease, keep_data=False)
+        assert not [image for image in docker_api.images(quiet=True, all=True) if image == made.digest]
+
+
+async def test_what_snapshots_share_is_counted_once_and_does_not_hide_behind_a_removed_one(driver, shell_image):  # noqa: F811
+    spec = case.pod(case.BIG, shell_image)
+    spec = dataclasses.replace(spec, keeps_data=True)
+    await case.ended(driver, await case.up(driver, spec))
+    await driver.snapshot(spec.lease, "one", 100)
+    restored = dataclasses.replace(spec, base="one")
+    await case.ended(driver, await driver.start(restored, "main", 2))
+    await driver.snapshot(spec.lease, "two", 100)
+    used = (await driver.upkeep())[spec.lease]
+    assert 6 <= used <= 9  # the container's own layer, and two of snapshots, of which both have the first
+    again = await driver.start(dataclasses.replace(spec, base="two"), "main", 3)
+    await case.ended(driver, again)
+    await driver.remove_snapshot(spec.lease, "one")
+    assert (await driver.upkeep())[spec.lease] == used

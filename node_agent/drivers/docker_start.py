@@ -14,8 +14,8 @@ from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
-from node_agent.drivers.lost_processes import end_lost
 from node_agent.drivers.docker_snapshots import DockerSnapshots
+from node_agent.drivers.lost_processes import end_lost
 from node_agent.images.ports import Images
 from node_agent.ports import (
     DriverError,

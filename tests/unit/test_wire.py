@@ -229,8 +229,8 @@ def test_a_list_of_snapshots_survives_the_wire_and_a_malformed_one_is_named():
         b"[]",
         b'{"snapshots": 1}',
         b'{"snapshots": [{"name": "a"}]}',
-        b'{"snapshots": [], "current": "\u001b[2J"}',
-        there.encode().replace(b"0f" * 32, b"\\u001b[2J"),
+        rb'{"snapshots": [], "current": "\u001b[2J"}',
+        there.encode().replace(b"0f" * 32, rb"\u001b[2J"),
     ):
         with pytest.raises(WireError):
             Snapshots.decode(wrong)

@@ -176,6 +176,19 @@ async def test_a_gateway_that_falls_silent_is_dialled_anew(places):
     await host.close()
 
 
+async def test_what_a_silent_gateway_carries_goes_on_while_the_host_comes_again(places):
+    relay = Relay(all_allowed, beat_s=0.05)
+    gateway = await places(world.RunningGateway.start(relay=relay))
+    host, _, dialled, accepted = await connected(places, gateway)
+    host._attachments[gateway.address]._silence_s = 0.3
+    relay._beat_s = 3600
+    await until(lambda: "silent" in host.states[0].trouble)
+    async with asyncio.timeout(PATIENCE_S):
+        await host.attached()
+    await dialled.write(b"still here")
+    assert await exactly(accepted, 10) == b"still here"
+
+
 async def test_a_host_that_comes_again_takes_its_own_place(places):
     told = []
     relay = Relay(all_allowed, told=lambda what, _host: told.append(what))

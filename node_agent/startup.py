@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from node_agent import memory
 from node_agent.access.docker import DockerAccess
+from node_agent.access.orphans import end_orphans
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
@@ -119,7 +121,7 @@ async def run_agent(settings: Settings) -> None:
         stack.push_async_callback(transport.close)
         pods = DockerAccess(settings.docker_host, key.address)
         stack.push_async_callback(pods.close)
-        await pods.end_orphans()
+        await end_orphans(settings.docker_host, key.address)
         watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
         journal = Journal(state.store)
         gauge, gpus = DockerGauge(settings.docker_host, key.address, now_ms=unix_ms), GpuGauges()
@@ -137,7 +139,7 @@ async def run_agent(settings: Settings) -> None:
             hardware,
             now_ms=unix_ms,
             pods=pods,
-            beside=(watch.run, journal.run, prober.run, meter.run),
+            beside=(watch.run, journal.run, prober.run, meter.run, memory.keep_small),
             handlers=ReceiptAnswers(meter).handlers(),
         )
         facts = _facts(agent, watch, prober, by_gateways)
@@ -150,7 +152,9 @@ def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGate
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.troubles().items()}
         gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
-        return {"pods": pods, "devices": devices, "network": prober.facts(), "gateways": gateways}
+        network = prober.facts()
+        troubles = agent.troubles
+        return {"pods": pods, "devices": devices, "network": network, "gateways": gateways, "troubles": troubles}
 
     return facts
 

@@ -116,7 +116,8 @@ def _engine(engine: EngineFacts | str) -> Iterator[Finding]:
     if isinstance(engine, str):
         yield Finding(
             "Docker", Verdict.FAIL, engine,
-            "Install and start it (sudo apt-get install -y docker.io), or name another with --docker-host.",
+            "Install and start it (sudo apt-get install -y docker.io), or name another with --docker-host. "
+            "If it is installed and ends as soon as it starts: sudo gantry doctor says why.",
         )  # fmt: skip
         return
     if version_of(engine.version) < LEAST_ENGINE:

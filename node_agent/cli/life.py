@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,7 @@ from node_agent import config as configs
 from node_agent.cli import options, signing
 from node_agent.cli.output import Teller, details, finish
 from node_agent.cli.words import duration
+from node_agent.drivers.firewall import Firewall
 from node_agent.install.service import service_for
 from node_agent.startup import Settings, key_of, reached
 from offchain.link.errors import OurError, RefusedError
@@ -252,6 +254,9 @@ async def _leave(here: Office) -> None:
     service = service_for(here.settings.state, options.DEFAULT_STATE)
     await asyncio.to_thread(service.remove)
     here.tell.text("The agent is stopped and does not start again.")
+    if os.getuid() == 0:
+        # Somebody else's pods may be here still: then the rules that keep pods apart stay.
+        await Firewall().remove_unused()
     free_at = record.status.value if isinstance(record.status, HostStatusRetiring) else None
     left_ms = None if free_at is None else max(0, free_at - await here.chain.now_ms())
     if left_ms is not None:

@@ -13,7 +13,7 @@ import click
 
 from offchain.cli import accounts, network, options
 from offchain.cli.failures import CliError
-from offchain.cli.output import details, emit
+from offchain.cli.output import details, emit, say
 from offchain.cli.session import connected, run
 from offchain.core.audit import Report
 from offchain.link import ss58
@@ -35,19 +35,34 @@ class Finding:
 
 @click.command()
 @click.option("--audit", "do_audit", is_flag=True, help="Sum every account, hold and fee against the total issuance.")
+@click.option(
+    "--mend-engine",
+    "mend",
+    is_flag=True,
+    help="Let a Docker engine that does not start finish the removal of a network in which it was killed. Needs root.",
+)
 @options.url
 @options.as_json
-def doctor(do_audit: bool, url: str | None, as_json: bool) -> None:
+def doctor(do_audit: bool, mend: bool, url: str | None, as_json: bool) -> None:
     """Tell what is missing on this machine, and the command that mends it.
 
     With --audit: read every account of the chain at one final block and check that no coin is missing or too many:
     free and held coins add up to the total issuance, and every hold has an escrow, bond or deposit behind it.
 
+    With --mend-engine: for an engine older than 23.0.5 that was killed at a bad moment and panics at every start since
+    (docs/runbook/engine.md). Nothing is lost: its other networks, containers and images stay as they are.
+
     \b
     Examples:
       gantry doctor
       gantry doctor --audit --json
+      sudo gantry doctor --mend-engine
     """
+    if do_audit and mend:
+        raise CliError("--audit and --mend-engine are two different things.", "Give one of them.", code="usage")
+    if mend:
+        _mend_engine(as_json=as_json)
+        return
     if do_audit:
         _audit(url, as_json=as_json)
         return
@@ -56,9 +71,9 @@ def doctor(do_audit: bool, url: str | None, as_json: bool) -> None:
         if as_json:
             emit({"check": finding.what, "ok": finding.good, "found": finding.said, "remedy": finding.remedy})
         else:
-            click.echo(f"{'ok     ' if finding.good else 'missing'}  {finding.what}: {finding.said}")
+            say(f"{'ok     ' if finding.good else 'missing'}  {finding.what}: {finding.said}")
             if finding.remedy:
-                click.echo(f"         {finding.remedy}")
+                say(f"         {finding.remedy}")
     if not all(finding.good for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -71,18 +86,56 @@ def _engine() -> Finding:
     from offchain.local import engine  # noqa: PLC0415  (only here)
     from offchain.local.places import LocalError, Places  # noqa: PLC0415
 
+    refused: LocalError | None = None
+    found = None
     try:
         own = f"unix://{Places.here().sockets}/docker.sock"
         found = own if "DOCKER_HOST" not in os.environ and engine.answers(own) else engine.find()
     except LocalError as error:
-        return Finding("Docker engine", good=False, said=error.message, remedy=error.remedy)
+        refused = error
     if found is not None:
         return Finding("Docker engine", good=True, said=f"answers at {found}")
+    half = _half_removed()
+    if half:
+        said = f"was killed while it removed the network {', '.join(half)}, and cannot start since"
+        return Finding("Docker engine", good=False, said=said, remedy="sudo gantry doctor --mend-engine")
+    if refused is not None:
+        return Finding("Docker engine", good=False, said=refused.message, remedy=refused.remedy)
     if shutil.which("dockerd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None:
         if os.getuid() == 0:
             return Finding("Docker engine", good=True, said="installed; scripts/up starts a private one")
         return Finding("Docker engine", good=False, said="installed, but stopped", remedy="sudo systemctl start docker")
     return Finding("Docker engine", good=False, said="not installed", remedy="scripts/setup")
+
+
+def _half_removed() -> list[str]:
+    """Networks that keep this machine's own engine from starting, as far as this user may look."""
+    from offchain.local import engine_store  # noqa: PLC0415  (only here)
+
+    try:
+        return engine_store.half_removed(engine_store.system_data())
+    except OSError:
+        return []
+
+
+def _mend_engine(*, as_json: bool) -> None:
+    from offchain.local import engine_store  # noqa: PLC0415  (only here)
+
+    folder = engine_store.system_data()
+    try:
+        networks = engine_store.mend(folder)
+    except OSError as error:
+        raise CliError(
+            f"the engine's data in {folder} cannot be mended: {error.strerror}.", "Run this with sudo.", code="denied"
+        ) from None
+    if as_json:
+        emit({"data_root": str(folder), "networks": networks})
+    elif networks:
+        click.echo(f"The engine will end what it was doing when it was killed: removing {', '.join(networks)}.")
+        click.echo("Start it: sudo systemctl reset-failed docker; sudo systemctl start docker")
+    else:
+        click.echo(f"No network in {folder} keeps an engine from starting, or one runs with it.")
+        click.echo("What else it may be, its log says: sudo journalctl -u docker -n 50")
 
 
 def _release() -> Finding:
@@ -189,7 +242,7 @@ def _audit(url: str | None, *, as_json: bool) -> None:
         )
     if report.sound:
         if not as_json:
-            click.echo("Every coin is accounted for.")
+            say("Every coin is accounted for.")
         return
     if as_json:
         raise click.exceptions.Exit(1)

@@ -11,7 +11,7 @@ import click
 from offchain.cli import accounts, options
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import host_of, lease_of
-from offchain.cli.output import details, emit
+from offchain.cli.output import details, emit, say
 from offchain.cli.session import connected, run
 from offchain.cli.story import time_text
 from offchain.cli.views import LeaseView, TaskView, read_task
@@ -79,7 +79,7 @@ def usage(
     else:
         for place, one in enumerate(pods):
             if place:
-                click.echo()
+                say()
             details(list(_lines(one)))
     wrong = [one for one in pods if one.checked.problems]
     if wrong and countersign:

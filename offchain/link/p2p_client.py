@@ -24,19 +24,23 @@ from offchain.schema.wire_ops import (
     DialArgs,
     ExecArgs,
     GetArgs,
+    ImageArgs,
     LogsArgs,
     PingArgs,
     ProbeArgs,
     PutArgs,
     ReceiptArgs,
     ResultArgs,
+    SnapshotArgs,
 )
+from offchain.schema.wire_snapshot import Act, Snapshots
 
 REQUEST_LIFE_MS = 30_000
 DIAL_TIMEOUT_S = 10.0
 REPLY_TIMEOUT_S = 30.0
 MAX_RESULT = 64 << 20
 MAX_RECEIPT = 1 << 16
+MAX_SNAPSHOTS_LIST = 1 << 16
 
 
 def _unix_ms() -> int:
@@ -125,10 +129,16 @@ class HostClient:
         return body
 
     async def logs(
-        self, lease: int, *, follow: bool = False, tail: int | None = None, since_ms: int | None = None
+        self,
+        lease: int,
+        *,
+        follow: bool = False,
+        tail: int | None = None,
+        since_ms: int | None = None,
+        service: str | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """The pod's log in pieces; with `follow` until the pod ends."""
-        session, _ = await self.ask(LogsArgs(follow, tail, since_ms), lease)
+        """The pod's log in pieces, or one container's; with `follow` until the pod ends."""
+        session, _ = await self.ask(LogsArgs(follow, tail, since_ms, service), lease)
         try:
             session.end()
             while (piece := await session.read_main()) is not None:
@@ -156,6 +166,21 @@ class HostClient:
     async def put(self, lease: int, args: PutArgs) -> tuple[Session, Answer]:
         """A tar stream into the pod; see :mod:`offchain.link.p2p_copy`."""
         return await self.ask(args, lease)
+
+    async def snapshots(self, lease: int, act: Act, name: str | None = None) -> Snapshots:
+        """Do something with the rental's snapshots; gives what there is of them then. A large one takes its time."""
+        session, _ = await self.ask(SnapshotArgs(act, name), lease)
+        session.end()
+        try:
+            return Snapshots.decode(await _whole(session, MAX_SNAPSHOTS_LIST))
+        except WireError as error:
+            raise HostMisbehaved(f"the host's list of snapshots is malformed: {error}") from None
+        finally:
+            session.drop()
+
+    async def image(self, lease: int, args: ImageArgs) -> tuple[Session, Answer]:
+        """A snapshot as an image archive; see :mod:`offchain.link.p2p_copy`."""
+        return await self.ask(args, lease, window=BULK_WINDOW)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
         """A file that the manifest names, sealed so that only the host can open it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -29,6 +30,7 @@ _UDP = socket.SOCK_DGRAM
 _NODE_SECONDS = 60.0
 _GATEWAY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
+_CLEAR_SECONDS = 60.0
 
 
 class Network:
@@ -102,6 +104,8 @@ class Network:
         found = engine.find()
         if found is not None:
             self.engine_url = found
+            self.places.run.mkdir(parents=True, exist_ok=True)
+            self.places.shared_engine_file.write_text(found, encoding="utf-8")
             return None
         child, self.engine_url = engine.private_child(self.places, self._env)
         return self.keeper.add(child)
@@ -204,12 +208,25 @@ def clean(places: Places) -> bool:
             end(pid, seconds=40 if record.stem == "supervisor" else 10)
         record.unlink(missing_ok=True)
     found = read_record(places.run / "docker.json") is not None or found
+    shared = places.shared_engine_file
+    used = [str(places.agent), shared.read_text(encoding="utf-8")] if shared.is_file() else []
+    had_pods = places.agent.exists()
     engine.sweep(places)
+    if had_pods or found:
+        _clear(*used)
     for folder in (places.node, places.workers, places.index, places.gateway, places.agent, places.run):
         shutil.rmtree(folder, ignore_errors=True)
     for file in (places.network_file, places.env_file):
         file.unlink(missing_ok=True)
     return found
+
+
+def _clear(*what: str) -> None:
+    """Have the agent's code take away what the agent made on this machine. See node_agent.drivers.clear."""
+    command = [sys.executable, "-m", "node_agent.drivers.clear", *what]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(command, env=env, check=False, timeout=_CLEAR_SECONDS, stdout=subprocess.DEVNULL)
 
 
 def _child_env(places: Places) -> dict[str, str]:

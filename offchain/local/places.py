@@ -81,6 +81,11 @@ class Places:
         return self.state / "docker"
 
     @property
+    def shared_engine_file(self) -> Path:
+        """The address of an engine that is not the network's own; there while it is used."""
+        return self.run / "engine"
+
+    @property
     def network_file(self) -> Path:
         """Address and genesis hash, read by the gantry command."""
         return self.state / "network.json"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from offchain.schema import wire_values as read
+from offchain.schema.wire_snapshot import Act, snapshot_name
 from offchain.schema.wire_values import WireError
 
 U64_MAX: Final = (1 << 64) - 1
@@ -36,6 +37,8 @@ class Op(StrEnum):
     PUT = "put"
     DELIVER = "deliver"
     RECEIPT = "receipt"
+    SNAPSHOT = "snapshot"
+    IMAGE = "image"
     SERVE = "serve"
     TAKE = "take"
     CARRY = "carry"
@@ -47,6 +50,8 @@ NO_LEASE: Final = frozenset({Op.PING, Op.PROBE}) | OF_GATEWAYS
 """What is asked of the host or gateway itself; everything else is about one of a host's leases."""
 INTO_POD: Final = frozenset({Op.EXEC, Op.ATTACH, Op.DIAL, Op.GET, Op.PUT})
 """What reaches into a running pod, and ends with its lease."""
+OF_SNAPSHOTS: Final = frozenset({Op.SNAPSHOT, Op.IMAGE})
+"""What is about the snapshots of a rental, which are kept as long as its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +92,25 @@ class ProbeArgs:
 
 @dataclass(frozen=True, slots=True)
 class LogsArgs:
-    """The log of a pod. `tail`: the last so many lines; `since_ms`: Unix time of the oldest. None: all."""
+    """The log of a pod. `tail`: the last so many lines; `since_ms`: Unix time of the oldest. None: all.
+
+    `service`: of this container only.
+    """
 
     follow: bool = False
     tail: int | None = None
     since_ms: int | None = None
+    service: str | None = None
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> LogsArgs:
         """Raises :class:`WireError`."""
-        read.known_only(fields, ("follow", "tail", "since_ms"))
+        read.known_only(fields, ("follow", "tail", "since_ms", "service"))
         return cls(
             read.flag(fields, "follow"),
             read.optional_integer(fields, "tail", MAX_TAIL),
             read.optional_integer(fields, "since_ms", U64_MAX),
+            read.optional_text(fields, "service", MAX_NAME),
         )
 
 
@@ -175,15 +185,7 @@ class GetArgs:
     def decode(cls, fields: dict[str, Any]) -> GetArgs:
         """Raises :class:`WireError`."""
         read.known_only(fields, ("path", "service", "offset", "digest"))
-        offset, digest = read.integer(fields, "offset", U64_MAX), read.optional_hexadecimal(fields, "digest", 32)
-        if (offset > 0) != (digest is not None):
-            raise WireError("offset and digest belong together")
-        return cls(
-            _path(fields),
-            read.optional_text(fields, "service", MAX_NAME),
-            offset,
-            None if digest is None else digest.hex(),
-        )
+        return cls(_path(fields), read.optional_text(fields, "service", MAX_NAME), *_resumed(fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +247,43 @@ class ReceiptArgs:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotArgs:
+    """What is to be done with a rental's snapshots; answered with what there is of them. Only a list needs no name."""
+
+    act: Act
+    name: str | None = None
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> SnapshotArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("act", "name"))
+        word = read.text(fields, "act", 16)
+        if word not in set(Act):
+            raise WireError(f"act {word!r} is none of {', '.join(Act)}")
+        act = Act(word)
+        if act is Act.LIST:
+            if fields.get("name") is not None:
+                raise WireError("a list takes no name")
+            return cls(act)
+        return cls(act, snapshot_name(read.text(fields, "name", MAX_NAME)))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageArgs:
+    """A snapshot as an image archive, from byte `offset` of it on; `digest` as in :class:`GetArgs`."""
+
+    name: str
+    offset: int = 0
+    digest: str | None = None
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> ImageArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("name", "offset", "digest"))
+        return cls(snapshot_name(read.text(fields, "name", MAX_NAME)), *_resumed(fields))
+
+
+@dataclass(frozen=True, slots=True)
 class ServeArgs:
     """A host is here, and is to be told of who asks for it.
 
@@ -297,6 +336,8 @@ Args: TypeAlias = (
     | PutArgs
     | DeliverArgs
     | ReceiptArgs
+    | SnapshotArgs
+    | ImageArgs
     | ServeArgs
     | TakeArgs
     | CarryArgs
@@ -314,6 +355,8 @@ _TYPES: dict[Op, type[Args]] = {
     Op.PUT: PutArgs,
     Op.DELIVER: DeliverArgs,
     Op.RECEIPT: ReceiptArgs,
+    Op.SNAPSHOT: SnapshotArgs,
+    Op.IMAGE: ImageArgs,
     Op.SERVE: ServeArgs,
     Op.TAKE: TakeArgs,
     Op.CARRY: CarryArgs,
@@ -328,7 +371,10 @@ def op_of(args: Args) -> Op:
 
 def encode_args(args: Args) -> dict[str, Any]:
     """The arguments as JSON fields."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(args).items()}
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(args).items()}
+    if isinstance(args, LogsArgs) and args.service is None:
+        del fields["service"]  # what it was before it could be said: hosts of an earlier release take it, too
+    return fields
 
 
 def decode_args(op: Op, fields: Any) -> Args:
@@ -336,6 +382,14 @@ def decode_args(op: Op, fields: Any) -> Args:
     if not isinstance(fields, dict):
         raise WireError("args must be a JSON object")
     return _TYPES[op].decode(fields)
+
+
+def _resumed(fields: dict[str, Any]) -> tuple[int, str | None]:
+    """Where a body goes on, and the SHA-256 of what came before."""
+    offset, digest = read.integer(fields, "offset", U64_MAX), read.optional_hexadecimal(fields, "digest", 32)
+    if (offset > 0) != (digest is not None):
+        raise WireError("offset and digest belong together")
+    return offset, None if digest is None else digest.hex()
 
 
 def _path(fields: dict[str, Any]) -> str:

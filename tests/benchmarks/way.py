@@ -110,7 +110,7 @@ async def _files(kind: str, client: HostClient, times: int = 3) -> list[Figure]:
             part.unlink()
     return [
         Figure(f"way-{kind}-cp-out", "MB/s", tuple(out), aim, at_least=True),
-        Figure(f"way-{kind}-cp-in", "MB/s", tuple(back), None, at_least=True),
+        Figure(f"way-{kind}-cp-in", "MB/s", tuple(back), aim, at_least=True),
     ]
 
 
@@ -119,7 +119,7 @@ async def _lines(kind: str, client: HostClient) -> Figure:
     async for piece in client.logs(LEASE, follow=True):
         now_ns = time.time_ns()
         late += [(now_ns - int(line)) / 1e6 for line in piece.split()]
-    return Figure(f"way-{kind}-log-line", "ms", tuple(late[LINES_TO_SKIP:]), 200)
+    return Figure(f"way-{kind}-log-line", "ms", tuple(late[LINES_TO_SKIP:]), target_p95=200)
 
 
 async def _questions(kind: str, client: HostClient) -> list[Figure]:

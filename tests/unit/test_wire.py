@@ -24,15 +24,20 @@ from offchain.schema.wire_ops import (
     DialArgs,
     ExecArgs,
     GetArgs,
+    ImageArgs,
     LogsArgs,
+    Op,
     PingArgs,
     ProbeArgs,
     PutArgs,
     ReceiptArgs,
     ResultArgs,
     ServeArgs,
+    SnapshotArgs,
     TakeArgs,
+    decode_args,
 )
+from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots
 
 ALL_ARGS = [
     PingArgs(),
@@ -47,6 +52,11 @@ ALL_ARGS = [
     DeliverArgs("db_password", 99),
     ReceiptArgs(),
     ReceiptArgs("ab" * 32, "cd" * 64),
+    LogsArgs(service="db"),
+    SnapshotArgs(Act.TAKE, "before-1.0_x"),
+    SnapshotArgs(Act.LIST),
+    ImageArgs("before"),
+    ImageArgs("before", 3, "ab" * 32),
     ProbeArgs(5, up=True),
     ServeArgs(),
     TakeArgs("0f" * 16),
@@ -232,3 +242,28 @@ def test_an_endpoint_fits_the_chain_and_keeps_one_of_each_kind():
 def test_an_endpoint_that_is_none_is_told(bad):
     with pytest.raises(WireError):
         parse_endpoint(bad)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"act": "burn", "name": "x"}, "act 'burn' is none of take, list, remove, restore"),
+        ({"act": "take"}, "name must be text"),
+        ({"act": "take", "name": "Big"}, "'Big' is no name for a snapshot"),
+        ({"act": "take", "name": "../x"}, "is no name for a snapshot"),
+        ({"act": "take", "name": "-x"}, "is no name for a snapshot"),
+        ({"act": "list", "name": "x"}, "a list takes no name"),
+        ({"act": "list", "all": True}, "unknown field 'all'"),
+    ],
+)
+def test_what_cannot_be_done_with_snapshots_is_named(args, message):
+    with pytest.raises(WireError, match=message):
+        decode_args(Op.SNAPSHOT, args)
+
+
+def test_a_list_of_snapshots_survives_the_wire_and_a_malformed_one_is_named():
+    there = Snapshots((Snapshot("a", 1, 2, "sha256:00"), Snapshot("b", 3, 4, "sha256:01")), "a")
+    assert Snapshots.decode(there.encode()) == there
+    for wrong in (b"[]", b'{"snapshots": 1}', b'{"snapshots": [{"name": "a"}]}'):
+        with pytest.raises(WireError):
+            Snapshots.decode(wrong)

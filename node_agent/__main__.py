@@ -9,12 +9,15 @@ import sys
 
 import click
 
+from offchain.link.harmless import LogFormatter
+
 _COMMANDS = {
     "join": ("join", "join", "Make this machine a paid host: check, register, keep running."),
     "status": ("status", "status", "Show this host: chain, leases, GPUs, earnings, agent."),
     "drain": ("life", "drain", "Finish what there is and take nothing new."),
     "undrain": ("life", "undrain", "Take new leases again."),
     "set-ask": ("life", "set_ask", "Change prices."),
+    "change-hardware": ("change_hardware", "change_hardware", "Register the machine as it is now, after a change."),
     "claim": ("claim", "claim", "Have what is owed paid out now."),
     "leave": ("life", "leave", "Leave the network: drain, wait, retire, stop."),
     "withdraw": ("life", "withdraw", "Get the bond back after leaving."),
@@ -55,9 +58,10 @@ def main() -> None:
       gantry agent join --check
     """
     os.umask(0o077)
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", datefmt="%H:%M:%S"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    # Names, paths and messages of tenants come into the log, and a person reads it on a terminal.
+    handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     for noisy in ("apscheduler", "urllib3", "websockets"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
 

@@ -6,10 +6,12 @@ agent's user may enter; a container sees its own files alone, each mounted by it
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import stat
+import threading
 from pathlib import Path
 
 from node_agent.core.values import SSH_KEYS, PodSpec
@@ -29,7 +31,10 @@ class FileStore:
     def __init__(self, path: Path, memory: Path = _MEMORY) -> None:
         self._inputs = _closed_folder(path / "files")
         name = f"gantry-{os.getuid()}-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
-        self._secrets = _closed_folder(memory / name) if memory.is_dir() else _closed_folder(path / "secrets")
+        self._secrets = memory / name if memory.is_dir() else path / "secrets"
+        self._changing = threading.Lock()
+        if self._secrets.exists() or self._secrets.is_symlink():
+            _closed_folder(self._secrets)
 
     def put(self, spec: PodSpec, name: str, data: bytes) -> None:
         """Keep a file of a pod. Raises ValueError, fit for its tenant, where it is not what the manifest says."""
@@ -43,14 +48,16 @@ class FileStore:
         digest = hashlib.sha256(data).digest()
         if wanted.digest is not None and digest != wanted.digest:
             raise ValueError(f'the SHA-256 of "{name}" is {digest.hex()}, the manifest says {wanted.digest.hex()}')
-        self._write(self._folder(spec.lease, secret=wanted.digest is None) / _file_name(name), data)
+        with self._changing:
+            self._write(self._folder(spec.lease, secret=wanted.digest is None) / _file_name(name), data)
 
     def put_keys(self, spec: PodSpec) -> None:
         """Keep the keys that may log into a rental."""
         if spec.ssh is not None:
             text = "".join(f"{key}\n" for key in spec.ssh.authorized_keys)
-            target = self._folder(spec.lease, secret=False) / _file_name(SSH_KEYS)
-            self._write(target, text.encode())
+            with self._changing:
+                target = self._folder(spec.lease, secret=False) / _file_name(SSH_KEYS)
+                self._write(target, text.encode())
             target.chmod(_ALL_IN_CONTAINER)
 
     def path(self, lease: int, name: str) -> Path:
@@ -64,32 +71,38 @@ class FileStore:
     def own(self, lease: int, name: str, user: int | None) -> None:
         """See :class:`node_agent.ports.PodFiles`."""
         target = self.path(lease, name)
-        if user is not None and (user == os.getuid() or os.getuid() == 0):
+        alone = user is not None and (user == os.getuid() or os.getuid() == 0)
+        if target.stat().st_uid == os.getuid():
+            # First, while it is ours: whose it is then may not be for us to change (docker-compose.yml).
+            target.chmod(_OWNER_ONLY if alone else _ALL_IN_CONTAINER)
+        if alone:
+            assert user is not None  # noqa: S101  (said by `alone`)
             os.chown(target, user, -1)
-            target.chmod(_OWNER_ONLY)
-        else:
-            target.chmod(_ALL_IN_CONTAINER)
 
     def names(self, spec: PodSpec) -> tuple[str, ...]:
         """The pod's files that are here."""
         return tuple(name for name in sorted(spec.files) if self.path(spec.lease, name).exists())
 
     def remove(self, lease: int) -> None:
-        """Delete a pod's files. Nothing where there are none."""
-        for folder in (self._secrets, self._inputs):
-            shutil.rmtree(folder / str(lease), ignore_errors=True)
+        """Delete a pod's files, and with the last secret the folder of all. Nothing where there are none."""
+        with self._changing:
+            for folder in (self._secrets, self._inputs):
+                shutil.rmtree(folder / str(lease), ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self._secrets.rmdir()
 
     def leases(self) -> frozenset[int]:
         """Leases with files here."""
         return frozenset(
             int(entry.name)
             for top in (self._secrets, self._inputs)
+            if top.exists()
             for entry in top.iterdir()
             if entry.name.isdecimal()
         )
 
     def _folder(self, lease: int, *, secret: bool) -> Path:
-        return _closed_folder((self._secrets if secret else self._inputs) / str(lease))
+        return _closed_folder(_closed_folder(self._secrets if secret else self._inputs) / str(lease))
 
     @staticmethod
     def _write(target: Path, data: bytes) -> None:

@@ -7,13 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 
-from node_agent.chain_clock import ChainClock
+from node_agent.chain_clock import ChainClock, Silence
 from node_agent.chain_view import live_leases
 from node_agent.core import events as ev
 from node_agent.core.states import Pod
 from node_agent.core.steps import DATA_MOVED
 from node_agent.core.values import Lease
-from offchain.link.errors import BadReply, ChainUnreachable
+from offchain.link.errors import BadReply, ChainUnreachable, StoreStuck
 from offchain.link.outbox import Outbox
 from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
 from offchain.link.store import Store
@@ -40,6 +40,7 @@ class Follower:
         chain: GantryChain,
         host: str,
         clock: ChainClock,
+        silence: Silence,
         outbox: Outbox,
         *,
         held: Callable[[], Mapping[int, Pod]],
@@ -49,6 +50,7 @@ class Follower:
         self._chain = chain
         self._host = host
         self._clock = clock
+        self._silence = silence
         self._outbox = outbox
         self._held = held
         self._emit = emit
@@ -65,7 +67,9 @@ class Follower:
         head = await self._port.finalized_head()
         self._clock.compare((await self._port.block(head.number)).timestamp_ms)
         self._final = head.number
-        return head, await live_leases(self._chain, self._host, head.hash)
+        live = await live_leases(self._chain, self._host, head.hash)
+        self._silence.heard()
+        return head, live
 
     async def reasons(self, over: Iterable[int], live: Iterable[Lease], at: bytes) -> dict[int, str]:
         """Why these leases are over."""
@@ -82,16 +86,26 @@ class Follower:
         heads = self._port.best()
         async with aclosing(heads) as stream:
             async for head in stream:
+                await self._after_silence()
                 await self._read_best(head)
+                self._silence.heard()
 
     async def _on_final(self, block: Block) -> None:
         self._clock.compare(block.timestamp_ms)
+        await self._after_silence()
         await self._outbox.observe(block)
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
         if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
             await self._read_final()
+        self._silence.heard()
         if block.ref.number % TIDY_EVERY_BLOCKS == 0:
             self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
+
+    async def _after_silence(self) -> None:
+        """Leases may be others' by now: their pods are stopped before anything more is said of them."""
+        if self._silence.long:
+            log.info("the chain is heard again after %d s", self._silence.ms // 1000)
+            await self._read_final()
 
     def _concerns_us(self, event: ChainEvent) -> bool:
         """Whether it opens a lease of this host, or is about a task of which we hold a pod."""
@@ -126,11 +140,11 @@ class Follower:
 
 
 async def patiently(work: Callable[[], Awaitable[None]]) -> None:
-    """Do this for ever; where the node goes away, again when it may be back."""
+    """Do this for ever; where the node goes away, or the disk is full, again when that may be over."""
     while True:
         try:
             await work()
-        except (ChainUnreachable, BadReply) as error:
+        except (ChainUnreachable, BadReply, StoreStuck) as error:
             log.warning("%s Containers run on; trying again.", error)
         await asyncio.sleep(RECONNECT_S)
 

@@ -7,18 +7,18 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
-from node_agent.answers import Answers, signature_is_genuine
+from node_agent.access.snapshots import SnapshotAnswers
+from node_agent.answers import Answers
 from node_agent.background import Background, restarted
-from node_agent.chain_clock import ChainClock
+from node_agent.chain_clock import ChainClock, Silence, ticks_ms
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
@@ -26,7 +26,8 @@ from node_agent.core.values import Host, LocalDevice
 from node_agent.follower import Follower, patiently
 from node_agent.heartbeat import Heartbeat
 from node_agent.ports import Driver, DriverError
-from node_agent.runner import CommandRunner
+from node_agent.rounds import every
+from node_agent.runner import CommandRunner, over_disk
 from node_agent.sender import Sender
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
@@ -34,7 +35,7 @@ from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import Transport
-from offchain.link.p2p_host import Handler, HostServer
+from offchain.link.p2p_host import Handler, HostServer, signature_is_genuine
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import HostRecord
@@ -46,11 +47,17 @@ log = logging.getLogger(__name__)
 TICK_S = 5
 PRESENCE_S = 3
 UPKEEP_S = 10
+TIDY_S = 3600
+ENGINE_PATIENCE_S = 10
+"""An engine that has not answered for so long is said to be in trouble."""
 FAR_OFF_MS = 3_600_000
 
 
 class Agent:
-    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods."""
+    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods.
+
+    `ticks`: milliseconds that only grow. Time is measured by them, for the clock may be wrong, and may be set.
+    """
 
     def __init__(
         self,
@@ -62,6 +69,7 @@ class Agent:
         hardware: Hardware,
         *,
         now_ms: Callable[[], int],
+        ticks: Callable[[], int] = ticks_ms,
         beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
         pods: PodAccess | None = None,
         handlers: Mapping[Op, Handler] = MappingProxyType({}),
@@ -80,11 +88,19 @@ class Agent:
         self._hardware = hardware
         self._state = AgentState(Host(self._host, local_devices(hardware)))
         self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
-        self._clock = ChainClock(now_ms)
+        self._clock = ChainClock(now_ms, ticks)
+        self._silence = Silence(ticks)
         self._sender = Sender(self._outbox)
         self._background = Background()
         self._follower = Follower(
-            port, self._chain, self._host, self._clock, self._outbox, held=lambda: self._state.pods, emit=self.emit
+            port,
+            self._chain,
+            self._host,
+            self._clock,
+            self._silence,
+            self._outbox,
+            held=lambda: self._state.pods,
+            emit=self.emit,
         )
         self._heartbeat = Heartbeat(
             self._chain, self._host, self._sender, self._background, lambda: self._transport.addresses
@@ -98,8 +114,14 @@ class Agent:
             emit=self.emit,
             wake_at=self._wake_at,
             pod_of=self._pod,
+            may_report=self._silence.end,
         )
         self._timers = AsyncIOScheduler(timezone=UTC)
+        self._wakes: set[asyncio.TimerHandle] = set()
+        self._asked_s: float | None = None
+        """Since when the engine is asked after its pods without an answer."""
+        self._engine_trouble = ""
+        self._disk_trouble = ""
         self._waiting: deque[ev.Event] = deque()
         self.disk_mib: Mapping[int, int] = {}
         """The disk that each lease's pod takes, MiB, as last looked at."""
@@ -121,21 +143,21 @@ class Agent:
             authorise=(answers := self._answers()).authorise,
             handlers={
                 **answers.handlers(),
+                **SnapshotAnswers(self._driver, self._pod, self.emit).handlers(),
                 **self._handlers,
                 **({} if self._access is None else self._access.handlers()),
             },
             verify=signature_is_genuine,
-            now_ms=self._now_ms,
+            now_ms=self._clock.now_ms,
         )
         await self._recover()
-        self._timers.add_job(self._tick, "interval", seconds=TICK_S)
-        self._timers.add_job(
-            self._heartbeat.look, "interval", seconds=PRESENCE_S, next_run_time=datetime.now(UTC), max_instances=1
-        )
-        self._timers.add_job(self._upkeep, "interval", seconds=UPKEEP_S, max_instances=1)
-        self._timers.add_job(self._tidy, "interval", hours=1)
+        # By the time of day: where that is set, the tidying comes a little sooner or later, which nobody minds.
+        self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
         self._timers.start()
         tasks = [
+            asyncio.create_task(every(PRESENCE_S, self._heartbeat.look), name="heartbeat"),
+            asyncio.create_task(every(TICK_S, self._tick), name="tick"),
+            asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
             asyncio.create_task(server.serve(), name="p2p"),
             asyncio.create_task(patiently(self._outbox.run), name="outbox"),
             asyncio.create_task(patiently(self._follower.follow_final), name="final"),
@@ -151,6 +173,8 @@ class Agent:
                 task.result()
         finally:
             self._timers.shutdown(wait=False)
+            for wake in self._wakes:
+                wake.cancel()
             await server.close()
             if self._access is not None:
                 await self._access.close()
@@ -176,6 +200,19 @@ class Agent:
         """Have a call of the host included, once at a time for each key; whether it took effect."""
         return await self._sender.send_again(f"beside/{key}", call)
 
+    @property
+    def troubles(self) -> Mapping[str, str]:
+        """What keeps this host from its work, for people, by what it is about."""
+        found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        waited_s = 0 if self._asked_s is None else asyncio.get_running_loop().time() - self._asked_s
+        if waited_s >= ENGINE_PATIENCE_S:
+            found["engine"] = (
+                f"the engine has not answered for {waited_s:.0f} s; its containers run on, none is started"
+            )
+        if self._silence.long:
+            found["node"] = f"no block has come from the chain's node for {self._silence.ms // 1000} s; reports wait"
+        return {what: why for what, why in found.items() if why}
+
     def devices_failed(self, devices: frozenset[int], message: str) -> None:
         """These GPUs are out of order: pods on them are given back."""
         self.emit(ev.DevicesFailed(devices, message))
@@ -187,18 +224,29 @@ class Agent:
 
         Where the disk takes nothing now, the event waits, and all later ones behind it.
         """
-        # What only says that time passed, or was just said, need not wait twice.
-        if not (isinstance(event, ev.HostEvent) and event in self._waiting) and event != next(
-            reversed(self._waiting), None
-        ):
+        if not self._waits_already(event):
             self._waiting.append(event)
         while self._waiting:
             try:
                 self._take(self._waiting[0])
             except (OurError, sqlite3.Error) as error:
+                self._disk_trouble = str(error)
                 log.error("%s Events wait: %d.", error, len(self._waiting))  # noqa: TRY400
                 return
+            self._disk_trouble = ""
             self._waiting.popleft()
+
+    def _waits_already(self, event: ev.Event) -> bool:
+        """Whether it need not wait twice: it says that time passed, or what was last said of its lease."""
+        if isinstance(event, ev.HostEvent):
+            return event in self._waiting
+        if isinstance(event, ev.Recovered):
+            return False
+        about = ev.lease_number(event)
+        said = (
+            one for one in reversed(self._waiting) if isinstance(one, ev.PodEvent) and ev.lease_number(one) == about
+        )
+        return event == next(said, None)
 
     def _take(self, event: ev.Event) -> None:
         before = self._state
@@ -256,17 +304,21 @@ class Agent:
 
     async def _upkeep(self) -> None:
         """Mend what keeps pods apart, and stop those that take more disk than their leases give them."""
+        self._asked_s = asyncio.get_running_loop().time()
         try:
             used = await self._driver.upkeep()
         except DriverError as error:
+            self._engine_trouble = str(error)
             log.warning("%s", error)
             return
+        finally:
+            self._asked_s = None
+        self._engine_trouble = ""
         self.disk_mib = used
         for number, mib in used.items():
             pod = self._pod(number)
-            if pod is not None and pod.spec is not None and mib > pod.spec.disk_gib * 1024:
-                message = f"the pod took {mib} MiB of disk, its lease is for {pod.spec.disk_gib * 1024}"
-                self.emit(ev.LimitExceeded(number, message))
+            if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
+                self.emit(ev.LimitExceeded(number, excess))
 
     async def _tidy(self) -> None:
         try:
@@ -278,10 +330,16 @@ class Agent:
             log.info("removed %d old results and logs", removed)
 
     def _wake_at(self, at_ms: int) -> None:
-        if at_ms - self._clock.now_ms() > FAR_OFF_MS:
-            return  # The steady tick meets it; a free lease ends at the end of time, which no calendar has.
-        when: Any = datetime.fromtimestamp(self._clock.machine_ms(at_ms) / 1000, UTC)
-        self._timers.add_job(self._tick, "date", run_date=when, misfire_grace_time=None)
+        wait_ms = at_ms - self._clock.now_ms()
+        if wait_ms > FAR_OFF_MS:
+            return  # The steady tick meets it; a free lease ends at the end of time, which no timer has.
+
+        def wake() -> None:
+            self._wakes.discard(handle)
+            self.emit(ev.Tick())
+
+        handle = asyncio.get_running_loop().call_later(max(0, wait_ms) / 1000, wake)
+        self._wakes.add(handle)
 
     def _answers(self) -> Answers:
         return Answers(self._chain, self._host, self._dir, self._driver, self._pod)
@@ -304,7 +362,8 @@ def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
     if listed != here:
         raise OurError(
             f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
-            "Start the agent with the hardware it was registered with (the same --simulate profile).",
+            "Start the agent with the hardware it was registered with (the same --simulate profile), "
+            "or have the chain take what is here: gantry agent change-hardware.",
         )
 
 

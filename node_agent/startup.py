@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
@@ -32,7 +33,7 @@ from node_agent.metering.meter import Meter, machine_moment
 from node_agent.netprobe import Prober
 from node_agent.register import registration_call
 from node_agent.service import Agent
-from node_agent.state_dir import StateDir
+from node_agent.state_dir import HOST_KEY, StateDir
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, found_devices, offered, probe, simulated, sources
 from node_agent.telemetry.source import Found
@@ -40,18 +41,20 @@ from node_agent.telemetry.watch import FAULTS, DeviceWatch, this_boot
 from offchain.link.chain_pin import expected_genesis, pin_genesis
 from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer, load_host_key
-from offchain.link.p2p_client import open_host
+from offchain.link.p2p_gateway import ByGateways
+from offchain.link.p2p_reach import Reach, open_direct
 from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask, Tier
 from offchain.schema.wire import endpoint_text
+from offchain.schema.wire_gateway import GatewayAddress
 
 DEFAULT_BIND = "0.0.0.0:0"
 FIRST_CONTACT_S = 5.0
+OPEN_FILES = 16_384
 HARDWARE = "hardware.json"
-HOST_KEY = "host.key"
 
 
 def unix_ms() -> int:
@@ -79,10 +82,13 @@ class Settings:
     """The class of the machine where its owner knows better than the probe."""
     genesis: bytes | None = None
     """The only chain to work for; None: the one of the first contact."""
+    gateways: tuple[GatewayAddress, ...] = ()
+    """Where tenants who cannot dial this machine find it."""
 
 
 async def run_agent(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. A release on trial that does not become ready in its time ends by itself."""
+    _have_open_files()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -110,7 +116,10 @@ async def run_agent(settings: Settings) -> None:
             settings.docker_host, key.address, images, network=settings.network, files=state.files
         )
         stack.push_async_callback(driver.close)
-        transport = await listen(state, key, settings.bind)
+        direct = await listen(state, key, settings.bind)
+        by_gateways = ByGateways(direct, key.seed(), genesis_hash=genesis, signer=key)
+        by_gateways.listen(settings.gateways)
+        transport = Reach(direct, by_gateways)
         stack.push_async_callback(transport.close)
         pods = DockerAccess(settings.docker_host, key.address)
         stack.push_async_callback(pods.close)
@@ -121,7 +130,8 @@ async def run_agent(settings: Settings) -> None:
         stack.push_async_callback(gauge.close)
         stack.callback(gpus.close)
         meter = Meter(GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=machine_moment)
-        prober = Prober(partial(open_host, genesis_hash=genesis, signer=key), now_ms=unix_ms)
+        open_way = partial(open_direct, genesis_hash=genesis, signer=key)
+        prober = Prober(open_way, settings.gateways, now_ms=unix_ms)
         agent = Agent(
             chain,
             driver,
@@ -134,15 +144,27 @@ async def run_agent(settings: Settings) -> None:
             beside=(watch.run, journal.run, prober.run, meter.run, memory.keep_small),
             handlers=ReceiptAnswers(meter).handlers(),
         )
-        beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch, prober), now_ms=unix_ms)
+        facts = _facts(agent, watch, prober, by_gateways)
+        beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 
 
-def _facts(agent: Agent, watch: DeviceWatch, prober: Prober) -> Any:
+def _have_open_files() -> None:
+    """As many as this machine lets us: every connection is one, and 1,024 of them are served (p2p_host)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.troubles().items()}
-        return {"pods": pods, "devices": devices, "network": prober.facts()}
+        gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
+        network = prober.facts()
+        troubles = agent.troubles
+        return {"pods": pods, "devices": devices, "network": network, "gateways": gateways, "troubles": troubles}
 
     return facts
 
@@ -200,7 +222,7 @@ async def registration(
     """The call with which the provider registers this host, countersigned by the host's key."""
     transport = await listen_address(settings, key)
     try:
-        endpoint = endpoint_text(transport.addresses)
+        endpoint = endpoint_text((*transport.addresses, *(gateway.text for gateway in settings.gateways)))
     finally:
         await transport.close()
     return registration_call(

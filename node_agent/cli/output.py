@@ -14,6 +14,7 @@ import click
 
 from node_agent.ports import DriverError
 from offchain.link.errors import GantryError
+from offchain.link.harmless import text
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ class Teller:
     def text(self, *lines: str) -> None:
         """Lines for people; nothing with --json."""
         if not self.as_json:
-            click.echo("\n".join(lines))
+            click.echo(text("\n".join(lines)))
 
     def step(self, step: str, **facts: Any) -> None:
         """A step on the way, for programs; nothing without --json."""
@@ -65,7 +66,7 @@ def tell_error(error: GantryError | DriverError, *, as_json: bool) -> None:
     if as_json:
         code, remedy = getattr(error, "code", "driver"), getattr(error, "remedy", "")
         _emit({"error": {"code": code, "message": getattr(error, "message", str(error)), "remedy": remedy}})
-    click.echo(f"error: {error}", err=True)
+    click.echo(text(f"error: {error}"), err=True)
 
 
 def _emit(value: dict[str, Any]) -> None:

@@ -81,13 +81,14 @@ class Keys:
                 )
             return from_uri(self.uri)
         if self.variable is not None:
-            secret = os.environ.get(self.variable)
+            # Taken out: the agent that this command may start would have it in its own environment for ever.
+            secret = os.environ.pop(self.variable, None)
             if not secret:
                 raise OurError(
                     f"The environment variable {self.variable} is not set.", "Put the provider's secret into it."
                 )
             return from_uri(secret)
-        password = os.environ.get(_PASSWORD)
+        password = os.environ.pop(_PASSWORD, None)
         if password is None:
             password = click.prompt(f"Password of {self.key_file}", hide_input=True, err=True)
         return keystore.load(Path(str(self.key_file)), password)

@@ -16,6 +16,7 @@ from typing import Any
 import docker
 
 from node_agent.core.values import PodSpec
+from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE, labels, pod_name
 from node_agent.ports import ResourcesUnavailable, Volume
@@ -93,7 +94,10 @@ class DockerData:
         await self._engine.call(lambda: self._purge(lease))
 
     async def used_mib(self) -> dict[int, int]:
-        """What the volumes of each lease take, MiB; nothing where this process may not look."""
+        """What the volumes of each lease take, MiB; nothing where this process may not look.
+
+        Those that only an image asks for count as well: the engine makes them without a word.
+        """
         return await self._engine.call(self._used)
 
     def _held(self) -> Held:
@@ -122,7 +126,7 @@ class DockerData:
 
     def _take_over(self, spec: PodSpec, source: int, held: Held) -> int:
         data = held.data_of(source)
-        if data is None or not held.of(source):
+        if data is None or not (held.of(source) or data in snapshots_on(self._engine.api, self._host)):
             raise ResourcesUnavailable(f"the data of lease {source} is not on this host any more")
         self._engine.api.create_volume(self._claim(spec.lease), labels=labels(spec) | {LABEL_CLAIM: str(data)})
         return data
@@ -143,16 +147,36 @@ class DockerData:
             self._engine.api.remove_volume(name, force=True)
 
     def _used(self) -> dict[int, int]:
-        held = self._held()
+        found = {str(volume["Name"]): volume for volume in self._engine.api.volumes().get("Volumes") or ()}
+        held = Held(tuple(volume for volume in found.values() if _label(volume, LABEL_HOST) == self._host))
         used: dict[int, int] = {}
         for volume in held.volumes:
             if _label(volume, LABEL_DATA):
                 lease = held.owner(int(_label(volume, LABEL_DATA)))
                 used[lease] = used.get(lease, 0) + (_size(volume) or 0)
+        for container in self._engine.api.containers(all=True, filters={"label": [f"{LABEL_HOST}={self._host}"]}):
+            lease = int(container["Labels"].get(LABEL_LEASE, 0))
+            for mount in container.get("Mounts") or ():
+                own = found.get(str(mount.get("Name"))) if mount.get("Type") == "volume" else None
+                if own is not None and not _label(own, LABEL_VOLUME):
+                    used[lease] = used.get(lease, 0) + (_size(own) or 0)
         return {lease: -(-size // (1 << 20)) for lease, size in used.items()}
 
     def _claim(self, lease: int) -> str:
         return f"{pod_name(self._host, lease)}.claim"
+
+
+def snapshots_on(api: Any, host: str) -> dict[int, dict[str, str]]:
+    """All snapshots of a host on an engine, by the number of the data that they belong to. It blocks."""
+    prefix = make.snapshot_prefix(host)
+    found: dict[int, dict[str, str]] = {}
+    for image in api.images(filters={"reference": f"{prefix}*"}):
+        for reference in image.get("RepoTags") or ():
+            repository, _, name = reference.rpartition(":")
+            number = repository.removeprefix(prefix)
+            if repository.startswith(prefix) and number.isdecimal():
+                found.setdefault(int(number), {})[name] = str(image["Id"])
+    return found
 
 
 def _label(volume: dict[str, Any], name: str) -> str:

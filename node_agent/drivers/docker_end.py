@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ OOM_NOTICE_S = 1.0
 _ROUNDING_S = 0.002
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
 _MIB = 1 << 20
+FULL_BELOW_BYTES = 16 * _MIB
+"""A program that found no room has as a rule tidied up a little before it ended."""
 _NEARLY_ALL = 0.98
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 
@@ -77,6 +80,15 @@ def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable
     usage = Usage(wall_ms=wall_ms, cpu_ms=sample.cpu_ms, memory_peak_mib=peak_mib)
     kind = _kind(exit_code, oom_killed=oom_killed, events=events)
     return Ending(kind, exit_code, oom_killed, usage, mark=str(state.get("FinishedAt", "")))
+
+
+def is_full(folder: str) -> bool:
+    """Whether nothing more can be written to this folder's disk. False where it is not on this machine."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bfree * found.f_frsize < FULL_BELOW_BYTES or (found.f_files > 0 and found.f_ffree == 0)
 
 
 def parse_health(state: Mapping[str, Any]) -> bool | None:

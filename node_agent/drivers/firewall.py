@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import hashlib
 import ipaddress
+import os
 import shutil
-from collections.abc import Iterable
+import socket
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 from node_agent.drivers.docker_spec import BRIDGE_PREFIX
@@ -43,6 +46,7 @@ services, whose address only looks public."""
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 _PATIENCE_S = 20.0
 _RESOLV = Path("/etc/resolv.conf")
+_NAMESPACE = Path("/proc/self/ns/net")
 
 
 def name_servers(resolv_conf: str) -> tuple[str, ...]:
@@ -115,8 +119,11 @@ class Firewall:
         self._lock = asyncio.Lock()
 
     async def ensure(self) -> None:
-        """Have the rules in force. Raises :class:`DriverError` where this machine does not let us."""
-        async with self._lock:
+        """Have the rules in force. Raises :class:`DriverError` where this machine does not let us.
+
+        They stay for a pod only if its bridge is there already, see :meth:`remove_unused`.
+        """
+        async with self._lock, _alone():
             wanted = rules(self._servers())
             saved = await _run("iptables-save", "-t", "filter")
             if is_in_force(saved, wanted):
@@ -133,17 +140,51 @@ class Firewall:
                         await _run("ip6tables", "-w", "-I", chain, "1", "-i", POD, "-j", ours)
 
     async def remove(self) -> None:
-        """Take the rules away: no pod of any agent of this machine may be left. Nothing where there are none."""
-        async with self._lock:
-            for tool in ("iptables", "ip6tables"):
-                with contextlib.suppress(DriverError):
-                    await _remove(tool)
+        """Take the rules away, whoever needs them. Nothing where there are none."""
+        async with self._lock, _alone():
+            await _remove_all()
+
+    async def remove_unused(self) -> bool:
+        """Take the rules away where no pod of any agent of this machine is left, and tell whether that is so."""
+        async with self._lock, _alone():
+            unused = not bridges()
+            if unused:
+                await _remove_all()
+            return unused
 
     def _servers(self) -> tuple[str, ...]:
         try:
             return name_servers(self._resolv_conf.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             return ()
+
+
+def bridges() -> frozenset[str]:
+    """The pods' bridges on this machine, of whichever agent."""
+    # Not from /sys: that may show another network namespace than this process is in.
+    return frozenset(name for _, name in socket.if_nameindex() if name.startswith(BRIDGE_PREFIX))
+
+
+@contextlib.asynccontextmanager
+async def _alone() -> AsyncIterator[None]:
+    """While no other agent looks at the rules or changes them. They belong to the network namespace: it is the lock."""
+    try:
+        handle = os.open(_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise DriverError(f"{_NAMESPACE} cannot be opened: {error.strerror}") from None
+    try:
+        await asyncio.wait_for(asyncio.to_thread(fcntl.flock, handle, fcntl.LOCK_EX), _PATIENCE_S)
+        yield
+    except TimeoutError:
+        raise DriverError(f"another agent has held the firewall for {_PATIENCE_S:g} s") from None
+    finally:
+        os.close(handle)
+
+
+async def _remove_all() -> None:
+    for tool in ("iptables", "ip6tables"):
+        with contextlib.suppress(DriverError):
+            await _remove(tool)
 
 
 async def _remove(tool: str) -> None:

@@ -10,7 +10,7 @@ import docker
 
 from node_agent.drivers.docker_end import parse_time_ms
 from node_agent.drivers.docker_engine import Engine
-from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE, LABEL_ROLE
+from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE, is_holder
 from node_agent.metering.core import Run
 
 
@@ -41,7 +41,7 @@ class DockerGauge:
                 continue
             # Containers that share a network all show its counters; they count with the one that holds it.
             shares = str((one.get("HostConfig") or {}).get("NetworkMode", "")).startswith("container:")
-            run = self._run(str(one["Id"]), own=LABEL_ROLE not in one["Labels"], network=not shares)
+            run = self._run(str(one["Id"]), own=not is_holder(one["Labels"]), network=not shares)
             if run is not None:
                 found[lease] = (*found.get(lease, ()), run)
         return found

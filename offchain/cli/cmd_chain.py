@@ -9,7 +9,7 @@ import click
 
 from offchain.cli import options
 from offchain.cli.inspect import Story, Tell, host_story, lease_story, task_story
-from offchain.cli.output import details, emit, progress, table
+from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.session import connected, run
 from offchain.cli.story import time_text
 from offchain.link.ports import ChainPort
@@ -122,7 +122,7 @@ def _tell(
         ("BLOCK", "TIME", "EVENT", ""),
         [(entry.block, time_text(entry.time_ms), entry.event.name, entry.text) for entry in story.entries],
     )
-    click.echo()
+    say()
     bill = story.bill.plain()
     fee, back = format_amount(bill["fee"]), format_amount(bill["refunded"])
     details(

@@ -12,7 +12,7 @@ import click
 
 from offchain.cli import history_address, options
 from offchain.cli.failures import CliError
-from offchain.cli.output import details, emit, progress, table
+from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.story import event_text, time_text
 from offchain.indexer import queries
 from offchain.indexer.database import Database
@@ -87,9 +87,9 @@ def task(number: int, limit: int, index: str | None, as_json: bool, as_csv: bool
             )
             return
         _events_table(happened)
-        click.echo()
+        say()
         _leases_table(leases)
-        click.echo()
+        say()
         details(_task_details(found))
 
 
@@ -127,9 +127,9 @@ def host(address: str, limit: int, index: str | None, as_json: bool, as_csv: boo
             )
             return
         _events_table(happened)
-        click.echo()
+        say()
         _leases_table(leases)
-        click.echo()
+        say()
         details(_host_details(found))
 
 
@@ -179,7 +179,7 @@ def account(address: str, limit: int, index: str | None, as_json: bool, as_csv: 
             ],
         )
         if tasks:
-            click.echo()
+            say()
             table(
                 ("TASK", "STATE", "SUBMITTED", "PAID"),
                 [(one.task, one.state, time_text(one.submitted_ms), format_amount(one.paid)) for one in tasks],
@@ -240,7 +240,7 @@ def verify(index: str | None, as_json: bool) -> None:
         if as_json:
             emit({"same": same, "rows": stored.rows, "stored": stored.hex(), "replayed": replayed.hex()})
         else:
-            click.echo(f"{stored.rows} rows, digest {stored.hex()}")
+            say(f"{stored.rows} rows, digest {stored.hex()}")
         if not same:
             raise CliError(
                 f"the index does not follow from its events: these give {replayed.hex()}.",
@@ -248,7 +248,7 @@ def verify(index: str | None, as_json: bool) -> None:
                 code="index_differs",
             )
         if not as_json:
-            click.echo("It follows from the events, row by row.")
+            say("It follows from the events, row by row.")
 
 
 _LATER = "It may be in a later block: gantry history events --limit 1 shows how far the index has come."

@@ -9,7 +9,7 @@ import click
 
 from offchain.cli import options
 from offchain.cli.failures import CliError
-from offchain.cli.output import details, emit, progress, table
+from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.session import connected, run
 from offchain.cli.views import HostView, read_host, read_hosts, score_text
 from offchain.schema.manifest_values import format_amount, parse_duration
@@ -101,7 +101,7 @@ def show(address: str, url: str | None, as_json: bool) -> None:
     for number, device in enumerate(view.devices):
         simulated = ", simulated" if device["simulated"] else ""
         free = "free" if device["milli_free"] == 1000 else f"{device['milli_free'] / 10:g} % free"
-        click.echo(f"GPU {number}  {device['vendor']} {device['model']}, {device['vram_mib']} MiB{simulated}, {free}")
+        say(f"GPU {number}  {device['vendor']} {device['model']}, {device['vram_mib']} MiB{simulated}, {free}")
 
 
 @host.command()

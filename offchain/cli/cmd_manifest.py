@@ -9,7 +9,7 @@ import click
 from offchain.cli import options
 from offchain.cli.cmd_submit import load
 from offchain.cli.manifest_text import deposit_text, manifest_lines, plain_manifest, service_lines
-from offchain.cli.output import details, emit
+from offchain.cli.output import details, emit, say
 from offchain.schema.manifest_task import manifest_digest
 
 
@@ -40,9 +40,9 @@ def check(file: str, as_json: bool) -> None:
         return
     details([("digest", manifest_digest(text).hex()), ("bytes", len(text)), *manifest_lines(found)])
     for service in found.services:
-        click.echo(f"\nservice {service.name}")
+        say(f"\nservice {service.name}")
         details(service_lines(service))
-    click.echo(f"\nThe manifest is good. {deposit_text(found)}")
+    say(f"\nThe manifest is good. {deposit_text(found)}")
 
 
 @manifest.command()

@@ -13,7 +13,7 @@ import click
 
 from offchain.cli import network, options
 from offchain.cli.failures import CliError
-from offchain.cli.output import emit, table
+from offchain.cli.output import emit, say, table
 from offchain.cli.story import plain_fields
 from offchain.link.desk import Desk, Entry
 from offchain.link.intent_values import State
@@ -67,7 +67,7 @@ def list_(state_dir: Path | None, dead: bool, as_json: bool) -> None:
             emit(_plain(database, entry))
         return
     if not found:
-        click.echo("Nothing was given up." if dead else "Nothing waits, and nothing was given up.")
+        say("Nothing was given up." if dead else "Nothing waits, and nothing was given up.")
         return
     table(
         ("NUMBER", "STATE", "CALL", "KEY", "TRIES", "SINCE", "VALID UNTIL", "WHY", "FOLDER"),
@@ -145,7 +145,7 @@ def _each(
             if as_json:
                 emit(_plain(databases[0], entry))
             else:
-                click.echo(f"Call {entry.number} ({entry.key}) {done}.")
+                say(f"Call {entry.number} ({entry.key}) {done}.")
 
 
 def _databases(state_dir: Path | None) -> list[Path]:

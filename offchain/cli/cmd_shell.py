@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ from offchain.cli import accounts, options, terminal
 from offchain.cli.cmd_exec import leave
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import pod_of, pod_option, service_option
-from offchain.cli.output import progress
 from offchain.cli.session import run
+from offchain.link.harmless import text
 from offchain.schema.wire_ops import ExecArgs
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _DEFAULT = ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -l; 
 @click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
 @pod_option
 @service_option
+@options.gateway
 @options.account
 @options.url
 def shell(
@@ -63,7 +65,7 @@ def shell(
             rows, columns = terminal.size()
             args = ExecArgs(command or _DEFAULT, tty=True, service=service, rows=rows, columns=columns)
             program = await found.client.exec(found.lease.id, args)
-            program.on_break = lambda reason: progress(f"\r\n[{reason} Connecting again; ~. leaves]\r")
+            program.on_break = _tell_break
             try:
                 return await _attached(program)
             except BaseException:
@@ -71,6 +73,12 @@ def shell(
                 raise
 
     leave(run(work()))
+
+
+def _tell_break(reason: str) -> None:
+    # The terminal is in raw mode: a line begins where one says so.
+    sys.stderr.write(f"\r\n[{text(reason)} Connecting again; ~. leaves]\r\n")
+    sys.stderr.flush()
 
 
 async def _attached(program: RemoteProgram) -> int:

@@ -18,7 +18,7 @@ from offchain.cli.failures import CliError
 from offchain.cli.follow import Outcome, follow, until_running
 from offchain.cli.manifest_text import deliveries, deposit_text, next_steps
 from offchain.cli.network import environment
-from offchain.cli.output import details, emit, progress
+from offchain.cli.output import details, emit, progress, say
 from offchain.cli.session import connected, run, send
 from offchain.cli.views import TaskView, score_text
 from offchain.link.ports import BlockRef, ChainPort, Signer
@@ -96,7 +96,7 @@ def submit(
         if as_json:
             emit({"task": number, "state": "Queued", "manifest_digest": spec.manifest_digest.hex()})
         else:
-            click.echo(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
+            say(f"Task {number} is a {manifest.kind} and waits for a host. {deposit_text(manifest)}")
             _tell_next(manifest, number, account)
         return
     if isinstance(outcome, TaskView):
@@ -162,8 +162,8 @@ def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:
     for lease in view.leases:
         result = outcome.results.get(lease.pod)
         if result is not None:
-            click.echo(result.decode("utf-8", errors="replace").rstrip("\n"))
-    click.echo()
+            say(result.decode("utf-8", errors="replace").rstrip("\n"))
+    say()
     pairs: list[tuple[str, object]] = [("Task", view.id), ("State", view.state)]
     for lease in view.leases:
         score = outcome.scores.get(lease.host)
@@ -210,14 +210,12 @@ def _show_running(view: TaskView, manifest: Manifest, account: str | None, *, as
     for lease in view.leases:
         rate, held = format_amount(lease.rate_per_hour), format_amount(lease.deposit)
         state = "runs" if lease.started_at is not None else "starts"
-        click.echo(
-            f"Pod {lease.pod} {state} on {lease.host} at {rate} an hour; {held} are deposited (lease {lease.id})."
-        )
+        say(f"Pod {lease.pod} {state} on {lease.host} at {rate} an hour; {held} are deposited (lease {lease.id}).")
     _tell_next(manifest, view.id, account)
 
 
 def _tell_next(manifest: Manifest, number: int, account: str | None) -> None:
-    click.echo()
+    say()
     details(list(next_steps(manifest, number, account)))
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import base64
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from offchain.cli import accounts, cmd_task_life, options
+from offchain.cli import accounts, cmd_snapshot, cmd_task_life, options
 from offchain.cli.cmd_logs import logs
 from offchain.cli.cmd_usage import usage
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import fetch_result, lease_of
-from offchain.cli.output import details, emit, progress, table
+from offchain.cli.output import Screen, details, emit, progress, say, table
 from offchain.cli.session import connected, run, send
 from offchain.cli.story import time_text
 from offchain.cli.views import LeaseView, TaskView, read_task, read_tasks
@@ -42,6 +41,7 @@ def task() -> None:
 
 
 cmd_task_life.register(task)
+cmd_snapshot.register(task)
 task.add_command(usage)
 
 
@@ -123,7 +123,7 @@ def show(number: int, url: str | None, as_json: bool) -> None:
         ]
     )
     for lease in view.leases:
-        click.echo(f"\nPod {lease.pod}")
+        say(f"\nPod {lease.pod}")
         details(
             [
                 ("  Lease", lease.id),
@@ -150,6 +150,7 @@ task.add_command(logs)
 @click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
+@options.gateway
 @options.account
 @options.url
 @options.as_json
@@ -203,8 +204,9 @@ def result(
         opened = "" if private is None else "opened, "
         progress(f"{len(data)} bytes ({opened}sha256 on the chain {digest}) written to {output}.")
     else:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        screen = Screen()
+        screen.show(data)
+        screen.end()
 
 
 @task.command()
@@ -239,7 +241,7 @@ def cancel(number: int, account: str | None, password_file: str | None, url: str
     if as_json:
         emit(view.plain())
     else:
-        click.echo(f"Task {number} is {view.state}; paid: {format_amount(view.paid)}.")
+        say(f"Task {number} is {view.state}; paid: {format_amount(view.paid)}.")
 
 
 def result_fields(data: bytes) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import click
 
 from offchain.cli import accounts, options
 from offchain.cli.failures import CliError
-from offchain.cli.output import emit
+from offchain.cli.output import emit, say
 from offchain.cli.session import Included, connected, run, send
 from offchain.cli.story import event_text
 from offchain.cli.views import LeaseView, TaskView, read_task
@@ -257,8 +257,8 @@ def _do(
         return
     for event in included.events:
         if event.pallet in ("Tasks", "Leases"):
-            click.echo(event_text(event))
-    click.echo(f"Task {number} is {view.state}.")
+            say(event_text(event))
+    say(f"Task {number} is {view.state}.")
 
 
 def _together(several: list[Call]) -> Call:

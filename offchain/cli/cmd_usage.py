@@ -11,7 +11,7 @@ import click
 from offchain.cli import accounts, options
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import host_of, lease_of
-from offchain.cli.output import details, emit
+from offchain.cli.output import details, emit, say
 from offchain.cli.session import connected, run
 from offchain.cli.story import time_text
 from offchain.cli.views import LeaseView, TaskView, read_task
@@ -48,6 +48,7 @@ class _Pod:
 @click.argument("number", type=click.IntRange(0))
 @click.option("--pod", type=click.IntRange(0), help="Only this pod.  [default: all]")
 @click.option("--countersign", is_flag=True, help="Sign the receipts that fit the chain; their hosts keep that.")
+@options.gateway
 @options.account
 @options.url
 @options.as_json
@@ -78,7 +79,7 @@ def usage(
     else:
         for place, one in enumerate(pods):
             if place:
-                click.echo()
+                say()
             details(list(_lines(one)))
     wrong = [one for one in pods if one.checked.problems]
     if wrong and countersign:

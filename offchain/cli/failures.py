@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from offchain.link.harmless import text
 from offchain.schema.manifest_types import ManifestError
 
 EXIT_FAILED = 1
@@ -56,9 +57,9 @@ def tell(error: BaseException, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps({"error": report}) + "\n")
     for line in report.get("lines", [report["message"]]):
-        sys.stderr.write(f"error: {line}\n")
+        sys.stderr.write(f"error: {text(line)}\n")
     if report["remedy"]:
-        sys.stderr.write(f"  {report['remedy']}\n")
+        sys.stderr.write(f"  {text(report['remedy'])}\n")
     return status
 
 

@@ -1,4 +1,7 @@
-"""Results on standard output, as text for people or one JSON object a line; progress on standard error."""
+"""Results on standard output, as text for people or one JSON object a line; progress on standard error.
+
+Much of what is told was written by others: hosts, tenants, pods. On its way to a terminal it is made harmless here.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+
+from offchain.link.harmless import Harmless, text
 
 
 def emit(value: dict[str, Any]) -> None:
@@ -21,7 +26,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
     for line in [list(header), *cells]:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        say("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def details(pairs: Sequence[tuple[str, object]]) -> None:
@@ -29,12 +34,38 @@ def details(pairs: Sequence[tuple[str, object]]) -> None:
     shown = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
-        click.echo(f"{name.ljust(width)}  {value}")
+        say(f"{name.ljust(width)}  {value}")
 
 
-def progress(text: str) -> None:
+def say(line: str = "") -> None:
+    """A line on standard output."""
+    click.echo(text(line))
+
+
+def progress(line: str) -> None:
     """A line on standard error."""
-    click.echo(text, err=True)
+    click.echo(text(line), err=True)
+
+
+class Screen:
+    """Standard output for bytes that a pod wrote: byte for byte into a file or a pipe, harmless on a terminal."""
+
+    def __init__(self) -> None:
+        self._harmless = Harmless() if sys.stdout.isatty() else None
+
+    def show(self, data: bytes) -> None:
+        """The next bytes."""
+        self._write(data if self._harmless is None else self._harmless.feed(data))
+
+    def end(self) -> None:
+        """There are no more."""
+        if self._harmless is not None:
+            self._write(self._harmless.end())
+
+    @staticmethod
+    def _write(data: bytes) -> None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
 
 def _plain(value: object) -> object:

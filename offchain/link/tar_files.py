@@ -132,6 +132,7 @@ def _unpack_into(archive: IO[bytes], work: Path) -> int:
         if count >= MAX_ENTRIES:
             raise BadArchive(f"the archive holds more than {MAX_ENTRIES} files", "Copy less.")
         path = work / _checked(member)
+        _check_link(member)
         if member.isdir():
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             modes.append((path, member.mode & _PERMISSIONS | 0o700))
@@ -193,6 +194,22 @@ def _checked(member: tarfile.TarInfo) -> str:
                 "Copy what it points to, or pack the folder into one file first.",
             )
     return member.name
+
+
+def _check_link(member: tarfile.TarInfo) -> None:
+    """A link of what is unpacked here stays inside the folder that is copied, wherever other links of it lead.
+
+    So every way up comes first: the folders above a link are real ones, what is below a name may be a link again.
+    """
+    if not member.issym():
+        return
+    parts = PurePosixPath(member.linkname).parts
+    up = next((place for place, part in enumerate(parts) if part != ".."), len(parts))
+    if up > len(PurePosixPath(member.name).parts) - 2 or ".." in parts[up:]:
+        raise BadArchive(
+            f"the archive holds the link {member.name[:200]!r} to {member.linkname[:200]!r}, which may lead outside",
+            "Copy what it points to, or pack the folder into one file first.",
+        )
 
 
 def _walk(path: Path, inside: PurePosixPath) -> Iterator[tuple[Path, PurePosixPath]]:

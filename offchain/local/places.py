@@ -61,6 +61,11 @@ class Places:
         return self.state / "workers"
 
     @property
+    def gateway(self) -> Path:
+        """The gateway's key and address; where the gantry command looks for it (offchain.cli.network)."""
+        return self.state / "gateway"
+
+    @property
     def index(self) -> Path:
         """The chain's history; where gantry history looks for it (offchain.cli.history_address)."""
         return self.state / "index"
@@ -74,6 +79,11 @@ class Places:
     def engine(self) -> Path:
         """A private Docker engine's data."""
         return self.state / "docker"
+
+    @property
+    def shared_engine_file(self) -> Path:
+        """The address of an engine that is not the network's own; there while it is used."""
+        return self.run / "engine"
 
     @property
     def network_file(self) -> Path:

@@ -7,6 +7,8 @@ import sys
 import time
 from typing import Any, TextIO
 
+from offchain.link.harmless import LogFormatter
+
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/+,")
 
 
@@ -33,7 +35,7 @@ def line(event: str, values: dict[str, Any]) -> str:
 def set_up(stream: TextIO | None = None) -> None:
     """Send everything to `stream` (standard error)."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter = LogFormatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
     root = logging.getLogger("gantry")

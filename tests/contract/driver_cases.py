@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 from contextlib import aclosing
 from pathlib import Path
@@ -17,6 +18,8 @@ from offchain.schema.manifest_types import HealthCheck, ImageRef, ResultSpec, Se
 
 HOST = "5DriverContract" + os.urandom(8).hex()
 MISSING = ImageRef("nowhere.invalid/none", "sha256:" + "0" * 64)
+PYTHON = str(Path(sys.executable).resolve())
+"""This machine's Python; in images that have one it is at the same place."""
 _leases = itertools.count(int.from_bytes(os.urandom(4), "big"))
 
 HELLO = ("sh", "-c", "echo out; echo err >&2")
@@ -29,6 +32,8 @@ TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
 WELL = ("sh", "-c", "echo up; sleep 600")
 KEEP = ("sh", "-c", "[ -e /data/kept ] && exit 9; touch /data/kept; exit 0")
 """Ends with 9 where the volume has what an earlier run left."""
+BIG = ("sh", "-c", "i=0; while [ $i -lt 2048 ]; do printf %1024s x; i=$((i + 1)); done > /big")
+"""Writes 2 MiB of its own."""
 DATA = (VolumeMount("data", "/data", read_only=False),)
 CHECK = HealthCheck(("sh", "-c", "true"), interval_ms=1_000, timeout_ms=5_000, retries=2, start_period_ms=0)
 NO_SUCH_USER = "no-such-user"
@@ -47,7 +52,7 @@ class FakePrograms:
             return FakeProgram(fails_to_start=ImageUnavailable("no such image"))
         if service.user == NO_SUCH_USER:
             return FakeProgram(fails_to_start=ImageInvalid("no such user"))
-        again = (spec.lease, service.name) in self.ran
+        again = (spec.lease, service.name) in self.ran or spec.base is not None
         self.ran.add((spec.lease, service.name))
         kept = spec.data_from is not None or again
         return {
@@ -58,6 +63,7 @@ class FakePrograms:
             WELL: FakeProgram(runs=True, healthy=True, output=b"up\n"),
             TWICE: FakeProgram(exit_code=7 if again else 3),
             KEEP: FakeProgram(exit_code=9 if kept else 0),
+            BIG: FakeProgram(disk_mib=2),
             OOM: FakeProgram(out_of_memory=True),
             NO_SUCH_PROGRAM: FakeProgram(exit_code=127),
         }[service.command]
@@ -109,22 +115,49 @@ async def ended(driver, handle):
     raise AssertionError("the watch ended before the container")
 
 
-def build_image(api) -> ImageRef:
-    """An image with a shell, made from this machine's own programs: no registry is needed."""
+def build_image(api, name="shell", more=(), changes=(), links=()) -> ImageRef:
+    """An image with a shell, made from this machine's own programs: no registry is needed.
+
+    `more`: (path in the image, file here); `changes`: lines of a Dockerfile; `links`: (path, where it leads).
+    """
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         files = {f"/bin/{name}": Path(found).resolve() for name in _PROGRAMS if (found := shutil.which(name))}
         for program in set(files.values()):
             for library in _libraries(program):
                 files[library] = Path(library).resolve()
+        files |= dict(more)
         for path, source in files.items():
             tar.add(source, arcname=path.lstrip("/"))
-        for folder in ("tmp", "proc", "sys", "dev", "etc", "data"):
+        for path, target in links:
+            info = tarfile.TarInfo(path.lstrip("/"))
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
+        linked = {path.strip("/") for path, _ in links}
+        for folder in {"tmp", "proc", "sys", "dev", "etc", "data"} - linked:
             info = tarfile.TarInfo(folder)
             info.type, info.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(info)
-    api.import_image_from_data(archive.getvalue(), repository="gantry-test/shell", tag="latest")
-    return ImageRef("gantry-test/shell", api.inspect_image("gantry-test/shell:latest")["Id"])
+    repository = f"gantry-test/{name}"
+    api.import_image_from_data(archive.getvalue(), repository=repository, tag="latest", changes=list(changes))
+    return ImageRef(repository, api.inspect_image(f"{repository}:latest")["Id"])
+
+
+def python_files(program: str) -> list[tuple[str, Path]]:
+    """This machine's Python as an image needs it for one program: what the program loads, and nothing else."""
+    listing = (
+        "import importlib.util, sys; sys.argv = ['x']; sys.dont_write_bytecode = True\n"
+        f"spec = importlib.util.spec_from_file_location('program', {program!r})\n"
+        "spec.loader.exec_module(importlib.util.module_from_spec(spec))\n"
+        "import encodings.idna, encodings.ascii, site\n"
+        "print(*(found for one in list(sys.modules.values()) if (found := getattr(one, '__file__', None))), sep='\\n')"
+    )
+    python = Path(PYTHON)
+    done = subprocess.run([python, "-I", "-S", "-c", listing], capture_output=True, text=True, check=True)
+    loaded = [Path(line) for line in done.stdout.splitlines() if line != program]
+    libraries = [found for one in (python, *loaded) if one.suffix != ".py" for found in _libraries(one)]
+    files = [(PYTHON, python), *((str(one), one) for one in loaded)]
+    return files + [(library, Path(library).resolve()) for library in libraries]
 
 
 _PROGRAMS = ("sh", "awk", "sleep", "cat", "ls", "kill", "id", "touch", "ln", "mkdir", "bash", "timeout", "stat")

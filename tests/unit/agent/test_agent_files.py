@@ -46,6 +46,7 @@ def test_they_are_there_for_the_next_agent_and_go_with_the_pod(store, tmp_path):
     assert again.leases() == {1}
     again.remove(1)
     again.remove(1)
+    assert list((tmp_path / "memory").iterdir()) == []
     assert again.names(SPEC) == ()
     assert again.leases() == frozenset()
 

@@ -144,6 +144,53 @@ def test_nothing_is_written_through_a_link(tmp_path):
     assert not (tmp_path / "other" / "file").exists()
 
 
+def link(name, target):
+    return {"name": name, "type": tarfile.SYMTYPE, "linkname": target}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [link("x", "etc")],
+        [FOLDER, link("x/a", "../y")],
+        [FOLDER, link("x/a", "..")],
+        # One link after the other: each for itself goes no higher than the folder that is copied.
+        [FOLDER, link("x/d/up", ".."), link("x/d/out", "up/../..")],
+        [FOLDER, link("x/a", "b/.."), link("x/b", ".")],
+    ],
+)
+def test_no_link_leads_out_of_what_is_copied_not_even_through_another(tmp_path, members):
+    with pytest.raises(BadArchive, match="outside"):
+        unpack(io.BytesIO(archive(*members)), tmp_path / "target")
+    assert list(tmp_path.iterdir()) == []
+
+
+PARTS = st.sampled_from(["..", ".", "a", "b", "c"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.dictionaries(
+        st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map("/".join),
+        st.lists(PARTS, min_size=1, max_size=5).map("/".join),
+        max_size=5,
+    )
+)
+def test_whatever_links_are_made_lead_inside(tmp_path, links):
+    target = tmp_path / os.urandom(8).hex()
+    try:
+        unpack(io.BytesIO(archive(FOLDER, *(link(f"x/{name}", to) for name, to in links.items()))), target)
+    except BadArchive:
+        return
+    for path in [target, *target.rglob("*")]:
+        if path.is_symlink():
+            try:
+                path.resolve(strict=True)
+            except (OSError, RuntimeError):
+                continue  # it leads nowhere, or round and round
+            assert path.resolve().is_relative_to(target)
+
+
 def test_more_than_one_thing_is_refused(tmp_path):
     with pytest.raises(BadArchive, match="2 things"):
         unpack(io.BytesIO(archive({"name": "a"}, {"name": "b"})), tmp_path / "target")

@@ -1,0 +1,174 @@
+"""What a hostile image or a hostile file system of a pod cannot do: lead the agent elsewhere, or hide from it."""
+
+import contextlib
+import dataclasses
+import os
+import secrets
+import time
+from pathlib import Path
+
+import access_cases
+import driver_cases as case
+import pytest
+from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
+
+from node_agent.access.docker import DockerAccess
+from node_agent.access.ports import AccessRefused
+from node_agent.file_store import FileStore
+from node_agent.metering.docker import DockerGauge
+from offchain.link.tar_files import BadArchive, unpack
+from offchain.schema.manifest_types import DeliveredFile, ResultSpec, VolumeMount
+
+pytestmark = pytest.mark.docker
+
+SECRET = "secret-of-this-machine-" + secrets.token_hex(8)
+
+
+@pytest.fixture
+def outside():
+    """A folder of this machine, beside the agent's, that no tenant's name may lead to."""
+    made = Path("/var/tmp") / f"gantry-attack-{secrets.token_hex(4)}"
+    made.mkdir()
+    (made / "secret").write_text(SECRET)
+    yield made
+    for file in made.iterdir():
+        file.unlink()
+    made.rmdir()
+
+
+@pytest.fixture
+async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
+    async with docker_driver(tmp_path, files=FileStore(tmp_path / "agent")) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def an_image(api, **how):
+    made = case.build_image(api, f"hostile-{secrets.token_hex(4)}", **how)
+    try:
+        yield made
+    finally:
+        api.remove_image(made.digest, force=True)
+
+
+@contextlib.asynccontextmanager
+async def access_to_pods():
+    access = DockerAccess(os.environ["GANTRY_DOCKER_HOST"], case.HOST)
+    try:
+        yield access
+    finally:
+        await access.close()
+
+
+@pytest.mark.parametrize("path", ["/result.bin", "/out/secret", "/out/../../../{}/secret", "/root/{}/secret"])
+async def test_a_result_is_never_a_file_of_this_machine(driver, shell_image, outside, path):  # noqa: F811
+    script = f"ln -s {outside}/secret /result.bin; ln -s {outside} /out; ln -s /proc/1/root /root"
+    spec = case.pod(("sh", "-c", script), shell_image)
+    spec = dataclasses.replace(spec, result=ResultSpec("file", path.format(str(outside).lstrip("/"))))
+    handle = await case.up(driver, spec)
+    assert (await case.ended(driver, handle)).exit_code == 0
+    found = await driver.collect(handle, spec.result)
+    assert (found.data, bool(found.note)) == (b"", True)
+
+
+async def test_no_file_of_this_machine_is_copied_out_of_a_pod(driver, shell_image, outside):  # noqa: F811
+    script = f"ln -s {outside}/secret /file; ln -s {outside} /folder; ln -s / /all; sleep 600"
+    spec = case.pod(("sh", "-c", script), shell_image)
+    await case.up(driver, spec)
+    async with access_to_pods() as access:
+        program = await access.exec(
+            spec.lease, None, ("sh", "-c", "until [ -e /all ]; do :; done"), tty=False, rows=1, columns=1
+        )
+        while await program.read() is not None:
+            pass
+        for path in (
+            "/file",
+            "/folder",
+            f"{outside}/secret",
+            "/folder/secret",
+            f"/all{outside}/secret",
+            "/proc/1/root",
+        ):
+            data = b""
+            with contextlib.suppress(AccessRefused):
+                data = b"".join([piece async for piece in access.get(spec.lease, None, path)])
+            assert SECRET.encode() not in data
+            if data and path in ("/file", "/folder"):
+                # What comes out is the link itself, and no client makes it.
+                archive = outside.parent / f"{outside.name}.tar"
+                archive.write_bytes(data)
+                try:
+                    with archive.open("rb") as file, pytest.raises(BadArchive, match="outside"):
+                        unpack(file, outside / "copy")
+                finally:
+                    archive.unlink()
+
+
+async def test_a_link_of_the_pod_leads_no_upload_out_of_it(driver, shell_image, outside):  # noqa: F811
+    spec = case.pod(("sh", "-c", f"ln -s {outside} /folder; ln -s / /all; echo up; sleep 600"), shell_image)
+    handle = await case.up(driver, spec)
+    async for _ in driver.logs(spec.lease, follow=True):
+        break  # both links are there
+    archive = access_cases_archive()
+
+    async def whole():
+        yield archive
+
+    async with access_to_pods() as access:
+        for folder in ("/folder", f"/all{outside}", str(outside)):
+            with contextlib.suppress(AccessRefused):
+                await access.put(spec.lease, None, folder, whole())
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+    assert (await driver.inspect(handle)).running
+
+
+def access_cases_archive():
+    from offchain.link.tar_files import pack, plan  # noqa: PLC0415
+
+    source = Path(access_cases.__file__)
+    return b"".join(pack(plan(source, "planted")))
+
+
+async def test_an_image_leads_no_volume_and_no_secret_out_of_it(driver, docker_api, outside, tmp_path):  # noqa: F811
+    links = [("/data", str(outside)), ("/run", str(outside))]
+    with an_image(docker_api, links=links) as image:
+        token = DeliveredFile("token", "/run/secrets/token", None)
+        volume = (VolumeMount("data", "/data", read_only=False),)
+        script = "echo planted > /data/planted; cat /run/secrets/token"
+        spec = case.pod(("sh", "-c", script), image, files=(token,), volumes=volume)
+        spec = dataclasses.replace(spec, volumes=("data",))
+        FileStore(tmp_path / "agent").put(spec, "token", b"s3cret")
+        handle = await case.up(driver, spec)
+        await case.ended(driver, handle)
+        # Where the links lead is taken to be inside of the container, and there all of it works.
+        assert (await driver.collect(handle, spec.result)).data == b"s3cret"
+        assert [path.name for path in outside.iterdir()] == ["secret"]
+        await driver.destroy(spec.lease, keep_data=False)
+
+
+async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_api):  # noqa: F811
+    """Labels of an image come into its containers: one that calls itself something else is stopped and metered."""
+    labels = [f"LABEL gantry.{name}=x" for name in ("host", "lease", "task", "pod", "attempt", "service", "index")]
+    with an_image(docker_api, changes=["LABEL gantry.role=holder", *labels]) as image:
+        spec = case.pod(case.SLEEP, image)
+        handle = await case.up(driver, spec)
+        (found,) = await driver.recover(spec.lease)
+        assert (found.handle, found.running) == (handle, True)
+        gauge = DockerGauge(os.environ["GANTRY_DOCKER_HOST"], case.HOST, now_ms=lambda: time.time_ns() // 1_000_000)
+        (run,) = (await gauge.read([spec.lease]))[spec.lease]
+        assert run.own
+        assert run.memory_bytes > 0
+        await gauge.close()
+        await driver.stop(spec.lease)
+        assert not (await driver.inspect(handle)).running
+        await driver.destroy(spec.lease, keep_data=False)
+
+
+async def test_the_disk_that_an_image_asks_for_by_itself_counts(driver, docker_api):  # noqa: F811
+    with an_image(docker_api, changes=["VOLUME /cache"]) as image:
+        lines = "awk 'BEGIN { while (i++ < 400000) print \"xxxxxxxxxxxxxxxxxxxxxxxxx\" }'"
+        spec = case.pod(("sh", "-c", f"{lines} > /cache/big"), image)
+        await case.ended(driver, await case.up(driver, spec))
+        assert 9 <= (await driver.upkeep())[spec.lease] <= 15
+        await driver.destroy(spec.lease, keep_data=False)
+        assert not docker_api.volumes(filters={"dangling": True, "label": [f"gantry.host={case.HOST}"]}).get("Volumes")

@@ -1,4 +1,4 @@
-"""A network for bad weather: a node, a settler, hosts and an engine, each a process of its own on disks of their own."""
+"""A network for bad weather: node, settler, hosts and engine, each a process of its own on a disk of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accidents of a machine, on real processes: cut off, hung, full, flooded, its clock wrong. docs/resilience.md lists them.
+"""Accidents of a machine, on real processes: cut off, hung, full, flooded, its clock wrong. See docs/resilience.md.
 
 In all of them the settler's clock is an hour behind the chain's, and that of the host "ben" an hour ahead.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -205,7 +206,7 @@ async def test_a_clock_that_is_wrong_and_is_set_moves_no_deadline(net: StormNet,
     for task in (short, other):
         await sky.until_state(task, "Running")
     said = await sky.until_trouble(ben, "clock")
-    assert "is 3600 s ahead" in said or "is 3599 s ahead" in said
+    assert re.search(r"is 36[01]\d s ahead of the chain's", said), said
     lease = (await sky.lease(short)).record
     ben.clock.set(-HOUR_MS)
     await sky.chain.block_with((await sky.chain.link.best_head()).number + 1)

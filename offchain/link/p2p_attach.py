@@ -1,7 +1,8 @@
 """The host's side of a gateway: one long-lived stream to it, on which the host hears of callers and takes them up.
 
 The stream is made anew whenever it breaks, later each time, and also when the gateway has been silent for too long: a
-gateway that was killed says no farewell, and QUIC alone notices only after half a minute.
+gateway that was killed says no farewell, and QUIC alone notices only after half a minute. It may only be slow, though:
+what it carries by the old connection goes on there, beside the new one.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import logging
 import random
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from offchain.link import ss58
 from offchain.link.errors import GantryError
@@ -30,7 +31,8 @@ log = logging.getLogger(__name__)
 
 BEAT: Final = bytes(TOKEN_BYTES)
 """Said by the gateway now and then, and said back."""
-SILENCE_S: Final = 12.0
+SILENCE_S: Final = 8.0
+LOOK_EVERY_S: Final = 5.0
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 20.0
 STEADY_S: Final = 10.0
@@ -70,7 +72,7 @@ class Attachment:
         self._context = context
         self._arrived = arrived
         self._silence_s = silence_s
-        self._taking: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
         self._trouble = "not tried yet"
         self.attached = asyncio.Event()
 
@@ -97,9 +99,9 @@ class Attachment:
                 # Hosts that lost their gateway at the same moment do not come back at the same moment.
                 await asyncio.sleep(pause_s(tries) * random.uniform(0.5, 1.0))  # noqa: S311  (no secret)
         finally:
-            for task in self._taking:
+            for task in self._beside:
                 task.cancel()
-            await asyncio.gather(*self._taking, return_exceptions=True)
+            await asyncio.gather(*self._beside, return_exceptions=True)
 
     def _lost(self, why: str) -> None:
         # Said once for each time that it was there.
@@ -121,8 +123,12 @@ class Attachment:
             log.info("gateway %s carries tenants to this host", self._gateway.text)
             self.attached.set()
             await self._hear(client, session)
-        finally:
+        except TimeoutError:
+            self._do_beside(_use_up(client))
+            raise
+        except BaseException:
             await client.close()
+            raise
 
     async def _hear(self, client: HostClient, session: Session) -> None:
         heard = b""
@@ -137,9 +143,12 @@ class Attachment:
                 if token == BEAT:
                     await session.write(BEAT)
                 else:
-                    task = asyncio.create_task(self._take(client, token.hex()))
-                    self._taking.add(task)
-                    task.add_done_callback(self._taking.discard)
+                    self._do_beside(self._take(client, token.hex()))
+
+    def _do_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     async def _take(self, client: HostClient, token: str) -> None:
         try:
@@ -148,6 +157,15 @@ class Attachment:
                 self._arrived(await answer(SessionStream(session), self._context, self._signer.public_key))
         except (GantryError, TimeoutError) as error:
             log.debug("a caller through gateway %s was not taken up: %s", self._gateway.text, error)
+
+
+async def _use_up(client: HostClient) -> None:
+    """Close a connection once nothing is carried by it any more, or it is found to be dead."""
+    try:
+        while client.sessions:  # noqa: ASYNC110  (a minute at most, and nobody tells)
+            await asyncio.sleep(LOOK_EVERY_S)
+    finally:
+        await client.close()
 
 
 def pause_s(tries: int) -> float:

@@ -74,6 +74,11 @@ class HostClient:
         """What carries the connection now; None where there is none."""
         return None if self._peer is None or self._peer.over else self._peer.connection.via
 
+    @property
+    def sessions(self) -> int:
+        """Sessions of the connection that are not over; none where there is no connection."""
+        return 0 if self._peer is None or self._peer.over else self._peer.mux.sessions
+
     async def connect(self) -> str:
         """Connect now, and say what carries it. Raises :class:`HostUnreachable`."""
         return (await self._connected()).connection.via

@@ -36,13 +36,13 @@ class RunningGateway:
         self.strangers = set()
         self.gateway = Gateway(transport, genesis_hash=GENESIS, authorise=self._authorise, relay=relay, **options)
         self.serving = asyncio.create_task(self.gateway.serve())
-        self.address = parse_gateway(f"{ss58.encode(transport.key)}@{transport.addresses[0]}")
+        place = transport.addresses[0].removeprefix("wss://")
+        self.address = parse_gateway(f"{ss58.encode(transport.key)}@{place}")
 
     @classmethod
-    async def start(cls, relay=None, seed=None, port=0, **options):
-        """UDP only: a websocket is another test's."""
-        transport = await IrohTransport.bind(seed or os.urandom(32), f"127.0.0.1:{port}")
-        return cls(transport, relay, **options)
+    async def start(cls, relay=None, **options):
+        """By QUIC alone, which is quicker to make."""
+        return cls(await IrohTransport.bind(os.urandom(32), "127.0.0.1:0"), relay, **options)
 
     @property
     def relay(self):
@@ -65,10 +65,10 @@ class ThroughGateway(ByGateways):
         await self._base.close()
 
 
-async def through(gateway, *, seed=None, listen=True, signer=TENANT):
+async def through(gateway, *, seed=None, listen=True, signer=TENANT, websocket=False):
     """An endpoint that dials, and is dialled, through this gateway only."""
     seed = seed or os.urandom(32)
-    base = await IrohTransport.bind(seed, listen=False)
+    base = WsTransport.client(seed) if websocket else await IrohTransport.bind(seed, listen=False)
     made = ThroughGateway(base, seed, genesis_hash=GENESIS, signer=signer)
     if listen:
         made.listen([gateway.address])

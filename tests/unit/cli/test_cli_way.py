@@ -75,7 +75,7 @@ class RealHost:
 
     async def _main(self):
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        transport = await Ways.bind(HOST.seed(), "127.0.0.1:0")
+        transport = await self._listen()
         access = Access(FakeAccess({cli_world.LEASE: self.pod}), self._folder, HOST, self._deliver)
         server = HostServer(
             transport,
@@ -93,6 +93,9 @@ class RealHost:
         await server.close()
         await serving
         await access.close()
+
+    async def _listen(self):
+        return await Ways.bind(HOST.seed(), "127.0.0.1:0")
 
     async def _authorise(self, request):
         self.asked.append(request)

@@ -87,8 +87,9 @@ class Outbox:
         self._wake.set()
 
     async def wait(self, key: str, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109 - part of the contract
-        """How a submitted call ends. TimeoutError after `timeout` seconds; LookupError for a key that is not there, or
-        is forgotten meanwhile.
+        """How a submitted call ends.
+
+        TimeoutError after `timeout` seconds; LookupError for a key that is not there, or is forgotten meanwhile.
         """
         if self._intents.state(key) is None:
             raise LookupError(f"nothing was submitted as {key!r}")

@@ -20,8 +20,8 @@ OOM_NOTICE_S = 1.0
 _ROUNDING_S = 0.002
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
 _MIB = 1 << 20
-FULL_BELOW_BYTES = 16 * _MIB
-"""A program that found no room has as a rule tidied up a little before it ended."""
+FULL_BELOW_BYTES = 48 * _MIB
+"""ext4 keeps 16 MiB for itself and counts it as free; and a program that found no room has tidied up a little."""
 _NEARLY_ALL = 0.98
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 

@@ -81,6 +81,7 @@ async def test_no_file_of_this_machine_is_copied_out_of_a_pod(driver, shell_imag
         )
         while await program.read() is not None:
             pass
+        assert await program.exit_code() == 0
         for path in (
             "/file",
             "/folder",

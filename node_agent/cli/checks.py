@@ -135,7 +135,7 @@ def _engine(engine: EngineFacts | str) -> Iterator[Finding]:
         )  # fmt: skip
     elif engine.vsock and version_of(engine.version) < VSOCK_ENGINE:
         yield Finding(
-            "Docker", Verdict.WARN, f"version {engine.version} lets containers open sockets to this machine's hypervisor",
+            "Docker", Verdict.WARN, f"version {engine.version} lets containers open sockets to the hypervisor",
             "Upgrade it to 23 or newer. See docs/security.md.",
         )  # fmt: skip
     else:

@@ -60,9 +60,9 @@ async def access_to_pods():
         await access.close()
 
 
-@pytest.mark.parametrize("path", ["/result.bin", "/out/secret", "/out/../../../{}/secret", "/root/{}/secret"])
+@pytest.mark.parametrize("path", ["/result.bin", "/out/secret", "/out/../../../{}/secret", "/self/{}/secret"])
 async def test_a_result_is_never_a_file_of_this_machine(driver, shell_image, outside, path):  # noqa: F811
-    script = f"ln -s {outside}/secret /result.bin; ln -s {outside} /out; ln -s /proc/1/root /root"
+    script = f"ln -s {outside}/secret /result.bin; ln -s {outside} /out; ln -s /proc/1/root /self"
     spec = case.pod(("sh", "-c", script), shell_image)
     spec = dataclasses.replace(spec, result=ResultSpec("file", path.format(str(outside).lstrip("/"))))
     handle = await case.up(driver, spec)

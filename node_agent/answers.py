@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final
 
-from node_agent.access.log_lines import LineCutter, Tail, since, stamp, stamp_of_ms
+from node_agent.access.log_lines import LineCutter, Tail, joined, since, stamp, stamp_of_ms
 from node_agent.core.states import Pod
-from node_agent.ports import MAX_LOG_BYTES, Driver, DriverError, PodGone
-from node_agent.state_dir import LogKey, StateDir
-from offchain.link.errors import BadKey, TheirError
-from offchain.link.keys import ss58_decode, verify
+from node_agent.log_lines import unnamed
+from node_agent.log_store import LogKey
+from node_agent.ports import Driver, DriverError, PodGone
+from node_agent.state_dir import StateDir
+from offchain.link.errors import TheirError
 from offchain.link.p2p import refused
 from offchain.link.p2p_host import Handler
 from offchain.link.p2p_peer import Session
@@ -20,12 +23,22 @@ from offchain.schema._generated_chain import (
     HostStatusRetired,
     LeaseStateActive,
     LeaseStatePending,
+    LeaseStateRetained,
     LeaseStateSuspended,
 )
+from offchain.schema.ids import lease_parts
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_types import ManifestError
 from offchain.schema.wire import Answer, Code, Op, Request
-from offchain.schema.wire_ops import INTO_POD, LogsArgs
+from offchain.schema.wire_ops import INTO_POD, OF_SNAPSHOTS, Args, LogsArgs, SnapshotArgs
+from offchain.schema.wire_snapshot import Act
 
 CHUNK: Final = 1 << 18
+MAX_TAIL_BYTES: Final = 4 << 20
+TAILS_AT_ONCE: Final = 4
+"""What is asked for its last lines is held in memory until it is known which these are."""
+FOLLOW_FROM: Final = 10_000
+"""So many lines may come between the last lines and the first of those that follow."""
 ACTING_PROXIES: Final = frozenset({"Any", "NonTransfer", "Tenant"})
 """Types of proxy that may act for a tenant's tasks (`ProxyType` of the runtime)."""
 
@@ -46,6 +59,7 @@ class Answers:
         self._state = state
         self._driver = driver
         self._pod_of = pod_of
+        self._tails = asyncio.Semaphore(TAILS_AT_ONCE)
 
     def handlers(self) -> Mapping[Op, Handler]:
         """By what is asked."""
@@ -66,6 +80,8 @@ class Answers:
             )
         if request.op in INTO_POD or request.op is Op.DELIVER:
             _check_runs(request.lease, lease.record.state, request.op)
+        if request.op in OF_SNAPSHOTS:
+            _check_has_snapshots(request.lease, lease.record.state, request.args)
 
     async def result(self, request: Request, session: Session) -> None:
         """The result whose digest is on chain, or is about to be."""
@@ -89,26 +105,61 @@ class Answers:
         assert isinstance(request.args, LogsArgs)  # noqa: S101  (decoded by its op)
         args = request.args
         oldest = None if args.since_ms is None else stamp_of_ms(args.since_ms)
-        tail = None if args.tail is None else Tail(args.tail, MAX_LOG_BYTES)
+        tail = None if args.tail is None else Tail(args.tail, MAX_TAIL_BYTES)
         pod = self._pod_of(number)
         created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._lease(number)).record.created_at
-        kept = self._state.get_log(LogKey(number, created_at_ms))
+        place = None if args.service is None else await self._place(number, pod, args.service)
+        kept = self._state.logs.lines(LogKey(number, created_at_ms), place)
+        if kept is not None and args.service is not None:
+            kept = map(partial(unnamed, service=args.service), kept)
         runs = pod is not None and pod.ending is None
         if kept is None and not runs:
             raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
         if tail is None:
-            await self._all(number, kept, oldest, session, follow=args.follow, runs=runs)
+            await self._all(number, kept, oldest, session, args, runs=runs)
         else:
-            await self._tail(number, kept, oldest, session, tail, follow=args.follow, runs=runs)
+            async with self._tails:
+                last = await self._tail(number, kept, oldest, tail, args, runs=runs)
+            _accept(session)
+            await session.write(b"".join(tail.lines()))
+            if args.follow and runs:
+                await self._after(number, last, session, args)
+
+    async def _place(self, number: int, pod: Pod | None, service: str) -> int:
+        """The place of a service among those of its pod."""
+        if pod is not None and pod.spec is not None:
+            names = [one.service.name for one in pod.spec.containers]
+        else:
+            try:
+                data = await self._chain.manifest(lease_parts(number)[0])
+                names = [] if data is None else [one.name for one in parse_manifest(data).services]
+            except TheirError:
+                raise _node_away() from None
+            except ManifestError:
+                names = []
+        if service in names:
+            return names.index(service)
+        there = f"its services are {', '.join(names)}" if names else "which services it had is not known any more"
+        raise refused(
+            Code.NOT_FOUND, f"Lease {number} has no service {service!r}; {there}.", "Leave out --service for all."
+        )
 
     async def _all(
-        self, number: int, kept: bytes | None, oldest: bytes | None, session: Session, *, follow: bool, runs: bool
+        self,
+        number: int,
+        kept: Iterator[bytes] | None,
+        oldest: bytes | None,
+        session: Session,
+        args: LogsArgs,
+        *,
+        runs: bool,
     ) -> None:
         if kept is not None:
             _accept(session)
-            await session.write(kept if oldest is None else b"".join(since(kept.splitlines(keepends=True), oldest)))
+            for piece in joined(since(kept, oldest), CHUNK):
+                await session.write(piece)
         if runs:
-            async with aclosing(self._running(number, follow=follow)) as lines:
+            async with aclosing(self._running(number, args.service, follow=args.follow)) as lines:
                 async for some in lines:
                     _accept(session)
                     await session.write(b"".join(since(some, oldest)))
@@ -118,35 +169,37 @@ class Answers:
     async def _tail(
         self,
         number: int,
-        kept: bytes | None,
+        kept: Iterator[bytes] | None,
         oldest: bytes | None,
-        session: Session,
         tail: Tail,
+        args: LogsArgs,
         *,
-        follow: bool,
         runs: bool,
-    ) -> None:
-        """The last lines; those that come later are told apart by their time."""
+    ) -> bytes:
+        """Take the last lines into `tail`; the time of the last of them."""
         last = b""
         if kept is not None:
-            tail.add(since(kept.splitlines(keepends=True), oldest))
+            tail.add(since(kept, oldest))
         if runs:
-            async with aclosing(self._running(number, follow=False)) as lines:
+            async with aclosing(self._running(number, args.service, follow=False, tail=args.tail)) as lines:
                 async for some in lines:
                     tail.add(since(some, oldest))
                     last = max([last, *(at for line in some if (at := stamp(line)) is not None)])
-        _accept(session)
-        await session.write(b"".join(tail.lines()))
-        if follow and runs:
-            async with aclosing(self._running(number, follow=True)) as lines:
-                async for some in lines:
-                    await session.write(b"".join(line for line in some if (stamp(line) or last) > last))
+        return last
 
-    async def _running(self, number: int, *, follow: bool) -> AsyncGenerator[list[bytes], None]:
+    async def _after(self, number: int, last: bytes, session: Session, args: LogsArgs) -> None:
+        """Lines that came after this time, as they come."""
+        async with aclosing(self._running(number, args.service, follow=True, tail=FOLLOW_FROM)) as lines:
+            async for some in lines:
+                await session.write(b"".join(line for line in some if (stamp(line) or last) > last))
+
+    async def _running(
+        self, number: int, service: str | None, *, follow: bool, tail: int | None = None
+    ) -> AsyncGenerator[list[bytes], None]:
         """The running pod's log in lines; none where it has just gone."""
         cutter = LineCutter()
         try:
-            async with aclosing(self._driver.logs(number, follow=follow)) as chunks:
+            async with aclosing(self._driver.logs(number, follow=follow, service=service, tail=tail)) as chunks:
                 async for chunk in chunks:
                     if lines := cutter.feed(chunk):
                         yield lines
@@ -189,14 +242,6 @@ def may_act(proxy: Mapping[str, Any], account: str) -> bool:
     return proxy["delegate"] == account and proxy["delay"] == 0 and proxy["proxy_type"] in ACTING_PROXIES
 
 
-def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:
-    """Whether the account's key made this signature."""
-    try:
-        return verify(ss58_decode(account), crypto, payload, signature)
-    except BadKey:
-        return False
-
-
 def _check_runs(number: int, state: object, op: Op) -> None:
     """Who may look at what was, may not reach into what is over."""
     if isinstance(state, LeaseStateActive) or (op is Op.DELIVER and isinstance(state, LeaseStatePending)):
@@ -210,6 +255,24 @@ def _check_runs(number: int, state: object, op: Op) -> None:
         f"Lease {number} has ended, and with it the way into its pod.",
         "Its log and result are still there: gantry logs, gantry task result.",
     )
+
+
+def _check_has_snapshots(number: int, state: object, args: Args) -> None:
+    """They are kept as long as the data; the machine itself is there as long as the lease goes on."""
+    if isinstance(state, (LeaseStateActive, LeaseStateSuspended)):
+        return
+    if isinstance(state, LeaseStatePending):
+        raise refused(Code.NOT_READY, f"The pod of lease {number} has not started.", "Wait until it runs.")
+    if not isinstance(state, LeaseStateRetained):
+        raise refused(
+            Code.LEASE_ENDED, f"Lease {number} has ended, and its snapshots are gone.", "Take them out before the end."
+        )
+    if isinstance(args, SnapshotArgs) and args.act in (Act.TAKE, Act.RESTORE):
+        raise refused(
+            Code.LEASE_ENDED,
+            f"Lease {number} has ended, and only its data is kept.",
+            "Rent anew with data_from and snapshot in the manifest.",
+        )
 
 
 def _number(request: Request) -> int:

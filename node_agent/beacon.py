@@ -37,6 +37,10 @@ class Running:
     devices: Mapping[str, str] = field(default_factory=dict)
     """What is wrong with a GPU, by its number on the chain."""
     network: Mapping[str, Any] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)
+    """What keeps the host from its work, by what it is about."""
+    gateways: Mapping[str, str] = field(default_factory=dict)
+    """Address to `attached`, or to what is wrong."""
 
 
 def read(folder: Path) -> Running | None:
@@ -55,6 +59,8 @@ def read(folder: Path) -> Running | None:
             pods=dict(document["pods"]),
             devices=dict(document["devices"]),
             network=dict(document["network"]),
+            troubles=dict(document.get("troubles", {})),  # agents of older releases have none
+            gateways=dict(document.get("gateways", {})),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -13,6 +13,7 @@ from node_agent.telemetry.probe import Reserve
 from offchain.link.errors import OurError
 from offchain.schema._generated_chain import Ask, Tier
 from offchain.schema.manifest_values import check_address
+from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
 
 NAME = "agent.json"
 VERSION = 1
@@ -20,7 +21,7 @@ MAX_BYTES = 65_536
 MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
-    "registry_mirror", "image_quota_gib", "keep_gpus", "tier", "ask",
+    "registry_mirror", "image_quota_gib", "keep_gpus", "tier", "ask", "gateways",
 )  # fmt: skip
 
 
@@ -48,6 +49,8 @@ class Config:
     """GPUs that the owner keeps, by their number in the driver's order (as nvidia-smi shows it)."""
     tier: Tier | None = None
     """The class of the machine where its owner knows better than the probe."""
+    gateways: tuple[GatewayAddress, ...] = ()
+    """Where tenants who cannot dial this machine find it."""
 
 
 def save(folder: Path, config: Config) -> None:
@@ -68,6 +71,7 @@ def save(folder: Path, config: Config) -> None:
         "keep_gpus": list(config.keep_gpus),
         "tier": None if config.tier is None else config.tier.value,
         "ask": _ask_plain(config.ask),
+        "gateways": [gateway.text for gateway in config.gateways],
     }
     write_private(folder / NAME, json.dumps(document, indent=2) + "\n")
 
@@ -143,6 +147,8 @@ def _parsed(text: str) -> Config:
         image_quota_gib=None if document["image_quota_gib"] is None else _whole(document, "image_quota_gib", 2**20),
         keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
         tier=None if document["tier"] is None else Tier(document["tier"]),
+        # Earlier releases knew no gateways.
+        gateways=tuple(parse_gateway(str(text)) for text in document.get("gateways", ())),
     )
 
 

@@ -16,6 +16,15 @@ def named(line: bytes, service: str) -> bytes:
     return stamp + b" " + service.encode() + SEPARATOR + text
 
 
+def unnamed(line: bytes, service: str) -> bytes:
+    """The line as it was before :func:`named`; one that names nobody, or another, stays as it is."""
+    stamp, space, text = line.partition(b" ")
+    name = service.encode() + SEPARATOR
+    if space and is_stamp(stamp) and text.startswith(name):
+        return stamp + b" " + text.removeprefix(name)
+    return line.removeprefix(name)
+
+
 def is_stamp(word: bytes) -> bool:
     """Whether it looks like the engine's time stamps (RFC 3339 in UTC)."""
     return len(word) >= 20 and word[4:5] == b"-" and word[10:11] == b"T" and word.endswith(b"Z")

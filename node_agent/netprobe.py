@@ -1,4 +1,4 @@
-"""Visits other hosts now and then, and measures the way to them: round trips, and how fast bytes come from there."""
+"""Visits its gateways and other hosts now and then, measures the way to them, and has the chain know how good it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -14,7 +14,12 @@ from node_agent.core import netprobe as core
 from offchain.link import ss58
 from offchain.link.errors import BadReply, ChainUnreachable
 from offchain.link.p2p import LinkError
+from offchain.link.p2p_attach import places
+from offchain.link.p2p_reach import addresses_of
 from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import HostRecord, HostStatusRetired, HostStatusRetiring, calls, storage
+from offchain.schema.chain import Call
+from offchain.schema.wire_gateway import GatewayAddress, is_gateway
 
 log = logging.getLogger(__name__)
 
@@ -22,13 +27,13 @@ ROUND_TRIPS = 5
 SMALL_BYTES = 64 << 10
 LARGE_BYTES = 4 << 20
 VISIT_S = 60.0
-BETWEEN_PROBES_S = 11.0
-"""A host answers one probe in 10 s of each account."""
-FIRST_S = 30.0
+FIRST_S = 5.0
+SAY_EVERY_S = 20.0
+"""So often is looked whether the chain may be told: it takes news once in a heartbeat's period."""
 
 
 class Visit(Protocol):
-    """A connection to one host."""
+    """A connection to one host or gateway."""
 
     async def ping(self) -> None:
         """One round trip. Raises :class:`LinkError`."""
@@ -38,9 +43,13 @@ class Visit(Protocol):
         """Seconds that so many bytes took to come. Raises :class:`LinkError`."""
         ...
 
+    async def probe_up(self, size: int) -> float:
+        """Seconds that so many bytes took to get there. Raises :class:`LinkError`."""
+        ...
 
-Open = Callable[[bytes, bytes], AbstractAsyncContextManager[Visit]]
-"""Opens a visit to the host with this key and `HostRecord.endpoint`."""
+
+Open = Callable[[bytes, Sequence[str]], AbstractAsyncContextManager[Visit]]
+"""Opens a visit to the host or gateway with this key at addresses of its own."""
 
 
 class Carrier(Protocol):
@@ -56,15 +65,21 @@ class Carrier(Protocol):
         """The host's address."""
         ...
 
+    async def send(self, key: str, call: Call) -> bool:
+        """Have a call of the host included; whether it took effect."""
+        ...
+
 
 class Prober:
     """The measurements of one host, in memory: a host that starts anew measures anew."""
 
-    def __init__(self, open_visit: Open, *, now_ms: Callable[[], int], between_s: float = BETWEEN_PROBES_S) -> None:
+    def __init__(self, open_visit: Open, gateways: Sequence[GatewayAddress] = (), *, now_ms: Callable[[], int]) -> None:
         self._open = open_visit
+        self._gateways = tuple(gateways)
         self._now_ms = now_ms
-        self._between_s = between_s
         self._book = core.Book()
+        self._said: tuple[int, int] | None = None
+        """What the chain has, or did not take, since the last round."""
 
     @property
     def book(self) -> core.Book:
@@ -76,50 +91,95 @@ class Prober:
         found = core.estimate(self._book)
         if found.latency_ms is None:
             return {}
-        speed = "speed not known yet" if found.mbps_down is None else f"{found.mbps_down:.0f} Mbit/s from peers"
-        count = f"{found.peers} peer{'s' * (found.peers != 1)}"
+        speed = "speed not known yet"
+        if found.mbps_down is not None:
+            up = "" if found.mbps_up is None else f", {found.mbps_up:.0f} Mbit/s to them"
+            speed = f"{found.mbps_down:.0f} Mbit/s from them{up}"
+        counts = ((found.gateways, "gateway"), (found.peers, "peer"))
+        whom = " and ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts if count)
         return {
-            "summary": f"{found.latency_ms:.1f} ms to {count}, {speed}",
+            "summary": f"{found.latency_ms:.1f} ms to {whom}, {speed}",
             "peers": found.peers,
+            "gateways": found.gateways,
             "latency_ms": round(found.latency_ms, 3),
             "mbps_down": None if found.mbps_down is None else round(found.mbps_down, 1),
+            "mbps_up": None if found.mbps_up is None else round(found.mbps_up, 1),
             "class_mbps": found.class_mbps,
+            "class_up_mbps": found.class_up_mbps,
         }
 
     async def run(self, agent: Carrier) -> None:
-        """Measure until cancelled."""
+        """Measure and tell until cancelled."""
         await asyncio.sleep(FIRST_S)  # what matters comes first after a start
+        clock = asyncio.get_running_loop()
+        due_s = clock.time()
         while True:
             try:
-                await self.round(agent.chain, agent.host)
+                if clock.time() >= due_s:
+                    due_s = clock.time() + core.ROUND_MS / 1000
+                    await self.round(agent)
+                await self.say(agent)
             except (ChainUnreachable, BadReply) as error:
                 log.debug("the network's measurement waits for the chain: %s", error)
-            await asyncio.sleep(core.ROUND_MS / 1000)
+            await asyncio.sleep(SAY_EVERY_S)
 
-    async def round(self, chain: GantryChain, host: str) -> None:
-        """Visit the peers whose turn it is."""
-        hosts = await chain.hosts()
+    async def round(self, agent: Carrier) -> None:
+        """Visit the gateways, tell, and visit the peers whose turn it is."""
+        self._said = None
+        for gateway in self._gateways:
+            with contextlib.suppress(LinkError):
+                self._note(gateway.text, await self.visit(ss58.decode(gateway.account), await places(gateway)))
+        await self.say(agent)
+        hosts = await agent.chain.hosts()
         online = {name: record.endpoint for name, record in hosts.items() if record.status.tag == "Online"}
-        for peer in core.choose_peers(host, online, self._now_ms() // core.ROUND_MS):
-            sample = await self.visit(peer, online[peer])
-            if sample is not None:
-                self._book = core.add(self._book, peer, sample)
+        for peer in core.choose_peers(agent.host, online, self._now_ms() // core.ROUND_MS):
+            with contextlib.suppress(LinkError):
+                own = [address for address in addresses_of(online[peer]) if not is_gateway(address)]
+                self._note(peer, await self.visit(ss58.decode(peer), own))
 
-    async def visit(self, peer: str, endpoint: bytes) -> core.Sample | None:
-        """One visit; None where the peer does not answer. What was measured before it broke off counts."""
+    async def say(self, agent: Carrier) -> None:
+        """Have the chain know the classes, where they are known, are news, and the chain would take them now."""
+        found = core.estimate(self._book)
+        classes = (found.class_mbps, found.class_up_mbps)
+        if not all(classes) or classes == self._said:
+            return
+        record = await agent.chain.host(agent.host)
+        if record is None or isinstance(record.status, (HostStatusRetiring, HostStatusRetired)):
+            return
+        if not core.is_news((record.network_mbps_down, record.network_mbps_up), classes):
+            self._said = classes
+        elif await self._has_rested(agent, record):
+            await agent.send("network", calls.hosts_set_network(down_mbps=classes[0], up_mbps=classes[1]))
+            self._said = classes
+
+    async def visit(self, key: bytes, addresses: Sequence[str]) -> core.Sample | None:
+        """One visit; None where nobody answers. What was measured before it broke off counts."""
         trips: list[float] = []
-        transfers: list[core.Transfer] = []
+        down: list[core.Transfer] = []
+        up: list[core.Transfer] = []
         try:
-            async with asyncio.timeout(VISIT_S), self._open(ss58.decode(peer), endpoint) as way:
+            async with asyncio.timeout(VISIT_S), self._open(key, addresses) as way:
                 await way.ping()  # makes the connection
                 for _ in range(ROUND_TRIPS):
                     began_s = time.perf_counter()
                     await way.ping()
                     trips.append((time.perf_counter() - began_s) * 1000)
                 with contextlib.suppress(LinkError):  # a peer may refuse to be probed, and be a good peer
-                    transfers.append(core.Transfer(SMALL_BYTES, await way.probe(SMALL_BYTES)))
-                    await asyncio.sleep(self._between_s)
-                    transfers.append(core.Transfer(LARGE_BYTES, await way.probe(LARGE_BYTES)))
+                    for size in (SMALL_BYTES, LARGE_BYTES):
+                        down.append(core.Transfer(size, await way.probe(size)))
+                        up.append(core.Transfer(size, await way.probe_up(size)))
         except (LinkError, TimeoutError) as error:
-            log.debug("the way to host %s was not measured: %s", peer, error)
-        return core.Sample(self._now_ms(), tuple(trips), tuple(transfers)) if trips else None
+            log.debug("the way to %s was not measured: %s", ss58.encode(key), error)
+        return core.Sample(self._now_ms(), tuple(trips), tuple(down), tuple(up)) if trips else None
+
+    def _note(self, name: str, sample: core.Sample | None) -> None:
+        if sample is not None:
+            self._book = core.add(self._book, name, sample)
+
+    async def _has_rested(self, agent: Carrier, record: HostRecord) -> bool:
+        """Whether the chain takes it free of charge by now. A host that was never heard says first that it is there."""
+        if not record.last_heartbeat:
+            return False
+        last_ms = await agent.chain.read(storage.hosts_network_measured_at, agent.host)
+        params = await agent.chain.params("Hosts")
+        return last_ms is None or await agent.chain.now_ms() - last_ms >= params.heartbeat_period_ms

@@ -11,9 +11,12 @@ from typing import Protocol
 
 from node_agent.core.values import Ending, Found, Handle, HostFailure, PodSpec, Usage
 from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.wire_snapshot import Snapshot
 
 MAX_RESULT_BYTES = 16 << 20
 MAX_LOG_BYTES = 32 << 20
+MAX_LOG_LINES = 250_000
+"""Of a container's log, so much is kept when it is gone: the end of it."""
 
 
 class DriverError(Exception):
@@ -57,6 +60,10 @@ class PodGone(DriverError):
     """There is no such pod any more."""
 
 
+class SnapshotRefused(DriverError):
+    """A snapshot cannot be taken, or is needed, or is not there. The text is fit for users."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """What a driver found on this machine."""
@@ -81,10 +88,14 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A pod's result. `note` says why it is empty where the program left none; that is no fault of the host."""
+    """A pod's result. `note` says why it is empty where the program left none; that is no fault of the host.
+
+    `too_large`: it left more than a result may have.
+    """
 
     data: bytes
     note: str = ""
+    too_large: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +178,13 @@ class Driver(Protocol):
         """What it used so far."""
         ...
 
-    def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
+    def logs(
+        self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """Both outputs with time stamps, in pieces; with `follow` until the end. Raises :class:`PodGone`.
 
-        Without `service`, of all containers; where these are several, each line names its service.
+        Without `service`, of all containers; where these are several, each line names its service. `tail`: of each
+        container only so many of the lines that are there already, the last.
         """
         ...
 
@@ -183,14 +197,28 @@ class Driver(Protocol):
         ...
 
     async def purge(self, lease: int) -> None:
-        """Delete the lease's data. Nothing where there is none, or where another lease has taken it over."""
+        """Delete the lease's data, snapshots too. Nothing where another lease has taken it over, or there is none."""
         ...
 
-    async def snapshot(self, lease: int) -> str:
-        """Keep the main container's file system as an image on this host; its digest. Raises :class:`PodGone`.
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
+        """Keep the main container's own file system under a name, as part of the lease's data.
 
-        It is kept as long as the lease's data. A manifest that names this digest runs it again, on this host.
+        Mounted volumes, delivered files and what is in memory are not in it. A pod whose spec has the name as `base`
+        is made of it. `most_mib`: what the lease's containers, volumes and snapshots may take together. Raises
+        :class:`SnapshotRefused` where they would take more, and where the name is taken; :class:`PodGone`.
         """
+        ...
+
+    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+        """What is kept of the lease's snapshots, the oldest first; none that another lease has taken over."""
+        ...
+
+    async def remove_snapshot(self, lease: int, name: str) -> None:
+        """Nothing where there is none. Raises :class:`SnapshotRefused` where a container is made of it."""
+        ...
+
+    def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
+        """A snapshot with all it stands on, as engines load it; the same bytes each time. SnapshotRefused: none."""
         ...
 
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from node_agent.core.values import Lease
 from node_agent.ports import Volume
 from offchain.schema.wire import canonical_json
+from offchain.schema.wire_snapshot import Snapshot
 
 
-def deletion_record(host: str, lease: Lease, volumes: Iterable[Volume]) -> bytes:
+def deletion_record(host: str, lease: Lease, volumes: Iterable[Volume], snapshots: Iterable[Snapshot] = ()) -> bytes:
     """What is deleted, for whom and by whom, as canonical JSON (docs/agent.md)."""
     return canonical_json(
         {
@@ -23,6 +24,10 @@ def deletion_record(host: str, lease: Lease, volumes: Iterable[Volume]) -> bytes
             "volumes": [
                 {"name": volume.name, "created": volume.created, "bytes": volume.size_bytes}
                 for volume in sorted(volumes, key=lambda volume: volume.name)
+            ],
+            "snapshots": [
+                {"name": one.name, "created_ms": one.created_ms, "bytes": one.size_bytes, "digest": one.digest}
+                for one in sorted(snapshots, key=lambda one: one.name)
             ],
         }
     )

@@ -7,16 +7,18 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
-from node_agent.core.states import Pod
-from node_agent.core.values import Handle, Outcome, Report
+from node_agent.core.states import Phase, Pod
+from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
 from node_agent.log_lines import LineSplitter, named
-from node_agent.ports import MAX_LOG_BYTES, Collected, Driver, DriverError, PodGone
+from node_agent.log_store import LogKey
+from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES, Collected, Driver, DriverError, PodGone
 from node_agent.receipt import deletion_record
-from node_agent.state_dir import LogKey, StateDir
+from node_agent.state_dir import StateDir
 from offchain.link.errors import BadKey, TheirError
 from offchain.link.seal import seal
 from offchain.link.typed import GantryChain
@@ -40,7 +42,10 @@ class Reports(Protocol):
 
 
 class CommandRunner:
-    """Executes commands until it is closed. `emit` takes the events, `wake_at` asks for a tick at a time."""
+    """Executes commands until it is closed. `emit` takes the events, `wake_at` asks for a tick at a time.
+
+    `may_report` returns when it is known whose the leases are by now.
+    """
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class CommandRunner:
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
         pod_of: Callable[[int], Pod | None],
+        may_report: Callable[[], Awaitable[None]],
     ) -> None:
         self._host = host
         self._driver = driver
@@ -62,6 +68,7 @@ class CommandRunner:
         self._emit = emit
         self._wake_at = wake_at
         self._pod_of = pod_of
+        self._may_report = may_report
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
         self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -197,6 +204,8 @@ class CommandRunner:
                     if now.ending is not None:
                         kind, code = now.ending.kind.value, now.ending.exit_code
                         log.info("lease %d: %s ended (%s) with exit code %d", lease, name, kind, code)
+                        if now.ending.no_space:
+                            await self._look_for_excess(lease)
                         return ev.Exited(lease, name, start, now.ending)
                     if now.healthy is not None and now.healthy != healthy:
                         healthy = now.healthy
@@ -209,6 +218,13 @@ class CommandRunner:
             log.warning("lease %d: %s was removed by somebody else", lease, name)
             ended = ev.Exited(lease, name, start, None)
         self._emit(ended)
+
+    async def _look_for_excess(self, number: int) -> None:
+        """Where a disk is full, it may be the pod itself that filled it."""
+        pod = self._pod_of(number)
+        mib = (await self._driver.upkeep()).get(number, 0)
+        if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
+            self._emit(ev.LimitExceeded(number, excess))
 
     async def _pause(self, command: cmd.PausePod) -> None:
         number = command.number
@@ -246,7 +262,7 @@ class CommandRunner:
             log.warning("lease %d: its result could not be kept: %s", number, error)
             self._emit(ev.CollectFailed(number, str(error)))
             return
-        self._emit(ev.ResultStored(number, digest))
+        self._emit(ev.ResultStored(number, digest, collected.too_large))
 
     async def _take_inventory(self, command: cmd.TakeInventory) -> None:
         number = command.number
@@ -257,7 +273,8 @@ class CommandRunner:
         missing = tuple(sorted(set(command.volumes) - {volume.name for volume in there}))
         if missing:
             log.error("lease %d: retained data is gone: %s", number, ", ".join(missing))
-        record = deletion_record(self._host, pod.lease, there)
+        made = await self._until_answered(lambda: self._driver.snapshots(number), f"lease {number}: its snapshots")
+        record = deletion_record(self._host, pod.lease, there, made)
         self._emit(ev.DataFound(number, self._state.put_blob(record), missing))
 
     async def _save_logs(self, number: int, service: str | None = None, *, before: int | None = None) -> None:
@@ -275,10 +292,10 @@ class CommandRunner:
         names = [one.service.name for one in pod.spec.containers]
         if service not in names:
             return
-        log_of = self._driver.logs(number, follow=False, service=service)
+        log_of = self._driver.logs(number, follow=False, service=service, tail=MAX_LOG_LINES)
         lines = log_of if len(names) == 1 else _named(log_of, service)
         try:
-            await self._state.save_log(key, names.index(service), start, lines, note)
+            await self._state.logs.save(key, names.index(service), start, lines, note)
         except PodGone:
             pass
         except (DriverError, OSError) as error:
@@ -307,9 +324,15 @@ class CommandRunner:
         if pod is not None:
             # A lease number may come twice when a block is reverted; its time of opening does not.
             key = f"lease/{number}/{pod.lease.created_at_ms}/{report.value}" + (f"/{attempt}" if attempt else "")
-            self._spawn(self._sent(number, report, key, call))
+            self._spawn(self._sent(pod.lease, report, key, call))
 
-    async def _sent(self, number: int, report: Report, key: str, call: Call) -> None:
+    async def _sent(self, lease: Lease, report: Report, key: str, call: Call) -> None:
+        number = lease.number
+        await self._may_report()
+        pod = self._pod_of(number)
+        if pod is None or pod.phase is Phase.ENDING or not pod.lease.is_same_as(lease):
+            log.warning("lease %d: its report %s is not sent, since the lease is over", number, report.value)
+            return
         outcome, why = await self._reports.send(key, call)
         level = logging.INFO if outcome is Outcome.INCLUDED else logging.ERROR
         log.log(level, "lease %d: report %s %s %s", number, report.value, outcome.value, why)
@@ -328,6 +351,12 @@ class CommandRunner:
             attempt += 1
 
 
+def over_disk(spec: PodSpec, mib: int) -> str:
+    """What is wrong with so much disk; empty where it is within the lease."""
+    most_mib = spec.disk_gib * 1024
+    return f"the pod took {mib} MiB of disk, its lease is for {most_mib}" if mib > most_mib else ""
+
+
 def _pause_s(attempt: int) -> float:
     return PAUSES_S[min(attempt, len(PAUSES_S) - 1)]
 
@@ -337,7 +366,7 @@ def sealed(collected: Collected, result: ResultSpec) -> Collected:
     if result.seal_to is None:
         return collected
     try:
-        return Collected(seal(result.seal_to, collected.data), collected.note)
+        return replace(collected, data=seal(result.seal_to, collected.data))
     except BadKey as error:
         # In the clear it must not be kept, and the container is over.
         return Collected(b"", f"the result is not kept, since it cannot be sealed: {error}")

@@ -1,4 +1,4 @@
-"""The agent: follows the chain, keeps containers as leases say, and answers tenants."""
+"""The agent: keeps containers as leases say, answers tenants, and runs what is beside that."""
 
 from __future__ import annotations
 
@@ -6,76 +6,58 @@ import asyncio
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import aclosing
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC
+from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
-from node_agent.answers import Answers, signature_is_genuine
-from node_agent.chain_view import live_leases
+from node_agent.access.snapshots import SnapshotAnswers
+from node_agent.answers import Answers
+from node_agent.background import Background, restarted
+from node_agent.chain_clock import ChainClock, Silence, ticks_ms
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
-from node_agent.core.steps import DATA_MOVED
-from node_agent.core.values import Host, Lease, LocalDevice, Outcome
+from node_agent.core.values import Host, LocalDevice
+from node_agent.follower import Follower, patiently
+from node_agent.heartbeat import Heartbeat
 from node_agent.ports import Driver, DriverError
-from node_agent.presence import Due, due
-from node_agent.runner import CommandRunner
+from node_agent.rounds import every
+from node_agent.runner import CommandRunner, over_disk
+from node_agent.sender import Sender
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.errors import BadReply, ChainUnreachable, OurError
+from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer
-from offchain.link.outbox import Dead, Failed, Outbox
+from offchain.link.outbox import Outbox
 from offchain.link.p2p import Transport
-from offchain.link.p2p_host import Handler, HostServer
-from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
-from offchain.link.store import Store
-from offchain.link.typed import GantryChain, LeaseOfTask
-from offchain.link.watcher import Watcher
-from offchain.schema._generated_chain import HostRecord, LeaseStateEnded, calls
+from offchain.link.p2p_host import Handler, HostServer, signature_is_genuine
+from offchain.link.ports import ChainPort
+from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import HostRecord
 from offchain.schema.chain import Call
-from offchain.schema.ids import TASK_PALLETS, tasks_of_event
-from offchain.schema.wire import Op, endpoint_text
+from offchain.schema.wire import Op
 
 log = logging.getLogger(__name__)
 
 TICK_S = 5
 PRESENCE_S = 3
 UPKEEP_S = 10
+TIDY_S = 3600
+ENGINE_PATIENCE_S = 10
+"""An engine that has not answered for so long is said to be in trouble."""
 FAR_OFF_MS = 3_600_000
-CLOCK_TOLERANCE_MS = 30_000
-"""A final block is some seconds old; what is beyond is a wrong clock, or a chain that stood still."""
-RECONNECT_S = 2.0
-HELPER_PAUSE_S = 60.0
-KEEP_REPORTS_BLOCKS = 5_000
-TIDY_EVERY_BLOCKS = 500
-REREAD_EVERY_BLOCKS = 15
-"""Leases are compared with the chain now and then even where no event calls for it."""
-
-
-class _Reports:
-    """The outbox in the runner's words."""
-
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
-
-    async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
-        await self._outbox.submit(key, call)
-        outcome = await self._outbox.wait(key)
-        if isinstance(outcome, Failed):
-            return Outcome.FAILED, f"{outcome.failure.pallet}.{outcome.failure.name}: {outcome.failure.doc}"
-        if isinstance(outcome, Dead):
-            return Outcome.DEAD, outcome.reason
-        return Outcome.INCLUDED, ""
 
 
 class Agent:
-    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods."""
+    """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods.
+
+    `ticks`: milliseconds that only grow. Time is measured by them, for the clock may be wrong, and may be set.
+    """
 
     def __init__(
         self,
@@ -87,6 +69,7 @@ class Agent:
         hardware: Hardware,
         *,
         now_ms: Callable[[], int],
+        ticks: Callable[[], int] = ticks_ms,
         beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
         pods: PodAccess | None = None,
         handlers: Mapping[Op, Handler] = MappingProxyType({}),
@@ -105,32 +88,43 @@ class Agent:
         self._hardware = hardware
         self._state = AgentState(Host(self._host, local_devices(hardware)))
         self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
-        # Old blocks hold nothing for an agent: after a start the leases are read as they are now, and the outbox looks
-        # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
-        self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
+        self._clock = ChainClock(now_ms, ticks)
+        self._silence = Silence(ticks)
+        self._sender = Sender(self._outbox)
+        self._background = Background()
+        self._follower = Follower(
+            port,
+            self._chain,
+            self._host,
+            self._clock,
+            self._silence,
+            self._outbox,
+            held=lambda: self._state.pods,
+            emit=self.emit,
+        )
+        self._heartbeat = Heartbeat(
+            self._chain, self._host, self._sender, self._background, lambda: self._transport.addresses
+        )
         self._runner = CommandRunner(
             self._host,
             driver,
             state,
             self._chain,
-            _Reports(self._outbox),
+            self._sender,
             emit=self.emit,
             wake_at=self._wake_at,
             pod_of=self._pod,
+            may_report=self._silence.end,
         )
-        self._clock = AsyncIOScheduler(timezone=UTC)
-        self._reading = asyncio.Lock()
+        self._timers = AsyncIOScheduler(timezone=UTC)
+        self._wakes: set[asyncio.TimerHandle] = set()
+        self._asked_s: float | None = None
+        """Since when the engine is asked after its pods without an answer."""
+        self._engine_trouble = ""
+        self._disk_trouble = ""
         self._waiting: deque[ev.Event] = deque()
-        self._final = -1
-        self._ahead_ms = 0
-        """By how much the chain's time is ahead of the clock, where that is more than the age of a block."""
-        self._unsure: dict[int, int] = {}
-        """Leases seen in a block that was not final, and that block's number."""
-        self._sending: set[Due] = set()
-        self._registered: bool | None = None
         self.disk_mib: Mapping[int, int] = {}
         """The disk that each lease's pod takes, MiB, as last looked at."""
-        self._background: set[asyncio.Task[None]] = set()
         self.ready = asyncio.Event()
 
     @property
@@ -149,28 +143,28 @@ class Agent:
             authorise=(answers := self._answers()).authorise,
             handlers={
                 **answers.handlers(),
+                **SnapshotAnswers(self._driver, self._pod, self.emit).handlers(),
                 **self._handlers,
                 **({} if self._access is None else self._access.handlers()),
             },
             verify=signature_is_genuine,
-            now_ms=self._now_ms,
+            now_ms=self._clock.now_ms,
         )
         await self._recover()
-        self._clock.add_job(self._tick, "interval", seconds=TICK_S)
-        self._clock.add_job(
-            self._presence, "interval", seconds=PRESENCE_S, next_run_time=datetime.now(UTC), max_instances=1
-        )
-        self._clock.add_job(self._upkeep, "interval", seconds=UPKEEP_S, max_instances=1)
-        self._clock.add_job(self._tidy, "interval", hours=1)
-        self._clock.start()
+        # By the time of day: where that is set, the tidying comes a little sooner or later, which nobody minds.
+        self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
+        self._timers.start()
         tasks = [
+            asyncio.create_task(every(PRESENCE_S, self._heartbeat.look), name="heartbeat"),
+            asyncio.create_task(every(TICK_S, self._tick), name="tick"),
+            asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
             asyncio.create_task(server.serve(), name="p2p"),
-            asyncio.create_task(self._forever(self._outbox.run), name="outbox"),
-            asyncio.create_task(self._forever(lambda: self._watcher.run(self._on_final)), name="watcher"),
-            asyncio.create_task(self._forever(self._follow_best), name="best"),
+            asyncio.create_task(patiently(self._outbox.run), name="outbox"),
+            asyncio.create_task(patiently(self._follower.follow_final), name="final"),
+            asyncio.create_task(patiently(self._follower.follow_best), name="best"),
             asyncio.create_task(_until(stop), name="stop"),
         ]
-        helpers = [asyncio.create_task(self._helped(work)) for work in self._beside]
+        helpers = [asyncio.create_task(restarted(partial(work, self))) for work in self._beside]
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
@@ -178,13 +172,16 @@ class Agent:
             for task in done:
                 task.result()
         finally:
-            self._clock.shutdown(wait=False)
+            self._timers.shutdown(wait=False)
+            for wake in self._wakes:
+                wake.cancel()
             await server.close()
             if self._access is not None:
                 await self._access.close()
-            for task in (*tasks, *helpers, *self._background):
+            for task in (*tasks, *helpers):
                 task.cancel()
-            await asyncio.gather(*tasks, *helpers, *self._background, return_exceptions=True)
+            await asyncio.gather(*tasks, *helpers, return_exceptions=True)
+            await self._background.close()
             await self._runner.close()
 
     # --- for what runs beside it ----------------------------------------------------------------------------------
@@ -201,28 +198,24 @@ class Agent:
 
     async def send(self, key: str, call: Call) -> bool:
         """Have a call of the host included, once at a time for each key; whether it took effect."""
-        key = f"beside/{key}"
-        await self._outbox.submit(key, call, supersede=self._outbox.outcome(key) is not None)
-        outcome = await self._outbox.wait(key)
-        if isinstance(outcome, (Failed, Dead)):
-            log.warning("%s.%s was not taken: %s", call.pallet, call.function, outcome)
-        self._outbox.forget(key)
-        return not isinstance(outcome, (Failed, Dead))
+        return await self._sender.send_again(f"beside/{key}", call)
+
+    @property
+    def troubles(self) -> Mapping[str, str]:
+        """What keeps this host from its work, for people, by what it is about."""
+        found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        waited_s = 0 if self._asked_s is None else asyncio.get_running_loop().time() - self._asked_s
+        if waited_s >= ENGINE_PATIENCE_S:
+            found["engine"] = (
+                f"the engine has not answered for {waited_s:.0f} s; its containers run on, none is started"
+            )
+        if self._silence.long:
+            found["node"] = f"no block has come from the chain's node for {self._silence.ms // 1000} s; reports wait"
+        return {what: why for what, why in found.items() if why}
 
     def devices_failed(self, devices: frozenset[int], message: str) -> None:
         """These GPUs are out of order: pods on them are given back."""
         self.emit(ev.DevicesFailed(devices, message))
-
-    async def _helped(self, work: Callable[[Agent], Awaitable[None]]) -> None:
-        """Work beside the agent; what fails there is told, and does not end the agent."""
-        while True:
-            try:
-                await work(self)
-            except Exception:
-                log.exception("a part of the agent failed; it starts again in a minute")
-            else:
-                return
-            await asyncio.sleep(HELPER_PAUSE_S)
 
     # --------------------------------------------------------------------------------------------------------------
 
@@ -231,23 +224,34 @@ class Agent:
 
         Where the disk takes nothing now, the event waits, and all later ones behind it.
         """
-        # What only says that time passed, or was just said, need not wait twice.
-        if not (isinstance(event, ev.HostEvent) and event in self._waiting) and event != next(
-            reversed(self._waiting), None
-        ):
+        if not self._waits_already(event):
             self._waiting.append(event)
         while self._waiting:
             try:
                 self._take(self._waiting[0])
             except (OurError, sqlite3.Error) as error:
+                self._disk_trouble = str(error)
                 log.error("%s Events wait: %d.", error, len(self._waiting))  # noqa: TRY400
                 return
+            self._disk_trouble = ""
             self._waiting.popleft()
+
+    def _waits_already(self, event: ev.Event) -> bool:
+        """Whether it need not wait twice: it says that time passed, or what was last said of its lease."""
+        if isinstance(event, ev.HostEvent):
+            return event in self._waiting
+        if isinstance(event, ev.Recovered):
+            return False
+        about = ev.lease_number(event)
+        said = (
+            one for one in reversed(self._waiting) if isinstance(one, ev.PodEvent) and ev.lease_number(one) == about
+        )
+        return event == next(said, None)
 
     def _take(self, event: ev.Event) -> None:
         before = self._state
         try:
-            after, commands = handle(before, event, self._chain_ms())
+            after, commands = handle(before, event, self._clock.now_ms())
         except IllegalMove:
             log.exception("an event was dropped")
             return
@@ -261,7 +265,7 @@ class Agent:
         self._state = after
         if self._access is not None:
             for number in (number for number, pod in changed.items() if pod is None):
-                self._in_background(self._access.end_lease(number))
+                self._background.run(self._access.end_lease(number))
         self._runner.run(commands)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
@@ -279,124 +283,19 @@ class Agent:
     def _pod(self, number: int) -> Pod | None:
         return self._state.pods.get(number)
 
-    # --- the chain ------------------------------------------------------------------------------------------------
-
     async def _recover(self) -> None:
-        head = await self._port.finalized_head()
-        self._compare_clocks((await self._port.block(head.number)).timestamp_ms)
-        live = await live_leases(self._chain, self._host, head.hash)
+        head, live = await self._follower.begin()
         found = await self._driver.recover()
         leftovers = await self._driver.leases()
-        self._final = head.number
         pods = self._dir.load_pods()
         self._state = AgentState(self._state.host, pods)
         over = (pods.keys() | leftovers) - {lease.number for lease in live}
-        ended = await self._reasons(over, live, head.hash)
+        ended = await self._follower.reasons(over, live, head.hash)
         files = tuple((number, self._dir.files.names(pod.spec)) for number, pod in pods.items() if pod.spec is not None)
         log.info("found %d containers and %d live leases", len(found), len(live))
         self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
         for lease in self._dir.files.leases() - self._state.pods.keys():
             self._dir.files.remove(lease)
-
-    async def _reasons(self, over: Iterable[int], live: Iterable[Lease], at: bytes) -> dict[int, str]:
-        """Why these leases are over."""
-        moved = {lease.data_from for lease in live}
-        found = await self._chain.leases(over, at)
-        return {number: DATA_MOVED if number in moved else _end_of(found.get(number)) for number in over}
-
-    async def _on_final(self, block: Block) -> None:
-        self._compare_clocks(block.timestamp_ms)
-        await self._outbox.observe(block)
-        due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
-        if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
-            await self._read_final()
-        if block.ref.number % TIDY_EVERY_BLOCKS == 0:
-            self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
-
-    def _concerns_us(self, event: ChainEvent) -> bool:
-        """Whether it opens a lease of this host, or is about a task of which we hold a pod."""
-        if event.pallet not in TASK_PALLETS:
-            return False
-        if event.name == "Assigned" and any(host == self._host for _, host, *_ in event.fields["leases"]):
-            return True
-        return not tasks_of_event(event.fields).isdisjoint(pod.lease.task for pod in self._state.pods.values())
-
-    async def _read_final(self) -> None:
-        """Compare what we hold with what is live in the newest final block."""
-        async with self._reading:
-            head = await self._port.finalized_head()
-            live = {lease.number: lease for lease in await live_leases(self._chain, self._host, head.hash)}
-            self._final = max(self._final, head.number)
-            self._unsure = {
-                number: block for number, block in self._unsure.items() if number not in live and block > head.number
-            }
-            for lease in live.values():
-                self.emit(ev.LeaseAssigned(lease))
-            over = [number for number in self._state.pods if number not in live and number not in self._unsure]
-            for number, reason in (await self._reasons(over, live.values(), head.hash)).items():
-                self.emit(ev.LeaseEnded(number, reason))
-
-    async def _follow_best(self) -> None:
-        """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
-        heads = self._port.best()
-        async with aclosing(heads) as stream:
-            async for head in stream:
-                await self._read_best(head)
-
-    async def _read_best(self, head: BlockRef) -> None:
-        async with self._reading:
-            for lease in await live_leases(self._chain, self._host, head.hash, known=self._state.pods):
-                # Data is taken over only once it is certain whose it is.
-                if head.number > self._final and lease.data_from is None:
-                    self._unsure[lease.number] = head.number
-                    self.emit(ev.LeaseAssigned(lease))
-
-    async def _forever(self, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            try:
-                await work()
-            except (ChainUnreachable, BadReply) as error:
-                log.warning("%s Containers run on; trying again.", error)
-            await asyncio.sleep(RECONNECT_S)
-
-    # --- being there ----------------------------------------------------------------------------------------------
-
-    async def _presence(self) -> None:
-        try:
-            record = await self._chain.host(self._host)
-            if record is None:
-                if self._registered is not False:
-                    log.warning(
-                        "host %s is not registered: register it with 'python -m node_agent register'", self._host
-                    )
-                self._registered = False
-                return
-            self._registered = True
-            params = await self._chain.params("Hosts")
-            now_ms = await self._chain.now_ms()
-        except (ChainUnreachable, BadReply):
-            return  # the watcher says so already
-        endpoint = endpoint_text(self._transport.addresses)
-        for wanted in due(record, params.heartbeat_period_ms, endpoint, now_ms) - self._sending:
-            call = calls.hosts_heartbeat() if wanted is Due.HEARTBEAT else calls.hosts_set_endpoint(endpoint=endpoint)
-            self._sending.add(wanted)
-            self._in_background(self._be_there(wanted, call))
-
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-
-    async def _be_there(self, wanted: Due, call: Call) -> None:
-        key = f"presence/{wanted.value}"
-        try:
-            await self._outbox.submit(key, call, supersede=self._outbox.outcome(key) is not None)
-            outcome = await self._outbox.wait(key)
-            if isinstance(outcome, (Failed, Dead)):
-                log.warning("%s was not taken: %s", wanted.value, outcome)
-            self._outbox.forget(key)
-        finally:
-            self._sending.discard(wanted)
 
     # --- time -----------------------------------------------------------------------------------------------------
 
@@ -405,17 +304,21 @@ class Agent:
 
     async def _upkeep(self) -> None:
         """Mend what keeps pods apart, and stop those that take more disk than their leases give them."""
+        self._asked_s = asyncio.get_running_loop().time()
         try:
             used = await self._driver.upkeep()
         except DriverError as error:
+            self._engine_trouble = str(error)
             log.warning("%s", error)
             return
+        finally:
+            self._asked_s = None
+        self._engine_trouble = ""
         self.disk_mib = used
         for number, mib in used.items():
             pod = self._pod(number)
-            if pod is not None and pod.spec is not None and mib > pod.spec.disk_gib * 1024:
-                message = f"the pod took {mib} MiB of disk, its lease is for {pod.spec.disk_gib * 1024}"
-                self.emit(ev.LimitExceeded(number, message))
+            if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
+                self.emit(ev.LimitExceeded(number, excess))
 
     async def _tidy(self) -> None:
         try:
@@ -427,21 +330,16 @@ class Agent:
             log.info("removed %d old results and logs", removed)
 
     def _wake_at(self, at_ms: int) -> None:
-        if at_ms - self._chain_ms() > FAR_OFF_MS:
-            return  # The steady tick meets it; a free lease ends at the end of time, which no calendar has.
-        when: Any = datetime.fromtimestamp((at_ms - self._ahead_ms) / 1000, UTC)
-        self._clock.add_job(self._tick, "date", run_date=when, misfire_grace_time=None)
+        wait_ms = at_ms - self._clock.now_ms()
+        if wait_ms > FAR_OFF_MS:
+            return  # The steady tick meets it; a free lease ends at the end of time, which no timer has.
 
-    def _chain_ms(self) -> int:
-        """The chain's time: the only one that says when a lease ends, whatever this machine's clock says."""
-        return self._now_ms() + self._ahead_ms
+        def wake() -> None:
+            self._wakes.discard(handle)
+            self.emit(ev.Tick())
 
-    def _compare_clocks(self, block_ms: int) -> None:
-        ahead_ms = block_ms - self._now_ms()
-        wrong = abs(ahead_ms) > CLOCK_TOLERANCE_MS
-        if wrong != bool(self._ahead_ms):
-            log.warning("this machine's clock and the chain's differ by %d s; the chain's counts", ahead_ms // 1000)
-        self._ahead_ms = ahead_ms if wrong else 0
+        handle = asyncio.get_running_loop().call_later(max(0, wait_ms) / 1000, wake)
+        self._wakes.add(handle)
 
     def _answers(self) -> Answers:
         return Answers(self._chain, self._host, self._dir, self._driver, self._pod)
@@ -464,20 +362,13 @@ def check_devices(record: HostRecord | None, hardware: Hardware) -> None:
     if listed != here:
         raise OurError(
             f"The chain lists {_named(listed)} for this host, but here there is {_named(here)}.",
-            "Start the agent with the hardware it was registered with (the same --simulate profile).",
+            "Start the agent with the hardware it was registered with (the same --simulate profile), "
+            "or have the chain take what is here: gantry agent change-hardware.",
         )
 
 
 def _named(devices: list[tuple[str, int, bool]]) -> str:
     return ", ".join(model for model, _, _ in devices) or "no device"
-
-
-def _end_of(lease: LeaseOfTask | None) -> str:
-    """Why a lease is over, for the log."""
-    if lease is None:
-        return "GivenUp"
-    state = lease.record.state
-    return state.value.tag if isinstance(state, LeaseStateEnded) else state.tag
 
 
 async def _until(stop: asyncio.Event) -> None:

@@ -14,7 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from node_agent import memory
 from node_agent.access.docker import DockerAccess
+from node_agent.access.orphans import end_orphans
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
@@ -39,13 +41,15 @@ from node_agent.telemetry.watch import FAULTS, DeviceWatch, this_boot
 from offchain.link.chain_pin import expected_genesis, pin_genesis
 from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer, load_host_key
-from offchain.link.p2p_client import open_host
+from offchain.link.p2p_gateway import ByGateways
+from offchain.link.p2p_reach import Reach, open_direct
 from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask, Tier
 from offchain.schema.wire import endpoint_text
+from offchain.schema.wire_gateway import GatewayAddress
 
 DEFAULT_BIND = "0.0.0.0:0"
 FIRST_CONTACT_S = 5.0
@@ -78,6 +82,8 @@ class Settings:
     """The class of the machine where its owner knows better than the probe."""
     genesis: bytes | None = None
     """The only chain to work for; None: the one of the first contact."""
+    gateways: tuple[GatewayAddress, ...] = ()
+    """Where tenants who cannot dial this machine find it."""
 
 
 async def run_agent(settings: Settings) -> None:
@@ -110,18 +116,22 @@ async def run_agent(settings: Settings) -> None:
             settings.docker_host, key.address, images, network=settings.network, files=state.files
         )
         stack.push_async_callback(driver.close)
-        transport = await listen(state, key, settings.bind)
+        direct = await listen(state, key, settings.bind)
+        by_gateways = ByGateways(direct, key.seed(), genesis_hash=genesis, signer=key)
+        by_gateways.listen(settings.gateways)
+        transport = Reach(direct, by_gateways)
         stack.push_async_callback(transport.close)
         pods = DockerAccess(settings.docker_host, key.address)
         stack.push_async_callback(pods.close)
-        await pods.end_orphans()
+        await end_orphans(settings.docker_host, key.address)
         watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
         journal = Journal(state.store)
         gauge, gpus = DockerGauge(settings.docker_host, key.address, now_ms=unix_ms), GpuGauges()
         stack.push_async_callback(gauge.close)
         stack.callback(gpus.close)
         meter = Meter(GantryChain(chain), state.store, key, genesis, gauge, gpus, now_ms=unix_ms, moment=machine_moment)
-        prober = Prober(partial(open_host, genesis_hash=genesis, signer=key), now_ms=unix_ms)
+        open_way = partial(open_direct, genesis_hash=genesis, signer=key)
+        prober = Prober(open_way, settings.gateways, now_ms=unix_ms)
         agent = Agent(
             chain,
             driver,
@@ -131,10 +141,11 @@ async def run_agent(settings: Settings) -> None:
             hardware,
             now_ms=unix_ms,
             pods=pods,
-            beside=(watch.run, journal.run, prober.run, meter.run),
+            beside=(watch.run, journal.run, prober.run, meter.run, memory.keep_small),
             handlers=ReceiptAnswers(meter).handlers(),
         )
-        beacon = Beacon(settings.state, release, transport.addresses, _facts(agent, watch, prober), now_ms=unix_ms)
+        facts = _facts(agent, watch, prober, by_gateways)
+        beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 
 
@@ -146,11 +157,14 @@ def _have_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _facts(agent: Agent, watch: DeviceWatch, prober: Prober) -> Any:
+def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.troubles().items()}
-        return {"pods": pods, "devices": devices, "network": prober.facts()}
+        gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
+        network = prober.facts()
+        troubles = agent.troubles
+        return {"pods": pods, "devices": devices, "network": network, "gateways": gateways, "troubles": troubles}
 
     return facts
 
@@ -208,7 +222,7 @@ async def registration(
     """The call with which the provider registers this host, countersigned by the host's key."""
     transport = await listen_address(settings, key)
     try:
-        endpoint = endpoint_text(transport.addresses)
+        endpoint = endpoint_text((*transport.addresses, *(gateway.text for gateway in settings.gateways)))
     finally:
         await transport.close()
     return registration_call(

@@ -5,16 +5,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 
 from node_agent.codec import CodecError, dumps, loads
 from node_agent.core.states import Pod
 from node_agent.file_store import FileStore
-from node_agent.log_lines import merged
-from node_agent.ports import MAX_LOG_BYTES
+from node_agent.log_store import LogStore
 from offchain.link.errors import OurError, StoreCorrupt
 from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
 from offchain.link.store import Store
@@ -29,20 +25,6 @@ _TABLES = [
 ]
 KEEP_S = 30 * 24 * 3600
 """Results and logs are kept this long after the task."""
-_CUT = b"\n[the log was longer; the rest was not kept]\n"
-
-
-@dataclass(frozen=True, slots=True)
-class LogKey:
-    """Whose log it is. A lease's number may come twice when a block is reverted; its time of opening does not."""
-
-    lease: int
-    created_at_ms: int
-
-    @property
-    def stem(self) -> str:
-        """The file name's first part."""
-        return f"{self.lease}-{self.created_at_ms}"
 
 
 class StateDir:
@@ -71,6 +53,7 @@ class StateDir:
         except PermissionError as error:
             os.close(self._lock)
             raise OurError(str(error)) from None
+        self.logs = LogStore(path / "logs")
         self.store = Store(path / "agent.db")
         self.store.migrate("agent", _TABLES)
 
@@ -122,38 +105,6 @@ class StateDir:
             return None
         return data if hashlib.sha256(data).digest() == digest else None
 
-    # --- logs -----------------------------------------------------------------------------------------------------
-
-    async def save_log(
-        self, key: LogKey, container: int, start: int, chunks: AsyncGenerator[bytes, None], note: str = ""
-    ) -> None:
-        """Keep the log of one start of a pod's container, by its place in the pod. What is kept stays as it is."""
-        target = self.path / "logs" / f"{key.stem}.{container}.{start}.log"
-        if target.exists():
-            return
-        data = bytearray()
-        async with aclosing(chunks):
-            async for chunk in chunks:
-                data += chunk
-                if len(data) > MAX_LOG_BYTES:
-                    del data[MAX_LOG_BYTES:]
-                    data += _CUT
-                    break
-        if note:
-            data += f"[{note}]\n".encode()
-        self._write(target, bytes(data))
-
-    def get_log(self, key: LogKey) -> bytes | None:
-        """The kept logs of all containers and starts of a pod by time; None where there is none."""
-        files = sorted((self.path / "logs").glob(f"{key.stem}.*.log"), key=_place)
-        if not files:
-            return None
-        by_container: dict[int, list[bytes]] = {}
-        for file in files:
-            by_container.setdefault(_place(file)[0], []).extend(file.read_bytes().splitlines(keepends=True))
-        logs = list(by_container.values())
-        return b"".join(logs[0] if len(logs) == 1 else merged(logs))
-
     def tidy(self, now_s: float) -> int:
         """Remove results and logs nobody touched for a long time; how many."""
         removed = 0
@@ -177,9 +128,3 @@ class StateDir:
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-def _place(file: Path) -> tuple[int, int]:
-    """Container and start of a kept log. Those of older agents have no container."""
-    numbers = file.name.split(".")[1:-1]
-    return (0, int(numbers[0])) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))

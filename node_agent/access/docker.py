@@ -6,26 +6,22 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator
-from pathlib import Path
 from typing import Any, Final
 
 from node_agent.access.docker_http import DockerHttp, Hijacked
 from node_agent.access.net_namespace import connect_inside
+from node_agent.access.orphans import SESSION_MARK, end_process
 from node_agent.access.ports import AccessRefused, ByteStream, ExecSession, Output
 from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE
 from node_agent.ports import DriverError, EngineBusy, PodGone
 
 LABEL_SERVICE: Final = "gantry.service"
 LABEL_INDEX: Final = "gantry.index"
-SESSION_MARK: Final = "GANTRY_EXEC"
-"""Set for every program that a tenant starts, so that one the agent lost sight of is found again."""
 PIECE: Final = 1 << 17
 _HEAD: Final = struct.Struct(">B3xI")
 _LONGEST_PIECE: Final = 1 << 24
-HANG_UP_S: Final = 2.0
 
 
 class DockerExec:
@@ -207,20 +203,6 @@ class DockerAccess:
         except DriverError as error:
             raise AccessRefused(f"the files cannot be unpacked in {folder}: {error}") from None
 
-    async def end_orphans(self) -> int:
-        """End programs that an agent before this one started and lost sight of; how many."""
-        ended = 0
-        for found in await self._containers({LABEL_HOST: self._host}):
-            with contextlib.suppress(DriverError):
-                inspected = await self._engine.json("GET", f"/containers/{found['Id']}/json")
-                container_pid = int((inspected.get("State") or {}).get("Pid") or 0)
-                for number in inspected.get("ExecIDs") or ():
-                    program = await self._engine.json("GET", f"/exec/{number}/json")
-                    pid = int(program.get("Pid") or 0)
-                    if program.get("Running") and _is_marked(pid):
-                        ended += await end_process(pid, container_pid)
-        return ended
-
     async def close(self) -> None:
         """See :class:`node_agent.access.ports.PodAccess`."""
         await self._engine.close()
@@ -246,57 +228,6 @@ class DockerAccess:
             "GET", "/containers/json", {"filters": json.dumps(wanted)}
         )
         return found
-
-
-async def end_process(pid: int, container_pid: int) -> bool:
-    """End a process of a container, as far as this machine shows it to us; whether it was there.
-
-    Whether it is the container's is seen by its namespace, while a descriptor holds its number.
-    """
-    if pid <= 1 or container_pid <= 1:
-        return False
-    try:
-        handle = os.pidfd_open(pid)
-    except OSError:
-        return False
-    try:
-        if _namespace(pid) != _namespace(container_pid):
-            return False
-        signal.pidfd_send_signal(handle, signal.SIGHUP)
-        if not await _ended(handle, HANG_UP_S):
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return True
-
-
-async def _ended(handle: int, patience_s: float) -> bool:
-    """Wait until a process has ended: its descriptor becomes readable then."""
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(handle, over.set)
-    try:
-        async with asyncio.timeout(patience_s):
-            await over.wait()
-    except TimeoutError:
-        return False
-    finally:
-        loop.remove_reader(handle)
-    return True
-
-
-def _namespace(pid: int) -> Path:
-    """The mount namespace of a process. Raises OSError."""
-    return Path(f"/proc/{pid}/ns/mnt").readlink()
-
-
-def _is_marked(pid: int) -> bool:
-    try:
-        with Path(f"/proc/{pid}/environ").open("rb") as file:
-            return any(part.startswith(SESSION_MARK.encode() + b"=") for part in file.read(1 << 20).split(b"\0"))
-    except OSError:
-        return False
 
 
 def _addresses(state: dict[str, Any]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Final, TypeVar
 
 from node_agent.access.ports import AccessRefused, ByteStream, PodAccess
 from node_agent.access.programs import Programs
+from node_agent.access.resumed import send_from
 from node_agent.access.uploads import Upload, Uploads, pieces
 from node_agent.ports import DriverError, EngineBusy, EngineUnreachable, PodGone
 from offchain.link.errors import BadKey
@@ -105,25 +105,8 @@ class Access:
         """See :class:`offchain.link.p2p_host.Handler`."""
         lease, args = _about(request, GetArgs)
         with self._copying(), _explained(lease):
-            digest, at = hashlib.sha256(), 0
             async with aclosing(self._pods.get(lease, args.service, args.path)) as archive:
-                async for found in archive:
-                    data = found
-                    if at < args.offset:
-                        before, data = data[: args.offset - at], data[args.offset - at :]
-                        digest.update(before)
-                        at += len(before)
-                    if at == args.offset and not session.accepted:
-                        if args.offset and digest.hexdigest() != args.digest:
-                            raise refused(Code.CHANGED, f"{args.path} has changed since then.", "Copy it anew.")
-                        session.accept()
-                    if data:
-                        digest.update(data)
-                        at += len(data)
-                        await session.write(data)
-            if not session.accepted:
-                raise refused(Code.CHANGED, f"{args.path} is shorter now than it was.", "Copy it anew.")
-            await session.say(Control(size=at, digest=digest.digest()))
+                await send_from(session, archive, args.offset, args.digest, args.path)
 
     async def put(self, request: Request, session: Session) -> None:
         """See :class:`offchain.link.p2p_host.Handler`."""

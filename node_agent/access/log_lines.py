@@ -63,6 +63,18 @@ def since(lines: Iterable[bytes], oldest: bytes | None) -> Iterator[bytes]:
             yield line
 
 
+def joined(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The same bytes in pieces of about this size."""
+    piece = bytearray()
+    for line in lines:
+        piece += line
+        if len(piece) >= size:
+            yield bytes(piece)
+            piece.clear()
+    if piece:
+        yield bytes(piece)
+
+
 class Tail:
     """The last so many lines, at most so many bytes of them."""
 

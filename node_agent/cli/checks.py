@@ -122,7 +122,8 @@ def _engine(engine: EngineFacts | str) -> Iterator[Finding]:
     if isinstance(engine, str):
         yield Finding(
             "Docker", Verdict.FAIL, engine,
-            "Install and start it (sudo apt-get install -y docker.io), or name another with --docker-host.",
+            "Install and start it (sudo apt-get install -y docker.io), or name another with --docker-host. "
+            "If it is installed and ends as soon as it starts: sudo gantry doctor says why.",
         )  # fmt: skip
         return
     if version_of(engine.version) < LEAST_ENGINE:
@@ -235,8 +236,8 @@ def _network(addresses: tuple[str, ...] | str) -> Finding:
         return Finding("UDP", Verdict.PASS, f"tenants dial {shown}")
     return Finding(
         "UDP", Verdict.WARN, f"only {shown}: nobody outside this network can dial that",
-        "Forward a UDP port of your router to this machine and give it with --bind 0.0.0.0:PORT. "
-        "Not needed where tenants are in the same network.",
+        "Forward a UDP port of your router to this machine and give it with --bind 0.0.0.0:PORT, or be reached through "
+        "a gateway (--gateway). Not needed where tenants are in the same network.",
     )  # fmt: skip
 
 

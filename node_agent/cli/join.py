@@ -189,6 +189,7 @@ def _configuration(
         image_quota_gib=settings.image_quota_gib,
         keep_gpus=settings.keep_gpus,
         tier=settings.tier,
+        gateways=settings.gateways,
     )
 
 

@@ -20,6 +20,8 @@ from node_agent.telemetry.probe import Reserve
 from offchain.link.errors import GantryError
 from offchain.schema._generated_chain import Ask, BillingUnit, GpuPrice, Tier
 from offchain.schema.manifest_values import parse_amount
+from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
+from offchain.schema.wire_values import WireError
 
 GTY = 10**12
 PPM = 10**6
@@ -89,6 +91,21 @@ class Bind(click.ParamType[str]):
         return value
 
 
+class Gateway(click.ParamType[GatewayAddress]):
+    """A gateway's address."""
+
+    name = "ADDRESS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> GatewayAddress:
+        """Its parts."""
+        if isinstance(value, GatewayAddress):
+            return value
+        try:
+            return parse_gateway(str(value))
+        except WireError as error:
+            self.fail(f"{error}; its operator knows it", param, ctx)
+
+
 class Genesis(click.ParamType[bytes]):
     """A chain's genesis hash."""
 
@@ -133,6 +150,7 @@ class Given:
     registry_mirror: str | None = None
     image_quota_gib: int | None = None
     tier: Tier | None = None
+    gateways: tuple[GatewayAddress, ...] = ()
 
 
 def settle(given: Given, config: configs.Config | None, network: Network) -> Settings:
@@ -160,6 +178,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
             registry_mirror=given.registry_mirror,
             image_quota_gib=given.image_quota_gib,
             tier=given.tier,
+            gateways=given.gateways,
         )
     return Settings(
         url=given.url or config.url,
@@ -174,6 +193,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
         registry_mirror=given.registry_mirror or config.registry_mirror,
         image_quota_gib=config.image_quota_gib if given.image_quota_gib is None else given.image_quota_gib,
         tier=given.tier or config.tier,
+        gateways=given.gateways or config.gateways,
     )
 
 
@@ -192,6 +212,15 @@ _GENESIS = click.option(
 )
 _MACHINE = (
     click.option("--bind", type=Bind(), help="UDP address where tenants reach this host. Default: any, kept."),
+    click.option(
+        "--gateway",
+        "gateways",
+        type=Gateway(),
+        multiple=True,
+        envvar="GANTRY_GATEWAY",
+        help="Be reached through this gateway, too: ACCOUNT@HOST:PORT. For machines that tenants cannot dial. May be "
+        "given several times. Else GANTRY_GATEWAY.",
+    ),
     click.option("--docker-host", metavar="URL", help="The Docker engine, for example unix:///var/run/docker.sock."),
     click.option("--no-network", is_flag=True, help="Give tenants' containers no network at all."),
     click.option(
@@ -330,7 +359,7 @@ def tier_of(text: str | None) -> Tier | None:
 def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined: bool) -> Any:
     machine_names = () if joined else (
         "bind", "docker_host", "no_network", "simulate", "reserve_cpus", "reserve_memory_mib", "reserve_disk_gib",
-        "keep_gpus", "registry_mirror", "image_quota_gib",
+        "keep_gpus", "registry_mirror", "image_quota_gib", "gateways",
     )  # fmt: skip
 
     @wraps(command)

@@ -105,7 +105,7 @@ def text(view: HostView, service: Service, release: str, *, runs: bool) -> list[
             ("Network", _network_text(view)),
         ]
     )
-    return [*lines, *_device_lines(view), *_lease_lines(view)]
+    return [*lines, *_trouble_lines(view), *_gateway_lines(view), *_device_lines(view), *_lease_lines(view)]
 
 
 def plain(view: HostView, service: str | None, release: str) -> dict[str, Any]:
@@ -148,6 +148,9 @@ def plain(view: HostView, service: str | None, release: str) -> dict[str, Any]:
         "release": release,
         "addresses": [] if running is None else list(running.addresses),
         "network": {} if running is None else dict(running.network),
+        "troubles": {} if running is None else dict(running.troubles),
+        "network_mbps": None if record is None else [record.network_mbps_down, record.network_mbps_up],
+        "gateways": {} if running is None else dict(running.gateways),
     }
 
 
@@ -198,6 +201,14 @@ def _earned_text(view: HostView) -> str:
 def _network_text(view: HostView) -> str | None:
     network = {} if view.running is None else view.running.network
     return str(network["summary"]) if "summary" in network else None
+
+
+def _trouble_lines(view: HostView) -> list[str]:
+    return [f"Trouble with {what}: {why}" for what, why in (view.running.troubles if view.running else {}).items()]
+
+
+def _gateway_lines(view: HostView) -> list[str]:
+    return [f"Gateway {address}: {how}" for address, how in (view.running.gateways if view.running else {}).items()]
 
 
 def _device_lines(view: HostView) -> list[str]:

@@ -60,6 +60,7 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
         volumes=manifest.volumes,
         keeps_data=lease.keeps_data,
         data_from=lease.data_from,
+        base=manifest.snapshot,
         ssh=manifest.ssh,
     )
 

@@ -144,7 +144,8 @@ def judge(
 ) -> Final | Again | GiveUp:
     """What the end of a run means. `ending` None: the container is gone without a trace."""
     one = settled(container, ending)
-    if kind is TaskKind.JOB and service.restart.when == "no":
+    full = ending is not None and ending.no_space
+    if kind is TaskKind.JOB and (full or service.restart.when == "no"):
         return _judge_job(one, ending)
     if now_ms - container.began_at_ms >= STABLE_MS:
         one = replace(one, restarts=0, killed=0)
@@ -191,6 +192,9 @@ def pause_ms(restarts: int) -> int:
 
 
 def _judge_job(one: Container, ending: Ending | None) -> Final | Again | GiveUp:
+    if ending is not None and ending.no_space:
+        what = f"The disk of this host was full when {one.name} ended; what it wrote cannot be relied on."
+        return GiveUp(HostFailure.RESOURCES_UNAVAILABLE, what)
     if ending is None or ending.kind is EndKind.KILLED:
         if one.killed >= MAX_KILL_RESTARTS:
             return GiveUp(HostFailure.DRIVER_ERROR, _killed_too_often(one))

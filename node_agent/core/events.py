@@ -48,6 +48,14 @@ class FileDelivered:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreAsked:
+    """The tenant wants the main container made anew from one of its snapshots."""
+
+    number: int
+    snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """Images, network, volumes: all that the pod's containers need is there."""
 
@@ -111,10 +119,11 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class ResultStored:
-    """The result lies in the agent's store under its SHA-256."""
+    """The result lies in the agent's store under its SHA-256. `too_large`: what was left was more than is kept."""
 
     number: int
     digest: bytes
+    too_large: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +201,7 @@ PodEvent = (
     | LeaseEnded
     | ChainLeaseMissing
     | FileDelivered
+    | RestoreAsked
     | Prepared
     | ContainerStarted
     | DriverFailed

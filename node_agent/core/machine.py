@@ -39,6 +39,9 @@ from node_agent.core.steps import (
 from node_agent.core.values import Host, HostFailure, Lease, LeaseStatus, Report, TaskKind
 
 STORY_LENGTH = 16
+TOO_LARGE_EXIT_CODE = 153
+"""Of a job that left more than a result may have and else ended well: as of a program that the kernel ends with SIGXFSZ
+for a file larger than it may write."""
 
 Moved = tuple[Pod | None, list[cmd.Command]]
 _BROUGHT_UP = frozenset({Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING})
@@ -168,7 +171,11 @@ def _file_delivered(_host: Host, pod: Pod | None, event: ev.FileDelivered, _now_
 def _result_stored(_host: Host, pod: Pod | None, event: ev.ResultStored, _now_ms: int) -> Moved:
     if pod is None or pod.phase is not Phase.EXITED:
         return pod, []
-    return send_result_if_ready(replace(pod, phase=Phase.REPORTING, digest=event.digest, retry_at_ms=None))
+    ending = pod.ending
+    if event.too_large and ending is not None and ending.exit_code == 0:
+        ending = replace(ending, exit_code=TOO_LARGE_EXIT_CODE)
+    pod = replace(pod, phase=Phase.REPORTING, digest=event.digest, ending=ending, retry_at_ms=None)
+    return send_result_if_ready(pod)
 
 
 def _collect_failed(_host: Host, pod: Pod | None, event: ev.CollectFailed, now_ms: int) -> Moved:
@@ -247,6 +254,7 @@ _HANDLERS: Mapping[type, Callable[[Host, Pod | None, Any, int], Moved]] = Mappin
         ev.LeaseEnded: _ended,
         ev.ChainLeaseMissing: _missing,
         ev.FileDelivered: _file_delivered,
+        ev.RestoreAsked: runs.restore_asked,
         ev.Prepared: runs.prepared,
         ev.ContainerStarted: runs.container_started,
         ev.DriverFailed: runs.driver_failed,

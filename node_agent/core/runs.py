@@ -23,10 +23,12 @@ from node_agent.core.containers import (
     stuck,
 )
 from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import RETRY_AFTER_MS, Moved, collect, refuse, resume, spec_of, start, stop_for_good
+from node_agent.core.steps import RETRY_AFTER_MS, Moved, collect, pause, refuse, resume, spec_of, start, stop_for_good
 from node_agent.core.values import Ending, Host, HostFailure, TaskKind
 
 _UP = (Phase.STARTING, Phase.RUNNING)
+RESTORABLE = frozenset({*_UP, Phase.SUSPENDING, Phase.SUSPENDED})
+"""Phases in which there is a machine that can be made anew."""
 MaybeMoved = tuple[Pod | None, list[cmd.Command]]
 
 
@@ -43,7 +45,8 @@ def container_started(_host: Host, pod: Pod | None, event: ev.ContainerStarted, 
     if pod is None or found is None or found.stage is not Stage.STARTING or pod.phase not in _UP:
         return pod, []
     one = replace(found, stage=Stage.RUNNING, handle=event.handle, start=event.handle.start, ran=True, tries=0)
-    pod = replace(pod, containers=put(pod.containers, replace(one, began_at_ms=now_ms, mark="")))
+    renew = pod.renew and event.handle.service != spec_of(pod).main.service.name
+    pod = replace(pod, containers=put(pod.containers, replace(one, began_at_ms=now_ms, mark="")), renew=renew)
     pod, more = advance(pod, now_ms)
     return pod, [cmd.WatchContainer(event.number, event.handle), *more]
 
@@ -124,6 +127,14 @@ def paused(_host: Host, pod: Pod | None, event: ev.Paused, now_ms: int) -> Maybe
         return pod, []
     pod = replace(pod, phase=Phase.SUSPENDED, containers=at_rest(pod.containers, event.marks))
     return resume(pod) if pod.may_run(now_ms) else (pod, [])
+
+
+def restore_asked(_host: Host, pod: Pod | None, event: ev.RestoreAsked, _now_ms: int) -> MaybeMoved:
+    """From its next start on the main container is another one; a pod that runs is stopped and started for that."""
+    if pod is None or pod.phase not in RESTORABLE:
+        return pod, []
+    pod = replace(pod, spec=replace(spec_of(pod), base=event.snapshot), renew=True)
+    return pause(pod, f"its tenant restores {event.snapshot}") if pod.phase in _UP else (pod, [])
 
 
 def restart_due(pod: Pod, now_ms: int) -> Moved:

@@ -49,6 +49,8 @@ class Pod:
     spec: PodSpec | None = None
     containers: tuple[Container, ...] = ()
     delivered: tuple[str, ...] = ()
+    renew: bool = False
+    """Its main container is made anew at the next start, of what its spec says."""
     has_data: bool = False
     """Its volumes were made; from then on they have to be there."""
     tries: int = 0
@@ -110,6 +112,7 @@ _E = events
 _LATE = (
     _E.ManifestFetched,
     _E.FileDelivered,
+    _E.RestoreAsked,
     _E.Prepared,
     _E.ContainerStarted,
     _E.DriverFailed,
@@ -184,6 +187,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             _P.STARTING,
             {
                 _E.LeaseAssigned: {_P.STARTING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+                _E.RestoreAsked: {_P.STARTING, _P.SUSPENDING},
                 _E.ContainerStarted: {_P.STARTING, _P.RUNNING},
                 _E.HealthChanged: {_P.STARTING, _P.RUNNING, _P.REFUSING},
                 _E.DriverFailed: {_P.STARTING, _P.REFUSING},
@@ -197,6 +201,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             _P.RUNNING,
             {
                 _E.LeaseAssigned: {_P.RUNNING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
+                _E.RestoreAsked: {_P.RUNNING, _P.SUSPENDING},
                 _E.HealthChanged: {_P.RUNNING, _P.REFUSING},
                 _E.DriverFailed: {_P.RUNNING, _P.REFUSING},
                 _E.Exited: {_P.RUNNING, _P.EXITED, _P.REFUSING},

@@ -52,7 +52,9 @@ def start(pod: Pod, container: Container) -> Moved:
 
 def start_command(pod: Pod, container: Container, number: int) -> cmd.StartContainer:
     """What is asked for a container that is being started; the same again after a restart of the agent."""
-    return cmd.StartContainer(number, spec_of(pod), container.name, container.start, container.mark)
+    spec = spec_of(pod)
+    anew = pod.renew and container.name == spec.main.service.name
+    return cmd.StartContainer(number, spec, container.name, container.start, "" if anew else container.mark)
 
 
 def pause(pod: Pod, reason: str) -> Moved:

@@ -77,6 +77,7 @@ class Ending:
     """How a run of a container ended. `exit_code` as a shell shows it (128 + signal for a signal).
 
     `mark` is the driver's own word for this ended run, by which a start in the same container says what it follows.
+    `no_space`: the engine's disk was full then. What the program wrote may be lost, its log too.
     """
 
     kind: EndKind
@@ -84,6 +85,7 @@ class Ending:
     oom_killed: bool
     usage: Usage
     mark: str = ""
+    no_space: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,8 @@ class PodSpec:
     volumes: tuple[str, ...] = ()
     keeps_data: bool = False
     data_from: int | None = None
+    base: str | None = None
+    """The snapshot that the main container is made of; None: the image of its service."""
     ssh: SshSpec | None = None
 
     @property

@@ -6,25 +6,27 @@ import asyncio
 import contextlib
 import functools
 import logging
+import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from node_agent.core.values import Found, Handle, PodSpec, Usage
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_end import (
-    KILL_EXIT_CODES,
-    KILL_WINDOW_S,
     Sample,
+    event_window,
+    is_full,
     parse_ending,
     parse_health,
     parse_sample,
-    parse_time_ms,
 )
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
 from node_agent.drivers.docker_logs import DockerLogs
 from node_agent.drivers.docker_result import read_file, read_output
+from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.firewall import Firewall
@@ -41,18 +43,15 @@ from node_agent.ports import (
     Volume,
 )
 from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.wire_snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
 FIRST_POLL_S = 0.1
-END_NOTICE_S = 0.05
-OOM_NOTICE_S = 1.0
 POLL_SHARE = 0.25
 LONGEST_POLL_S = 5.0
 MAIN = "0"
 """The label of a pod's main container; containers of older agents have none, and are alone."""
-SNAPSHOT = "snapshot"
-"""The tag of images that are made of leases' main containers."""
 _QUOTA_DRIVERS = frozenset({"btrfs", "zfs"})
 
 
@@ -73,7 +72,10 @@ class DockerDriver:
         self._logs = DockerLogs(self._engine)
         self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
         self._samples: dict[str, Sample] = {}
-        self._starts = DockerStarts(self._engine, images, self._ground, self._data, files)
+        self._root = ""
+        """Where the engine keeps its data."""
+        self._snapshots = DockerSnapshots(self._engine, host, self._data)
+        self._starts = DockerStarts(self._engine, images, self._ground, self._data, self._snapshots, files)
 
     @classmethod
     async def connect(
@@ -99,6 +101,7 @@ class DockerDriver:
         able.cdi = bool(info.get("CDISpecDirs"))
         able.runc = "runc" in (info.get("Runtimes") or {})
         self._ground.architecture = str(info.get("Architecture"))
+        self._root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
         # On other file systems the engine refuses a size; there, the upkeep sees what pods take.
         able.quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
@@ -119,9 +122,10 @@ class DockerDriver:
 
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
-        images = {one.service.image for one in spec.containers}
+        images = {one.service.image for one in spec.containers if spec.base is None or one is not spec.main}
         await asyncio.gather(*(self._images.ensure(image) for image in images))
         await self._data.ensure(spec)
+        await self._starts.image(spec, spec.main.service.name)
         await self._ground.ensure(spec)
         # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
         await self._guard()
@@ -179,22 +183,32 @@ class DockerDriver:
         self._samples[handle.reference] = sample
         return Usage(0, sample.cpu_ms, sample.memory_mib)
 
-    async def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
+    async def logs(
+        self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
         found = await self._containers(lease)
         several = service is None and len(found) > 1
         chosen = [(_service(one), str(one["Id"])) for one in found if service in (None, _service(one))]
         if not chosen:
             raise PodGone(f"there is no container for lease {lease}")
-        async with contextlib.aclosing(self._logs.read(chosen, follow=follow, several=several)) as pieces:
+        reading = self._logs.read(chosen, follow=follow, several=several, tail=tail)
+        async with contextlib.aclosing(reading) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def upkeep(self) -> Mapping[int, int]:
         """See :class:`node_agent.ports.Driver`."""
         await self._guard()
+        await self._ground.sweep()
+        return await self._used(layers=not self._starts.able.quota)
+
+    async def _used(self, *, layers: bool) -> Mapping[int, int]:
+        """The disk that each lease takes, MiB; with `layers`, its containers' own too."""
         used = dict(await self._data.used_mib())
-        if not self._starts.able.quota:
+        for lease, mib in (await self._snapshots.used_mib()).items():
+            used[lease] = used.get(lease, 0) + mib
+        if layers:
             wanted = {"label": [f"{make.LABEL_HOST}={self._host}", make.LABEL_INDEX]}
             sized = functools.partial(self._engine.api.containers, all=True, size=True, filters=wanted)
             for found in await self._engine.call(sized):
@@ -240,21 +254,28 @@ class DockerDriver:
 
     async def purge(self, lease: int) -> None:
         """See :class:`node_agent.ports.Driver`."""
+        await self._snapshots.purge(lease)
         await self._data.purge(lease)
-        with contextlib.suppress(DriverError):  # there is none, or a container of somebody's was made from it
-            image = f"{make.snapshot_name(self._host, lease)}:{SNAPSHOT}"
-            await self._engine.call(lambda: self._engine.api.remove_image(image))
 
-    async def snapshot(self, lease: int) -> str:
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
         """See :class:`node_agent.ports.Driver`."""
+        room_mib = most_mib - (await self._used(layers=True)).get(lease, 0)
         for found in await self._containers(lease):
             if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
-                repository = make.snapshot_name(self._host, lease)
-                commit = functools.partial(
-                    self._engine.api.commit, found["Id"], repository=repository, tag=SNAPSHOT, pause=True
-                )
-                return str((await self._engine.call(commit))["Id"])
+                return await self._snapshots.take(lease, str(found["Id"]), name, room_mib * make.MIB)
         raise PodGone(f"there is no container for lease {lease}")
+
+    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        return await self._snapshots.list(lease)
+
+    async def remove_snapshot(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await self._snapshots.remove(lease, name)
+
+    def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.ports.Driver`."""
+        return self._snapshots.archive(lease, name)
 
     # --- after a restart ----------------------------------------------------------------------------------------------
 
@@ -274,12 +295,13 @@ class DockerDriver:
         containers = await self._containers(None, everything=True)
         held = await self._data.held()
         own = {int(one["Labels"][make.LABEL_LEASE]) for one in containers if make.LABEL_LEASE in one["Labels"]}
-        return frozenset(own) | await self._ground.leases() | held.leases()
+        return frozenset(own) | await self._ground.leases() | held.leases() | await self._snapshots.leases()
 
     async def close(self) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._watch.close()
         self._logs.close()
+        self._snapshots.close()
         self._engine.close()
 
     # --- the engine ---------------------------------------------------------------------------------------------------
@@ -303,16 +325,7 @@ class DockerDriver:
 
     async def _remove(self, identity: str) -> None:
         self._samples.pop(identity, None)
-        api = self._engine.api
-        try:
-            await self._engine.call(lambda: api.remove_container(identity, v=True, force=True))
-        except PodGone:
-            return
-        except DriverError as error:
-            if "already in progress" not in str(error):
-                raise
-            with contextlib.suppress(PodGone):
-                await self._engine.call(lambda: api.wait(identity, condition="removed"))
+        await self._engine.remove(identity)
 
     def _inspect(self, identity: str) -> Inspection:
         inspection = self._engine.api.inspect_container(identity)
@@ -320,18 +333,14 @@ class DockerDriver:
         if state.get("Running") or state.get("Status") not in ("exited", "dead"):
             return Inspection(running=True, ending=None, healthy=parse_health(state))
         sample = self._samples.get(identity, Sample())
-        return Inspection(False, parse_ending(inspection, sample, self._last_events(identity, state)))  # noqa: FBT003
+        ending = parse_ending(inspection, sample, self._last_events(identity, state))
+        return Inspection(running=False, ending=replace(ending, no_space=is_full(self._root)))
 
     def _last_events(self, identity: str, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The engine remembers its last 256 events; an engine that was restarted remembers none."""
-        finished_s = parse_time_ms(state.get("FinishedAt")) / 1000
-        # Notice of a broken memory limit may come after the end; the engine waits until then with its answer.
-        later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
+        since_s, until_s = event_window(state, time.time())
+        window = {"since": f"{since_s:.3f}", "until": f"{until_s:.3f}"}
         filters = {"container": identity, "event": ["kill", "die", "oom"]}
-        # What was done to an earlier run of the same container says nothing about this one.
-        # The start of a very short run may be noted after its end.
-        began_s = max(finished_s - KILL_WINDOW_S, min(parse_time_ms(state.get("StartedAt")) / 1000, finished_s))
-        window = {"since": f"{began_s:.3f}", "until": f"{finished_s + later_s:.3f}"}
         yield from self._engine.api.events(**window, filters=filters, decode=True)
 
 

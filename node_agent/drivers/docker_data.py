@@ -16,6 +16,7 @@ from typing import Any
 import docker
 
 from node_agent.core.values import PodSpec
+from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE, labels, pod_name
 from node_agent.ports import ResourcesUnavailable, Volume
@@ -125,7 +126,7 @@ class DockerData:
 
     def _take_over(self, spec: PodSpec, source: int, held: Held) -> int:
         data = held.data_of(source)
-        if data is None or not held.of(source):
+        if data is None or not (held.of(source) or data in snapshots_on(self._engine.api, self._host)):
             raise ResourcesUnavailable(f"the data of lease {source} is not on this host any more")
         self._engine.api.create_volume(self._claim(spec.lease), labels=labels(spec) | {LABEL_CLAIM: str(data)})
         return data
@@ -163,6 +164,19 @@ class DockerData:
 
     def _claim(self, lease: int) -> str:
         return f"{pod_name(self._host, lease)}.claim"
+
+
+def snapshots_on(api: Any, host: str) -> dict[int, dict[str, str]]:
+    """All snapshots of a host on an engine, by the number of the data that they belong to. It blocks."""
+    prefix = make.snapshot_prefix(host)
+    found: dict[int, dict[str, str]] = {}
+    for image in api.images(filters={"reference": f"{prefix}*"}):
+        for reference in image.get("RepoTags") or ():
+            repository, _, name = reference.rpartition(":")
+            number = repository.removeprefix(prefix)
+            if repository.startswith(prefix) and number.isdecimal():
+                found.setdefault(int(number), {})[name] = str(image["Id"])
+    return found
 
 
 def _label(volume: dict[str, Any], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,8 +14,14 @@ from node_agent.core.values import Ending, EndKind, Usage
 KILL_EXIT_CODES = (137, 143)
 KILL_WINDOW_S = 60
 """A kill this long before the end counts as its cause; the grace time of `docker stop` lies well within."""
+END_NOTICE_S = 0.05
+OOM_NOTICE_S = 1.0
+"""Notice of a broken memory limit may come that long after the end."""
+_ROUNDING_S = 0.002
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
 _MIB = 1 << 20
+FULL_BELOW_BYTES = 16 * _MIB
+"""A program that found no room has as a rule tidied up a little before it ended."""
 _NEARLY_ALL = 0.98
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 
@@ -42,6 +49,21 @@ def parse_sample(stats: Mapping[str, Any]) -> Sample:
     return Sample(int(cpu_ns) // 1_000_000, -(-used // _MIB))
 
 
+def event_window(state: Mapping[str, Any], now_s: float) -> tuple[float, float]:
+    """From when to when, in Unix seconds, the engine's events may tell how a container ended; `state` as inspected.
+
+    The engine notes an end when it hears of it, which on a busy machine is well after the end itself, but before it
+    says that the container has exited: so all that it noted until now counts.
+    """
+    finished_s = parse_time_ms(state.get("FinishedAt")) / 1000
+    # What was done to an earlier run of the same container says nothing about this one.
+    # The start of a very short run may be noted after its end.
+    started_s = min(parse_time_ms(state.get("StartedAt")) / 1000, finished_s)
+    # Where the time is not over yet, the engine waits until then with its answer.
+    later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
+    return max(finished_s - KILL_WINDOW_S, started_s), max(finished_s + later_s, now_s + _ROUNDING_S)
+
+
 def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable[Mapping[str, Any]]) -> Ending:
     """From an ended container's inspection, its metering, and the engine's last events for it."""
     state = inspection["State"]
@@ -58,6 +80,15 @@ def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable
     usage = Usage(wall_ms=wall_ms, cpu_ms=sample.cpu_ms, memory_peak_mib=peak_mib)
     kind = _kind(exit_code, oom_killed=oom_killed, events=events)
     return Ending(kind, exit_code, oom_killed, usage, mark=str(state.get("FinishedAt", "")))
+
+
+def is_full(folder: str) -> bool:
+    """Whether nothing more can be written to this folder's disk. False where it is not on this machine."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bfree * found.f_frsize < FULL_BELOW_BYTES or (found.f_files > 0 and found.f_ffree == 0)
 
 
 def parse_health(state: Mapping[str, Any]) -> bool | None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 from typing import Any
 
 import docker
 
 from node_agent.core.values import PodSpec
-from node_agent.drivers import docker_holder
+from node_agent.drivers import bridges, docker_holder
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_engine import Engine
+from node_agent.drivers.lost_processes import end_lost
 from node_agent.ports import DriverError, PodGone, ResourcesUnavailable
 
+log = logging.getLogger(__name__)
+
 NO_NETWORK = "none"
+_BRIDGE = "com.docker.network.bridge.name"
 
 
 class DockerGround:
@@ -25,23 +31,52 @@ class DockerGround:
         self.network = network
         """Whether pods have a way out."""
         self.architecture = ""
+        self._strays = bridges.Strays()
+        self._making: set[str] = set()
+        """The bridges of networks that are being made."""
 
     async def ensure(self, spec: PodSpec) -> str:
         """The network mode of the pod's containers."""
-        mode = await self._engine.call(lambda: self._network(spec)) if self.network else NO_NETWORK
+        mode = await self._with_network(spec) if self.network else NO_NETWORK
         if not make.has_holder(spec):
             return mode
         return f"container:{await self._holder(spec, mode)}"
 
+    async def rejoin(self, spec: PodSpec, identity: str) -> None:
+        """Put a stopped container onto the pod's network where that is another one than when it last ran.
+
+        Networks go while nothing on them runs: somebody prunes the engine's, or an engine that broke is mended.
+        """
+        if self.network:
+            await self._engine.call(lambda: self._rejoin(make.pod_name(spec.host, spec.lease), identity))
+
     async def remove_networks(self, lease: int) -> None:
         """Nothing where there is none."""
         await self._engine.call(lambda: self._remove_networks(lease))
+
+    async def sweep(self) -> None:
+        """Remove bridges of this host's pods that no network has."""
+        here = bridges.present(make.bridges_of(self._host)) if self.network else frozenset()
+        if not here:
+            return
+        used = await self._engine.call(self._bridges)
+        for name in self._strays.look(here, used | self._making):
+            log.info("removing the bridge %s: the engine was ended while it made its network", name)
+            _remove_bridge(name)
 
     async def leases(self) -> frozenset[int]:
         """Leases that have a network here."""
         wanted = {"label": [f"{make.LABEL_HOST}={self._host}"]}
         found = await self._engine.call(lambda: self._engine.api.networks(filters=wanted))
         return frozenset(int(one["Labels"][make.LABEL_LEASE]) for one in found if make.LABEL_LEASE in one["Labels"])
+
+    async def _with_network(self, spec: PodSpec) -> str:
+        bridge = make.bridge_name(spec.host, spec.lease)
+        self._making.add(bridge)
+        try:
+            return await self._engine.call(lambda: self._network(spec, bridge))
+        finally:
+            self._making.discard(bridge)
 
     async def _holder(self, spec: PodSpec, mode: str) -> str:
         wanted = [
@@ -53,12 +88,15 @@ class DockerGround:
         found = await self._engine.call(lambda: api.containers(all=True, filters={"label": wanted}))
         identity = str(found[0]["Id"]) if found else await self._make_holder(spec, mode)
         if not found or found[0].get("State") != "running":
+            if found:
+                await asyncio.to_thread(end_lost, identity)
+                await self.rejoin(spec, identity)
             try:
                 await self._engine.call(lambda: api.start(identity))
             except DriverError as error:
                 # One that cannot be started is of no use to a later try either.
                 with contextlib.suppress(DriverError):
-                    await self._engine.call(lambda: api.remove_container(identity, v=True, force=True))
+                    await self._engine.remove(identity)
                 if make.is_resource_fault(str(error)):
                     raise ResourcesUnavailable(str(error)) from None
                 raise
@@ -81,10 +119,13 @@ class DockerGround:
         created = await self._engine.call(lambda: api.create_container(**arguments, host_config=host_config))
         return str(created["Id"])
 
-    def _network(self, spec: PodSpec) -> str:
+    def _network(self, spec: PodSpec, bridge: str) -> str:
         api = self._engine.api
         name = make.pod_name(spec.host, spec.lease)
         if not any(network["Name"] == name for network in api.networks(names=[name])):
+            # From a bridge that is there already the engine would make a network, but never remove it.
+            if bridge in bridges.present(bridge):
+                _remove_bridge(bridge)
             api.create_network(
                 name,
                 driver="bridge",
@@ -92,10 +133,27 @@ class DockerGround:
                 labels=make.labels(spec),
                 options={
                     "com.docker.network.bridge.enable_icc": "false",
-                    "com.docker.network.bridge.name": make.bridge_name(spec.host, spec.lease),
+                    _BRIDGE: bridge,
                 },
             )
         return name
+
+    def _bridges(self) -> frozenset[str]:
+        """The bridges of all networks of the engine."""
+        return frozenset(str((one.get("Options") or {}).get(_BRIDGE)) for one in self._engine.api.networks())
+
+    def _rejoin(self, name: str, identity: str) -> None:
+        api = self._engine.api
+        inspection = api.inspect_container(identity)
+        present = next((network["Id"] for network in api.networks(names=[name]) if network["Name"] == name), None)
+        if present is None or inspection["HostConfig"]["NetworkMode"] != name:
+            return
+        known = inspection["NetworkSettings"]["Networks"].get(name)
+        if known is not None and known["NetworkID"] in ("", present):
+            return
+        if known is not None:
+            api.disconnect_container_from_network(identity, name, force=True)
+        api.connect_container_to_network(identity, present)
 
     def _remove_networks(self, lease: int) -> None:
         api = self._engine.api
@@ -103,3 +161,8 @@ class DockerGround:
         for network in api.networks(filters={"label": wanted}):
             with contextlib.suppress(docker.errors.NotFound):
                 api.remove_network(network["Id"])
+
+
+def _remove_bridge(name: str) -> None:
+    with contextlib.suppress(OSError):  # it is gone already, or is not for us to remove
+        bridges.remove(name)

@@ -8,15 +8,26 @@ from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import docker.errors
+import requests.exceptions
+import urllib3.exceptions
+
 from node_agent.drivers.docker_engine import Engine
+from node_agent.drivers.hose import Hose
 from node_agent.log_lines import LineSplitter, named, stamp_of
-from node_agent.ports import EngineBusy, PodGone
+from node_agent.ports import EngineBusy, EngineUnreachable, PodGone
 
 MAX_READERS = 32
 """Streams at once; each that follows a container keeps a thread."""
 WAITING_PIECES = 64
 MAX_LINE_BYTES = 1 << 20
 """A line of this length without an end is passed on in parts."""
+_BROKEN = (
+    docker.errors.DockerException,
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    OSError,
+)
 
 
 class DockerLogs:
@@ -32,26 +43,29 @@ class DockerLogs:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def read(
-        self, containers: Sequence[tuple[str, str]], *, follow: bool, several: bool
+        self, containers: Sequence[tuple[str, str]], *, follow: bool, several: bool, tail: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """The logs of containers, given as service and id. With `several`, each line names its service."""
+        """The logs of containers, given as service and id. With `several`, each line names its service.
+
+        `tail`: of each only so many of the lines that are there already, the last.
+        """
         if self._readers + len(containers) > MAX_READERS:
             raise EngineBusy(f"{self._readers} readers follow logs already")
         if not several:
-            async with contextlib.aclosing(self._pieces(containers[0][1], follow=follow)) as pieces:
+            async with contextlib.aclosing(self._pieces(containers[0][1], tail, follow=follow)) as pieces:
                 async for piece in pieces:
                     yield piece
             return
-        reading = self._side_by_side(containers) if follow else self._in_order(containers)
+        reading = self._side_by_side(containers, tail) if follow else self._in_order(containers, tail)
         async with contextlib.aclosing(reading) as lines:
             async for line in lines:
                 yield line
 
-    async def _in_order(self, containers: Sequence[tuple[str, str]]) -> AsyncGenerator[bytes, None]:
+    async def _in_order(self, containers: Sequence[tuple[str, str]], tail: int | None) -> AsyncGenerator[bytes, None]:
         """By time, without holding more than a line of each."""
         async with contextlib.AsyncExitStack() as stack:
             logs = [
-                (name, await stack.enter_async_context(contextlib.aclosing(self._lines(identity, follow=False))))
+                (name, await stack.enter_async_context(contextlib.aclosing(self._lines(identity, tail, follow=False))))
                 for name, identity in containers
             ]
             heads: dict[int, tuple[bytes, bytes]] = {}
@@ -70,13 +84,15 @@ class DockerLogs:
                 yield line
                 await take(place, stamp)
 
-    async def _side_by_side(self, containers: Sequence[tuple[str, str]]) -> AsyncGenerator[bytes, None]:
+    async def _side_by_side(
+        self, containers: Sequence[tuple[str, str]], tail: int | None
+    ) -> AsyncGenerator[bytes, None]:
         """As they come; a reader that is ahead waits until its lines are taken."""
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_PIECES)
 
         async def pass_on(name: str, identity: str) -> None:
             try:
-                async for line in self._lines(identity, follow=True):
+                async for line in self._lines(identity, tail, follow=True):
                     await queue.put(named(line, name))
             except PodGone:
                 pass
@@ -101,25 +117,30 @@ class DockerLogs:
                 queue.get_nowait()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _lines(self, identity: str, *, follow: bool) -> AsyncGenerator[bytes, None]:
+    async def _lines(self, identity: str, tail: int | None, *, follow: bool) -> AsyncGenerator[bytes, None]:
         splitter = LineSplitter(MAX_LINE_BYTES)
-        async with contextlib.aclosing(self._pieces(identity, follow=follow)) as pieces:
+        async with contextlib.aclosing(self._pieces(identity, tail, follow=follow)) as pieces:
             async for piece in pieces:
                 for line in splitter.feed(piece):
                     yield line
         for line in splitter.end():
             yield line
 
-    async def _pieces(self, identity: str, *, follow: bool) -> AsyncGenerator[bytes, None]:
-        arguments: dict[str, Any] = {"stdout": True, "stderr": True, "timestamps": True, "stream": True}
-        stream = await self._engine.call(lambda: self._engine.api.logs(identity, follow=follow, **arguments))
+    async def _pieces(self, identity: str, tail: int | None, *, follow: bool) -> AsyncGenerator[bytes, None]:
+        wanted: dict[str, Any] = {"stdout": True, "stderr": True, "timestamps": True, "stream": True, "follow": follow}
+        wanted["tail"] = "all" if tail is None else tail
+        stream = await self._engine.call(lambda: self._engine.api.logs(identity, **wanted))
         self._readers += 1
-        loop = asyncio.get_running_loop()
+        hose = Hose(stream)
+        # A follower blocks its thread until the next line: not one of the engine's.
+        self._pool.submit(hose.run)
         try:
-            # A follower blocks its thread until the next line: not one of the engine's.
-            while (chunk := await loop.run_in_executor(self._pool, next, stream, None)) is not None:
-                yield chunk
+            while piece := await hose.take():
+                yield piece
+        except _BROKEN as error:
+            raise EngineUnreachable(f"the engine broke off while it gave a log: {error}") from None
         finally:
             self._readers -= 1
+            hose.close()
             with contextlib.suppress(OSError, AttributeError):
                 stream.close()

@@ -25,7 +25,7 @@ def read_output(api: Any, container: str) -> Collected:
         # The engine drops the oldest output when its log is full; a result cut off at its start must not pass as one.
         if len(data) > MAX_RESULT_BYTES or len(data) + lines * LOG_LINE_OVERHEAD > LOG_FILE_MIB * MIB:
             stream.close()
-            return Collected(b"", f"standard output is more than the {MAX_RESULT_BYTES} bytes a result may have")
+            return _too_large(f"standard output is more than the {MAX_RESULT_BYTES} bytes a result may have")
     return Collected(bytes(data))
 
 
@@ -39,9 +39,7 @@ def read_file(api: Any, container: str, path: str) -> Collected:
         return Collected(b"", f"the program left no file {path}")
     try:
         if int(stat.get("size", 0)) > MAX_RESULT_BYTES:
-            return Collected(
-                b"", f"{path} has {stat['size']} bytes, more than the {MAX_RESULT_BYTES} a result may have"
-            )
+            return _too_large(f"{path} has {stat['size']} bytes, more than the {MAX_RESULT_BYTES} a result may have")
         with tarfile.open(fileobj=_Reader(stream), mode="r|") as archive:
             member = archive.next()
             content = archive.extractfile(member) if member is not None and member.isreg() else None
@@ -51,8 +49,12 @@ def read_file(api: Any, container: str, path: str) -> Collected:
     finally:
         stream.close()
     if len(data) > MAX_RESULT_BYTES:
-        return Collected(b"", f"{path} is more than the {MAX_RESULT_BYTES} bytes a result may have")
+        return _too_large(f"{path} is more than the {MAX_RESULT_BYTES} bytes a result may have")
     return Collected(data)
+
+
+def _too_large(note: str) -> Collected:
+    return Collected(b"", note, too_large=True)
 
 
 class _Reader(io.RawIOBase):

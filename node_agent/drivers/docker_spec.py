@@ -32,9 +32,11 @@ HOLDER = "holder"
 WORKER = "worker"
 """The role of all others."""
 
+SNAPSHOT_PREFIX = "gantry-snapshot-"
 BRIDGE_PREFIX = "gtr"
 """What the names of all pods' bridges start with; the rules that isolate pods go by it."""
-BRIDGE_HASH_DIGITS = 12
+BRIDGE_HOST_DIGITS = 5
+BRIDGE_LEASE_DIGITS = 7
 LOG_FILE_MIB = 100
 LOG_FILES = 2
 TMP_MIB = 64
@@ -100,12 +102,22 @@ def container_name(spec: PodSpec, service: str) -> str:
 def bridge_name(host: str, lease: int) -> str:
     """The pod's network interface on this machine: 15 characters at most."""
     digest = hashlib.sha256(f"{host}/{lease}".encode()).hexdigest()
-    return BRIDGE_PREFIX + digest[:BRIDGE_HASH_DIGITS]
+    return bridges_of(host) + digest[:BRIDGE_LEASE_DIGITS]
 
 
-def snapshot_name(host: str, lease: int) -> str:
-    """The name, without a tag, of the image that is made of a lease's main container. Engines take small letters."""
-    return f"gantry-snapshot-{hashlib.sha256(host.encode()).hexdigest()[:12]}-{lease}"
+def bridges_of(host: str) -> str:
+    """What the names of one host's bridges start with: several agents may share a machine."""
+    return BRIDGE_PREFIX + hashlib.sha256(host.encode()).hexdigest()[:BRIDGE_HOST_DIGITS]
+
+
+def snapshot_prefix(host: str) -> str:
+    """What the names of the images that are made of a host's containers begin with. Engines take small letters."""
+    return f"{SNAPSHOT_PREFIX}{hashlib.sha256(host.encode()).hexdigest()[:12]}-"
+
+
+def snapshot_name(host: str, data: int) -> str:
+    """The name of such images, without a tag; `data`: the number under which the lease's data is."""
+    return f"{snapshot_prefix(host)}{data}"
 
 
 def has_holder(spec: PodSpec) -> bool:

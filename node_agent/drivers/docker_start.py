@@ -14,6 +14,8 @@ from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
+from node_agent.drivers.docker_snapshots import DockerSnapshots
+from node_agent.drivers.lost_processes import end_lost
 from node_agent.images.ports import Images
 from node_agent.ports import (
     DriverError,
@@ -48,12 +50,14 @@ class DockerStarts:
         images: Images,
         ground: DockerGround,
         data: DockerData,
+        snapshots: DockerSnapshots,
         files: PodFiles | None,
     ) -> None:
         self._engine = engine
         self._images = images
         self._ground = ground
         self._data = data
+        self._snapshots = snapshots
         self._files = files
         self.able = Able()
 
@@ -61,8 +65,14 @@ class DockerStarts:
         """A new container for a service, started."""
         return await self._run(spec, service, start, await self._create(spec, service, start))
 
+    async def image(self, spec: PodSpec, service: str) -> str:
+        """The engine's image of which a service's container is made."""
+        if spec.base is not None and service == spec.main.service.name:
+            return await self._snapshots.image(spec.lease, spec.base)
+        return await self._images.ensure(spec.container(service).service.image)
+
     async def _create(self, spec: PodSpec, service: str, start: int) -> str:
-        image = await self._images.ensure(spec.container(service).service.image)
+        image = await self.image(spec, service)
         while True:
             ground = make.Ground(
                 network=await self._ground.ensure(spec),
@@ -100,8 +110,12 @@ class DockerStarts:
         made_for = int(labels.get(make.LABEL_START, 0))
         if not follows and made_for < start:
             return None
-        if state == "created" or (follows and state == "exited" and await self.mark(identity) == follows):
+        goes_on = bool(follows) and state == "exited" and await self.mark(identity) == follows
+        if state == "created" or goes_on:
+            if await asyncio.to_thread(end_lost, identity) and not goes_on:
+                return None  # Its program began without the engine's knowing: what it left may be half done.
             await self._ground.ensure(spec)
+            await self._ground.rejoin(spec, identity)
             return await self._run(spec, service, max(start, made_for), identity)
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
 
@@ -117,7 +131,7 @@ class DockerStarts:
             if isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error)):
                 raise _start_fault(error) from None
             with contextlib.suppress(DriverError):
-                await self._engine.call(lambda: self._engine.api.remove_container(identity, v=True, force=True))
+                await self._engine.remove(identity)
             raise _start_fault(error) from None
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, start, identity)
 
@@ -129,7 +143,7 @@ class DockerStarts:
         for one in spec.containers:
             user = one.service.user
             if user is None and one.service.files:
-                user = await self._image_user(await self._images.ensure(one.service.image))
+                user = await self._image_user(await self.image(spec, one.service.name))
             for file in one.service.files:
                 readers.setdefault(file.name, set()).add(make.user_number(user))
         for name, users in readers.items():

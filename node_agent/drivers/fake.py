@@ -14,12 +14,15 @@ from node_agent.ports import (
     Collected,
     DriverError,
     Fingerprint,
+    ImageUnavailable,
     Inspection,
     PodGone,
     ResourcesUnavailable,
+    SnapshotRefused,
     Volume,
 )
 from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.wire_snapshot import MAX_SNAPSHOTS, Snapshot
 
 HANDLE_VERSION = 2
 _STAMP = b"1970-01-01T00:00:00.000000000Z "
@@ -38,6 +41,8 @@ class FakeProgram:
     fails_to_start: DriverError | None = None
     healthy: bool | None = None
     disk_mib: int = 0
+    no_space: bool = False
+    """The engine's disk is full when it ends."""
 
 
 @dataclass(slots=True)
@@ -71,6 +76,7 @@ class FakeEngine:
         self.containers: dict[tuple[str, int, str], _Container] = {}
         self.networks: set[tuple[str, int]] = set()
         self.data: dict[tuple[str, int], dict[str, _Volume]] = {}
+        self.snapshots: dict[tuple[str, int], dict[str, Snapshot]] = {}
         self.starts = 0
         self._ids = count(1)
 
@@ -116,7 +122,8 @@ class FakeEngine:
         """The run of a container is over."""
         if container.ending is None:
             used = Usage(wall_ms=1000, cpu_ms=10, memory_peak_mib=1)
-            container.ending = Ending(kind, exit_code, oom_killed, used, mark=self.new_id("run"))
+            full = container.program.no_space
+            container.ending = Ending(kind, exit_code, oom_killed, used, mark=self.new_id("run"), no_space=full)
             _tell(container)
 
     def health(self, host: str, lease: int, service: str, *, healthy: bool) -> None:
@@ -162,11 +169,14 @@ class FakeDriver:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
         engine, key = self._engine, (self._host, spec.lease)
-        if spec.data_from is not None and key not in engine.data:
-            taken = engine.data.pop((self._host, spec.data_from), None)
-            if taken is None:
+        if spec.data_from is not None and key not in engine.data and key not in engine.snapshots:
+            source = (self._host, spec.data_from)
+            if source not in engine.data and source not in engine.snapshots:
                 raise ResourcesUnavailable(f"the data of lease {spec.data_from} is not on this host any more")
-            engine.data[key] = taken
+            engine.data[key] = engine.data.pop(source, {})
+            engine.snapshots[key] = engine.snapshots.pop(source, {})
+        if spec.base is not None and spec.base not in engine.snapshots.get(key, {}):
+            raise ImageUnavailable(f"there is no snapshot {spec.base!r} among the data of lease {spec.lease}")
         engine.networks.add(key)
         for name in spec.volumes:
             engine.data.setdefault(key, {}).setdefault(name, _Volume(engine.new_id("volume")))
@@ -235,14 +245,16 @@ class FakeDriver:
         self._find(handle)
         return Usage(wall_ms=0, cpu_ms=10, memory_peak_mib=1)
 
-    async def logs(self, lease: int, *, follow: bool, service: str | None = None) -> AsyncGenerator[bytes, None]:
+    async def logs(
+        self, lease: int, *, follow: bool, service: str | None = None, tail: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
         containers = self._engine.of(self._host, lease)
         chosen = [one for one in containers if service in (None, one.service)]
         if not chosen:
             raise PodGone(f"there is no container for lease {lease}")
         several = service is None and len(chosen[0].spec.containers) > 1
-        for line in merged([_lines(one, several=several) for one in chosen]):
+        for line in merged([_lines(one, several=several, tail=tail) for one in chosen]):
             yield line
         if follow:
             for one in chosen:
@@ -266,14 +278,44 @@ class FakeDriver:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
         self._engine.data.pop((self._host, lease), None)
+        self._engine.snapshots.pop((self._host, lease), None)
 
-    async def snapshot(self, lease: int) -> str:
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
         """See :class:`node_agent.ports.Driver`."""
         try:
-            container = self._engine.main(self._host, lease)
+            size_mib = self._engine.main(self._host, lease).program.disk_mib
         except KeyError:
             raise PodGone(f"there is no container for lease {lease}") from None
-        return "sha256:" + hashlib.sha256(container.reference.encode()).hexdigest()
+        kept = self._engine.snapshots.setdefault((self._host, lease), {})
+        if name in kept:
+            raise SnapshotRefused(f"there is a snapshot {name!r} already")
+        if len(kept) >= MAX_SNAPSHOTS:
+            raise SnapshotRefused(f"there are {len(kept)} snapshots, and no more are kept")
+        if (await self.upkeep()).get(lease, 0) + size_mib > most_mib:
+            raise SnapshotRefused(f"the snapshot takes {size_mib} MiB, and not as much is left of the lease's disk")
+        identity = self._engine.new_id("snapshot")
+        digest = "sha256:" + hashlib.sha256(identity.encode()).hexdigest()
+        kept[name] = Snapshot(name, int(identity.rpartition("-")[2]), size_mib << 20, digest)
+        return kept[name]
+
+    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        return tuple(self._engine.snapshots.get((self._host, lease), {}).values())
+
+    async def remove_snapshot(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        kept = self._engine.snapshots.get((self._host, lease), {})
+        used = any(one.spec.base == name for one in self._engine.of(self._host, lease))
+        if name in kept and used:
+            raise SnapshotRefused(f"the machine is made of {name!r}")
+        kept.pop(name, None)
+
+    async def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.ports.Driver`."""
+        kept = self._engine.snapshots.get((self._host, lease), {})
+        if name not in kept:
+            raise SnapshotRefused(f"there is no snapshot {name!r}")
+        yield kept[name].digest.encode()
 
     async def recover(self, lease: int | None = None) -> tuple[Found, ...]:
         """See :class:`node_agent.ports.Driver`."""
@@ -286,7 +328,8 @@ class FakeDriver:
     async def leases(self) -> frozenset[int]:
         """See :class:`node_agent.ports.Driver`."""
         engine = self._engine
-        keys = [key[:2] for key in engine.containers] + list(engine.networks) + list(engine.data)
+        keys = [key[:2] for key in engine.containers] + list(engine.networks)
+        keys += [key for kept in (engine.data, engine.snapshots) for key, found in kept.items() if found]
         return frozenset(lease for host, lease in keys if host == self._host)
 
     async def upkeep(self) -> Mapping[int, int]:
@@ -295,6 +338,9 @@ class FakeDriver:
         for (host, lease, _), one in self._engine.containers.items():
             if host == self._host:
                 used[lease] = used.get(lease, 0) + one.program.disk_mib
+        for (host, lease), kept in self._engine.snapshots.items():
+            if host == self._host:
+                used[lease] = used.get(lease, 0) + sum(one.size_bytes >> 20 for one in kept.values())
         return used
 
     async def tidy(self) -> None:
@@ -310,9 +356,10 @@ class FakeDriver:
         return container
 
 
-def _lines(container: _Container, *, several: bool) -> list[bytes]:
+def _lines(container: _Container, *, several: bool, tail: int | None) -> list[bytes]:
     text = container.program.output + container.program.errors
     lines = [_STAMP + line for line in text.splitlines(keepends=True)]
+    lines = lines if tail is None else lines[max(0, len(lines) - tail) :]
     return [named(line, container.service) for line in lines] if several else lines
 
 

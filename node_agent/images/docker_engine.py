@@ -17,7 +17,7 @@ import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
 from node_agent.images.decide import Disk, Platform, engine_platform
-from node_agent.images.ports import GoOn, LocalImage, PullRefused
+from node_agent.images.ports import SNAPSHOT_MARK, GoOn, LocalImage, PullRefused
 from node_agent.images.store import MAX_PULLS
 from node_agent.ports import EngineBusy, EngineUnreachable
 from offchain.schema.manifest_types import ImageRef
@@ -116,11 +116,14 @@ class DockerImages:
     def _find(self, image: ImageRef) -> LocalImage | None:
         for name in (image.digest, image.reference):
             with contextlib.suppress(docker.errors.NotFound, docker.errors.APIError):
-                return _local(self._client().inspect_image(name))
+                inspection = self._client().inspect_image(name)
+                # A tenant's snapshot is its own: who knows its digest may not run it for that.
+                return None if is_snapshot(inspection) else _local(inspection)
         for candidate in self._client().images(all=False):
             digests = candidate.get("RepoDigests") or []
             if any(digest.rpartition("@")[2] == image.digest for digest in digests):
-                return _local(self._client().inspect_image(candidate["Id"]))
+                inspection = self._client().inspect_image(candidate["Id"])
+                return None if is_snapshot(inspection) else _local(inspection)
         return None
 
     def _pull(self, reference: str, go_on: GoOn) -> None:
@@ -158,6 +161,11 @@ class DockerImages:
                 raise
             return False  # a container came to be of it
         return True
+
+
+def is_snapshot(inspection: dict[str, Any]) -> bool:
+    """Whether it was made of a tenant's container."""
+    return str(inspection.get("Comment", "")).startswith(SNAPSHOT_MARK)
 
 
 def _local(inspection: dict[str, Any]) -> LocalImage:

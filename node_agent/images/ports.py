@@ -11,6 +11,9 @@ from typing import Protocol
 from node_agent.images.decide import Disk, Platform
 from offchain.schema.manifest_types import ImageRef
 
+SNAPSHOT_MARK = "gantry-snapshot "
+"""What the comment on an image begins with that is a snapshot of a tenant's container: no manifest names it."""
+
 
 class PullRefused(Exception):
     """The engine could not pull an image; the text is the engine's. `full`: it was stopped for want of room."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from node_agent.metering.core import Gpu
 from node_agent.telemetry.amd import PREFIX, AmdSysfs
+from node_agent.telemetry.nvml import bindings
 
 PERCENT_PPM = 10_000
 
@@ -36,7 +36,7 @@ class GpuGauges:
             self._nvml = None
 
     def _nvidia(self, uuids: Collection[str]) -> dict[str, Gpu]:
-        if self._nvml is None and (library := _library()) is not None:
+        if self._nvml is None and (library := bindings()) is not None:
             with contextlib.suppress(library.NVMLError):
                 library.nvmlInit()
                 self._nvml = library
@@ -76,11 +76,3 @@ def _number(file: Path) -> int | None:
     with contextlib.suppress(OSError, ValueError), file.open("rb") as stream:
         return int(stream.read(64))
     return None
-
-
-def _library() -> ModuleType | None:
-    try:
-        import pynvml  # noqa: PLC0415  (not needed on machines without a GPU)
-    except ImportError:
-        return None
-    return pynvml  # type: ignore[no-any-return, unused-ignore]

@@ -15,6 +15,7 @@ from node_agent.telemetry.source import Found
 from offchain.link.errors import OurError
 
 VENDOR = "Nvidia"
+SONAME = "libnvidia-ml.so.1"
 MIB = 1 << 20
 _WHOLE_GPU = 0xFFFF_FFFF
 """An event that belongs to no slice has this as its GPU instance."""
@@ -93,7 +94,7 @@ class Nvml:
             self._nvml = None
 
     def _open(self) -> None:
-        nvml = _library()
+        nvml = bindings()
         if nvml is None:
             return
         try:
@@ -205,10 +206,12 @@ def driver_version() -> str:
         nvml.close()
 
 
-def _library() -> ModuleType | None:
+def bindings() -> ModuleType | None:
+    """The bindings of NVIDIA's library, not opened yet; None where this machine does not have it."""
     try:
-        import pynvml  # noqa: PLC0415  (not needed on machines without a GPU)
-    except ImportError:
+        ctypes.CDLL(SONAME)
+        import pynvml  # noqa: PLC0415  (2 MiB that are not needed on machines without a GPU)
+    except (OSError, ImportError):
         return None
     return pynvml  # type: ignore[no-any-return, unused-ignore]
 

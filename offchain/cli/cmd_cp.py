@@ -70,6 +70,7 @@ def size_text(size: int) -> str:
 @click.argument("target", metavar="DST")
 @pod_option
 @service_option
+@options.gateway
 @options.account
 @options.url
 @options.as_json

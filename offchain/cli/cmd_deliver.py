@@ -23,6 +23,7 @@ _LIVE = ("Pending", "Active")
 @click.argument("name")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--pod", type=click.IntRange(0), help="Only to this pod; else to every pod of the task.")
+@options.gateway
 @options.account
 @options.url
 @options.as_json

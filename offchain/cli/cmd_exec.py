@@ -27,6 +27,7 @@ _MOST_JSON = 16 << 20
 @click.argument("command", metavar="-- CMD", nargs=-1, required=True, type=click.UNPROCESSED)
 @pod_option
 @service_option
+@options.gateway
 @options.account
 @options.url
 @options.as_json

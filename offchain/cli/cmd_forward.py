@@ -45,6 +45,7 @@ class Ports(click.ParamType[tuple[int, int]]):
 @click.argument("number", metavar="ID", type=click.IntRange(0))
 @click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=Ports())
 @pod_option
+@options.gateway
 @options.account
 @options.url
 @options.as_json

@@ -35,14 +35,17 @@ class Moment(click.ParamType[int]):
 @click.command()
 @click.argument("number", metavar="ID", type=click.IntRange(0))
 @pod_option
+@click.option("--service", metavar="NAME", help="Only this container, as the manifest names it.  [default: all]")
 @click.option("--follow", "-f", is_flag=True, help="Go on until the pod ends.")
 @click.option("--tail", "-n", type=click.IntRange(0, 1_000_000), metavar="LINES", help="Only the last so many lines.")
 @click.option("--since", type=Moment(), help="Only from then on: 10m, 2h, 3d, or 2026-05-01T12:00.")
+@options.gateway
 @options.account
 @options.url
 def logs(
     number: int,
     pod: int,
+    service: str | None,
     follow: bool,
     tail: int | None,
     since: int | None,
@@ -52,14 +55,15 @@ def logs(
 ) -> None:
     """Print what a pod wrote, fetched from its host with your signature.
 
-    The host keeps it for 30 days after the pod has ended. On a terminal, control sequences other than colours are
-    written out instead of obeyed; into a file or a pipe every byte goes as it is.
+    Of a pod with several containers each line names its own; --service shows one of them. The host keeps it for 30
+    days after the pod has ended. On a terminal, control sequences other than colours are written out instead of obeyed;
+    into a file or a pipe every byte goes as it is.
 
     \b
     Examples:
       gantry logs 7 --account //Charlie
       gantry logs 7 --follow --tail 20 --account anna
-      gantry logs 7 --since 10m
+      gantry logs 7 --since 10m --service web
       gantry task logs 7                        (the same command)
     """
     signer = accounts.open_account(account, password_file)
@@ -67,8 +71,9 @@ def logs(
     async def work() -> None:
         async with pod_of(url, number, pod, signer) as found:
             screen = Screen()
+            log = found.client.logs(found.lease.id, follow=follow, tail=tail, since_ms=since, service=service)
             try:
-                async for chunk in found.client.logs(found.lease.id, follow=follow, tail=tail, since_ms=since):
+                async for chunk in log:
                     screen.show(chunk)
             finally:
                 screen.end()

@@ -28,6 +28,7 @@ _DEFAULT = ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash -l; 
 @click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
 @pod_option
 @service_option
+@options.gateway
 @options.account
 @options.url
 def shell(

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from offchain.cli import accounts, cmd_task_life, options
+from offchain.cli import accounts, cmd_snapshot, cmd_task_life, options
 from offchain.cli.cmd_logs import logs
 from offchain.cli.cmd_usage import usage
 from offchain.cli.failures import CliError
@@ -41,6 +41,7 @@ def task() -> None:
 
 
 cmd_task_life.register(task)
+cmd_snapshot.register(task)
 task.add_command(usage)
 
 
@@ -149,6 +150,7 @@ task.add_command(logs)
 @click.option("--pod", default=0, show_default=True, type=click.IntRange(0), help="Which pod.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this file.")
 @click.option("--seal-key", metavar="NAME", help="Open it with this key (gantry account seal-key), or with a key file.")
+@options.gateway
 @options.account
 @options.url
 @options.as_json

@@ -48,6 +48,7 @@ class _Pod:
 @click.argument("number", type=click.IntRange(0))
 @click.option("--pod", type=click.IntRange(0), help="Only this pod.  [default: all]")
 @click.option("--countersign", is_flag=True, help="Sign the receipts that fit the chain; their hosts keep that.")
+@options.gateway
 @options.account
 @options.url
 @options.as_json

@@ -9,6 +9,7 @@ import click
 
 from offchain.cli import accounts, history_address, network, options
 from offchain.cli.session import connected, run
+from offchain.schema.wire_gateway import DEFAULT_PORT
 
 
 @click.group(
@@ -23,6 +24,7 @@ def worker() -> None:
       gantry worker all --account //Dave
       gantry worker scheduler --account scheduler-1 --password-file /run/secrets/scheduler-1
       gantry worker indexer
+      gantry worker gateway
     """
 
 
@@ -90,6 +92,48 @@ def indexer(url: str | None, index: str | None) -> None:
     chosen = network.choose(url)
     address = history_address.choose(index)
     run(run_indexer(chosen.url, address, chosen.genesis_hash))
+
+
+@worker.command()
+@options.url
+@click.option(
+    "--bind",
+    default=f"0.0.0.0:{DEFAULT_PORT}",
+    show_default=True,
+    metavar="IP:PORT",
+    help="Where to listen: UDP (QUIC) and TCP (secure websockets). Open both in the firewall.",
+)
+@click.option(
+    "--public",
+    metavar="HOST:PORT",
+    help="Where hosts and tenants reach it, if that is not where it listens; only told, in the log and the status.",
+)
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the gateway's key and status. Else ~/.local/state/gantry/gateway.",
+)
+@click.option("--show-address", is_flag=True, help="Only print the address to give to hosts and tenants, and end.")
+def gateway(url: str | None, bind: str, public: str | None, state_dir: Path | None, show_address: bool) -> None:
+    """Carry tenants' connections to hosts that nobody can dial. Needs no account; makes a key of its own.
+
+    A host keeps a stream to it (gantry agent run --gateway ADDRESS) and names it on the chain; tenants' commands find
+    it there. What tenant and host say to each other is encrypted from end to end: a gateway can drop it, not read it.
+
+    \b
+    Examples:
+      gantry worker gateway
+      gantry worker gateway --bind 0.0.0.0:443 --public gateway.example.org:443 --url ws://10.0.0.5:9944
+      gantry worker gateway --public gateway.example.org:4435 --show-address
+    """
+    from offchain.gateway.service import Settings, run_gateway, told_address  # noqa: PLC0415  (slow to load)
+
+    folder = state_dir or _default_state("gateway")
+    if show_address:
+        click.echo(told_address(folder, bind, public).text)
+        return
+    chosen = network.choose(url)
+    run(run_gateway(Settings(url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash)))
 
 
 def _default_state(name: str) -> Path:

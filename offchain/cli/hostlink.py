@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from offchain.cli import options
 from offchain.cli.failures import CliError
 from offchain.cli.output import progress
 from offchain.cli.session import connected
@@ -19,6 +20,10 @@ from offchain.link.ports import ChainPort, Signer
 if TYPE_CHECKING:
     from offchain.link.p2p_client import HostClient
 
+_WAYS = {
+    "websocket": "UDP does not get through to the host; using a secure websocket.",
+    "gateway": "The host itself does not answer; going through a gateway, which cannot read what is said.",
+}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -60,11 +65,17 @@ def lease_of(view: TaskView, pod: int) -> LeaseView:
 @contextlib.asynccontextmanager
 async def host_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> AsyncIterator[HostClient]:
     """A connection to the host that has this lease, proven by its key on the chain."""
-    from offchain.link.p2p_client import open_host  # noqa: PLC0415  (the transport is slow to load)
+    from offchain.link.p2p_reach import open_host  # noqa: PLC0415  (the transport is slow to load)
 
     view = await read_host(chain, lease.host)
     genesis = await chain.genesis_hash()
-    async with open_host(ss58.decode(lease.host), view.endpoint, genesis_hash=genesis, signer=signer) as client:
+    async with open_host(
+        ss58.decode(lease.host),
+        view.endpoint,
+        genesis_hash=genesis,
+        signer=signer,
+        gateways=options.given_gateways(),
+    ) as client:
         yield client
 
 
@@ -74,8 +85,9 @@ async def pod_of(url: str | None, number: int, pod: int, signer: Signer) -> Asyn
     async with connected(url) as chain:
         lease = lease_of(await read_task(chain, number), pod)
         async with host_of(chain, lease, signer) as client:
-            if await client.connect() == "websocket":
-                progress("UDP does not get through to the host; using a secure websocket.")
+            said = _WAYS.get(await client.connect())
+            if said is not None:
+                progress(said)
             yield Pod(client, lease, f"pod {pod} of task {number}")
 
 

@@ -59,6 +59,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         },
         "ssh": ssh and {"keys": len(ssh.authorized_keys), "path": ssh.path, "port": ssh.port},
         "data_from": manifest.data_from,
+        "snapshot": manifest.snapshot,
         "duration_ms": manifest.duration_ms,
         "max_rate_per_hour": manifest.max_rate_per_hour,
         "held_at_most": held_at_most(manifest),
@@ -116,6 +117,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("result", _result_text(manifest.result) if manifest.kind == "job" else None),
         ("ssh", ssh and f"port {ssh.port}, {_counted(len(ssh.authorized_keys), 'key')} in {ssh.path}"),
         ("data from", None if manifest.data_from is None else f"lease {manifest.data_from}"),
+        ("made of", None if manifest.snapshot is None else f"its snapshot {manifest.snapshot}"),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]
@@ -169,6 +171,7 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
     if manifest.scaling is not None:
         yield "have it follow its load", f"gantry worker autoscaler{who}"
     if manifest.kind == "rental":
+        yield "keep it as it is now", f"gantry task snapshot {task}{who}"
         yield "stop the machine", f"gantry task suspend {task}{who}"
         yield "start it again", f"gantry task resume {task}{who}"
     yield "have it longer", f"gantry task extend {task} 1h{who}"

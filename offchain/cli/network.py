@@ -9,6 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from offchain.cli.failures import CliError
+from offchain.schema.wire_gateway import parse_gateway
+from offchain.schema.wire_values import WireError
 
 DEFAULT_URL = "ws://127.0.0.1:9944"
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -42,6 +44,42 @@ def choose(url: str | None) -> Network:
             same = local is not None and local.url == value and local.genesis_hash is not None
             return Network(_checked(value, source), local.genesis_hash if local and same else pinned, source)
     return local or Network(DEFAULT_URL, pinned, "the default")
+
+
+def known_gateways() -> tuple[str, ...]:
+    """GANTRY_GATEWAY, else the local network's gateway and those that stand in this user's file, one a line.
+
+    Raises CliError where one of them is none.
+    """
+    found = []
+    for text in os.environ.get("GANTRY_GATEWAY", "").replace(",", " ").split():
+        try:
+            found.append(parse_gateway(text).text)
+        except WireError as error:
+            raise CliError(f"GANTRY_GATEWAY: {error}.", "Correct the variable.", code="bad_gateway") from None
+    if found:
+        return tuple(found)
+    for path in (state_dir() / "gateway" / "address", _config_dir() / "gateways"):
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except OSError:
+            continue
+        for number, line in enumerate(lines, 1):
+            text = line.partition("#")[0].strip()
+            if not text:
+                continue
+            try:
+                found.append(parse_gateway(text).text)
+            except WireError as error:
+                raise CliError(
+                    f"{path}:{number}: {error}.", "Correct the line, or remove it.", code="bad_gateway"
+                ) from None
+    return tuple(dict.fromkeys(found))
+
+
+def _config_dir() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "gantry"
 
 
 def environment() -> dict[str, str]:

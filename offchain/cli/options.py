@@ -7,7 +7,12 @@ from typing import Any, TypeVar
 
 import click
 
+from offchain.cli import network as networks
+from offchain.schema.wire_gateway import parse_gateway
+from offchain.schema.wire_values import WireError
+
 F = TypeVar("F", bound=Callable[..., Any])
+_GATEWAYS = "gantry.gateways"
 
 
 def url(command: F) -> F:
@@ -32,6 +37,36 @@ def index(command: F) -> F:
 def as_json(command: F) -> F:
     """--json."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object, or one a line for lists.")(command)
+
+
+def gateway(command: F) -> F:
+    """--gateway. What was given is found with :func:`given_gateways`."""
+    return click.option(
+        "--gateway",
+        "gateways",
+        metavar="ADDRESS",
+        multiple=True,
+        callback=_checked_gateways,
+        expose_value=False,
+        help="Ask this gateway, too, where the host itself does not answer: ACCOUNT@HOST:PORT. May be given several "
+        "times. Beside those that the host names. Else GANTRY_GATEWAY, else ~/.config/gantry/gateways.",
+    )(command)
+
+
+def given_gateways() -> tuple[str, ...]:
+    """The gateways to ask beside those that a host names: the option's, else the known ones."""
+    context = click.get_current_context(silent=True)
+    given: tuple[str, ...] = () if context is None else context.meta.get(_GATEWAYS, ())
+    return given or networks.known_gateways()
+
+
+def _checked_gateways(context: click.Context, _: click.Parameter, value: tuple[str, ...]) -> None:
+    for text in value:
+        try:
+            parse_gateway(text)
+        except WireError as error:
+            raise click.BadParameter(f"{error}") from None
+    context.meta[_GATEWAYS] = value
 
 
 def account(command: F) -> F:

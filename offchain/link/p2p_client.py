@@ -3,41 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from offchain.link.p2p import HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
 from offchain.link.p2p_peer import BULK_WINDOW, WINDOW, Peer, Session
 from offchain.link.p2p_program import RemoteProgram
-from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Signer
 from offchain.link.seal import OVERHEAD, seal_to_host
-from offchain.schema.wire import Answer, Code, Control, Request, WireError, parse_endpoint
+from offchain.schema.wire import Answer, Code, Control, Request, WireError
 from offchain.schema.wire_mux import CONTROL, MAIN
 from offchain.schema.wire_ops import (
     MAX_SEALED,
     Args,
+    CarryArgs,
     DeliverArgs,
     DialArgs,
     ExecArgs,
     GetArgs,
+    ImageArgs,
     LogsArgs,
     PingArgs,
     ProbeArgs,
     PutArgs,
     ReceiptArgs,
     ResultArgs,
+    SnapshotArgs,
 )
+from offchain.schema.wire_snapshot import Act, Snapshots
 
 REQUEST_LIFE_MS = 30_000
 DIAL_TIMEOUT_S = 10.0
 REPLY_TIMEOUT_S = 30.0
 MAX_RESULT = 64 << 20
 MAX_RECEIPT = 1 << 16
+MAX_SNAPSHOTS_LIST = 1 << 16
 
 
 def _unix_ms() -> int:
@@ -71,6 +74,11 @@ class HostClient:
         """What carries the connection now; None where there is none."""
         return None if self._peer is None or self._peer.over else self._peer.connection.via
 
+    @property
+    def sessions(self) -> int:
+        """Sessions of the connection that are not over; none where there is no connection."""
+        return 0 if self._peer is None or self._peer.over else self._peer.mux.sessions
+
     async def connect(self) -> str:
         """Connect now, and say what carries it. Raises :class:`HostUnreachable`."""
         return (await self._connected()).connection.via
@@ -93,6 +101,20 @@ class HostClient:
             raise HostMisbehaved(f"the host sent {got} bytes of {size}")
         return time.perf_counter() - began_s
 
+    async def probe_up(self, size: int) -> float:
+        """Seconds that so many bytes (at most 4 MiB) took to the host, until it said that all have come."""
+        session, _ = await self.ask(ProbeArgs(size, up=True), None)
+        began_s = time.perf_counter()
+        await session.write(bytes(size))
+        session.end()
+        await finished(session)
+        return time.perf_counter() - began_s
+
+    async def carry(self, host_key: bytes, *, window: int) -> Session:
+        """Of a gateway: a stream to the host with this key, which may send `window` bytes before they are read."""
+        session, _ = await self.ask(CarryArgs(host_key.hex()), None, window=window)
+        return session
+
     async def result(self, lease: int, digest: bytes) -> bytes:
         """The result of this lease. `digest` is the SHA-256 on chain; other bytes raise :class:`HostMisbehaved`."""
         session, _ = await self.ask(ResultArgs(), lease, window=BULK_WINDOW)
@@ -107,10 +129,16 @@ class HostClient:
         return body
 
     async def logs(
-        self, lease: int, *, follow: bool = False, tail: int | None = None, since_ms: int | None = None
+        self,
+        lease: int,
+        *,
+        follow: bool = False,
+        tail: int | None = None,
+        since_ms: int | None = None,
+        service: str | None = None,
     ) -> AsyncGenerator[bytes, None]:
-        """The pod's log in pieces; with `follow` until the pod ends."""
-        session, _ = await self.ask(LogsArgs(follow, tail, since_ms), lease)
+        """The pod's log in pieces, or one container's; with `follow` until the pod ends."""
+        session, _ = await self.ask(LogsArgs(follow, tail, since_ms, service), lease)
         try:
             session.end()
             while (piece := await session.read_main()) is not None:
@@ -138,6 +166,21 @@ class HostClient:
     async def put(self, lease: int, args: PutArgs) -> tuple[Session, Answer]:
         """A tar stream into the pod; see :mod:`offchain.link.p2p_copy`."""
         return await self.ask(args, lease)
+
+    async def snapshots(self, lease: int, act: Act, name: str | None = None) -> Snapshots:
+        """Do something with the rental's snapshots; gives what there is of them then. A large one takes its time."""
+        session, _ = await self.ask(SnapshotArgs(act, name), lease)
+        session.end()
+        try:
+            return Snapshots.decode(await _whole(session, MAX_SNAPSHOTS_LIST))
+        except WireError as error:
+            raise HostMisbehaved(f"the host's list of snapshots is malformed: {error}") from None
+        finally:
+            session.drop()
+
+    async def image(self, lease: int, args: ImageArgs) -> tuple[Session, Answer]:
+        """A snapshot as an image archive; see :mod:`offchain.link.p2p_copy`."""
+        return await self.ask(args, lease, window=BULK_WINDOW)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
         """A file that the manifest names, sealed so that only the host can open it."""
@@ -258,30 +301,3 @@ def decoded(word: bytes) -> Control:
         return Control.decode(word)
     except WireError as error:
         raise HostMisbehaved(f"the host's word is malformed: {error}") from None
-
-
-@contextlib.asynccontextmanager
-async def open_host(
-    host_key: bytes, endpoint: bytes, *, genesis_hash: bytes, signer: Signer
-) -> AsyncIterator[HostClient]:
-    """A client to the host with this key and `HostRecord.endpoint`, over a transport that lives as long as the block.
-
-    The transport's own key is random: the tenant is known by the signature on each request.
-    """
-    try:
-        addresses = parse_endpoint(endpoint)
-    except WireError as error:
-        raise HostUnreachable(f"{error}.", "Ask the provider to restart its agent.") from None
-    transport = await Ways.client(secrets.token_bytes(32), _any_local(addresses))
-    client = HostClient(transport, host_key, addresses, genesis_hash=genesis_hash, signer=signer)
-    try:
-        yield client
-    finally:
-        await client.close()
-        await transport.close()
-
-
-def _any_local(addresses: Sequence[str]) -> str:
-    # A socket bound to loopback can reach only loopback, and then nobody else can reach it.
-    loopback = all(address.removeprefix("wss://").startswith("127.") for address in addresses)
-    return "127.0.0.1:0" if loopback else "0.0.0.0:0"

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,9 +16,9 @@ from offchain.link.p2p import HostMisbehaved, HostRefused, HostUnreachable
 from offchain.link.p2p_client import decoded, finished
 from offchain.link.p2p_peer import Session
 from offchain.link.tar_files import CHUNK, Packing
-from offchain.schema.wire import Code, Control
+from offchain.schema.wire import Answer, Code, Control
 from offchain.schema.wire_mux import CONTROL, MAIN
-from offchain.schema.wire_ops import GetArgs, PutArgs
+from offchain.schema.wire_ops import GetArgs, ImageArgs, PutArgs
 
 if TYPE_CHECKING:
     from offchain.link.p2p_client import HostClient
@@ -29,6 +29,8 @@ PAUSE_S: Final = 1.0
 
 Progress = Callable[[int, int | None], None]
 """(bytes so far, bytes in all where that is known)"""
+_Ask = Callable[[int, str | None], Awaitable[tuple[Session, Answer]]]
+"""(offset, SHA-256 of what is before it): asks for the rest."""
 
 
 async def get(client: HostClient, lease: int, path: str, service: str | None, part: Path, tell: Progress) -> None:
@@ -36,11 +38,20 @@ async def get(client: HostClient, lease: int, path: str, service: str | None, pa
 
     Raises HostRefused, HostUnreachable (what arrived stays in `part`), :class:`HostMisbehaved`.
     """
+    await _get(lambda offset, before: client.get(lease, GetArgs(path, service, offset, before)), path, part, tell)
+
+
+async def get_image(client: HostClient, lease: int, name: str, part: Path, tell: Progress) -> None:
+    """The same for a snapshot of a rental, as an image archive."""
+    await _get(lambda offset, before: client.image(lease, ImageArgs(name, offset, before)), name, part, tell)
+
+
+async def _get(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
     tries = 0
     while True:
         start = _size(part)
         try:
-            return await _get_once(client, lease, path, service, part, tell)
+            return await _get_once(ask, what, part, tell)
         except HostRefused as no:
             if no.refusal.code is not Code.CHANGED or not start:
                 raise
@@ -52,10 +63,10 @@ async def get(client: HostClient, lease: int, path: str, service: str | None, pa
             await asyncio.sleep(PAUSE_S)
 
 
-async def _get_once(client: HostClient, lease: int, path: str, service: str | None, part: Path, tell: Progress) -> None:
+async def _get_once(ask: _Ask, what: str, part: Path, tell: Progress) -> None:
     digest, offset = await asyncio.to_thread(_hash_file, part)
     before = digest.hexdigest() if offset else None
-    session, _ = await client.get(lease, GetArgs(path, service, offset, before))
+    session, _ = await ask(offset, before)
     said: Control | None = None
     try:
         session.end()
@@ -73,7 +84,7 @@ async def _get_once(client: HostClient, lease: int, path: str, service: str | No
         session.drop()
     if said is None or said.digest != digest.digest() or said.size != offset:
         _remove(part)
-        raise HostMisbehaved(f"what arrived of {path} is not what the host read. Copy it again.")
+        raise HostMisbehaved(f"what arrived of {what} is not what the host read. Copy it again.")
 
 
 async def put(

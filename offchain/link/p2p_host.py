@@ -9,10 +9,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from offchain.link.errors import GantryError
+from offchain.link import ss58
+from offchain.link.errors import BadKey, GantryError
+from offchain.link.keys import verify
 from offchain.link.p2p import Connection, HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
-from offchain.link.p2p_peer import Peer, Session
-from offchain.schema.wire import MAX_REQUEST_LIFE_MS, Answer, Code, Op, Refusal, Request, WireError
+from offchain.link.p2p_peer import BULK_WINDOW, Peer, Session
+from offchain.schema.wire import MAX_REQUEST_LIFE_MS, Answer, Code, Control, Op, Refusal, Request, WireError
 from offchain.schema.wire_ops import PingArgs, ProbeArgs
 
 log = logging.getLogger(__name__)
@@ -27,6 +29,13 @@ MAX_SESSIONS_PER_ACCOUNT = 128
 RECHECK_S = 6.0
 """A session outlives its right by no more than this: three blocks."""
 PROBE_EVERY_S = 10.0
+PROBES_AT_ONCE = 4
+"""A small and a large one each way; then one in PROBE_EVERY_S."""
+FAREWELL = Refusal(
+    Code.GONE,
+    "The host's agent is being stopped or restarted; pods run on.",
+    "Try again in a minute. A program started by gantry exec or gantry shell does not outlive the agent.",
+)
 
 Authorise = Callable[[Request], Awaitable[None]]
 """Raises :class:`HostRefused` unless the chain gives `request.account` the right to this now."""
@@ -73,7 +82,7 @@ class _Live:
 
 
 class HostServer:
-    """Serves a host's peers over one transport until it is closed."""
+    """Serves the peers of a host, or of a gateway, over one transport until it is closed."""
 
     def __init__(
         self,
@@ -86,8 +95,12 @@ class HostServer:
         now_ms: Callable[[], int],
         stranger_s: float = STRANGER_S,
         recheck_s: float = RECHECK_S,
+        most: tuple[int, int] = (MAX_CONNECTIONS, MAX_STRANGERS),
+        farewell: Refusal = FAREWELL,
     ) -> None:
         self._stranger_s = stranger_s
+        self._most_connections, self._most_strangers = most
+        self._farewell = farewell
         self._recheck_s = recheck_s
         self._transport = transport
         self._genesis_hash = genesis_hash
@@ -101,7 +114,7 @@ class HostServer:
         self._strangers: dict[int, Peer] = {}
         self._live: set[_Live] = set()
         self._of_account: Counter[str] = Counter()
-        self._probed: dict[str, float] = {}
+        self._probed: dict[str, list[float]] = {}
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -118,10 +131,10 @@ class HostServer:
         rechecking = self._spawn(self._recheck_forever())
         try:
             while (connection := await self._transport.accept()) is not None:
-                if len(self._peers) >= MAX_CONNECTIONS:
+                if len(self._peers) >= self._most_connections:
                     self._spawn(connection.close())
                     continue
-                if len(self._strangers) >= MAX_STRANGERS:
+                if len(self._strangers) >= self._most_strangers:
                     # The oldest goes: who has something to say says it at once, who wants to hold places does not.
                     self._spawn(self._strangers.pop(next(iter(self._strangers))).close())
                 self._spawn(self._serve_connection(connection))
@@ -142,12 +155,7 @@ class HostServer:
 
     async def close(self) -> None:
         """Tell every peer, drop its connection, and stop listening."""
-        farewell = Refusal(
-            Code.GONE,
-            "The host's agent is being stopped or restarted; pods run on.",
-            "Try again in a minute. A program started by gantry exec or gantry shell does not outlive the agent.",
-        )
-        await asyncio.gather(*(peer.close(farewell) for peer in tuple(self._peers)))
+        await asyncio.gather(*(peer.close(self._farewell) for peer in tuple(self._peers)))
         await self._transport.close()
         for task in tuple(self._tasks):
             task.cancel()
@@ -296,15 +304,39 @@ class HostServer:
 
     async def _probe(self, request: Request, session: Session) -> None:
         now_s = asyncio.get_running_loop().time()
-        self._probed = {who: at for who, at in self._probed.items() if now_s - at < PROBE_EVERY_S}
-        if request.account in self._probed:
-            raise refused(Code.BUSY, f"One probe in {PROBE_EVERY_S:g} s is enough.", "Wait a little.")
-        self._probed[request.account] = now_s
+        since_s = now_s - PROBE_EVERY_S * PROBES_AT_ONCE
+        recent = {who: [at for at in times if at > since_s] for who, times in self._probed.items()}
+        self._probed = {who: times for who, times in recent.items() if times}
+        mine = self._probed.setdefault(request.account, [])
+        if len(mine) >= PROBES_AT_ONCE:
+            raise refused(
+                Code.BUSY,
+                f"{PROBES_AT_ONCE} probes in {PROBE_EVERY_S * PROBES_AT_ONCE:g} s are enough.",
+                "Wait a little.",
+            )
+        mine.append(now_s)
         assert isinstance(request.args, ProbeArgs)  # noqa: S101  (decoded by its op)
-        session.accept(Answer(size=request.args.size))
-        await session.write(bytes(request.args.size))
+        if not request.args.up:
+            session.accept(Answer(size=request.args.size))
+            await session.write(bytes(request.args.size))
+            return
+        session.accept(window=BULK_WINDOW)
+        missing = request.args.size
+        while missing >= 0 and (piece := await session.read_main()) is not None:
+            missing -= len(piece)
+        if missing:
+            raise refused(Code.BAD_REQUEST, f"The probe is not of {request.args.size} bytes.", "Send what you said.")
+        await session.say(Control(done=True))
 
 
 async def _pong(request: Request, session: Session) -> None:
     assert isinstance(request.args, PingArgs)  # noqa: S101  (decoded by its op)
     session.accept()
+
+
+def signature_is_genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool:
+    """Whether the account's key made this signature."""
+    try:
+        return verify(ss58.decode(account), crypto, payload, signature)
+    except BadKey:
+        return False

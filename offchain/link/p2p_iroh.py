@@ -21,6 +21,7 @@ MOST_READ = 1 << 20
 MAX_HANDSHAKES = 256
 """Connections that have not shown their stream yet; above it, new ones are turned away."""
 HANDSHAKE_S = 10.0
+CLOSE_S = 0.5
 
 _patched = False
 
@@ -139,8 +140,11 @@ class IrohTransport:
 
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Transport`."""
-        with contextlib.suppress(iroh.IrohError):
-            await self._endpoint.close()
+        # Who only dials has said its last words on each connection; the rest would be waiting for whom nobody answers.
+        patience_s = None if self._acceptor is not None else CLOSE_S
+        with contextlib.suppress(iroh.IrohError, TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await self._endpoint.close()
         if self._acceptor is not None:
             await self._acceptor
         await asyncio.gather(*self._handshakes)

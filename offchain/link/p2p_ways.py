@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 
-from offchain.link.p2p import Connection, HostUnreachable, Transport
+from offchain.link.p2p import Connection, Transport
 from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.p2p_merge import Doors, drop, first_of
 from offchain.link.ws_transport import WsTransport
 from offchain.schema.wire import WEBSOCKET
 
@@ -22,9 +22,7 @@ class Ways:
         self._quic = quic
         self._websocket = websocket
         self._head_start_s = head_start_s
-        self._ready: asyncio.Queue[Connection | None] = asyncio.Queue(maxsize=1)
-        self._acceptors: list[asyncio.Task[None]] = []
-        self._closed = False
+        self._doors = Doors((quic, websocket))
 
     @classmethod
     async def bind(cls, seed: bytes, bind: str) -> Ways:
@@ -77,55 +75,16 @@ class Ways:
             await asyncio.wait(attempts, timeout=self._head_start_s)
             if not attempts[0].done() or attempts[0].exception() is not None:
                 attempts.append(asyncio.ensure_future(self._websocket.dial(key, addresses, timeout_s)))
-            chosen = await _first(attempts)
+            chosen = await first_of(attempts)
             return chosen
         finally:
             for attempt in attempts:
-                await _drop(attempt, chosen)
+                await drop(attempt, chosen)
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""
-        if not self._acceptors and not self._closed:
-            self._acceptors = [asyncio.create_task(self._pass_on(way)) for way in (self._quic, self._websocket)]
-        if self._closed:
-            return None
-        connection = await self._ready.get()
-        if connection is None:
-            with contextlib.suppress(asyncio.QueueFull):
-                self._ready.put_nowait(None)
-        return connection
+        return await self._doors.accept()
 
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Transport`."""
-        self._closed = True
-        for task in self._acceptors:
-            task.cancel()
-        await asyncio.gather(*self._acceptors, return_exceptions=True)
-        await self._quic.close()
-        await self._websocket.close()
-        while not self._ready.empty():
-            self._ready.get_nowait()
-        self._ready.put_nowait(None)
-
-    async def _pass_on(self, way: Transport) -> None:
-        while (connection := await way.accept()) is not None:
-            await self._ready.put(connection)
-
-
-async def _first(attempts: Sequence[asyncio.Future[Connection]]) -> Connection:
-    """The first that succeeds; where none does, all reasons."""
-    waiting = set(attempts)
-    while waiting:
-        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for attempt in attempts:
-            if attempt in done and attempt.exception() is None:
-                return attempt.result()
-    raise HostUnreachable("; ".join(str(attempt.exception()) for attempt in attempts))
-
-
-async def _drop(attempt: asyncio.Future[Connection], chosen: Connection | None) -> None:
-    """End an attempt that is not needed any more, and close what it made."""
-    attempt.cancel()
-    (made,) = await asyncio.gather(attempt, return_exceptions=True)
-    if not isinstance(made, BaseException) and made is not chosen:
-        await made.close()
+        await self._doors.close()

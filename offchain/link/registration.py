@@ -10,6 +10,7 @@ from offchain.schema._generated_chain import Ask, HardwareSpec, calls
 from offchain.schema.chain import compact
 
 _CONTEXT = b"gantry/register/v2"
+_HARDWARE_CONTEXT = b"gantry/hardware/v1"
 
 
 def registration_payload(
@@ -45,3 +46,12 @@ def register(
     return calls.hosts_register(
         host=host.address, hardware=hardware, endpoint=endpoint, region=region, ask=ask, host_signature=signature
     )
+
+
+def change_hardware(host: Signer, genesis: bytes, provider: str, generation: int, hardware: HardwareSpec) -> Call:
+    """`Hosts.change_hardware`, countersigned by the host. `generation`: the one of the chain's record now."""
+    content = (
+        _HARDWARE_CONTEXT + genesis + ss58.decode(provider) + (generation + 1).to_bytes(4, "little") + hardware.scale()
+    )
+    signature = host.sign(blake2b(content, digest_size=32).digest())
+    return calls.hosts_change_hardware(host=host.address, hardware=hardware, host_signature=signature)

@@ -93,6 +93,8 @@ def _files() -> dict[str, _Entry]:
         "etc/group": _Entry(f"root:x:0:\ngantry:x:{USER}:\n".encode()),
         "etc/shells": _Entry(b"/bin/sh\n"),
         "workspace": _Entry(None, 0o755, owner=USER),
+        # For what this user installs: on the machine itself, not on a volume.
+        "opt": _Entry(None, 0o755, owner=USER),
     }
     for program in (*PROGRAMS, *EXTRAS):
         found = _which(program)

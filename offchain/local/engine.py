@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import shutil
 import socket
 import subprocess
 import time
 from pathlib import Path
 
+from offchain.local import engine_store
 from offchain.local.places import LocalError, Places
 from offchain.local.process import Child, end, read_record
 
 _SYSTEM_SOCKET = "/var/run/docker.sock"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
+_ID = re.compile(r"[0-9a-f]{64}")
 _PODS_BRIDGES = "gtr"
 """What the names of pods' bridges begin with (node_agent.drivers.docker_spec)."""
 
@@ -76,6 +79,32 @@ def find() -> str | None:
     return None
 
 
+class PrivateEngine(Child):
+    """An engine of our own. One that was killed, at whatever moment, can be started again."""
+
+    def __init__(self, command: list[str], places: Places, env: dict[str, str]) -> None:
+        super().__init__("docker", command, log=places.log, run=places.run, env=env)
+        self._places = places
+
+    def start(self) -> int:
+        """Start it; gives the pid."""
+        self._recover()
+        return super().start()
+
+    def _recover(self) -> None:
+        """Put in order what one that was killed has left."""
+        sockets = self._places.sockets
+        # Its containerd is ended with it, by the kernel. An engine takes the number in the file for a containerd that
+        # runs, also if it is that of a corpse or of somebody else by now, and waits for it in vain.
+        for left in _processes_with(f"{sockets}/exec/containerd/containerd.toml"):
+            end(left, seconds=2)
+        for record in (sockets / "dockerd.pid", sockets / "exec" / "containerd" / "containerd.pid"):
+            record.unlink(missing_ok=True)
+        for network in engine_store.mend(self._places.engine):
+            with self.log_path.open("a", encoding="utf-8") as log:
+                log.write(f"gantry: the engine was killed while it removed the network {network}, and now ends that\n")
+
+
 def private_child(places: Places, env: dict[str, str]) -> tuple[Child, str]:
     """A private engine, not started yet, and its address. Raises LocalError where it cannot be run here."""
     program = shutil.which("dockerd") or shutil.which("dockerd", path="/usr/sbin:/sbin:/usr/local/sbin")
@@ -102,9 +131,7 @@ def private_child(places: Places, env: dict[str, str]) -> tuple[Child, str]:
         "--bridge=none",
     ]
     sbin = "/usr/local/sbin:/usr/sbin:/sbin"
-    return Child(
-        "docker", command, log=places.log, run=places.run, env=env | {"PATH": f"{env.get('PATH', '')}:{sbin}"}
-    ), url
+    return PrivateEngine(command, places, env | {"PATH": f"{env.get('PATH', '')}:{sbin}"}), url
 
 
 def wait_for(child: Child, url: str) -> None:
@@ -130,7 +157,10 @@ def sweep(places: Places) -> None:
     if pid is not None:
         end(pid, seconds=20)
     record.unlink(missing_ok=True)
-    for left in _left_of(places):
+    # One that was killed while it started a container leaves that behind, and the shim beside it.
+    for left in _in_containers(_containers(places)):
+        end(left, seconds=0)
+    for left in _processes_with(f"{places.sockets}/exec/"):
         end(left, seconds=2)
     for bridge in _bridges_of(places):
         subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
@@ -138,16 +168,38 @@ def sweep(places: Places) -> None:
         _remove(folder)
 
 
-def _left_of(places: Places) -> list[int]:
-    """Processes of an engine that is gone: one that was killed while it started a container leaves the shim behind."""
-    own = os.fsencode(f"{places.sockets}/exec/")
+def _processes_with(text: str) -> list[int]:
+    """Processes that have this in their command line."""
+    wanted = os.fsencode(text)
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = path.read_bytes()
         except OSError:
             continue
-        if own in line:
+        if wanted in line:
+            found.append(int(path.parts[2]))
+    return found
+
+
+def _containers(places: Places) -> set[str]:
+    """The ids of an engine's containers, with those that only its containerd knows."""
+    known = (
+        places.engine / "containers",
+        places.sockets / "exec" / "containerd" / "daemon" / "io.containerd.runtime.v2.task" / "moby",
+    )
+    return {path.name for folder in known if folder.is_dir() for path in folder.iterdir()}
+
+
+def _in_containers(containers: set[str]) -> list[int]:
+    """Processes in the control groups of these containers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cgroup"):
+        try:
+            groups = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if not containers.isdisjoint(_ID.findall(groups)):
             found.append(int(path.parts[2]))
     return found
 

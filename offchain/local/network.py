@@ -28,12 +28,13 @@ PROFILE = "a100x2"
 _PROFILE = "rtx4090"
 _UDP = socket.SOCK_DGRAM
 _NODE_SECONDS = 60.0
+_GATEWAY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _CLEAR_SECONDS = 60.0
 
 
 class Network:
-    """A node, the workers, one agent, and an engine if there is none."""
+    """A node, a gateway, the workers, one agent, and an engine if there is none."""
 
     def __init__(self, places: Places, binaries: Binaries, rpc_port: int, say: Callable[[str, str], None]) -> None:
         self.places = places
@@ -48,6 +49,7 @@ class Network:
     def start(self) -> None:
         """Everything up, the demo's image loaded, the network written down for the gantry command."""
         genesis = self.start_base()
+        self._start_gateway()
         self._load_image()
         facts = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         self._write(self.places.network_file, json.dumps(facts) + "\n")
@@ -154,18 +156,35 @@ class Network:
         self.keeper.add(Child("indexer", index, log=self.places.log, run=self.places.run, env=self._env))
         self.say("Workers", "scheduler, settler and indexer run")
 
+    def _start_gateway(self) -> None:
+        self.places.gateway.mkdir(parents=True, exist_ok=True, mode=0o700)
+        command = [sys.executable, "-m", "offchain.cli", "worker", "gateway", f"--url={self.url}"]
+        command += [f"--state-dir={self.places.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
+        self.keeper.add(Child("gateway", command, log=self.places.log, run=self.places.run, env=self._env))
+
+    def _gateway_address(self) -> str:
+        """Once it has said where it is."""
+        file = self.places.gateway / "address"
+        limit = time.monotonic() + _GATEWAY_SECONDS
+        while not file.exists():
+            if time.monotonic() > limit:
+                raise LocalError("the gateway does not start", f"Its log is {self.places.log / 'gateway.log'}")
+            self.keeper.wait(_POLL_SECONDS)
+        self.say("Gateway", "runs")
+        return file.read_text(encoding="utf-8").strip()
+
     def _start_agent(self) -> None:
         self.places.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
         agent = [sys.executable, "-m", "offchain.cli", "agent"]
         common = [f"--url={self.url}", f"--state={self.places.agent}", f"--bind=127.0.0.1:{ports.free(_UDP)}"]
-        if not Path("/dev/nvidiactl").exists():
+        common.append(f"--gateway={self._gateway_address()}")
+        simulated = not Path("/dev/nvidiactl").exists()
+        if simulated:
             common.append(f"--simulate={_PROFILE}")
         status, _ = self.run_beside([*agent, "register", f"--provider={PROVIDER}", "--region=local", *common])
         if status != 0:
             raise LocalError("the host could not be registered", "The reason is above")
-        self.say(
-            "Host", "registered, with a simulated GPU" if len(common) > 3 else "registered, with this machine's GPUs"
-        )
+        self.say("Host", "registered, with a simulated GPU" if simulated else "registered, with this machine's GPUs")
         command = [*agent, "run", f"--docker-host={self.engine_url}", *common]
         self.keeper.add(Child("agent", command, log=self.places.log, run=self.places.run, env=self._env))
         self.say("Agent", "runs")
@@ -195,7 +214,7 @@ def clean(places: Places) -> bool:
     engine.sweep(places)
     if had_pods or found:
         _clear(*used)
-    for folder in (places.node, places.workers, places.index, places.agent, places.run):
+    for folder in (places.node, places.workers, places.index, places.gateway, places.agent, places.run):
         shutil.rmtree(folder, ignore_errors=True)
     for file in (places.network_file, places.env_file):
         file.unlink(missing_ok=True)
@@ -212,7 +231,14 @@ def _clear(*what: str) -> None:
 
 def _child_env(places: Places) -> dict[str, str]:
     """The children's environment: ours, without what would point them at another network."""
-    dropped = ("GANTRY_URL", "GANTRY_GENESIS", "GANTRY_ACCOUNT", "GANTRY_DEMO_IMAGE", "GANTRY_STARTED")
+    dropped = (
+        "GANTRY_URL",
+        "GANTRY_GENESIS",
+        "GANTRY_ACCOUNT",
+        "GANTRY_GATEWAY",
+        "GANTRY_DEMO_IMAGE",
+        "GANTRY_STARTED",
+    )
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     return node.with_certificates(env) | {
         "GANTRY_STATE": str(places.state),

@@ -61,6 +61,11 @@ class Places:
         return self.state / "workers"
 
     @property
+    def gateway(self) -> Path:
+        """The gateway's key and address; where the gantry command looks for it (offchain.cli.network)."""
+        return self.state / "gateway"
+
+    @property
     def index(self) -> Path:
         """The chain's history; where gantry history looks for it (offchain.cli.history_address)."""
         return self.state / "index"

@@ -26,3 +26,15 @@ def free(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
     with socket.socket(type=kind) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def free_for_both() -> int:
+    """A port that is free at the moment for TCP and for UDP."""
+    with socket.socket(type=socket.SOCK_DGRAM) as udp:
+        while True:
+            port = free()
+            try:
+                udp.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port

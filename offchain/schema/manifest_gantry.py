@@ -63,7 +63,8 @@ def read_gantry(
         volumes=volumes,
         scaling=kinds.read_scaling(entries.get("scaling"), gpu_count, reader),
         ssh=kinds.read_ssh(entries.get("ssh"), drafts, reader),
-        data_from=kinds.read_data_from(entries.get("data_from"), volumes, reader),
+        data_from=kinds.read_data_from(entries, volumes, reader),
+        snapshot=kinds.read_snapshot(entries, reader),
     )
     return None if reader.problems else manifest
 

@@ -219,6 +219,7 @@ GANTRY = (
     "disk",
     "ssh",
     "data_from",
+    "snapshot",
 )
 VERIFICATION = ("replicas",)
 PODS = ("min", "max")

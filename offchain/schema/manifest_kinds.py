@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import yaml
@@ -25,6 +25,7 @@ from offchain.schema.manifest_types import (
     Verification,
 )
 from offchain.schema.manifest_values import parse_duration
+from offchain.schema.wire_snapshot import snapshot_name
 
 MAX_PODS = 16
 MAX_SSH_KEYS = 16
@@ -35,6 +36,7 @@ _ONLY = {
     "scaling": ("service", "only services have a number of pods that changes"),
     "ssh": ("rental", "gantry shell opens a terminal in any pod"),
     "data_from": ("rental", "only rentals keep their data"),
+    "snapshot": ("rental", "only rentals have snapshots"),
 }
 _METRICS: dict[str, Metric] = {"cpu": "cpu", "gpu": "gpu", "memory": "memory"}
 _PERCENT = re.compile(r"(\d{1,3}) ?%", re.ASCII)
@@ -300,11 +302,23 @@ def _ssh_key(text: str) -> str:
     return f"{kind} {body} {comment.strip()}".rstrip()
 
 
-def read_data_from(field: Field | None, volumes: tuple[str, ...], reader: Reader) -> int | None:
+def read_data_from(entries: Mapping[str, Field], volumes: tuple[str, ...], reader: Reader) -> int | None:
     """The lease whose data is taken over."""
+    field = entries.get("data_from")
     if field is None:
         return None
-    if not volumes:
+    if not volumes and "snapshot" not in entries:
         remedy = "Declare under volumes: those of the earlier rental, with their names"
         reader.problem(field, "there is no volume to take data over into", remedy)
     return reader.integer(field, 0, _U64)
+
+
+def read_snapshot(entries: Mapping[str, Field], reader: Reader) -> str | None:
+    """The snapshot, among the data that is taken over, of which the machine is made."""
+    field = entries.get("snapshot")
+    if field is None:
+        return None
+    if "data_from" not in entries:
+        remedy = "Add data_from with the lease that has the snapshot: gantry task show tells its number"
+        reader.problem(field, "a snapshot is part of the data of an earlier rental", remedy)
+    return reader.parsed(field, snapshot_name, "Write its name as gantry task snapshot ID --list shows it")

@@ -204,6 +204,8 @@ class Manifest:
     ssh: SshSpec | None = None
     data_from: int | None = None
     """A lease whose retained data this rental takes over."""
+    snapshot: str | None = None
+    """A snapshot among that data, of which the first service is made in place of its image."""
 
     @property
     def main(self) -> ServiceSpec:

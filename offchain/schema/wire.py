@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from offchain.schema import wire_values as read
+from offchain.schema.wire_gateway import is_gateway, parse_gateway
 from offchain.schema.wire_ops import NO_LEASE, U64_MAX, Args, Op, decode_args, encode_args, op_of
 from offchain.schema.wire_values import WireError, canonical_json, json_object
 
@@ -65,6 +66,7 @@ class Code(StrEnum):
     CHANGED = "Changed"
     TOO_LARGE = "TooLarge"
     UNSUPPORTED = "Unsupported"
+    NOT_ATTACHED = "NotAttached"
     GONE = "Gone"
     BUSY = "Busy"
     INTERNAL = "Internal"
@@ -243,12 +245,17 @@ class Control:
 def endpoint_text(addresses: tuple[str, ...]) -> bytes:
     """A host's addresses as kept in `HostRecord.endpoint`, separated by commas.
 
-    `ip:port` (IPv6 in brackets) is a UDP port for QUIC, `wss://ip:port` a TCP port for secure websockets. What does not
-    fit in :data:`MAX_ENDPOINT` bytes is left out, but the first of each kind stays.
+    `ip:port` (IPv6 in brackets) is a UDP port for QUIC, `wss://ip:port` a TCP port for secure websockets,
+    `account@host:port` a gateway. What does not fit in :data:`MAX_ENDPOINT` bytes is left out, but the first of each
+    kind stays, and other gateways come before other addresses.
     """
-    firsts = {address.startswith(WEBSOCKET): address for address in reversed(addresses)}
+    firsts = {_kind(address): address for address in reversed(addresses)}
+
+    def place(address: str) -> tuple[bool, bool]:
+        return address not in firsts.values(), not is_gateway(address)
+
     kept: list[str] = []
-    for address in sorted(dict.fromkeys(addresses), key=lambda address: address not in firsts.values()):
+    for address in sorted(dict.fromkeys(addresses), key=place):
         if len(",".join([*kept, address])) <= MAX_ENDPOINT and len(kept) < MAX_ADDRESSES:
             kept.append(address)
     return ",".join(kept).encode()
@@ -257,7 +264,7 @@ def endpoint_text(addresses: tuple[str, ...]) -> bytes:
 def parse_endpoint(endpoint: bytes) -> tuple[str, ...]:
     """The addresses in `HostRecord.endpoint`, at most :data:`MAX_ADDRESSES`.
 
-    Raises :class:`WireError` where one is neither `ip:port` nor `wss://ip:port`.
+    Raises :class:`WireError` where one is neither `ip:port`, nor `wss://ip:port`, nor a gateway's.
     """
     try:
         written = endpoint.decode("ascii")
@@ -265,7 +272,14 @@ def parse_endpoint(endpoint: bytes) -> tuple[str, ...]:
         raise WireError("the host's endpoint is not ASCII text") from None
     addresses = tuple(part for part in written.split(",") if part)[:MAX_ADDRESSES]
     for address in addresses:
+        if is_gateway(address):
+            parse_gateway(address)
+            continue
         ip, _, port = address.removeprefix(WEBSOCKET).rpartition(":")
         if not ip or "/" in ip or not port.isdecimal() or not 0 < int(port) < 65536:
             raise WireError(f"the host's endpoint holds {address!r}, which is neither ip:port nor wss://ip:port")
     return addresses
+
+
+def _kind(address: str) -> str:
+    return "gateway" if is_gateway(address) else WEBSOCKET if address.startswith(WEBSOCKET) else "quic"

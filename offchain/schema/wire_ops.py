@@ -1,4 +1,4 @@
-"""What can be asked of a host, and with which arguments. Every argument is bounded and checked when it arrives."""
+"""What can be asked of a host or a gateway, with which arguments. Each is bounded and checked when it arrives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from offchain.schema import wire_values as read
+from offchain.schema.wire_snapshot import Act, snapshot_name
 from offchain.schema.wire_values import WireError
 
 U64_MAX: Final = (1 << 64) - 1
@@ -17,6 +18,7 @@ MAX_PATH: Final = 1024
 MAX_ROWS: Final = 1000
 MAX_TAIL: Final = 1_000_000
 MAX_PROBE: Final = 4 << 20
+TOKEN_BYTES: Final = 16
 MAX_SEALED: Final = 64 << 20
 """The largest file that can be delivered sealed, in bytes: host and tenant hold it in memory."""
 
@@ -35,12 +37,21 @@ class Op(StrEnum):
     PUT = "put"
     DELIVER = "deliver"
     RECEIPT = "receipt"
+    SNAPSHOT = "snapshot"
+    IMAGE = "image"
+    SERVE = "serve"
+    TAKE = "take"
+    CARRY = "carry"
 
 
-NO_LEASE: Final = frozenset({Op.PING, Op.PROBE})
-"""What is asked of the host itself; everything else is about one of its leases."""
+OF_GATEWAYS: Final = frozenset({Op.SERVE, Op.TAKE, Op.CARRY})
+"""What is asked of a gateway only."""
+NO_LEASE: Final = frozenset({Op.PING, Op.PROBE}) | OF_GATEWAYS
+"""What is asked of the host or gateway itself; everything else is about one of a host's leases."""
 INTO_POD: Final = frozenset({Op.EXEC, Op.ATTACH, Op.DIAL, Op.GET, Op.PUT})
 """What reaches into a running pod, and ends with its lease."""
+OF_SNAPSHOTS: Final = frozenset({Op.SNAPSHOT, Op.IMAGE})
+"""What is about the snapshots of a rental, which are kept as long as its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +78,39 @@ class ResultArgs:
 
 @dataclass(frozen=True, slots=True)
 class ProbeArgs:
-    """So many bytes of zeros, to measure the way."""
+    """So many bytes of zeros, to measure the way. `up`: from who asks, who is told when all have come."""
 
     size: int
+    up: bool = False
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> ProbeArgs:
         """Raises :class:`WireError`."""
-        read.known_only(fields, ("size",))
-        return cls(read.integer(fields, "size", MAX_PROBE))
+        read.known_only(fields, ("size", "up"))
+        return cls(read.integer(fields, "size", MAX_PROBE), read.flag(fields, "up"))
 
 
 @dataclass(frozen=True, slots=True)
 class LogsArgs:
-    """The log of a pod. `tail`: the last so many lines; `since_ms`: Unix time of the oldest. None: all."""
+    """The log of a pod. `tail`: the last so many lines; `since_ms`: Unix time of the oldest. None: all.
+
+    `service`: of this container only.
+    """
 
     follow: bool = False
     tail: int | None = None
     since_ms: int | None = None
+    service: str | None = None
 
     @classmethod
     def decode(cls, fields: dict[str, Any]) -> LogsArgs:
         """Raises :class:`WireError`."""
-        read.known_only(fields, ("follow", "tail", "since_ms"))
+        read.known_only(fields, ("follow", "tail", "since_ms", "service"))
         return cls(
             read.flag(fields, "follow"),
             read.optional_integer(fields, "tail", MAX_TAIL),
             read.optional_integer(fields, "since_ms", U64_MAX),
+            read.optional_text(fields, "service", MAX_NAME),
         )
 
 
@@ -168,15 +185,7 @@ class GetArgs:
     def decode(cls, fields: dict[str, Any]) -> GetArgs:
         """Raises :class:`WireError`."""
         read.known_only(fields, ("path", "service", "offset", "digest"))
-        offset, digest = read.integer(fields, "offset", U64_MAX), read.optional_hexadecimal(fields, "digest", 32)
-        if (offset > 0) != (digest is not None):
-            raise WireError("offset and digest belong together")
-        return cls(
-            _path(fields),
-            read.optional_text(fields, "service", MAX_NAME),
-            offset,
-            None if digest is None else digest.hex(),
-        )
+        return cls(_path(fields), read.optional_text(fields, "service", MAX_NAME), *_resumed(fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +246,84 @@ class ReceiptArgs:
         return cls(None if digest is None else digest.hex(), None if signature is None else signature.hex())
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotArgs:
+    """What is to be done with a rental's snapshots; answered with what there is of them. Only a list needs no name."""
+
+    act: Act
+    name: str | None = None
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> SnapshotArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("act", "name"))
+        word = read.text(fields, "act", 16)
+        if word not in set(Act):
+            raise WireError(f"act {word!r} is none of {', '.join(Act)}")
+        act = Act(word)
+        if act is Act.LIST:
+            if fields.get("name") is not None:
+                raise WireError("a list takes no name")
+            return cls(act)
+        return cls(act, snapshot_name(read.text(fields, "name", MAX_NAME)))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageArgs:
+    """A snapshot as an image archive, from byte `offset` of it on; `digest` as in :class:`GetArgs`."""
+
+    name: str
+    offset: int = 0
+    digest: str | None = None
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> ImageArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("name", "offset", "digest"))
+        return cls(snapshot_name(read.text(fields, "name", MAX_NAME)), *_resumed(fields))
+
+
+@dataclass(frozen=True, slots=True)
+class ServeArgs:
+    """A host is here, and is to be told of who asks for it.
+
+    The gateway says tokens of :data:`TOKEN_BYTES` bytes, one for each caller; one of zeros only keeps the way alive,
+    and is said back.
+    """
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> ServeArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ())
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class TakeArgs:
+    """A host takes up the caller that it was told of: what follows are the caller's bytes, and its own to it."""
+
+    token: str
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> TakeArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("token",))
+        return cls(read.hexadecimal(fields, "token", TOKEN_BYTES).hex())
+
+
+@dataclass(frozen=True, slots=True)
+class CarryArgs:
+    """A caller asks for the host with this key, 64 hex digits: what follows are the host's bytes, and its own."""
+
+    host: str
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> CarryArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("host",))
+        return cls(read.hexadecimal(fields, "host", 32).hex())
+
+
 Args: TypeAlias = (
     PingArgs
     | ProbeArgs
@@ -249,6 +336,11 @@ Args: TypeAlias = (
     | PutArgs
     | DeliverArgs
     | ReceiptArgs
+    | SnapshotArgs
+    | ImageArgs
+    | ServeArgs
+    | TakeArgs
+    | CarryArgs
 )
 
 _TYPES: dict[Op, type[Args]] = {
@@ -263,6 +355,11 @@ _TYPES: dict[Op, type[Args]] = {
     Op.PUT: PutArgs,
     Op.DELIVER: DeliverArgs,
     Op.RECEIPT: ReceiptArgs,
+    Op.SNAPSHOT: SnapshotArgs,
+    Op.IMAGE: ImageArgs,
+    Op.SERVE: ServeArgs,
+    Op.TAKE: TakeArgs,
+    Op.CARRY: CarryArgs,
 }
 _OPS = {kind: op for op, kind in _TYPES.items()}
 
@@ -274,7 +371,10 @@ def op_of(args: Args) -> Op:
 
 def encode_args(args: Args) -> dict[str, Any]:
     """The arguments as JSON fields."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(args).items()}
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(args).items()}
+    if isinstance(args, LogsArgs) and args.service is None:
+        del fields["service"]  # what it was before it could be said: hosts of an earlier release take it, too
+    return fields
 
 
 def decode_args(op: Op, fields: Any) -> Args:
@@ -282,6 +382,14 @@ def decode_args(op: Op, fields: Any) -> Args:
     if not isinstance(fields, dict):
         raise WireError("args must be a JSON object")
     return _TYPES[op].decode(fields)
+
+
+def _resumed(fields: dict[str, Any]) -> tuple[int, str | None]:
+    """Where a body goes on, and the SHA-256 of what came before."""
+    offset, digest = read.integer(fields, "offset", U64_MAX), read.optional_hexadecimal(fields, "digest", 32)
+    if (offset > 0) != (digest is not None):
+        raise WireError("offset and digest belong together")
+    return offset, None if digest is None else digest.hex()
 
 
 def _path(fields: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from offchain.core.autoscale import Has, Scaling, Wishes, decide, load_ppm
 from offchain.link import ss58
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import LinkError
-from offchain.link.p2p_client import open_host
+from offchain.link.p2p_reach import open_host
 from offchain.link.ports import Block, ChainPort, Signer
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec

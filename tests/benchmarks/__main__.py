@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import agent
+import fleet
 import way
 from chainbench import report as chain
 from chainbench.node import NodeError
@@ -17,6 +18,7 @@ from faults.plan import Plan
 from faults.run import FaultError, run_faults
 from index_bench import IndexBenchError
 from index_bench import measure as measure_index
+from log_lines import LogError
 from main_job import BenchError, measure, say
 from table import Figure, record
 
@@ -30,7 +32,7 @@ def main() -> int:
     options = _arguments()
     try:
         figures, lines, facts = _BENCHMARKS[options.name](options)
-    except (BenchError, FaultError, IndexBenchError, NodeError, RefusedError) as error:
+    except (BenchError, FaultError, IndexBenchError, LogError, NodeError, RefusedError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     except LocalError as error:
@@ -48,48 +50,90 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description="Measures Gantry on this machine, prints a table, and writes it into docs/benchmarks.md.",
+        description="Measures Gantry on this machine, prints each figure with its target and whether it holds, and "
+        "writes them into docs/benchmarks.md.",
+        epilog="Nothing else should run on the machine meanwhile. What each figure means: docs/benchmarks.md. "
+        "scripts/bench NAME --help says how long it takes and how to make it shorter.",
     )
     benchmarks = parser.add_subparsers(dest="name", required=True, metavar="NAME")
-    main_job = benchmarks.add_parser("main", help="the main job: scripts/up, submit to running, memory")
+
+    def add(name: str, about: str, more: str) -> argparse.ArgumentParser:
+        one = benchmarks.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}. {more}")
+        one.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
+        one.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
+        return one
+
+    main_job = add(
+        "main",
+        "the main job: scripts/up, submit to running, log line to client, memory",
+        "Three runs of scripts/up --once, then tasks one by one on a network with one host and real containers. "
+        "About 5 minutes. Short: --tasks 3.",
+    )
     main_job.add_argument("--tasks", type=int, default=15, metavar="N", help="tasks for submit → running (15)")
     main_job.add_argument("--cold", action="store_true", help="also with an empty cache (downloads the packages)")
-    of_chain = benchmarks.add_parser("chain", help="the released node alone: operations a second, their cost, bytes")
+    of_fleet = add(
+        "fleet",
+        "a fleet: submit to running with many hosts at once",
+        "A node, scheduler and settler, and so many agents with the fake driver, each with a connection of its own; "
+        "tasks come steadily. Needs no Docker. About 4 minutes. Short: --hosts 10 --tasks 20.",
+    )
+    of_fleet.add_argument("--hosts", type=int, default=fleet.HOSTS, metavar="N", help=f"agents ({fleet.HOSTS})")
+    of_fleet.add_argument("--tasks", type=int, default=fleet.TASKS, metavar="N", help=f"that come ({fleet.TASKS})")
+    of_chain = add(
+        "chain",
+        "the released node alone: operations a second, their cost, bytes",
+        "About 35 minutes for all parts. Short: --part single --seconds 10.",
+    )
     of_chain.add_argument(
         "--part", action="append", choices=chain.PARTS, metavar="PART", help=f"only this one: {', '.join(chain.PARTS)}"
     )
     of_chain.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=f"of sustained load ({SECONDS})")
-    to_hosts = benchmarks.add_parser("way", help="the way to hosts over loopback: files, log lines, questions, agents")
+    to_hosts = add(
+        "way",
+        "the way to hosts over loopback: files, log lines, questions, agents",
+        "By iroh and by secure websockets; files of 512 MiB in the system's temporary folder. Needs neither node nor "
+        "Docker. About 2 minutes. Short: --agents 20.",
+    )
     to_hosts.add_argument("--agents", type=int, default=way.AGENTS, metavar="N", help=f"at once ({way.AGENTS})")
-    of_agent = benchmarks.add_parser("agent", help="the agent: idle memory and work, container starts over docker run")
+    of_agent = add(
+        "agent",
+        "the agent: idle memory and work, container starts over docker run",
+        "On a network of scripts/up with a Docker engine; the agent has run one task before. The same container is "
+        "then started by the agent's driver and by docker run, in turn. About 3 minutes. "
+        "Short: --seconds 10 --starts 3.",
+    )
     of_agent.add_argument("--starts", type=int, default=agent.STARTS, metavar="N", help=f"of each ({agent.STARTS})")
     of_agent.add_argument(
         "--seconds", type=int, default=agent.IDLE_SECONDS, metavar="N", help=f"of being idle ({agent.IDLE_SECONDS})"
     )
-    faults = benchmarks.add_parser("faults", help="kill -9 of any process at random, under load; the books afterwards")
+    faults = add(
+        "faults",
+        "kill -9 of any process at random, under load; the books afterwards",
+        "Needs root. About 40 minutes. Short: --kills 5 --tasks 5 --hosts 2.",
+    )
     faults.add_argument("--kills", type=int, default=200, metavar="N", help="how many (200)")
     faults.add_argument("--tasks", type=int, default=100, metavar="N", help="that run meanwhile (100)")
     faults.add_argument("--hosts", type=int, default=5, metavar="N", help="agents, on one private engine (5)")
     faults.add_argument("--seed", type=int, default=1, metavar="N", help="which victims, and when (1)")
     faults.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="move the logs there where something is wrong")
-    index = benchmarks.add_parser("index", help="the indexer: events a second, final block to event in the index")
+    index = add(
+        "index",
+        "the indexer: events a second, final block to event in the index",
+        "Needs no Docker. About 4 minutes. Short: --events 50000 --blocks 5.",
+    )
     index.add_argument("--events", type=int, default=1_000_000, metavar="N", help="that are indexed (1000000)")
     index.add_argument("--blocks", type=int, default=40, metavar="N", help="of 1,000 events on a real node (40)")
-    for benchmark in (main_job, of_chain, to_hosts, faults, index, of_agent):
-        benchmark.add_argument("--json", action="store_true", help="end with one JSON object on the last line")
-        benchmark.add_argument("--no-record", action="store_true", help="leave docs/benchmarks.md alone")
     options = parser.parse_args()
     if options.name == "chain" and options.seconds < 2:
         parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
-    for name in ("kills", "tasks", "hosts", "events", "blocks"):
+    for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds"):
         if getattr(options, name, 1) < 1:
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")
     return options
 
 
 def _main_job(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    figures = measure(options.tasks, cold=options.cold)
-    return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
+    return _plain(measure(options.tasks, cold=options.cold))
 
 
 def _chain(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
@@ -99,14 +143,16 @@ def _chain(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
     return figures, lines, {key: value for part in found for key, value in part.facts.items()}
 
 
+def _fleet(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    return _plain(fleet.measure(options.hosts, options.tasks))
+
+
 def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    figures = way.measure(options.agents)
-    return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
+    return _plain(way.measure(options.agents))
 
 
 def _agent(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    figures = agent.measure(options.starts, options.seconds)
-    return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
+    return _plain(agent.measure(options.starts, options.seconds))
 
 
 def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
@@ -116,21 +162,39 @@ def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str
 
 
 def _index(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    figures = measure_index(options.events, options.blocks)
+    return _plain(measure_index(options.events, options.blocks))
+
+
+def _plain(figures: Sequence[Figure]) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     return figures, (), {figure.name.replace("-", "_"): _json(figure) for figure in figures}
 
 
-_BENCHMARKS = {"main": _main_job, "chain": _chain, "way": _way, "faults": _faults, "index": _index, "agent": _agent}
+_BENCHMARKS = {
+    "main": _main_job,
+    "fleet": _fleet,
+    "chain": _chain,
+    "way": _way,
+    "faults": _faults,
+    "index": _index,
+    "agent": _agent,
+}
 
 
 def _line(figure: Figure) -> str:
-    spread = f"p95 {figure.p95:g}, " if len(figure.samples) > 1 else ""
-    aim = f"target {figure.aim}" if figure.aim else "no target"
-    return f"{figure.name:<22} {figure.value:>10.10g} {figure.unit:<8} ({spread}{aim})"
+    spread = f"p95 {figure.p95:g}" if len(figure.samples) > 1 else ""
+    verdict = {True: f"holds: {figure.aim}", False: f"MISSED: {figure.aim}", None: ""}[figure.met]
+    return f"{figure.name:<24} {figure.value:>10.10g} {figure.unit:<8} {spread:<14} {verdict}".rstrip()
 
 
 def _json(figure: Figure) -> dict[str, object]:
-    return {"value": figure.value, "p95": figure.p95, "unit": figure.unit, "target": figure.target, "met": figure.met}
+    return {
+        "value": figure.value,
+        "p95": figure.p95,
+        "unit": figure.unit,
+        "target": figure.target,
+        "target_p95": figure.target_p95,
+        "met": figure.met,
+    }
 
 
 if __name__ == "__main__":

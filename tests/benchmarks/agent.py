@@ -9,11 +9,10 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from main_job import BenchError, network, resident_mib, say
-from table import Figure
+from main_job import BenchError, core_share, network, resident_mib, say, ticks
+from table import MIB, Figure
 
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.docker import DockerDriver
@@ -27,7 +26,7 @@ IDLE_SECONDS = 60
 STARTS = 15
 HOST = "5Benchmark"
 PROGRAM = ("sleep", "600")
-TICKS = os.sysconf("SC_CLK_TCK")
+SHARED = f"bench-{os.getpid()}"
 
 
 def measure(starts: int = STARTS, seconds: int = IDLE_SECONDS) -> list[Figure]:
@@ -53,28 +52,23 @@ def _idle(pid: int, seconds: int) -> list[Figure]:
     """Memory and work of an agent that follows its chain and has no pod; it has no child processes."""
     say(f"the agent idle for {seconds} s")
     time.sleep(10)  # what it does once at its start is not its idle load
-    began_s, before = time.monotonic(), _ticks(pid)
+    began_s, before = time.monotonic(), ticks(pid)
     memory = []
     while time.monotonic() - began_s < seconds:
         time.sleep(5)
         memory.append(resident_mib(pid))
-    share = 100 * (_ticks(pid) - before) / TICKS / (time.monotonic() - began_s)
+    share = core_share(pid, before, time.monotonic() - began_s)
     return [
-        Figure("agent-idle-memory", "MiB", (max(memory),), 80),
-        Figure("agent-idle-cpu", "% core", (round(share, 2),), 1),
+        Figure("agent-idle-memory", "MB", (round(max(memory) * MIB / 1e6, 1),), 80),
+        Figure("agent-idle-cpu", "% core", (share,), 1),
     ]
-
-
-def _ticks(pid: int) -> int:
-    """Processor time of a process so far, in clock ticks."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
 
 
 async def _starts(url: str, image: str, folder: Path, count: int) -> list[Figure]:
     """The same container by the agent's driver and by the engine's own command, in turn.
 
-    Both have a network of their own and the same limits: what Gantry's pods always have.
+    Both have a network of their own and the same limits: what Gantry's pods always have. What a container takes that
+    shares the engine's one network with all others is told, too.
     """
     name, _, digest = image.partition("@")
     store = ImageStore(
@@ -85,8 +79,10 @@ async def _starts(url: str, image: str, folder: Path, count: int) -> list[Figure
         now_ms=lambda: time.time_ns() // 1_000_000,
     )
     driver = await DockerDriver.connect(url, HOST, store)
+    _command(url, "network", "create", SHARED)
     ours: list[float] = []
     theirs: list[float] = []
+    shared: list[float] = []
     try:
         for number in range(count):
             say(f"starts, {number + 1} of {count}")
@@ -95,13 +91,16 @@ async def _starts(url: str, image: str, folder: Path, count: int) -> list[Figure
                     ours.append(await _by_agent(driver, _pod(number, ImageRef(name, digest))))
                 else:
                     theirs.append(await asyncio.to_thread(_by_command, url, digest, number))
+            shared.append(await asyncio.to_thread(_by_command, url, digest, number, SHARED))
     finally:
+        _command(url, "network", "rm", SHARED)
         await driver.close()
         await store.close()
     ratios = tuple(round(100 * (mine / other - 1), 1) for mine, other in zip(ours, theirs, strict=True))
     return [
         Figure("agent-start", "ms", tuple(round(1000 * one, 1) for one in ours)),
         Figure("docker-run", "ms", tuple(round(1000 * one, 1) for one in theirs)),
+        Figure("docker-run-shared-network", "ms", tuple(round(1000 * one, 1) for one in shared)),
         Figure("agent-start-overhead", "%", ratios, 10),
     ]
 
@@ -141,23 +140,26 @@ async def _by_agent(driver: DockerDriver, spec: PodSpec) -> float:
     return taken_s
 
 
-def _by_command(url: str, digest: str, number: int) -> float:
-    docker = shutil.which("docker")
-    if docker is None:
-        raise BenchError("there is no docker command on this machine: install docker-cli (Debian)")
-    name = f"bench-{os.getpid()}-{number}"
+def _by_command(url: str, digest: str, number: int, shared: str | None = None) -> float:
+    """Seconds of `docker run`; with a network made for it first where none is there to be shared."""
+    name = f"{SHARED}-{number}"
     limits = ("--cpus=0.5", "--memory=64m", "--memory-swap=64m", "--pids-limit=64", "--cap-drop=ALL")
-    safe = ("--security-opt=no-new-privileges", f"--network={name}", f"--name={name}")
+    safe = ("--security-opt=no-new-privileges", f"--network={shared or name}", f"--name={name}")
     began_s = time.perf_counter()
-    _command(docker, url, ("network", "create", name))
-    _command(docker, url, ("run", "--detach", *limits, *safe, digest, *PROGRAM))
+    if shared is None:
+        _command(url, "network", "create", name)
+    _command(url, "run", "--detach", *limits, *safe, digest, *PROGRAM)
     taken_s = time.perf_counter() - began_s
-    _command(docker, url, ("rm", "--force", "--volumes", name))
-    _command(docker, url, ("network", "rm", name))
+    _command(url, "rm", "--force", "--volumes", name)
+    if shared is None:
+        _command(url, "network", "rm", name)
     return taken_s
 
 
-def _command(docker: str, url: str, arguments: Sequence[str]) -> None:
+def _command(url: str, *arguments: str) -> None:
+    docker = shutil.which("docker")
+    if docker is None:
+        raise BenchError("there is no docker command on this machine: install docker-cli (Debian)")
     done = subprocess.run([docker, "--host", url, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchError(f"docker {arguments[0]} failed: {done.stderr.strip()}")

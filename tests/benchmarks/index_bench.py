@@ -42,7 +42,7 @@ def measure(events: int, blocks: int) -> list[Figure]:
     """All figures."""
     with tempfile.TemporaryDirectory(prefix="gantry-index-") as folder:
         figures = _throughput(Path(folder) / "index.db", events)
-        figures.append(Figure("index-lag", "s", asyncio.run(_lag(Path(folder), blocks)), 1))
+        figures.append(Figure("index-lag", "s", asyncio.run(_lag(Path(folder), blocks)), target_p95=1))
     return figures
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import log_lines
 from table import MIB, ROOT, Figure
 
 from offchain.link import keys
@@ -29,6 +30,7 @@ from offchain.schema.manifest_variables import resolve
 TENANT = "//Charlie"
 EXAMPLE = ROOT / "examples" / "primes.yaml"
 SETTLE_SECONDS = 120.0
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class BenchError(Exception):
@@ -75,6 +77,17 @@ def resident_mib(pid: int) -> float:
         children = Path(f"/proc/{current}/task/{current}/children").read_text(encoding="utf-8")
         waiting += [int(child) for child in children.split()]
     return round(total, 1)
+
+
+def ticks(pid: int) -> int:
+    """Processor time of a process so far, in clock ticks."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def core_share(pid: int, before: int, seconds: float) -> float:
+    """Per cent of a core that a process took in so many seconds since it had taken `before` ticks."""
+    return round(100 * (ticks(pid) - before) / TICKS / seconds, 2)
 
 
 def memory(state: Path) -> tuple[float, float]:
@@ -154,5 +167,7 @@ def measure(tasks: int, *, cold: bool) -> list[Figure]:
             node, python = memory(state)
             figures.append(Figure("node-memory", "MiB", (node,), 200))
             figures.append(Figure("python-memory", "MiB", (python,), 400))
-            figures.append(Figure("start", "s", asyncio.run(starts(state, tasks)), 6))
+            figures.append(Figure("start", "s", asyncio.run(starts(state, tasks)), 5, target_p95=8))
+            say("log lines")
+            figures.append(log_lines.measure(state))
     return figures

@@ -19,14 +19,15 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Figure:
-    """One measured number. `samples` in `unit`; `target` is the most that is good, or the least; None where there is
-    none to hold it to."""
+    """One measured number. `samples` in `unit`; `target` is the most that the median may be, or the least;
+    `target_p95` the most that the 95th percentile may be. None where there is none to hold it to."""
 
     name: str
     unit: str
     samples: tuple[float, ...]
     target: float | None = None
     at_least: bool = False
+    target_p95: float | None = None
 
     @property
     def value(self) -> float:
@@ -35,20 +36,30 @@ class Figure:
 
     @property
     def p95(self) -> float:
-        """The 95th percentile, nearest rank."""
-        ordered = sorted(self.samples)
+        """What 95 of 100 samples are at least as good as, nearest rank."""
+        ordered = sorted(self.samples, reverse=self.at_least)
         return round(ordered[max(0, -(-95 * len(ordered) // 100) - 1)], 2)
 
     @property
     def met(self) -> bool | None:
-        if self.target is None:
-            return None
-        return self.value >= self.target if self.at_least else self.value <= self.target
+        """Whether it holds; None where there is no target."""
+        held = []
+        if self.target is not None:
+            held.append(self.value >= self.target if self.at_least else self.value <= self.target)
+        if self.target_p95 is not None:
+            held.append(self.p95 <= self.target_p95)
+        return all(held) if held else None
 
     @property
     def aim(self) -> str:
         """The target with its sign."""
-        return "" if self.target is None else f"{'≥' if self.at_least else '≤'} {self.target:g}"
+        parts = []
+        if self.target is not None:
+            of = "p50 " if self.target_p95 is not None else ""
+            parts.append(f"{of}{'≥' if self.at_least else '≤'} {self.target:g}")
+        if self.target_p95 is not None:
+            parts.append(f"p95 ≤ {self.target_p95:g}")
+        return ", ".join(parts)
 
     def row(self, where: str, commit: str, date: str) -> str:
         """The figure as a row of the table."""

@@ -12,20 +12,25 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
-from main_job import BenchError, say
+from main_job import BenchError, resident_mib, say
 from table import MIB, Figure
 from way_host import FILE_MIB, GENESIS, LEASE
 
 from offchain.link import keys, p2p_copy, tar_files
 from offchain.link.p2p_client import HostClient
+from offchain.link.p2p_gateway import ByGateways
 from offchain.link.p2p_iroh import IrohTransport
 from offchain.link.ws_transport import WsTransport
+from offchain.local import ports
 
 AGENTS = 500
 ROUND_TRIPS = 2000
 AT_ONCE = 48
 LINES_TO_SKIP = 20
+IDLE_S = 15.0
+ASKED_HOSTS = 25
 
 
 def measure(agents: int = AGENTS) -> list[Figure]:
@@ -40,10 +45,8 @@ async def _measure(agents: int) -> list[Figure]:
             figures += await _files(kind, client)
             say(f"{kind}: log lines and questions")
             figures += [await _lines(kind, client), *await _questions(kind, client)]
-    say(f"{agents} agents")
-    async with _hosts("iroh", agents) as found:
-        figures += await _many(found)
-    return figures
+    say(f"{agents} agents on one gateway")
+    return figures + await _through_gateway(agents)
 
 
 @contextlib.asynccontextmanager
@@ -86,7 +89,7 @@ async def _client(kind: str, key: bytes, addresses: list[str]) -> AsyncIterator[
         await transport.close()
 
 
-async def _files(kind: str, client: HostClient) -> list[Figure]:
+async def _files(kind: str, client: HostClient, times: int = 3) -> list[Figure]:
     """Whole copies as `gantry cp` makes them: hashed on both sides, written to disk where they arrive."""
     aim = 100 if kind == "iroh" else None
 
@@ -95,7 +98,7 @@ async def _files(kind: str, client: HostClient) -> list[Figure]:
 
     with tempfile.TemporaryDirectory(prefix="gantry-way-") as folder:
         out, back = [], []
-        for number in range(3):
+        for number in range(times):
             part = Path(folder) / f"part-{number}"
             began = time.perf_counter()
             await p2p_copy.get(client, LEASE, "/big.bin", None, part, quiet)
@@ -107,7 +110,7 @@ async def _files(kind: str, client: HostClient) -> list[Figure]:
             part.unlink()
     return [
         Figure(f"way-{kind}-cp-out", "MB/s", tuple(out), aim, at_least=True),
-        Figure(f"way-{kind}-cp-in", "MB/s", tuple(back), None, at_least=True),
+        Figure(f"way-{kind}-cp-in", "MB/s", tuple(back), aim, at_least=True),
     ]
 
 
@@ -116,7 +119,7 @@ async def _lines(kind: str, client: HostClient) -> Figure:
     async for piece in client.logs(LEASE, follow=True):
         now_ns = time.time_ns()
         late += [(now_ns - int(line)) / 1e6 for line in piece.split()]
-    return Figure(f"way-{kind}-log-line", "ms", tuple(late[LINES_TO_SKIP:]), 200)
+    return Figure(f"way-{kind}-log-line", "ms", tuple(late[LINES_TO_SKIP:]), target_p95=200)
 
 
 async def _questions(kind: str, client: HostClient) -> list[Figure]:
@@ -141,38 +144,129 @@ async def _questions(kind: str, client: HostClient) -> list[Figure]:
     ]
 
 
-async def _many(found: list[tuple[bytes, list[str]]]) -> list[Figure]:
-    """One process with a connection to every agent, each asked once all are there."""
-    transport = await IrohTransport.bind(secrets.token_bytes(32), listen=False)
-    signer = keys.from_uri("//Charlie")
-    clients = [HostClient(transport, key, at, genesis_hash=GENESIS, signer=signer) for key, at in found]
-    limit = asyncio.Semaphore(AT_ONCE)
+class _Gateway:
+    """The gateway's process, and what it says."""
 
-    async def connect(client: HostClient) -> None:
-        async with limit:
-            await client.connect()
+    def __init__(self) -> None:
+        self.seed = secrets.token_bytes(32)
+        self.port = ports.free_for_both()
+        self.address = ""
+        self.process: asyncio.subprocess.Process | None = None
 
-    before = _resident_mib()
+    async def start(self) -> None:
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(Path(__file__).with_name("way_gateway.py")),
+            str(self.port),
+            self.seed.hex(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=dict(os.environ),
+        )
+        self.address = str((await self._line())["address"])
+
+    async def until_hosts(self, count: int) -> None:
+        while (await self._line()).get("hosts") != count:
+            pass
+
+    async def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        await self.process.wait()
+
+    async def stop(self) -> None:
+        assert self.process is not None
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        await self.process.wait()
+
+    def resident_mib(self) -> float:
+        assert self.process is not None
+        return resident_mib(self.process.pid)
+
+    async def busy_percent(self, seconds: float) -> float:
+        """Of one core, over so many seconds."""
+        assert self.process is not None
+        began_s, before = time.monotonic(), _ticks(self.process.pid)
+        await asyncio.sleep(seconds)
+        return (_ticks(self.process.pid) - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - began_s) * 100
+
+    async def _line(self) -> dict[str, Any]:
+        assert self.process is not None
+        assert self.process.stdout is not None
+        line = await self.process.stdout.readline()
+        if not line:
+            raise BenchError("the gateway ended; its reason stands above")
+        facts: dict[str, Any] = json.loads(line)
+        return facts
+
+
+async def _through_gateway(agents: int) -> list[Figure]:
+    """Many agents on one gateway, each with a key, an endpoint and a server of its own, in one process."""
+    gateway = _Gateway()
+    await gateway.start()
+    empty = gateway.resident_mib()
     began = time.perf_counter()
-    await asyncio.gather(*(connect(client) for client in clients))
-    connected_s = time.perf_counter() - began
-    answers = []
-    for client in clients:
-        began = time.perf_counter()
-        await client.ping()
-        answers.append((time.perf_counter() - began) * 1000)
-    still = sum(client.via is not None for client in clients)
-    memory = _resident_mib() - before
-    await asyncio.gather(*(client.close() for client in clients))
-    await transport.close()
+    try:
+        async with _hosts(gateway.address, agents) as found:
+            await gateway.until_hosts(agents)
+            attached_s = time.perf_counter() - began
+            memory = gateway.resident_mib()
+            say("idle")
+            busy = await gateway.busy_percent(IDLE_S)
+            say("questions and files through the gateway")
+            answers = await _ask_some(gateway.address, found)
+            async with _client_through(gateway.address, found[0][0]) as client:
+                files = await _files("gateway", client, times=1)
+            say("kill -9 of the gateway")
+            began = time.perf_counter()
+            await gateway.kill()
+            await gateway.start()
+            await gateway.until_hosts(agents)
+            back_s = time.perf_counter() - began
+            again = await _ask_some(gateway.address, found)
+    finally:
+        await gateway.stop()
     return [
-        Figure("way-agents-connected", "agents", (still,), len(found), at_least=True),
-        Figure("way-agents-connect-all", "s", (connected_s,)),
-        Figure("way-agents-question", "ms", tuple(answers), 200),
-        Figure("way-agents-memory", "MiB", (memory,)),
+        Figure("way-gateway-agents", "agents", (len(found),), agents, at_least=True),
+        Figure("way-gateway-attach-all", "s", (attached_s,)),
+        Figure("way-gateway-question", "ms", tuple(answers), 200),
+        *files,
+        Figure("way-gateway-memory", "MiB", (memory,)),
+        Figure("way-gateway-memory-each", "MiB", ((memory - empty) / agents,)),
+        Figure("way-gateway-idle", "% of a core", (busy,)),
+        Figure("way-gateway-killed-all-back", "s", (back_s,)),
+        Figure("way-gateway-killed-question", "ms", tuple(again), 200),
     ]
 
 
-def _resident_mib() -> float:
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+@contextlib.asynccontextmanager
+async def _client_through(gateway: str, key: bytes) -> AsyncIterator[HostClient]:
+    seed, signer = secrets.token_bytes(32), keys.from_uri("//Charlie")
+    base = await IrohTransport.bind(seed, listen=False)
+    transport = ByGateways(base, seed, genesis_hash=GENESIS, signer=signer)
+    client = HostClient(transport, key, [gateway], genesis_hash=GENESIS, signer=signer)
+    try:
+        yield client
+    finally:
+        await client.close()
+        await transport.close()
+        await base.close()
+
+
+async def _ask_some(gateway: str, found: list[tuple[bytes, list[str]]]) -> list[float]:
+    """Round trips to some hosts, connections made before."""
+    took = []
+    for key, _ in found[:: max(1, len(found) // ASKED_HOSTS)]:
+        async with _client_through(gateway, key) as client:
+            await client.ping()
+            for _ in range(20):
+                began = time.perf_counter()
+                await client.ping()
+                took.append((time.perf_counter() - began) * 1000)
+    return took
+
+
+def _ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])

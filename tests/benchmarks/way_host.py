@@ -1,6 +1,7 @@
 """Hosts for the benchmark of the way to them: real transports and servers over pods without containers.
 
-Prints one line of JSON for each host, and serves until its input ends.
+Arguments: `iroh`, `websocket`, or the address of a gateway that is the only way to them; how many. Prints one line of
+JSON for each host, and serves until its input ends.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from pathlib import Path
 from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.access.handlers import Access
 from offchain.link.keys import Ed25519Signer, ss58_decode, verify
+from offchain.link.p2p import Transport
+from offchain.link.p2p_gateway import ByGateways
 from offchain.link.p2p_host import HostServer
 from offchain.link.p2p_iroh import IrohTransport
 from offchain.link.p2p_peer import Session
 from offchain.link.ws_transport import WsTransport
 from offchain.schema.wire import Op, Request
+from offchain.schema.wire_gateway import parse_gateway
 
 GENESIS = bytes(32)
 LEASE = 1
@@ -70,12 +74,23 @@ def genuine(account: str, crypto: str, payload: bytes, signature: bytes) -> bool
     return verify(ss58_decode(account), crypto, payload, signature)
 
 
+async def endpoint(kind: str, seed: bytes) -> Transport:
+    if kind == "iroh":
+        return await IrohTransport.bind(seed)
+    if kind == "websocket":
+        return await WsTransport.bind(seed)
+    base = await IrohTransport.bind(seed, listen=False)
+    made = ByGateways(base, seed, genesis_hash=GENESIS, signer=Ed25519Signer(seed))
+    made.listen([parse_gateway(kind)])
+    return made
+
+
 async def main(kind: str, count: int) -> None:
     with tempfile.TemporaryDirectory(prefix="gantry-way-") as folder:
         servers, serving = [], []
         for number in range(count):
             seed = number.to_bytes(32, "big")
-            transport = await (IrohTransport.bind(seed) if kind == "iroh" else WsTransport.bind(seed))
+            transport = await endpoint(kind, seed)
             access = Access(BigFiles({LEASE: FakePod()}), Path(folder) / str(number), Ed25519Signer(seed), deliver)
             server = HostServer(
                 transport,

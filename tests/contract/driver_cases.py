@@ -32,6 +32,8 @@ TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
 WELL = ("sh", "-c", "echo up; sleep 600")
 KEEP = ("sh", "-c", "[ -e /data/kept ] && exit 9; touch /data/kept; exit 0")
 """Ends with 9 where the volume has what an earlier run left."""
+BIG = ("sh", "-c", "i=0; while [ $i -lt 2048 ]; do printf %1024s x; i=$((i + 1)); done > /big")
+"""Writes 2 MiB of its own."""
 DATA = (VolumeMount("data", "/data", read_only=False),)
 CHECK = HealthCheck(("sh", "-c", "true"), interval_ms=1_000, timeout_ms=5_000, retries=2, start_period_ms=0)
 NO_SUCH_USER = "no-such-user"
@@ -50,7 +52,7 @@ class FakePrograms:
             return FakeProgram(fails_to_start=ImageUnavailable("no such image"))
         if service.user == NO_SUCH_USER:
             return FakeProgram(fails_to_start=ImageInvalid("no such user"))
-        again = (spec.lease, service.name) in self.ran
+        again = (spec.lease, service.name) in self.ran or spec.base is not None
         self.ran.add((spec.lease, service.name))
         kept = spec.data_from is not None or again
         return {
@@ -61,6 +63,7 @@ class FakePrograms:
             WELL: FakeProgram(runs=True, healthy=True, output=b"up\n"),
             TWICE: FakeProgram(exit_code=7 if again else 3),
             KEEP: FakeProgram(exit_code=9 if kept else 0),
+            BIG: FakeProgram(disk_mib=2),
             OOM: FakeProgram(out_of_memory=True),
             NO_SUCH_PROGRAM: FakeProgram(exit_code=127),
         }[service.command]

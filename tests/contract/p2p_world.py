@@ -4,16 +4,20 @@ import asyncio
 import hashlib
 import os
 
+from offchain.gateway.service import Gateway
+from offchain.link import ss58
 from offchain.link.errors import BadKey
 from offchain.link.keys import Ed25519Signer, from_uri, ss58_decode, verify
 from offchain.link.p2p import HostRefused, refused
 from offchain.link.p2p_client import HostClient
+from offchain.link.p2p_gateway import ByGateways
 from offchain.link.p2p_host import HostServer
 from offchain.link.p2p_iroh import IrohTransport
 from offchain.link.p2p_memory import MemoryNetwork
 from offchain.link.p2p_ways import Ways
 from offchain.link.ws_transport import WsTransport
 from offchain.schema.wire import Answer, Code, Op
+from offchain.schema.wire_gateway import parse_gateway
 
 GENESIS = b"g" * 32
 NOW_MS = 1_800_000_000_000
@@ -22,7 +26,55 @@ STRANGER = from_uri("//Bob")
 RESULT = os.urandom((3 << 20) + 17)
 DIGEST = hashlib.sha256(RESULT).digest()
 LEASE, NOT_READY, BROKEN, SILENT = 7, 8, 9, 10
-KINDS = ["memory", "iroh", "websocket", "ways"]
+KINDS = ["memory", "iroh", "websocket", "ways", "gateway"]
+
+
+class RunningGateway:
+    """A gateway on loopback that has every host and every account, unless told otherwise."""
+
+    def __init__(self, transport, relay=None, **options):
+        self.strangers = set()
+        self.gateway = Gateway(transport, genesis_hash=GENESIS, authorise=self._authorise, relay=relay, **options)
+        self.serving = asyncio.create_task(self.gateway.serve())
+        place = transport.addresses[0].removeprefix("wss://")
+        self.address = parse_gateway(f"{ss58.encode(transport.key)}@{place}")
+
+    @classmethod
+    async def start(cls, relay=None, **options):
+        """By QUIC alone, which is quicker to make."""
+        return cls(await IrohTransport.bind(os.urandom(32), "127.0.0.1:0"), relay, **options)
+
+    @property
+    def relay(self):
+        return self.gateway.relay
+
+    async def _authorise(self, request):
+        if request.account in self.strangers:
+            raise refused(Code.NOT_A_HOST, "No host.", "Register.")
+
+    async def close(self):
+        await self.gateway.close()
+        await self.serving
+
+
+class ThroughGateway(ByGateways):
+    """Closes the endpoint that it goes by, too."""
+
+    async def close(self):
+        await super().close()
+        await self._base.close()
+
+
+async def through(gateway, *, seed=None, listen=True, signer=TENANT, websocket=False):
+    """An endpoint that dials, and is dialled, through this gateway only."""
+    seed = seed or os.urandom(32)
+    base = WsTransport.client(seed) if websocket else await IrohTransport.bind(seed, listen=False)
+    made = ThroughGateway(base, seed, genesis_hash=GENESIS, signer=signer)
+    if listen:
+        made.listen([gateway.address])
+        async with asyncio.timeout(20):
+            await made.attached()
+    return made
 
 
 class Net:
@@ -30,6 +82,7 @@ class Net:
 
     def __init__(self, kind):
         self.kind, self.network, self.made, self.seeds = kind, MemoryNetwork(), [], {}
+        self.gateway = None
 
     async def endpoint(self):
         seed = os.urandom(32)
@@ -40,6 +93,9 @@ class Net:
                 transport = await IrohTransport.bind(seed, "127.0.0.1:0")
             case "websocket":
                 transport = await WsTransport.bind(seed, "127.0.0.1:0")
+            case "gateway":
+                self.gateway = self.gateway or await RunningGateway.start()
+                transport = await through(self.gateway, seed=seed)
             case _:
                 transport = await Ways.bind(seed, "127.0.0.1:0")
         assert transport.key == Ed25519Signer(seed).public_key
@@ -50,6 +106,8 @@ class Net:
     async def close(self):
         for transport in self.made:
             await transport.close()
+        if self.gateway is not None:
+            await self.gateway.close()
 
 
 class Answers:

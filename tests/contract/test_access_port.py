@@ -11,7 +11,8 @@ import driver_cases
 import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.access.docker import DockerAccess, end_process
+from node_agent.access.docker import DockerAccess
+from node_agent.access.orphans import end_orphans, end_process
 from node_agent.access.ports import AccessRefused
 from node_agent.ports import PodGone
 
@@ -227,10 +228,8 @@ async def test_a_lost_program_is_found_and_ended(real):
     assert (await program.read()).data == b"started\n"
     await program._stream.close()  # as when the agent is killed
     url = os.environ["GANTRY_DOCKER_HOST"]
-    successor = DockerAccess(url, driver_cases.HOST)
-    assert await successor.end_orphans() == 1
-    assert await successor.end_orphans() == 0
-    await successor.close()
+    assert await end_orphans(url, driver_cases.HOST) == 1
+    assert await end_orphans(url, driver_cases.HOST) == 0
 
 
 @pytest.mark.docker

@@ -1,15 +1,24 @@
 """What only a real engine can show: the limits a tenant's container runs under."""
 
 import dataclasses
+import fcntl
+import io
+import os
+import socket
+import tarfile
 
 import driver_cases as case
 import pytest
 from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
 
-from node_agent.core.values import EndKind
+from node_agent.core.values import ContainerSpec, EndKind
+from node_agent.drivers import bridges
 from node_agent.drivers.docker import DockerDriver
+from node_agent.drivers.docker_spec import bridge_name, bridges_of
+from node_agent.file_store import FileStore
+from node_agent.images.docker_engine import DockerImages
 from node_agent.ports import EngineUnreachable
-from offchain.schema.manifest_types import ImageRef, ResultSpec, TmpfsMount
+from offchain.schema.manifest_types import DeliveredFile, ImageRef, ResultSpec, TmpfsMount
 
 pytestmark = pytest.mark.docker
 
@@ -111,6 +120,56 @@ async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell
     assert docker_api.containers(all=True, filters=wanted) == []
 
 
+@pytest.mark.parametrize("helpers", [0, 1])
+async def test_a_container_goes_on_in_place_where_its_network_was_lost_meanwhile(
+    driver,
+    shell_image,  # noqa: F811
+    docker_api,  # noqa: F811
+    helpers,
+):
+    spec = case.pod(case.TWICE, shell_image)
+    helper = ContainerSpec(case.a_service(case.SLEEP, shell_image, name="helper"), (), 0)
+    spec = dataclasses.replace(spec, containers=(*spec.containers, *[helper] * helpers))
+    handle = await case.up(driver, spec)
+    ending = await case.ended(driver, handle)
+    for holder in docker_api.containers(filters={"label": [f"gantry.lease={spec.lease}", "gantry.role=holder"]}):
+        docker_api.stop(holder["Id"], timeout=0)
+    # As "docker network prune" does.
+    docker_api.remove_network(f"gantry-{case.HOST[1:13]}-{spec.lease}")
+    again = await driver.start(spec, "main", 2, ending.mark)
+    assert again.reference == handle.reference
+    assert (await case.ended(driver, again)).exit_code == 7
+
+
+def make_bridge(name):
+    """What an engine leaves that is killed while it makes a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, 0x89A0, name.encode().ljust(16, b"\0"))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
+async def test_a_bridge_that_an_engine_left_does_not_outlive_its_pod(driver, shell_image):  # noqa: F811
+    spec = case.pod(case.SLEEP, shell_image)
+    bridge = bridge_name(spec.host, spec.lease)
+    make_bridge(bridge)
+    await case.up(driver, spec)
+    assert bridge in bridges.present(bridge)
+    await driver.destroy(spec.lease, keep_data=False)
+    assert bridge not in bridges.present(bridge)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
+async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell_image):  # noqa: F811
+    spec = case.pod(case.SLEEP, shell_image)
+    await case.up(driver, spec)
+    stray = bridge_name(spec.host, spec.lease + 1)
+    make_bridge(stray)
+    for _ in range(2):
+        assert stray in bridges.present(stray)
+        await driver.upkeep()
+    assert bridges.present(bridges_of(spec.host)) == {bridge_name(spec.host, spec.lease)}
+
+
 async def test_an_image_is_found_by_id_whatever_it_is_called(driver, shell_image):  # noqa: F811
     renamed = ImageRef("another.invalid/name", shell_image.digest)
     spec = dataclasses.replace(case.pod(case.HELLO, renamed))
@@ -125,15 +184,52 @@ async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
             await DockerDriver.connect(url, case.HOST, images)
 
 
-async def test_a_snapshot_runs_again_and_goes_with_the_data(driver, shell_image, docker_api):  # noqa: F811
-    spec = case.pod(("sh", "-c", "echo installed > /program; sleep 600"), shell_image)
-    handle = await case.up(driver, spec)
-    seen = [chunk async for chunk in driver.logs(spec.lease, follow=False)]
-    assert seen == []
-    docker_api.exec_start(docker_api.exec_create(handle.reference, ["sh", "-c", "until [ -s /program ]; do :; done"]))
-    digest = await driver.snapshot(spec.lease)
-    output, _ = await run(driver, ImageRef("snapshot", digest), "cat /program")
-    assert output == "installed\n"
-    for found in await driver.recover():
-        await driver.destroy(found.handle.lease, keep_data=False)
-    assert not [image for image in docker_api.images(quiet=True, all=True) if image == digest]
+async def test_a_snapshot_holds_what_was_installed_and_neither_secrets_nor_volumes_nor_memory(
+    docker_api,  # noqa: F811
+    shell_image,  # noqa: F811
+    tmp_path,
+):
+    store = FileStore(tmp_path / "agent")
+    async with docker_driver(tmp_path, files=store) as driver:
+        token = DeliveredFile("token", "/run/secrets/token", None)
+        script = (
+            "cat /run/secrets/token > /tmp/copy; echo kept-on-the-volume > /data/x; "
+            "echo installed-in-the-machine > /program; sleep 600"
+        )
+        spec = case.pod(("sh", "-c", script), shell_image, files=(token,), volumes=case.DATA)
+        spec = dataclasses.replace(spec, volumes=("data",), keeps_data=True)
+        store.put(spec, "token", b"delivered-s3cret")
+        handle = await case.up(driver, spec)
+        wait = ["sh", "-c", "until [ -s /program ]; do :; done; cat /tmp/copy"]
+        assert docker_api.exec_start(docker_api.exec_create(handle.reference, wait)) == b"delivered-s3cret"
+        made = await driver.snapshot(spec.lease, "now", 100)
+        archive = b"".join([piece async for piece in driver.archive(spec.lease, "now")])
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            files = [tar.extractfile(member) for member in tar if member.isfile()]
+            held = b"".join(file.read() for file in files if file is not None)
+        assert b"installed-in-the-machine\n" in held
+        for absent in (b"delivered-s3cret", b"kept-on-the-volume\n"):
+            assert absent not in held
+        # Who learns its digest cannot run it: a manifest gets images of registries only.
+        images = DockerImages(os.environ["GANTRY_DOCKER_HOST"])
+        assert await images.find(ImageRef("snapshot", made.digest)) is None
+        assert await images.find(shell_image) is not None
+        await images.close()
+        await driver.destroy(spec.lease, keep_data=False)
+        assert not [image for image in docker_api.images(quiet=True, all=True) if image == made.digest]
+
+
+async def test_what_snapshots_share_is_counted_once_and_does_not_hide_behind_a_removed_one(driver, shell_image):  # noqa: F811
+    spec = case.pod(case.BIG, shell_image)
+    spec = dataclasses.replace(spec, keeps_data=True)
+    await case.ended(driver, await case.up(driver, spec))
+    await driver.snapshot(spec.lease, "one", 100)
+    restored = dataclasses.replace(spec, base="one")
+    await case.ended(driver, await driver.start(restored, "main", 2))
+    await driver.snapshot(spec.lease, "two", 100)
+    used = (await driver.upkeep())[spec.lease]
+    assert 6 <= used <= 9  # the container's own layer, and two of snapshots, of which both have the first
+    again = await driver.start(dataclasses.replace(spec, base="two"), "main", 3)
+    await case.ended(driver, again)
+    await driver.remove_snapshot(spec.lease, "one")
+    assert (await driver.upkeep())[spec.lease] == used

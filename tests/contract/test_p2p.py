@@ -13,12 +13,13 @@ from p2p_world import BROKEN, DIGEST, GENESIS, LEASE, NOT_READY, NOW_MS, RESULT,
 
 from offchain.link.keys import from_uri
 from offchain.link.p2p import ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
+from offchain.link.p2p_client import finished
 from offchain.link.p2p_host import NonceCache
 from offchain.link.p2p_peer import Peer
 from offchain.schema.wire import Code, Request
 from offchain.schema.wire_frames import Kind, encode
 from offchain.schema.wire_mux import MAX_SESSIONS
-from offchain.schema.wire_ops import PingArgs, ResultArgs
+from offchain.schema.wire_ops import MAX_PROBE, PingArgs, ProbeArgs, ResultArgs
 
 
 @pytest.fixture(params=world.KINDS)
@@ -167,10 +168,22 @@ async def test_a_client_survives_the_loss_of_its_connection(client):
     assert await tenant.result(LEASE, DIGEST) == RESULT
 
 
-async def test_a_probe_is_answered_once_in_a_while(client):
+async def test_a_few_probes_each_way_are_answered_and_no_more(client):
     tenant = await client()
     assert await tenant.probe(1 << 20) > 0
+    assert await tenant.probe_up(1) > 0
+    assert await tenant.probe_up(MAX_PROBE) > 0
+    assert await tenant.probe(1) > 0
     assert await refusal(tenant.probe(1)) is Code.BUSY
+    assert await refusal(tenant.probe_up(1)) is Code.BUSY
+
+
+@pytest.mark.parametrize("sent", [3, 5])
+async def test_a_probe_of_another_size_than_was_said_is_refused(client, sent):
+    session, _ = await (await client()).ask(ProbeArgs(4, up=True), None)
+    await session.write(bytes(sent))
+    session.end()
+    assert await refusal(finished(session)) is Code.BAD_REQUEST
 
 
 async def test_a_host_that_stops_says_so(net):
@@ -263,8 +276,8 @@ async def test_who_proves_nothing_is_disconnected(net):
     await host.close()
 
 
-async def test_those_who_hold_places_give_way_to_those_who_ask(net, client, monkeypatch):
-    monkeypatch.setattr("offchain.link.p2p_host.MAX_STRANGERS", 2)
+async def test_those_who_hold_places_give_way_to_those_who_ask(net, host, client):
+    host.server._most_strangers = 2
     tenant, silent = await client(), []
     for _ in range(3):
         near = await net.endpoint()

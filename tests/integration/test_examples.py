@@ -6,16 +6,13 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from local_network import ROOT, TENANT, Net, run
+from local_network import ROOT, TENANT, Net
 
 from offchain.local import demo_image
 
@@ -91,48 +88,3 @@ async def test_a_service_is_reached_by_its_tenant_and_scales(net: Net) -> None:
     assert longer["leases"][0]["paid_until"] >= before + 3_600_000
     await act(net, "scale", task, "1")
     await ended(net, task)
-
-
-class Login:
-    """A key, and logging in with it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._key = folder / "key"
-        made = subprocess.run(
-            ["dropbearkey", "-t", "ed25519", "-f", self._key], capture_output=True, text=True, check=True
-        )
-        self.public = next(line for line in made.stdout.splitlines() if line.startswith("ssh-ed25519"))
-
-    async def run(self, port: int, command: str) -> str | None:
-        """What a command printed; None where nobody could log in."""
-        done = await run(
-            *("dbclient", "-y", "-y", "-T", "-i", self._key, "-p", str(port), "gantry@127.0.0.1", command), env={}
-        )
-        return done.out if done.code == 0 else None
-
-
-@pytest.mark.skipif(shutil.which("dbclient") is None, reason="there is no ssh client of dropbear")
-async def test_a_rental_keeps_its_files_while_it_is_stopped(net: Net, tmp_path: Path) -> None:
-    login = Login(tmp_path)
-    view = await submitted(net, "rental", SSH_PUBLIC_KEY=login.public)
-    task = view["task"]
-
-    async def said(command: str) -> str | None:
-        async with forwarded(net, task, 2222) as port:
-            return await login.run(port, command)
-
-    assert await net.each_block(lambda: said("echo kept > note && id -un"), "a login") == "gantry\n"
-    suspended = await act(net, "suspend", task)
-    assert suspended["leases"][0]["state"] == "Suspended"
-    resumed = await act(net, "resume", task)
-    assert resumed["leases"][0]["state"] == "Active"
-    assert await net.each_block(lambda: said("cat note"), "a login after the stop") == "kept\n"
-    await ended(net, task)
-    released = await act(net, "release", task)
-    assert released["leases"][0]["state"] == "Retained"
-
-    async def purged() -> bool:
-        (lease,) = await net.leases(task)
-        return lease.state.tag == "Purged"
-
-    await net.each_block(purged, "the host to delete the data and say so")

@@ -95,6 +95,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         metric = draw(st.sampled_from(["cpu", "memory", *(["gpu"] if gpus else [])]))
         scaling = draw(st.none() | st.builds(types.ScalingSpec, st.just(metric), st.integers(1, 100), seconds))
     seal = draw(st.none() | digests) if kind == "job" and replicas is None else None
+    data_from = draw(st.none() | st.integers(0, 2**64 - 1)) if kind == "rental" and volumes else None
     return types.Manifest(
         name=draw(st.none() | names),
         services=tuple(found),
@@ -115,7 +116,8 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         volumes=tuple(volumes),
         scaling=scaling,
         ssh=draw(st.none() | logins) if kind == "rental" and not found[0].read_only else None,
-        data_from=draw(st.none() | st.integers(0, 2**64 - 1)) if kind == "rental" and volumes else None,
+        data_from=data_from,
+        snapshot=draw(st.none() | st.sampled_from(["before", "20261121-165200"])) if data_from is not None else None,
     )
 
 
@@ -171,6 +173,8 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         gantry["ssh"] = {"authorized_keys": list(manifest.ssh.authorized_keys)}
     if manifest.data_from is not None:
         gantry["data_from"] = manifest.data_from
+    if manifest.snapshot is not None:
+        gantry["snapshot"] = manifest.snapshot
     return {
         **({"name": manifest.name} if manifest.name is not None else {}),
         "services": {service.name: _service(service) for service in manifest.services},

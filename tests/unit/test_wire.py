@@ -16,19 +16,28 @@ from offchain.schema.wire import (
     parse_endpoint,
 )
 from offchain.schema.wire_frames import LONGEST, MAX_DATA, FrameReader, Kind, encode, encode_data
+from offchain.schema.wire_gateway import parse_gateway
 from offchain.schema.wire_ops import (
     AttachArgs,
+    CarryArgs,
     DeliverArgs,
     DialArgs,
     ExecArgs,
     GetArgs,
+    ImageArgs,
     LogsArgs,
+    Op,
     PingArgs,
     ProbeArgs,
     PutArgs,
     ReceiptArgs,
     ResultArgs,
+    ServeArgs,
+    SnapshotArgs,
+    TakeArgs,
+    decode_args,
 )
+from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots
 
 ALL_ARGS = [
     PingArgs(),
@@ -43,6 +52,15 @@ ALL_ARGS = [
     DeliverArgs("db_password", 99),
     ReceiptArgs(),
     ReceiptArgs("ab" * 32, "cd" * 64),
+    LogsArgs(service="db"),
+    SnapshotArgs(Act.TAKE, "before-1.0_x"),
+    SnapshotArgs(Act.LIST),
+    ImageArgs("before"),
+    ImageArgs("before", 3, "ab" * 32),
+    ProbeArgs(5, up=True),
+    ServeArgs(),
+    TakeArgs("0f" * 16),
+    CarryArgs("ab" * 32),
 ]
 
 
@@ -176,6 +194,39 @@ def test_an_endpoint_of_the_last_release_is_still_understood():
     assert parse_endpoint(b"192.0.2.1:4434,[2001:db8::1]:4434") == ("192.0.2.1:4434", "[2001:db8::1]:4434")
 
 
+GATEWAY = "5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY@gateway.example.org:4435"
+
+
+def test_a_gateway_is_read_as_it_is_written():
+    for text in (GATEWAY, GATEWAY.replace("gateway.example.org", "[2001:db8::1]")):
+        assert parse_gateway(text).text == text
+    assert parse_gateway(GATEWAY).port == 4435
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("192.0.2.1:4435", "ACCOUNT@"),
+        (GATEWAY.replace(":4435", ""), "ACCOUNT@"),
+        (GATEWAY.replace("4435", "0"), "ACCOUNT@"),
+        (GATEWAY.replace("5Grw", "5Grx"), "account"),
+        (GATEWAY.replace("gateway", "a b"), "neither a name"),
+        (GATEWAY.replace("gateway", "x" * 100), "neither a name"),
+    ],
+)
+def test_a_gateways_address_that_is_none_is_told(text, says):
+    with pytest.raises(WireError, match=says):
+        parse_gateway(text)
+    with pytest.raises(WireError, match="192"):
+        parse_endpoint(f"{GATEWAY},192.0.2.1".encode())
+
+
+def test_a_gateway_has_its_place_in_an_endpoint():
+    many = (*(f"10.0.0.{n}:4434" for n in range(40)), GATEWAY)
+    kept = parse_endpoint(endpoint_text(many))
+    assert {"10.0.0.0:4434", GATEWAY} <= set(kept)
+
+
 def test_an_endpoint_fits_the_chain_and_keeps_one_of_each_kind():
     many = tuple(f"10.0.0.{n}:4434" for n in range(40)) + tuple(f"wss://10.0.0.{n}:4434" for n in range(40))
     text = endpoint_text(many)
@@ -191,3 +242,36 @@ def test_an_endpoint_fits_the_chain_and_keeps_one_of_each_kind():
 def test_an_endpoint_that_is_none_is_told(bad):
     with pytest.raises(WireError):
         parse_endpoint(bad)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"act": "burn", "name": "x"}, "act 'burn' is none of take, list, remove, restore"),
+        ({"act": "take"}, "name must be text"),
+        ({"act": "take", "name": "Big"}, "'Big' is no name for a snapshot"),
+        ({"act": "take", "name": "../x"}, "is no name for a snapshot"),
+        ({"act": "take", "name": "-x"}, "is no name for a snapshot"),
+        ({"act": "list", "name": "x"}, "a list takes no name"),
+        ({"act": "list", "all": True}, "unknown field 'all'"),
+    ],
+)
+def test_what_cannot_be_done_with_snapshots_is_named(args, message):
+    with pytest.raises(WireError, match=message):
+        decode_args(Op.SNAPSHOT, args)
+
+
+def test_a_list_of_snapshots_survives_the_wire_and_a_malformed_one_is_named():
+    digest = "sha256:" + "0f" * 32
+    there = Snapshots((Snapshot("a", 1, 2, digest), Snapshot("b", 3, 4, digest)), "a")
+    assert Snapshots.decode(there.encode()) == there
+    # What a host says is shown to people: nothing gets in that a terminal would obey.
+    for wrong in (
+        b"[]",
+        b'{"snapshots": 1}',
+        b'{"snapshots": [{"name": "a"}]}',
+        rb'{"snapshots": [], "current": "\u001b[2J"}',
+        there.encode().replace(b"0f" * 32, rb"\u001b[2J"),
+    ):
+        with pytest.raises(WireError):
+            Snapshots.decode(wrong)

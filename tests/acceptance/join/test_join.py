@@ -269,6 +269,20 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
     assert fresh.agent("drain", "--provider-uri-env", "PROVIDER", "--json", env=secret).last["status"] == "Draining"
     assert fresh.agent("undrain", "--provider-uri-env", "PROVIDER", "--json", env=secret).last["status"] == "Online"
 
+    # A GPU is taken out, and memory kept: what is different is shown, registered, and the agent offers what is here.
+    other = ("--simulate", "a100x2", "--reserve-memory-mib", "1024")
+    seen = fresh.agent("change-hardware", "--check", *other, "--json")
+    assert (seen.code, seen.last["done"]) == (0, False), seen.out + seen.err
+    change = fresh.agent("change-hardware", *other, "--provider-uri-env", "PROVIDER", "--json", env=secret)
+    assert change.code == 0, change.out + change.err
+    assert [line for line in change.last["changed"] if "GPU" in line or "memory" in line] == [
+        line for line in seen.last["changed"] if "GPU" in line or "memory" in line
+    ]
+    assert (change.last["done"], change.last["generation"]) == (True, 1)
+    fresh.until(lambda found: found["status"] == "Online", "the host to be online with its other GPU")
+    again = fresh.agent("change-hardware", "--check", "--json")
+    assert not [line for line in again.last["changed"] if "disk" not in line]
+
     # It leaves once its last job has ended, and the bond comes back.
     lease = await run_job(chain, host, image, steps=15)
     left = fresh.agent("leave", "--provider-uri-env", "PROVIDER", "--json", env=secret)

@@ -17,17 +17,19 @@ from offchain.link.ports import Call, Signer
 from offchain.schema._generated_chain import (
     ChallengeOutcome,
     Fault,
-    HostsDeviceAttested,
-    HostsSlashed,
     HostStatusSuspended,
     MatterChallenge,
     PenaltyReason,
     SuspendReason,
+    calls,
+    storage,
+)
+from offchain.schema._generated_events import (
+    HostsDeviceAttested,
+    HostsSlashed,
     VerificationAnswerAwaited,
     VerificationBallotClosed,
     VerificationChallengeClosed,
-    calls,
-    storage,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

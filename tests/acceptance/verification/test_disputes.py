@@ -16,12 +16,17 @@ from offchain.schema._generated_chain import (
     DisputeOutcome,
     DisputePhase,
     Fault,
-    HostsSlashed,
     HostStatusSuspended,
     MatterDispute,
     PenaltyReason,
     Stake,
     SuspendReason,
+    Vote,
+    calls,
+    storage,
+)
+from offchain.schema._generated_events import (
+    HostsSlashed,
     TasksDisputeResolved,
     TasksSettled,
     VerificationAppealed,
@@ -33,9 +38,6 @@ from offchain.schema._generated_chain import (
     VerificationStakeReturned,
     VerificationVerifierPenalised,
     VerificationVerifierRewarded,
-    Vote,
-    calls,
-    storage,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

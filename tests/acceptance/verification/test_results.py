@@ -14,7 +14,6 @@ from verification_world import FEE, ONE_OBSERVATION, PRICE, Job, World, result, 
 from offchain.link.ports import Call
 from offchain.schema._generated_chain import (
     Fault,
-    HostsSlashed,
     MatterResults,
     Misconduct,
     PodPlacement,
@@ -22,6 +21,11 @@ from offchain.schema._generated_chain import (
     ResultsOutcomeAgreed,
     ResultsOutcomeNoAgreement,
     ResultsPhase,
+    calls,
+    storage,
+)
+from offchain.schema._generated_events import (
+    HostsSlashed,
     TasksAssigned,
     TasksLeaseEnded,
     TasksNotVerified,
@@ -31,8 +35,6 @@ from offchain.schema._generated_chain import (
     VerificationReplicaRejected,
     VerificationResultsClosed,
     VerificationResultsOpened,
-    calls,
-    storage,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

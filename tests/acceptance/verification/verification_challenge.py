@@ -7,16 +7,12 @@ from verification_votes import Committee, committee
 from verification_world import World
 
 from offchain.link.ports import Signer
-from offchain.schema._generated_chain import (
-    ChallengePhase,
-    MatterChallenge,
-    PenaltyReason,
+from offchain.schema._generated_chain import ChallengePhase, MatterChallenge, PenaltyReason, calls, storage
+from offchain.schema._generated_events import (
     VerificationAnswerAwaited,
     VerificationChallengeOpened,
     VerificationVerifierPenalised,
     VerificationVerifierRewarded,
-    calls,
-    storage,
 )
 
 PROOF = bytes([7] * 32)

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from offchain.link.errors import SubmitRefused
 from offchain.link.ports import Block, BlockRef, Call, DispatchFailure, SignedExtrinsic, Signer
 from offchain.link.substrate import SubstrateChain
-from offchain.schema._generated_chain import GantryEvent, decode_event
+from offchain.schema._generated_events import GantryEvent, decode_event
 from offchain.schema.chain import StorageItem
 
 PATIENCE = 180.0

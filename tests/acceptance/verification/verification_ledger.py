@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from offchain.link.ports import Block
-from offchain.schema._generated_chain import (
-    ChallengeOutcome,
+from offchain.schema._generated_chain import ChallengeOutcome, LeaseBill, MatterDispute
+from offchain.schema._generated_events import (
     GantryEvent,
     HostsRegistered,
     HostsSlashed,
-    LeaseBill,
-    MatterDispute,
     TasksAssigned,
     TasksCancelled,
     TasksDisputeResolved,

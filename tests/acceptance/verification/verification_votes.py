@@ -12,16 +12,8 @@ from verification_client import Client, Done, Happened
 from verification_hashes import drawn, seed_of, vote_commitment
 
 from offchain.link.ports import Call, Signer
-from offchain.schema._generated_chain import (
-    Ballot,
-    MatterChallenge,
-    MatterDispute,
-    VerificationCommitteeDrawn,
-    VerificationRevealsOpened,
-    Vote,
-    calls,
-    storage,
-)
+from offchain.schema._generated_chain import Ballot, MatterChallenge, MatterDispute, Vote, calls, storage
+from offchain.schema._generated_events import VerificationCommitteeDrawn, VerificationRevealsOpened
 
 Contested = MatterChallenge | MatterDispute
 """What is voted on."""

@@ -23,7 +23,6 @@ from offchain.schema._generated_chain import (
     PodPlacement,
     PodResult,
     Resources,
-    TasksSubmitted,
     TenantScore,
     Usage,
     VerificationParams,
@@ -33,6 +32,7 @@ from offchain.schema._generated_chain import (
     calls,
     storage,
 )
+from offchain.schema._generated_events import TasksSubmitted
 from offchain.schema.ids import lease_id, task_key
 from tests.chain_records import task_spec
 from tests.real_chain import by_sudo, plain

@@ -101,13 +101,6 @@ class FaultNet:
         finally:
             client.close()
 
-    def shims(self) -> int:
-        """Shims that the engine left although it knows of no container: killed while it starts one, it loses it.
-
-        There is no process of a tenant in them any more.
-        """
-        return sum("containerd-shim" in line for line in processes_of(self.places.sockets))
-
     def last_lines(self, count: int = 20) -> str:
         """The end of every log, for a run that went wrong."""
         return "\n".join(f"--- {name}\n{child.last_lines(count)}" for name, child in self.children.items())
@@ -160,20 +153,6 @@ class FaultNet:
             raise LocalError(f"{name} could not be registered", f"The reason is in {self.places.log}")
         self._child(name, "agent", "run", f"--docker-host={self.engine_url}", *common)
         self._say(f"{name} runs")
-
-
-def processes_of(folder: Path) -> list[str]:
-    """Processes that name a folder in their command line."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        except OSError:
-            continue
-        pid = int(path.parts[2])
-        if str(folder) in line and pid != os.getpid():
-            found.append(f"{pid}: {line[:120]}")
-    return found
 
 
 def _environment(places: Places) -> dict[str, str]:

@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from faults import isolation
-from faults.net import FaultNet, processes_of
+from faults import isolation, left
+from faults.net import FaultNet
 from faults.plan import Plan
-from faults.tenant import Tenant
+from faults.tenant import Judgement, Tenant
 from faults.verdict import Findings, summary
 from offchain.indexer.index import last_block, replayed_digest, stored_digest
 from offchain.indexer.queries import open_for_reading
+from offchain.indexer.rows import LeaseRow, TaskRow
 from offchain.local.places import ROOT
 
 PATIENCE_S = 420.0
@@ -50,16 +51,15 @@ def run_faults(plan: Plan, say: Callable[[str], None], keep_logs: Path | None = 
         try:
             net.start()
             findings, facts = _under_fire(net, plan, killed, say)
+            net.stop()
+            findings.orphans += [f"process {line}" for line in (*left.naming(folder), *left.in_containers(folder))]
         finally:
             net.stop()
-            if keep_logs is not None and (findings is None or not findings.clean):
+            if keep_logs is not None and (findings is None or findings.said):
                 shutil.copytree(net.places.log, keep_logs, dirs_exist_ok=True)
                 say(f"the logs are in {keep_logs}")
-        findings.orphans += [f"process {line}" for line in processes_of(folder)]
-        findings.orphans += [f"interface {name}" for name in isolation.interfaces()]
     facts |= {"hosts": plan.hosts, "seed": plan.seed, "seconds": round(time.monotonic() - began, 1)}
-    said = [*findings.lost, *findings.doubled, *findings.orphans]
-    return summary(findings, facts, killed, plan.tasks) | {"said": said}
+    return summary(findings, facts, killed, plan.tasks) | {"said": findings.said}
 
 
 def _under_fire(
@@ -83,7 +83,7 @@ def _under_fire(
         while not net.kill(blow.victim):  # it is just dead: it will be back
             _mind(net, _TURN_S)
         killed.append(blow.victim)
-        say(f"kill {len(killed)} of {plan.kills}: {blow.victim}; {tenant.ledger.ended()} tasks have ended")
+        say(f"kill {len(killed)} of {plan.kills}: {blow.victim}; {tenant.ledger.shown()}")
     while thread.is_alive():
         _mind(net, _TURN_S)
     if outcome and not isinstance(outcome[0], TimeoutError):
@@ -91,11 +91,12 @@ def _under_fire(
         raise FaultError(f"the tenant could not go on: {outcome[0]!r}") from outcome[0]
     # What is not over by now is judged as it is.
     orphans = _settled_down(net)
-    findings = asyncio.run(tenant.judge())
+    judgement = asyncio.run(tenant.judge())
+    findings = judgement.findings
     findings.orphans += orphans
-    shims = net.shims()
-    findings.lost += _index_differs(net)
-    findings.coins_off += _audited(net)
+    findings.lost += _index_differs(net, judgement)
+    findings.books += _audited(net)
+    shims = left.shims(net.places.sockets)
     return findings, {"restarts": net.keeper.restarts, "shims_left_by_the_engine": shims}
 
 
@@ -104,33 +105,44 @@ def _mind(net: FaultNet, seconds: float) -> None:
 
 
 def _settled_down(net: FaultNet) -> list[str]:
-    """What the engine still has of tasks when the agents have had time to tidy up."""
-    left: list[str] = ["the engine did not answer"]
+    """What there still is of tasks when the agents have had time to tidy up, in the engine's eyes and the kernel's."""
+    found: list[str] = ["the engine did not answer"]
     limit = time.monotonic() + _CLEAN_S
     while time.monotonic() < limit:
         # While the engine comes back from a kill it does not answer.
         with contextlib.suppress(Exception):
-            left = [f"{kind} {name}" for kind, names in net.objects().items() for name in names]
-            if not left:
+            found = [f"{kind} {name}" for kind, names in net.objects().items() for name in names]
+            found += [f"interface {name}" for name in isolation.interfaces()]
+            found += [f"process in a container {line}" for line in left.in_containers(net.places.state)]
+            if not found:
                 return []
         _mind(net, 1.0)
-    return left
+    return found
 
 
-def _index_differs(net: FaultNet) -> list[str]:
-    """The indexer was killed, too: what it says must follow from its events, and reach the chain's end."""
+def _index_differs(net: FaultNet, judgement: Judgement) -> list[str]:
+    """The indexer was killed, too: what it says must follow from its events, and be what the chain says."""
+    limit = time.monotonic() + _CLEAN_S
     with contextlib.closing(open_for_reading(str(net.index))) as db:
-        if last_block(db) is None:
-            return ["the index is empty"]
+        while (block := last_block(db)) is None or block.number < judgement.last:
+            if time.monotonic() > limit:
+                return [f"the index does not get to block {judgement.last}: it is at {block}"]
+            _mind(net, _TURN_S)
         with db.moment():  # the indexer goes on writing meanwhile
-            same = stored_digest(db).hex() == replayed_digest(db).hex()
-    return [] if same else ["the index does not follow from its events"]
+            follows = stored_digest(db).hex() == replayed_digest(db).hex()
+            tasks = {row.task: (row.state, row.paid) for row in db.rows(TaskRow)}
+            leases = {row.lease: (row.paid, row.refunded, row.result_digest) for row in db.rows(LeaseRow)}
+    ledger = judgement.ledger
+    found = [] if follows else ["the index does not follow from its events"]
+    if tasks != {row.task: (row.state, row.paid) for row in ledger.tasks.values()}:
+        found.append("the index has other tasks than the chain")
+    if leases != {row.lease: (row.paid, row.refunded, row.result_digest) for row in ledger.leases.values()}:
+        found.append("the index has other leases than the chain")
+    return found
 
 
-def _audited(net: FaultNet) -> int:
+def _audited(net: FaultNet) -> list[str]:
     """gantry doctor --audit, as an operator runs it."""
     line = [sys.executable, "-m", "offchain.cli", "doctor", "--audit", f"--url={net.url}"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.stderr.write(done.stderr)
-    return 0 if done.returncode == 0 else 1
+    return [] if done.returncode == 0 else [f"gantry doctor --audit says: {done.stderr.strip()}"]

@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 
 from faults.verdict import Expected, Findings, Ledger
@@ -27,6 +28,15 @@ TENANT = "//Charlie"
 MANIFEST = ROOT / "tests" / "benchmarks" / "faults" / "steps.yaml"
 STEPS = 6
 _PAUSE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the chain says in all its final blocks up to `last`."""
+
+    findings: Findings
+    ledger: Ledger
+    last: int
 
 
 class Tenant:
@@ -83,7 +93,7 @@ class Tenant:
             _raise_ended(jobs)
             await asyncio.sleep(_PAUSE_S)
 
-    async def judge(self) -> Findings:
+    async def judge(self) -> Judgement:
         """Read the chain again from its first block, and every coin on it."""
         chain = SubstrateChain(self._url, timeout=60)
         await chain.connect()
@@ -95,11 +105,20 @@ class Tenant:
                     if block.ref.number >= head.number:
                         break
             findings = ledger.judge(self.expected)
-            report = await audit_chain(chain)
-            findings.coins_off += sum(abs(one.found - one.expected) for one in report.differences)
-            return findings
+            for account, gain in ledger.gains().items():
+                had = await _coins(chain, account, (await chain.block_ref(0)).hash)
+                findings.off(f"coins of {account}", await _coins(chain, account, head.hash), had + gain)
+            for one in (await audit_chain(chain)).differences:
+                findings.off(str(one), one.found, one.expected)
+            return Judgement(findings, ledger, head.number)
         finally:
             await chain.close()
+
+
+async def _coins(chain: SubstrateChain, account: str, at: bytes) -> int:
+    """What an account has at a block, held or not."""
+    data = (await chain.query("System", "Account", [account], at=at))["data"]
+    return int(data["free"]) + int(data["reserved"])
 
 
 def _raise_ended(jobs: list[asyncio.Future[None]]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from offchain.indexer.fold import Fold, read_block
-from offchain.indexer.rows import LeaseRow, TaskRow
+from offchain.indexer.rows import HostRow, LeaseRow, R, TaskRow
 from offchain.link.ports import Block
 
 _ENDS = ("Settled", "Cancelled", "Expired")
@@ -23,18 +23,25 @@ class Expected:
 
 @dataclass
 class Findings:
-    """`lost`, `doubled`, `orphans`: a sentence for each; `coins_off`: base units that are missing or too many."""
+    """`lost`, `doubled`, `orphans`, `books`: a sentence for each; `coins_off`: base units missing or too many."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
+    books: list[str] = field(default_factory=list)
     coins_off: int = 0
     attempts: int = 0
 
     @property
-    def clean(self) -> bool:
-        """Whether there is nothing to say."""
-        return not (self.lost or self.doubled or self.orphans or self.coins_off)
+    def said(self) -> list[str]:
+        """All that is wrong. Empty after a good run."""
+        return [*self.lost, *self.doubled, *self.orphans, *self.books]
+
+    def off(self, what: str, found: int, expected: int) -> None:
+        """Note an amount that is not what it should be."""
+        if found != expected:
+            self.coins_off += abs(found - expected)
+            self.books.append(f"{what}: {found} base units where {expected} should be")
 
 
 class Ledger:
@@ -45,12 +52,15 @@ class Ledger:
         self._submissions: Counter[int] = Counter()
         self._ends: Counter[int] = Counter()
         self._reports: Counter[int] = Counter()
+        self._fees: Counter[str] = Counter()
 
     def add(self, block: Block) -> None:
         """The next block."""
         self._fold.take(read_block(block).seen)
         self._fold.drain()
         for event in block.events:
+            if event.name == "TransactionFeePaid":
+                self._fees[event.fields["who"]] += event.fields["actual_fee"]
             if event.pallet != "Tasks":
                 continue
             if event.name == "Submitted":
@@ -64,18 +74,39 @@ class Ledger:
     @property
     def tasks(self) -> Mapping[int, TaskRow]:
         """The tasks so far."""
-        # Copied first: another thread may ask while blocks are added.
-        rows = list(self._fold.state.get(TaskRow, {}).values())
-        return {row.task: row for row in rows if isinstance(row, TaskRow)}
+        return {row.task: row for row in self._rows(TaskRow)}
+
+    @property
+    def leases(self) -> Mapping[int, LeaseRow]:
+        """The leases so far."""
+        return {row.lease: row for row in self._rows(LeaseRow)}
+
+    def gains(self) -> Mapping[str, int]:
+        """By how much the coins of each tenant and provider must have grown, held ones among them: what bills,
+        slashes and fees say.
+        """
+        hosts = {row.host: row for row in self._rows(HostRow)}
+        found: Counter[str] = Counter()
+        for lease in self._rows(LeaseRow):
+            found[self.tasks[lease.task].tenant] -= lease.paid
+            found[hosts[lease.host].provider] += lease.paid - lease.fee
+        for host in hosts.values():
+            found[host.provider] -= host.slashed
+        return {account: gain - self._fees[account] for account, gain in found.items()}
 
     def ended(self) -> int:
         """How many tasks can go to no other state."""
         return sum(row.state in _ENDS or row.state.startswith("Failed") for row in self.tasks.values())
 
+    def shown(self) -> str:
+        """How many tasks are in each state now."""
+        states = Counter(row.state.partition("(")[0] for row in self.tasks.values())
+        return ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no task yet"
+
     def judge(self, expected: Expected) -> Findings:
         """Every task ended once, with its result, and was paid once; none is there that nobody wanted."""
         found = Findings()
-        tasks, leases = self.tasks, self._leases()
+        tasks, leases = self.tasks, self._leases_by_task()
         if len(tasks) < expected.tasks:
             found.lost.append(f"{expected.tasks} tasks were submitted, the chain knows of {len(tasks)}")
         if len(tasks) > expected.tasks:
@@ -85,8 +116,11 @@ class Ledger:
             found.attempts += max(0, len(own) - 1)
             found.lost += _missing(task, own, expected)
             found.doubled += self._too_much(number, own)
-            ended = [lease for lease in own if lease.ended_ms is not None]
-            found.coins_off += sum(abs(lease.deposited - lease.paid - lease.refunded) for lease in ended)
+            for lease in own:
+                if lease.ended_ms is None:
+                    found.lost.append(f"lease {lease.lease} of task {number} has not ended")
+                else:
+                    found.off(f"paid and repaid of lease {lease.lease}", lease.paid + lease.refunded, lease.deposited)
         return found
 
     def _too_much(self, task: int, leases: Sequence[LeaseRow]) -> list[str]:
@@ -99,21 +133,25 @@ class Ledger:
         twice = [lease.lease for lease in leases if self._reports[lease.lease] > 1]
         return found + [f"lease {lease} has {self._reports[lease]} results" for lease in twice]
 
-    def _leases(self) -> dict[int, list[LeaseRow]]:
+    def _rows(self, table: type[R]) -> list[R]:
+        # Copied first: another thread may ask while blocks are added.
+        return [row for row in list(self._fold.state.get(table, {}).values()) if isinstance(row, table)]
+
+    def _leases_by_task(self) -> dict[int, list[LeaseRow]]:
         found: dict[int, list[LeaseRow]] = {}
-        for row in self._fold.state.get(LeaseRow, {}).values():
-            if isinstance(row, LeaseRow):
-                found.setdefault(row.task, []).append(row)
+        for row in self._rows(LeaseRow):
+            found.setdefault(row.task, []).append(row)
         return found
 
 
 def _missing(task: TaskRow, leases: Sequence[LeaseRow], expected: Expected) -> list[str]:
     if task.state != "Settled":
         return [f"task {task.task} is {task.state}"]
-    if not any(_is_good(lease, expected) for lease in leases):
+    good = [lease for lease in leases if _is_good(lease, expected)]
+    if not good:
         return [f"task {task.task} is settled without its result"]
-    if not any(lease.paid for lease in leases):
-        return [f"task {task.task} is settled and nobody was paid"]
+    if not any(lease.paid for lease in good):
+        return [f"task {task.task} is settled and nobody was paid for its result"]
     return []
 
 

@@ -1,5 +1,7 @@
 """Whatever peers say of a host's network."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,10 +19,12 @@ from node_agent.core.netprobe import (
     class_of,
     estimate,
     estimate_peer,
+    is_news,
     speed_mbps,
 )
 
 SPEEDS = st.floats(1, 20_000)
+GATEWAY = "5Gateway@192.0.2.1:4435"
 MS = st.floats(0.05, 500)
 
 
@@ -33,6 +37,31 @@ def sample(mbps, wait_s, trips=(1.0,), at_ms=0):
 def test_what_both_transfers_waited_for_does_not_count(mbps, wait_s):
     found = estimate_peer([sample(mbps, wait_s)])
     assert found.mbps_down == pytest.approx(mbps, rel=0.02)
+
+
+@given(SPEEDS, SPEEDS)
+def test_a_gateway_is_believed_by_itself_and_a_peer_is_not(gateway, peer):
+    alone = add(Book(), "5Peer", sample(peer, 0.01))
+    assert estimate(alone).mbps_down is None
+    both = estimate(add(alone, GATEWAY, sample(gateway, 0.01)))
+    assert (both.peers, both.gateways) == (1, 1)
+    assert both.mbps_down >= gateway * 0.98
+    assert both.mbps_up is None
+
+
+@given(SPEEDS, SPEEDS)
+def test_each_direction_counts_by_itself(down, up):
+    one = replace(sample(down, 0.01), transfers_up=sample(up, 0.01).transfers)
+    found = estimate(add(Book(), GATEWAY, one))
+    assert (found.class_mbps, found.class_up_mbps) == (class_of(found.mbps_down), class_of(found.mbps_up))
+    assert found.mbps_up == pytest.approx(up, rel=0.02)
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000))
+def test_news_is_what_the_chain_takes_free_of_charge(down, up, new_down, new_up):
+    differs = abs(down - new_down) / max(down, 1) > 0.1 or abs(up - new_up) / max(up, 1) > 0.1
+    from_nothing = (down == 0 and new_down > 0) or (up == 0 and new_up > 0)
+    assert is_news((down, up), (new_down, new_up)) == (differs or from_nothing)
 
 
 @given(st.lists(SPEEDS, min_size=2, max_size=10), st.floats(1, 1e9))

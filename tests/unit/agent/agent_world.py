@@ -153,7 +153,14 @@ class World:
         driver = FakeDriver(self.engine, self.host)
         transport = self.network.endpoint(self.key.public_key)
         agent = Agent(
-            self.chain, driver, transport, state, self.key, HARDWARE, now_ms=lambda: self.now_ms + self.clock_off_ms
+            self.chain,
+            driver,
+            transport,
+            state,
+            self.key,
+            HARDWARE,
+            now_ms=lambda: self.now_ms + self.clock_off_ms,
+            ticks=lambda: self.now_ms,
         )
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))

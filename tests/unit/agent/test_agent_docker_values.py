@@ -8,7 +8,7 @@ from agent_builders import HOST, MANIFEST, a_lease, a_service, a_spec
 from node_agent.core.admission import admit
 from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers.docker_data import Held
-from node_agent.drivers.docker_end import Sample, parse_ending, parse_sample, parse_time_ms
+from node_agent.drivers.docker_end import Sample, event_window, parse_ending, parse_sample, parse_time_ms
 from node_agent.drivers.docker_spec import (
     Ground,
     container_arguments,
@@ -198,3 +198,18 @@ def test_whose_data_is_whose():
     assert (held.data_of(1), held.data_of(2), held.data_of(4), held.data_of(9)) == (None, 1, 4, 9)
     assert (list(held.of(1)), list(held.of(2)), list(held.of(4))) == ([], ["home"], ["home"])
     assert held.leases() == {2, 4}
+
+
+def test_an_end_that_the_engine_noted_late_is_looked_for_too():
+    state = {"StartedAt": "2026-01-01T00:00:00.5Z", "FinishedAt": "2026-01-01T00:00:01.25Z", "ExitCode": 3}
+    finished_s = parse_time_ms("2026-01-01T00:00:01.25Z") / 1000
+    since_s, until_s = event_window(state, finished_s + 0.01)
+    assert (since_s, until_s) == (finished_s - 0.75, finished_s + 0.05)
+    # A busy engine: when it says that the container has exited, the notice of it is just being written.
+    for now_s in (finished_s + 0.3, finished_s + 20):
+        assert now_s < event_window(state, now_s)[1] < now_s + 0.01
+    # Signals come to an end that may be a broken memory limit, whose notice comes late.
+    assert event_window({**state, "ExitCode": 137}, finished_s)[1] == finished_s + 1
+    # A start that was noted after the end, and a run of hours.
+    assert event_window({**state, "StartedAt": "2026-01-01T00:00:02Z"}, finished_s)[0] == finished_s
+    assert event_window({**state, "StartedAt": "2025-12-31T00:00:00Z"}, finished_s)[0] == finished_s - 60

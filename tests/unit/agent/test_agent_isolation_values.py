@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from node_agent.drivers import docker_holder
-from node_agent.drivers.docker_spec import bridge_name
+from node_agent.drivers.bridges import Strays
+from node_agent.drivers.docker_spec import bridge_name, bridges_of
 from node_agent.drivers.firewall import POD, THROUGH, TO_HOST, is_in_force, name_servers, rules
 from node_agent.log_lines import LineSplitter, merged, named
 
@@ -44,7 +45,18 @@ def test_the_bridge_of_a_pod_has_a_name_that_the_rules_meet_and_the_kernel_takes
     name = bridge_name("5Host", 2**60)
     assert name.startswith(POD.rstrip("+"))
     assert len(name) == 15
-    assert name != bridge_name("5Other", 2**60)
+    assert name != bridge_name("5Host", 1)
+    assert name.startswith(bridges_of("5Host"))
+    assert not name.startswith(bridges_of("5Other"))
+
+
+def test_a_bridge_is_a_stray_when_no_network_had_it_in_two_looks():
+    strays = Strays()
+    assert strays.look(frozenset({"a", "b"}), {"a"}) == set()
+    assert strays.look(frozenset({"a", "b", "c"}), {"a"}) == {"b"}
+    assert strays.look(frozenset({"a", "c"}), {"a", "c"}) == set()
+    assert strays.look(frozenset({"a", "c"}), set()) == set()
+    assert strays.look(frozenset({"c"}), {"a"}) == {"c"}
 
 
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])

@@ -307,3 +307,64 @@ def test_a_retained_lease_of_a_forgotten_pod_is_kept_and_deleted_in_time():
     assert commands == [cmd.TakeInventory(1, ())]
     state, commands = handle(state, ev.DataFound(1, RECEIPT, ()), PURGE_MARGIN_MS)
     assert commands == [cmd.PurgeData(1)]
+
+
+def test_a_machine_that_runs_is_stopped_and_made_anew_from_a_snapshot():
+    play = rental()
+    play.up()
+    commands = play(ev.RestoreAsked(1, "before"))
+    assert (kinds(commands), play.phase) == ([cmd.PausePod], Phase.SUSPENDING)
+    commands = play(ev.Paused(1, (("main", "run-1"),)))
+    assert (kinds(commands), play.pod.spec.base) == ([cmd.PreparePod], "before")
+    (started,) = play(ev.Prepared(1))
+    # It follows no ended run: a container that is there goes.
+    assert (started.follows, started.start, started.spec.base) == ("", 2, "before")
+    play(ev.ContainerStarted(1, a_handle(start=2)))
+    assert play.phase is Phase.RUNNING
+    play.lease(status=LeaseStatus.SUSPENDED)
+    play(ev.Paused(1, (("main", "run-2"),)))
+    play.lease(status=LeaseStatus.ACTIVE)
+    (again,) = play(ev.Prepared(1))
+    assert (again.follows, again.start) == ("run-2", 3)
+
+
+def test_a_stopped_machine_is_made_anew_when_it_is_resumed():
+    play = rental()
+    play.up()
+    play.lease(status=LeaseStatus.SUSPENDED)
+    play(ev.Paused(1, (("main", "run-1"),)))
+    assert play(ev.RestoreAsked(1, "before")) == []
+    assert play.phase is Phase.SUSPENDED
+    play.lease(status=LeaseStatus.ACTIVE)
+    (started,) = play(ev.Prepared(1))
+    assert (started.follows, started.spec.base) == ("", "before")
+
+
+def test_a_machine_is_made_anew_also_when_the_agent_was_restarted_in_between():
+    play = rental()
+    play.up()
+    play(ev.RestoreAsked(1, "before"), ev.Paused(1, (("main", "run-1"),)), ev.Prepared(1))
+    found = (Found(a_handle(start=1), running=False, mark="run-1"),)
+    (started,) = (one for one in play(ev.Recovered(found, (play.pod.lease,))) if isinstance(one, cmd.StartContainer))
+    assert (started.follows, started.start) == ("", 2)
+
+
+def test_only_the_first_container_is_made_anew():
+    lease = a_lease(kind=TaskKind.RENTAL, status=LeaseStatus.ACTIVE, started=True, depletes_at_ms=100_000)
+    play = Play(a_service(restart=ALWAYS), a_service(name="db", restart=ALWAYS), lease=lease, keeps_data=True)
+    play.up("main", "db")
+    play(ev.RestoreAsked(1, "before"), ev.Paused(1, (("main", "run-1"), ("db", "run-2"))))
+    main, db = play(ev.Prepared(1))
+    assert (main.follows, db.follows) == ("", "run-2")
+    play(ev.ContainerStarted(1, a_handle(service="db", start=2)))
+    assert play.pod.renew
+    play(ev.ContainerStarted(1, a_handle(service="main", start=2)))
+    assert not play.pod.renew
+
+
+def test_a_snapshot_of_what_is_over_is_not_restored():
+    play = rental()
+    play.up()
+    retained(play, 10**9)
+    assert play(ev.RestoreAsked(1, "before")) == []
+    assert play.pod.spec.base is None

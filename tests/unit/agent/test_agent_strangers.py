@@ -33,19 +33,24 @@ from offchain.schema.wire import Code, Op, Request
 from offchain.schema.wire_ops import (
     INTO_POD,
     NO_LEASE,
+    OF_GATEWAYS,
+    OF_SNAPSHOTS,
     AttachArgs,
     DeliverArgs,
     DialArgs,
     ExecArgs,
     GetArgs,
+    ImageArgs,
     LogsArgs,
     PingArgs,
     ProbeArgs,
     PutArgs,
     ReceiptArgs,
     ResultArgs,
+    SnapshotArgs,
     op_of,
 )
+from offchain.schema.wire_snapshot import Act
 from tests.chain_records import host_record, lease, task_spec
 
 STRANGER, FRIEND, NEIGHBOUR = from_uri("//Eve"), from_uri("//Bob"), from_uri("//Dave")
@@ -64,6 +69,8 @@ ASKED = [
     DeliverArgs("secret", 100),
     ReceiptArgs(),
     ReceiptArgs("00" * 32, "00" * 64),
+    *(SnapshotArgs(act, None if act is Act.LIST else "before") for act in Act),
+    ImageArgs("before"),
 ]
 OF_A_LEASE = [args for args in ASKED if op_of(args) not in NO_LEASE]
 
@@ -73,7 +80,7 @@ def name_of(args):
 
 
 def test_no_question_is_forgotten_here():
-    assert {op_of(args) for args in ASKED} == set(Op)
+    assert {op_of(args) for args in ASKED} == set(Op) - OF_GATEWAYS
 
 
 class NoGpus:
@@ -252,7 +259,7 @@ async def test_the_tenant_of_a_lease_that_is_over_reaches_into_no_pod(host, stat
     host.tasks.change_lease(host.lease, state=state)
     for args in OF_A_LEASE:
         (answer,) = await host.asked(host.signed(args, TENANT))
-        inside = op_of(args) in INTO_POD or op_of(args) is Op.DELIVER
+        inside = op_of(args) in INTO_POD | OF_SNAPSHOTS | {Op.DELIVER}
         assert (answer is Code.LEASE_ENDED) == inside, name_of(args)
     assert set(await host.asked(*(host.signed(args, STRANGER) for args in OF_A_LEASE))) == {Code.NOT_YOUR_LEASE}
 

@@ -4,6 +4,7 @@ import pytest
 from agent_world import TENANT, World
 from hypothesis import given
 from hypothesis import strategies as st
+from test_agent_kinds_service import POD
 
 from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.access.log_lines import MAX_LINE, LineCutter, Tail, since, stamp, stamp_of_ms
@@ -261,3 +262,22 @@ def test_the_tail_is_the_end_and_bounded(lines, count, most):
     assert lines[len(lines) - len(kept) :] == kept
     assert len(kept) <= count
     assert len(kept) <= 1 or sum(map(len, kept)) <= most
+
+
+async def test_the_log_of_one_service_while_it_runs_and_when_its_pod_is_gone(world):
+    async with world.agent() as agent:
+        number = world.open_lease(POD)
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        client = world.client(agent)
+        assert b" db | two\n" in await log_of(client, number)
+        alone = await log_of(client, number, service="db")
+        assert [line.partition(b" ")[2] for line in alone.splitlines()] == [b"one", b"two", b"three"]
+        assert (await log_of(client, number, service="db", tail=1)).endswith(b" three\n")
+        with pytest.raises(HostRefused, match="has no service 'web'; its services are main, db"):
+            await log_of(client, number, service="web")
+        world.engine.finish(world.host, number)
+        await world.until(lambda: number not in agent.state.pods)
+        assert await log_of(client, number, service="db") == alone
+        with pytest.raises(HostRefused, match="its services are main, db"):
+            await log_of(client, number, service="web")
+        await client.close()

@@ -10,7 +10,14 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    for name in ("GANTRY_URL", "GANTRY_GENESIS", "GANTRY_ACCOUNT", "GANTRY_PASSWORD", "GANTRY_DEMO_IMAGE"):
+    for name in (
+        "GANTRY_URL",
+        "GANTRY_GENESIS",
+        "GANTRY_ACCOUNT",
+        "GANTRY_PASSWORD",
+        "GANTRY_GATEWAY",
+        "GANTRY_DEMO_IMAGE",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -133,6 +133,7 @@ def test_what_comes_next_is_told_for_each_kind() -> None:
         "gantry logs 7 --follow",
         "gantry shell 7",
         "gantry task show 7",
+        "gantry task snapshot 7",
         "gantry task suspend 7",
         "gantry task resume 7",
         "gantry task extend 7 1h",

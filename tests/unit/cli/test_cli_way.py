@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -16,6 +17,7 @@ import pytest
 
 from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.access.handlers import Access
+from node_agent.access.resumed import send_from
 from offchain.cli import accounts, cmd_forward, cmd_task, terminal
 from offchain.cli.cmd_cp import size_text
 from offchain.cli.terminal import Escape
@@ -26,6 +28,7 @@ from offchain.link.p2p_host import HostServer
 from offchain.link.p2p_ways import Ways
 from offchain.schema import _generated_chain as gen
 from offchain.schema.wire import Code, Op, endpoint_text
+from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots
 from tests.chain_records import Tasks, task_spec
 
 HOST = from_uri("//Host", "ed25519")
@@ -65,19 +68,20 @@ class RealHost:
         self.delivered, self.asked = {}, []
         self.ended = False
         self.said = None
+        self.there = Snapshots((), None)
         self._folder, self._genesis = folder, chain_genesis
         self._ready, self._thread = threading.Event(), threading.Thread(target=lambda: asyncio.run(self._main()))
         self.addresses = ()
 
     async def _main(self):
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        transport = await Ways.bind(HOST.seed(), "127.0.0.1:0")
+        transport = await self._listen()
         access = Access(FakeAccess({cli_world.LEASE: self.pod}), self._folder, HOST, self._deliver)
         server = HostServer(
             transport,
             genesis_hash=self._genesis,
             authorise=self._authorise,
-            handlers={**access.handlers(), Op.LOGS: self._logs},
+            handlers={**access.handlers(), Op.LOGS: self._logs, Op.SNAPSHOT: self._snapshot, Op.IMAGE: self._image},
             verify=lambda account, crypto, payload, signature: verify(ss58_decode(account), crypto, payload, signature),
             now_ms=lambda: time.time_ns() // 1_000_000,
             recheck_s=0.05,
@@ -89,6 +93,9 @@ class RealHost:
         await server.close()
         await serving
         await access.close()
+
+    async def _listen(self):
+        return await Ways.bind(HOST.seed(), "127.0.0.1:0")
 
     async def _authorise(self, request):
         self.asked.append(request)
@@ -102,7 +109,27 @@ class RealHost:
             await self.said(request, session)
             return
         session.accept()
-        await session.write(json.dumps([request.args.tail, request.args.since_ms, request.args.follow]).encode())
+        args = request.args
+        await session.write(json.dumps([args.tail, args.since_ms, args.follow, args.service]).encode())
+
+    async def _snapshot(self, request, session):
+        """A host that does what it is asked, without a machine behind it."""
+        args, now = request.args, {one.name: one for one in self.there.snapshots}
+        match args.act:
+            case Act.TAKE:
+                now[args.name] = Snapshot(args.name, 1_700_000_000_000 + len(now), 2_500_000, f"sha256:{'ab' * 32}")
+            case Act.REMOVE:
+                now.pop(args.name)
+        current = args.name if args.act is Act.RESTORE else self.there.current
+        self.there = Snapshots(tuple(now.values()), current)
+        session.accept()
+        await session.write(self.there.encode())
+
+    async def _image(self, request, session):
+        async def archive():
+            yield f"archive of {request.args.name}".encode()
+
+        await send_from(session, archive(), request.args.offset, request.args.digest, "it")
 
     async def _deliver(self, _lease, name, data):
         self.delivered[name] = data
@@ -192,8 +219,51 @@ def test_what_goes_wrong_is_told_with_a_remedy(world, stdin, command, said):
 @pytest.mark.usefixtures("host")
 def test_logs_are_asked_for_as_wanted(world):
     status, out, _ = world.run("logs", "0", *CHARLIE, "--tail", "5", "--since", "2026-01-01T00:00+00:00", "-f")
-    assert (status, json.loads(out)) == (0, [5, 1_767_225_600_000, True])
-    assert world.run("task", "logs", "0", *CHARLIE)[:2] == (0, "[null, null, false]")
+    assert (status, json.loads(out)) == (0, [5, 1_767_225_600_000, True, None])
+    assert world.run("task", "logs", "0", *CHARLIE)[:2] == (0, "[null, null, false, null]")
+    assert world.run("logs", "0", *CHARLIE, "--service", "db")[:2] == (0, '[null, null, false, "db"]')
+
+
+def test_a_snapshot_is_taken_shown_restored_and_removed(world, host):
+    taken = world.run("task", "snapshot", "0", "--name", "before", *CHARLIE)
+    assert taken[0] == 0
+    assert "2.5 MB of the rental's disk" in taken[1]
+    assert "gantry task restore 0 --name before" in taken[1]
+    by_time = world.json("task", "snapshot", "0", *CHARLIE)["snapshots"][1]["name"]
+    assert re.fullmatch(r"\d{8}-\d{6}", by_time)
+    restored = world.run("task", "restore", "0", "--name", "before", *CHARLIE)
+    assert "starts again as it was in before" in restored[1]
+    assert host.there.current == "before"
+    assert world.json("task", "restore", "0", *CHARLIE)["current"] == by_time
+    _, shown, _ = world.run("task", "snapshot", "0", "--list", *CHARLIE)
+    assert shown.splitlines()[1].split()[:2] == ["before", "2023-11-14"]
+    assert shown.splitlines()[2].endswith("the machine is made of it")
+    removed = world.run("task", "snapshot", "0", "--remove", "before", *CHARLIE)
+    assert (removed[0], removed[1]) == (0, "There is no snapshot before of task 0 any more.\n")
+    assert [one.name for one in host.there.snapshots] == [by_time]
+
+
+def test_a_snapshot_is_fetched_to_a_file_that_is_not_there_yet(world, host, tmp_path):
+    file = tmp_path / "machine.tar"
+    assert "no snapshot of task 0" in world.run("task", "snapshot", "0", "--save", file, *CHARLIE)[2]
+    for name in ("one", "two"):
+        world.json("task", "snapshot", "0", "--name", name, *CHARLIE)
+    told = world.json("task", "snapshot", "0", "--save", file, *CHARLIE)
+    assert (told["name"], file.read_bytes()) == ("two", b"archive of two")
+    assert "is there already" in world.run("task", "snapshot", "0", "--save", file, *CHARLIE)[2]
+    world.json("task", "snapshot", "0", "--name", "one", "--save", tmp_path / "one.tar", *CHARLIE)
+    assert (tmp_path / "one.tar").read_bytes() == b"archive of one"
+    assert sorted(path.name for path in tmp_path.glob("*.tar")) == ["machine.tar", "one.tar"]
+    assert not list(tmp_path.glob(".*"))
+    assert len(host.there.snapshots) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--list", "--remove", "x"), ("--name", "x", "--list"), ("--name", "Wrong Name"), ("--remove", "../x")]
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_asked(world, host, wrong):
+    assert world.run("task", "snapshot", "0", *wrong, *CHARLIE)[0] == 2
+    assert host.asked == []
 
 
 class Terminal(io.TextIOWrapper):
@@ -262,7 +332,7 @@ def test_files_are_delivered_sealed(world, host, tmp_path, monkeypatch):
 
 def test_a_port_is_forwarded_until_the_lease_ends(world, host, monkeypatch):
     """The command says where it listens; then it is used, the lease ends, and the command with it."""
-    results = []
+    results, users = [], []
 
     def use(value):
         def work():
@@ -274,10 +344,12 @@ def test_a_port_is_forwarded_until_the_lease_ends(world, host, monkeypatch):
             with socket.create_connection(("127.0.0.1", int(value["local"].rpartition(":")[2])), timeout=10) as made:
                 results.append(made.recv(100))
 
-        threading.Thread(target=work).start()
+        users.append(threading.Thread(target=work))
+        users[0].start()
 
     monkeypatch.setattr(cmd_forward, "emit", use)
     status, _, err = world.run("forward", "0", "0:80", *CHARLIE, "--json")
+    users[0].join()  # the command may end before its user has seen that
     assert results == [b"HELLO", b""]
     assert (status, "lease has ended" in err) == (1, True)
 

@@ -11,6 +11,7 @@ from tests.benchmarks.faults.plan import Plan
 from tests.benchmarks.faults.verdict import Expected, Ledger, summary
 
 TENANT, HOST = "5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty", "5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y"
+PROVIDER = "5DAAnrj7VHTznn2AWBemMuyBwZWs6FNFjdyVXUeYum3PTXFy"
 DIGEST = bytes(32)
 EXPECTED = Expected(1, DIGEST.hex())
 
@@ -47,7 +48,7 @@ def changed(place, **fields):
 
 
 def test_a_good_run_is_clean():
-    assert judged(good()).clean
+    assert judged(good()).said == []
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,24 @@ def test_what_was_done_twice_is_found(events, what):
 def test_coins_that_are_missing_are_counted():
     bill = {"lease": lease_id(0, 0, 0), "paid": 30, "fee": 1, "refunded": 60}
     assert judged(changed(4, bills=[bill])).coins_off == 10
+
+
+def test_a_result_that_was_not_the_paid_one_is_found():
+    wrong = [event("PodReported", task=0, lease=lease_id(0, 0, 0), result={
+        "digest": b"\1" * 32, "exit_code": 0, "usage": {"wall_ms": 1, "cpu_ms": 1, "memory_peak_mib": 1}
+    }, state="Reported")]  # fmt: skip
+    bill = {"lease": lease_id(0, 0, 0), "paid": 30, "fee": 1, "refunded": 70}
+    events = [*good()[:3], *wrong, *good(0, 1)[1:4], event("Settled", task=0, bills=[bill])]
+    assert "nobody was paid for its result" in judged(events).lost[0]
+
+
+def test_what_accounts_must_have_gained_follows_from_bills_fees_and_slashes():
+    registered = ChainEvent("Hosts", "Registered", {"host": HOST, "provider": PROVIDER}, 0)
+    slashed = ChainEvent("Hosts", "Slashed", {"host": HOST, "fault": "StartTimeout", "amount": 5}, 1)
+    fee = ChainEvent("TransactionPayment", "TransactionFeePaid", {"who": TENANT, "actual_fee": 7, "tip": 2}, 0)
+    ledger = Ledger()
+    ledger.add(Block(BlockRef(1, bytes(32)), bytes(32), 1, (registered, *good(), fee, slashed), ()))
+    assert ledger.gains() == {TENANT: -30 - 7, PROVIDER: 29 - 5}
 
 
 def test_a_plan_is_repeated_by_its_seed_and_leaves_nobody_out():

@@ -14,6 +14,9 @@ from node_agent.telemetry.probe import Reserve
 from offchain.link.errors import OurError
 from offchain.link.keys import from_uri
 from offchain.schema._generated_chain import GpuPrice, Tier
+from offchain.schema.wire_gateway import GatewayAddress
+
+GATEWAY = GatewayAddress(from_uri("//Gateway", "ed25519").address, "gw.example.org", 4435)
 
 CONFIG = Config(
     url="ws://node:9944",
@@ -26,6 +29,7 @@ CONFIG = Config(
     keep_gpus=(0, 3),
     tier=Tier.DATACENTER,
     network=False,
+    gateways=(GATEWAY,),
 )
 
 
@@ -41,6 +45,14 @@ def test_there_is_none_before_joining(tmp_path):
     assert load(tmp_path / "file" / "below") is None
 
 
+def test_a_file_of_a_release_that_knew_no_gateways_is_read(tmp_path):
+    save(tmp_path, CONFIG)
+    document = json.loads((tmp_path / configs.NAME).read_text())
+    del document["gateways"]
+    (tmp_path / configs.NAME).write_text(json.dumps(document))
+    assert load(tmp_path) == replace(CONFIG, gateways=())
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -53,6 +65,7 @@ def test_there_is_none_before_joining(tmp_path):
         ({"network": "yes"}, "network"),
         ({"reserve": {"cpu_milli": 1}}, "'memory_mib' is missing"),
         ({"tier": "Best"}, "Best"),
+        ({"gateways": ["gw.example.org:4435"]}, "ACCOUNT@"),
     ],
 )
 def test_a_field_that_is_wrong_is_named(tmp_path, change, says):
@@ -74,6 +87,9 @@ def test_the_command_line_goes_before_the_file_and_the_file_before_the_network()
     network = Network("ws://other:1", bytes(32))
     state = Path("/state")
     assert settle(Given(state=state), CONFIG, network).url == "ws://node:9944"
+    assert settle(Given(state=state), CONFIG, network).gateways == (GATEWAY,)
+    other = replace(GATEWAY, port=1)
+    assert settle(Given(state=state, gateways=(other,)), CONFIG, network).gateways == (other,)
     assert settle(Given(state=state, url="ws://mine:2"), CONFIG, network).url == "ws://mine:2"
     assert settle(Given(state=state), None, network).genesis == bytes(32)
     assert settle(Given(state=state, url="ws://mine:2"), None, network).genesis is None

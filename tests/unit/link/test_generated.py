@@ -20,12 +20,15 @@ from offchain.link.registration import registration_payload, sign_registration
 from offchain.link.runtime import blake2_256
 from offchain.link.typed import Balance, GantryChain
 from offchain.schema import _generated_chain as gen
+from offchain.schema import _generated_events as events
 from offchain.schema._generated_chain import calls
 from offchain.schema.ids import lease_id, task_key
 from tests.chain_records import DOCKER, Tasks, ask, lease, placement, task_spec
 from tests.real_chain import plain
 
 ROOT = Path(__file__).parents[3]
+SCHEMA = ROOT / "offchain/schema"
+FILES = ("_generated_chain.py", "_generated_events.py")
 GENERATOR = ROOT / "scripts/gen-chain-types"
 ALICE = from_uri("//Alice").address
 
@@ -34,17 +37,20 @@ def generate(*args):
     return subprocess.run([sys.executable, GENERATOR, *map(str, args)], capture_output=True, text=True, check=False)
 
 
-def test_the_committed_file_is_what_the_metadata_gives():
+def test_the_committed_files_are_what_the_metadata_gives():
     checked = generate("--check")
     assert checked.returncode == 0, checked.stderr
 
 
-def test_drift_is_shown(tmp_path):
-    drifted = tmp_path / "types.py"
-    drifted.write_text((ROOT / "offchain/schema/_generated_chain.py").read_text().replace("u", "v", 1))
-    checked = generate("--check", "--out", drifted)
+@pytest.mark.parametrize("name", FILES)
+def test_drift_is_shown(tmp_path, name):
+    for file in FILES:
+        shutil.copy(SCHEMA / file, tmp_path / file)
+    assert generate("--check", "--out", tmp_path).returncode == 0
+    (tmp_path / name).write_text((SCHEMA / name).read_text().replace("u", "v", 1))
+    checked = generate("--check", "--out", tmp_path)
     assert checked.returncode == 1
-    assert "Run scripts/gen-chain-types" in checked.stderr
+    assert f"{name} is not what the metadata gives. Run scripts/gen-chain-types" in checked.stderr
     assert "Traceback" not in checked.stderr
 
 
@@ -60,13 +66,14 @@ def test_the_result_does_not_depend_on_hashing(tmp_path):
     texts = set()
     for seed in "123":
         out = tmp_path / seed
+        out.mkdir()
         subprocess.run(
             [sys.executable, GENERATOR, "--metadata", tmp_path / "gantry.scale", "--out", out],
             env={**os.environ, "PYTHONHASHSEED": seed},
             check=True,
         )
-        texts.add(out.read_text())
-    assert texts == {(ROOT / "offchain/schema/_generated_chain.py").read_text()}
+        texts.add(tuple((out / name).read_text() for name in FILES))
+    assert texts == {tuple((SCHEMA / name).read_text() for name in FILES)}
 
 
 def test_the_constants_are_those_of_the_metadata():
@@ -205,9 +212,9 @@ def test_batches_say_the_same_as_the_calls_they_are_made_of():
 
 
 def test_events_of_other_pallets_are_none():
-    assert gen.decode_event("System", "ExtrinsicSuccess", {}) is None
-    made = gen.decode_event("Tasks", "Stopped", {"task": 3, "state": "Reported"})
-    assert made == gen.TasksStopped(3, gen.TaskStateReported())
+    assert events.decode_event("System", "ExtrinsicSuccess", {}) is None
+    made = events.decode_event("Tasks", "Stopped", {"task": 3, "state": "Reported"})
+    assert made == events.TasksStopped(3, gen.TaskStateReported())
 
 
 def test_errors_are_explained():

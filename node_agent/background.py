@@ -1,0 +1,44 @@
+"""Work that nobody waits for, and that ends with the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+PAUSE_S = 60.0
+
+
+class Background:
+    """Keeps hold of tasks until they are done, for the event loop alone would not."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin this; returns at once."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Cancel what is left."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def restarted(work: Callable[[], Awaitable[None]]) -> None:
+    """Do this until it ends well; what fails in it is told, and ends nothing else."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("a part of the agent failed; it starts again in a minute")
+        else:
+            return
+        await asyncio.sleep(PAUSE_S)

@@ -1,0 +1,157 @@
+"""Follows the chain: what becomes of this host's leases, as events of the core."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
+
+from node_agent.chain_clock import ChainClock, Silence
+from node_agent.chain_view import live_leases
+from node_agent.core import events as ev
+from node_agent.core.states import Pod
+from node_agent.core.steps import DATA_MOVED
+from node_agent.core.values import Lease
+from offchain.link.errors import BadReply, ChainUnreachable, StoreStuck
+from offchain.link.outbox import Outbox
+from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
+from offchain.link.store import Store
+from offchain.link.typed import GantryChain, LeaseOfTask
+from offchain.link.watcher import Watcher
+from offchain.schema._generated_chain import LeaseStateEnded
+from offchain.schema.ids import TASK_PALLETS, tasks_of_event
+
+log = logging.getLogger(__name__)
+
+RECONNECT_S = 2.0
+KEEP_REPORTS_BLOCKS = 5_000
+TIDY_EVERY_BLOCKS = 500
+REREAD_EVERY_BLOCKS = 15
+"""Leases are compared with the chain now and then even where no event calls for it."""
+
+
+class Follower:
+    """Compares the pods that are `held` with the leases on the chain, and gives the outbox every final block."""
+
+    def __init__(
+        self,
+        port: ChainPort,
+        chain: GantryChain,
+        host: str,
+        clock: ChainClock,
+        silence: Silence,
+        outbox: Outbox,
+        *,
+        held: Callable[[], Mapping[int, Pod]],
+        emit: Callable[[ev.Event], None],
+    ) -> None:
+        self._port = port
+        self._chain = chain
+        self._host = host
+        self._clock = clock
+        self._silence = silence
+        self._outbox = outbox
+        self._held = held
+        self._emit = emit
+        # Old blocks hold nothing for an agent: after a start the leases are read as they are now, and the outbox looks
+        # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
+        self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
+        self._reading = asyncio.Lock()
+        self._final = -1
+        self._unsure: dict[int, int] = {}
+        """Leases seen in a block that was not final, and that block's number."""
+
+    async def begin(self) -> tuple[BlockRef, tuple[Lease, ...]]:
+        """The newest final block, and the leases that are live there."""
+        head = await self._port.finalized_head()
+        self._clock.compare((await self._port.block(head.number)).timestamp_ms)
+        self._final = head.number
+        live = await live_leases(self._chain, self._host, head.hash)
+        self._silence.heard()
+        return head, live
+
+    async def reasons(self, over: Iterable[int], live: Iterable[Lease], at: bytes) -> dict[int, str]:
+        """Why these leases are over."""
+        moved = {lease.data_from for lease in live}
+        found = await self._chain.leases(over, at)
+        return {number: DATA_MOVED if number in moved else _end_of(found.get(number)) for number in over}
+
+    async def follow_final(self) -> None:
+        """Take every block that becomes final, until the node goes away."""
+        await self._watcher.run(self._on_final)
+
+    async def follow_best(self) -> None:
+        """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
+        heads = self._port.best()
+        async with aclosing(heads) as stream:
+            async for head in stream:
+                await self._after_silence()
+                await self._read_best(head)
+                self._silence.heard()
+
+    async def _on_final(self, block: Block) -> None:
+        self._clock.compare(block.timestamp_ms)
+        await self._after_silence()
+        await self._outbox.observe(block)
+        due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
+        if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
+            await self._read_final()
+        self._silence.heard()
+        if block.ref.number % TIDY_EVERY_BLOCKS == 0:
+            self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
+
+    async def _after_silence(self) -> None:
+        """Leases may be others' by now: their pods are stopped before anything more is said of them."""
+        if self._silence.long:
+            log.info("the chain is heard again after %d s", self._silence.ms // 1000)
+            await self._read_final()
+
+    def _concerns_us(self, event: ChainEvent) -> bool:
+        """Whether it opens a lease of this host, or is about a task of which we hold a pod."""
+        if event.pallet not in TASK_PALLETS:
+            return False
+        if event.name == "Assigned" and any(host == self._host for _, host, *_ in event.fields["leases"]):
+            return True
+        return not tasks_of_event(event.fields).isdisjoint(pod.lease.task for pod in self._held().values())
+
+    async def _read_final(self) -> None:
+        """Compare what we hold with what is live in the newest final block."""
+        async with self._reading:
+            head = await self._port.finalized_head()
+            live = {lease.number: lease for lease in await live_leases(self._chain, self._host, head.hash)}
+            self._final = max(self._final, head.number)
+            self._unsure = {
+                number: block for number, block in self._unsure.items() if number not in live and block > head.number
+            }
+            for lease in live.values():
+                self._emit(ev.LeaseAssigned(lease))
+            over = [number for number in self._held() if number not in live and number not in self._unsure]
+            for number, reason in (await self.reasons(over, live.values(), head.hash)).items():
+                self._emit(ev.LeaseEnded(number, reason))
+
+    async def _read_best(self, head: BlockRef) -> None:
+        async with self._reading:
+            for lease in await live_leases(self._chain, self._host, head.hash, known=self._held()):
+                # Data is taken over only once it is certain whose it is.
+                if head.number > self._final and lease.data_from is None:
+                    self._unsure[lease.number] = head.number
+                    self._emit(ev.LeaseAssigned(lease))
+
+
+async def patiently(work: Callable[[], Awaitable[None]]) -> None:
+    """Do this for ever; where the node goes away, or the disk is full, again when that may be over."""
+    while True:
+        try:
+            await work()
+        except (ChainUnreachable, BadReply, StoreStuck) as error:
+            log.warning("%s Containers run on; trying again.", error)
+        await asyncio.sleep(RECONNECT_S)
+
+
+def _end_of(lease: LeaseOfTask | None) -> str:
+    """Why a lease is over, for the log."""
+    if lease is None:
+        return "GivenUp"
+    state = lease.record.state
+    return state.value.tag if isinstance(state, LeaseStateEnded) else state.tag

@@ -1,0 +1,56 @@
+"""The outbox in the words of those that send through it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from node_agent.core.values import Outcome
+from offchain.link.errors import StoreStuck
+from offchain.link.outbox import Dead, Failed, Outbox
+from offchain.schema.chain import Call
+
+log = logging.getLogger(__name__)
+
+STUCK_PAUSE_S = 2.0
+
+
+class Sender:
+    """Sends the host's calls. Keys of pods' reports are remembered; all others are free again after an outcome."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+
+    async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
+        """Have this call done once, however often it is asked for; what became of it, and why."""
+        await self._stored(key, call)
+        outcome = await self._outbox.wait(key)
+        if isinstance(outcome, Failed):
+            return Outcome.FAILED, f"{outcome.failure.pallet}.{outcome.failure.name}: {outcome.failure.doc}"
+        if isinstance(outcome, Dead):
+            return Outcome.DEAD, outcome.reason
+        return Outcome.INCLUDED, ""
+
+    async def send_again(self, key: str, call: Call) -> bool:
+        """Have a call of the host included, once at a time for each key; whether it took effect."""
+        await self._stored(key, call, supersede=self._outbox.outcome(key) is not None)
+        outcome = await self._outbox.wait(key)
+        taken = not isinstance(outcome, (Failed, Dead))
+        if not taken:
+            log.warning("%s.%s was not taken: %s", call.pallet, call.function, outcome)
+        self._outbox.forget(key)
+        return taken
+
+    async def _stored(self, key: str, call: Call, *, supersede: bool = False) -> None:
+        """Have the outbox keep this call; while its disk is full, that is tried again."""
+        told = False
+        while True:
+            try:
+                await self._outbox.submit(key, call, supersede=supersede)
+            except StoreStuck as error:
+                if not told:
+                    log.warning("%s.%s waits: %s", call.pallet, call.function, error)
+                told = True
+                await asyncio.sleep(STUCK_PAUSE_S)
+            else:
+                return

@@ -1,0 +1,1 @@
+"""The gateway: the way to hosts that nobody can dial."""

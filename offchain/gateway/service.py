@@ -1,0 +1,191 @@
+"""Runs a gateway until it is told to stop: what `gantry worker gateway` starts. Needs no account; has a key."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import resource
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from offchain.gateway.admission import Admission
+from offchain.gateway.limits import Limits
+from offchain.gateway.relay import Authorise, Relay
+from offchain.link import ss58
+from offchain.link.errors import OurError
+from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
+from offchain.link.p2p import Transport
+from offchain.link.p2p_host import HostServer, signature_is_genuine
+from offchain.link.p2p_ways import Ways
+from offchain.link.typed import GantryChain
+from offchain.schema.wire import WEBSOCKET, Code, Refusal
+from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
+from offchain.schema.wire_values import WireError
+from offchain.services import log
+from offchain.services.runner import keep_going
+
+KEY: Final = "gateway.key"
+STATUS: Final = "gateway.json"
+"""In the gateway's folder: where it is and what it does, written anew while it runs."""
+ADDRESS: Final = "address"
+"""Beside it: the address alone, for scripts and for the gantry command of a local network."""
+STATUS_EVERY_S: Final = 10.0
+MOST_CONNECTIONS: Final = 8192
+MOST_STRANGERS: Final = 2048
+"""Many: after a restart all hosts come at once."""
+FAREWELL: Final = Refusal(
+    Code.GONE, "The gateway is being stopped or restarted.", "Try again in a minute, or use another."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a gateway is to run. `public`: HOST:PORT where it is reached from outside; None: where it listens."""
+
+    url: str
+    state_dir: Path
+    bind: str
+    public: str | None = None
+    genesis: bytes | None = None
+
+
+class Gateway:
+    """One gateway on one transport."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        genesis_hash: bytes,
+        authorise: Authorise,
+        limits: Limits | None = None,
+        relay: Relay | None = None,
+    ) -> None:
+        out = log.EventLog("gateway")
+        self.relay = relay or Relay(authorise, limits=limits, told=lambda what, host: out.info(what, host=host))
+        self._server = HostServer(
+            transport,
+            genesis_hash=genesis_hash,
+            authorise=authorise,
+            handlers=self.relay.handlers(),
+            verify=signature_is_genuine,
+            now_ms=_unix_ms,
+            most=(MOST_CONNECTIONS, MOST_STRANGERS),
+            farewell=FAREWELL,
+        )
+
+    async def serve(self) -> None:
+        """Until :meth:`close`."""
+        await self._server.serve()
+
+    async def close(self) -> None:
+        """Tell all who are here, and stop listening."""
+        await self._server.close()
+
+
+async def run_gateway(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT.
+
+    Raises GantryError where it cannot start: no node at `url`, another chain, a port that cannot be had, a key that
+    others may read. A node that goes away later is waited for; what is carried meanwhile goes on.
+    """
+    from offchain.link.substrate import SubstrateChain  # noqa: PLC0415  (tests bring a chain of their own)
+
+    log.set_up()
+    out = log.EventLog("gateway")
+    _allow_many_sockets()
+    key = own_key(settings.state_dir)
+    async with contextlib.AsyncExitStack() as stack:
+        chain = SubstrateChain(settings.url, expected_genesis=settings.genesis)
+        stack.push_async_callback(chain.close)
+        await chain.connect()
+        genesis = await chain.genesis_hash()
+        transport = await listen(key, settings.bind)
+        gateway = Gateway(transport, genesis_hash=genesis, authorise=Admission(GantryChain(chain)))
+        stack.push_async_callback(gateway.close)
+        address = public_address(key, transport.addresses, settings.public)
+        _write_address(settings.state_dir / ADDRESS, address)
+        out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
+        saying = asyncio.create_task(_say_status(settings.state_dir / STATUS, address, gateway.relay))
+        stack.callback(saying.cancel)
+        await keep_going(gateway.serve, out)
+
+
+def own_key(state_dir: Path) -> Ed25519Signer:
+    """The gateway's key: made on the first start, readable by its owner only."""
+    path = state_dir / KEY
+    state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return load_host_key(path) if path.exists() else new_host_key(path)
+
+
+async def listen(key: Ed25519Signer, bind: str) -> Ways:
+    """UDP and TCP at one port. Raises OurError where they cannot be had."""
+    try:
+        transport = await Ways.bind(key.seed(), bind)
+    except OSError as error:
+        raise OurError(str(error), code="gateway") from None
+    if len({address.rpartition(":")[2] for address in transport.addresses}) > 1:
+        await transport.close()
+        raise OurError(
+            f"A gateway needs one port for UDP and TCP, and {bind} gave two.",
+            "Name a port that is free for both: --bind 0.0.0.0:4435.",
+            code="gateway",
+        )
+    return transport
+
+
+def told_address(state_dir: Path, bind: str, public: str | None) -> GatewayAddress:
+    """The same as a gateway with this folder says, without starting one. Its key is made where there is none."""
+    if public is None and (bind.startswith(("0.0.0.0:", "[::]:")) or bind.endswith(":0")):
+        raise OurError(
+            f"Where it is reached from outside does not follow from --bind {bind}.",
+            "Give it: --public HOST:PORT.",
+            code="gateway",
+        )
+    return public_address(own_key(state_dir), (bind,), public)
+
+
+def public_address(key: Ed25519Signer, listens: tuple[str, ...], public: str | None) -> GatewayAddress:
+    """What hosts and tenants are to be told. Raises OurError where `public` is not HOST:PORT."""
+    place = public or next(address for address in listens if not address.startswith(WEBSOCKET))
+    try:
+        return parse_gateway(f"{ss58.encode(key.public_key)}@{place}")
+    except WireError as error:
+        raise OurError(
+            f"--public {place}: {error}.", "Write it like gateway.example.org:4435.", code="gateway"
+        ) from None
+
+
+async def _say_status(path: Path, address: GatewayAddress, relay: Relay) -> None:
+    started_ms = _unix_ms()
+    out = log.EventLog("gateway")
+    while True:
+        facts = {"address": address.text, "pid": os.getpid(), "started_ms": started_ms, "said_ms": _unix_ms()}
+        try:
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps(facts | asdict(relay.load)) + "\n", encoding="utf-8")
+            part.replace(path)
+        except OSError as error:  # a full disk is no reason to carry nothing
+            out.warning("status-not-written", reason=error.strerror)
+        await asyncio.sleep(STATUS_EVERY_S)
+
+
+def _write_address(path: Path, address: GatewayAddress) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(address.text + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _allow_many_sockets() -> None:
+    """Each websocket takes a file descriptor; the usual limit is 1,024."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 2 * MOST_CONNECTIONS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _unix_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,82 @@
+"""A Docker engine that was killed while it removed a network starts again, and keeps its other networks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import docker
+import pytest
+
+from offchain.local import engine
+from offchain.local.engine_store import half_removed
+from offchain.local.places import Places
+from offchain.local.process import Child
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root")
+MENDED = (23, 0, 5)
+"""Engines from here on forget a network in one step."""
+
+
+def forget_addresses(store: Path, name: str) -> None:
+    """Leave a network's record as such an engine does that is killed just before it forgets the network."""
+    data = store.read_bytes()
+    for found in list(re.finditer(rb'\{"addrSpace":', data)):
+        record, length = json.JSONDecoder().raw_decode(data[found.start() :].decode("latin-1"))
+        if record["name"] == name:
+            here = data[found.start() : found.start() + length]
+            half = here.replace(b'"inDelete":false', b'"inDelete":true ').replace(b'"ipamV4Info"', b'"ipamV4None"')
+            assert half != here
+            data = data.replace(here, half)
+    store.write_bytes(data)
+
+
+@pytest.fixture
+def private(tmp_path):
+    places = Places(tmp_path)
+    child, url = engine.private_child(places, dict(os.environ))
+    try:
+        yield places, child, url
+    finally:
+        child.stop()
+        engine.sweep(places)
+
+
+def up(child, url):
+    child.start()
+    engine.wait_for(child, url)
+    return docker.APIClient(base_url=url, version="auto", timeout=60)
+
+
+def kill(child):
+    child.process.kill()
+    child.reap()
+
+
+def test_an_engine_that_was_killed_while_it_removed_a_network_starts_again(private):
+    places, child, url = private
+    api = up(child, url)
+    version = tuple(int(part) for part in re.findall(r"\d+", api.version()["Version"])[:3])
+    for name in ("whole", "half"):
+        api.create_network(name, labels={"gantry.test": name})
+    api.close()
+    kill(child)
+    forget_addresses(places.engine / "network" / "files" / "local-kv.db", "half")
+    assert half_removed(places.engine) == ["half"]
+    if version < MENDED:
+        (places.sockets / "exec" / "containerd" / "containerd.pid").unlink()
+        Child.start(child)
+        assert child.process.wait(60) != 0
+        assert "reservePools" in child.log_path.read_text(errors="replace")
+    api = up(child, url)
+    try:
+        own = {"label": ["gantry.test"]}
+        assert [network["Name"] for network in api.networks(filters=own)] == ["whole"]
+        assert "the network half" in child.log_path.read_text(errors="replace")
+        api.create_network("half", labels={"gantry.test": "half"})
+        for network in api.networks(filters=own):
+            api.remove_network(network["Id"])
+    finally:
+        api.close()

@@ -1,0 +1,45 @@
+"""What is left of a run among the machine's processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_SHOWN = 120
+
+
+def naming(folder: Path) -> list[str]:
+    """Processes that name a folder in their command line: those of the network itself, and its engine's."""
+    return [f"{pid}: {line[:_SHOWN]}" for pid, line in _lines() if str(folder) in line and pid != os.getpid()]
+
+
+def shims(sockets: Path) -> int:
+    """Shims of the engine with these sockets."""
+    return sum("containerd-shim" in line and str(sockets) in line for _, line in _lines())
+
+
+def in_containers(folder: Path) -> list[str]:
+    """Processes of containers whose engine keeps its data in a folder, whether that engine knows of them or not.
+
+    They have mounts of their own, and among them files that lie there. The folder's name has to be unique.
+    """
+    ours = Path("/proc/self/ns/mnt").readlink()
+    found = []
+    for pid, line in _lines():
+        try:
+            apart = Path(f"/proc/{pid}/ns/mnt").readlink() != ours
+            if apart and folder.name in Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace"):
+                found.append(f"{pid}: {line[:_SHOWN]}")
+        except OSError:
+            continue
+    return found
+
+
+def _lines() -> Iterator[tuple[int, str]]:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:
+            continue
+        yield int(path.parts[2]), line

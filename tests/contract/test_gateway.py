@@ -1,0 +1,437 @@
+"""A gateway, the hosts that keep a stream to it, their callers: what it carries, what it refuses, how it may lie."""
+
+import asyncio
+import os
+
+import p2p_world as world
+import pytest
+from p2p_world import DIGEST, GENESIS, LEASE, RESULT, STRANGER, TENANT, refusal
+
+from offchain.gateway.limits import Limits
+from offchain.gateway.relay import Relay
+from offchain.link.keys import Ed25519Signer
+from offchain.link.p2p import ConnectionLost, HostRefused, HostUnreachable, refused
+from offchain.link.p2p_carried import SessionStream, answer
+from offchain.link.p2p_client import HostClient
+from offchain.link.p2p_gateway import ByGateways
+from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.p2p_reach import Reach, open_host
+from offchain.link.ws_certificate import server_context
+from offchain.link.ws_transport import WsTransport
+from offchain.schema.wire import Code, endpoint_text
+from offchain.schema.wire_ops import CarryArgs, ServeArgs, TakeArgs
+
+PATIENCE_S = 20
+
+
+@pytest.fixture
+async def places():
+    """Endpoints and gateways, closed at the end, the last made first."""
+    made = []
+
+    async def keep(making):
+        thing = await making
+        made.append(thing)
+        return thing
+
+    yield keep
+    for thing in reversed(made):
+        await thing.close()
+
+
+async def all_allowed(_request):
+    pass
+
+
+async def connected(places, gateway):
+    """A host, a caller, and both ends of their connection."""
+    host, caller = await places(world.through(gateway)), await places(world.through(gateway, listen=False))
+    dialled = await caller.dial(host.key, [gateway.address.text], 5)
+    return host, caller, dialled, await host.accept()
+
+
+async def asked(places, gateway, signer=TENANT):
+    """A client that asks the gateway itself."""
+    base = await places(IrohTransport.bind(os.urandom(32), listen=False))
+    at = [f"{gateway.address.host}:{gateway.address.port}"]
+    return HostClient(base, gateway.gateway._server._transport.key, at, genesis_hash=GENESIS, signer=signer)
+
+
+async def until(state):
+    """Wait until the gateway is in this state."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not state():  # noqa: ASYNC110  (states of several objects, and none of them is told)
+            await asyncio.sleep(0.01)
+
+
+async def exactly(connection, size):
+    data = bytearray()
+    while len(data) < size:
+        data += await connection.read()
+    assert len(data) == size
+    return bytes(data)
+
+
+# --- what it carries --------------------------------------------------------------------------------------------------
+
+
+async def test_a_tenant_reaches_a_host_that_names_only_its_gateway(places):
+    gateway = await places(world.RunningGateway.start())
+    through = await places(world.through(gateway))
+    host = world.Host(through)
+    endpoint = endpoint_text(through.addresses)
+    async with open_host(through.key, endpoint, genesis_hash=GENESIS, signer=TENANT) as client:
+        client._now_ms = lambda: world.NOW_MS
+        assert await client.connect() == "gateway"
+        assert await client.result(LEASE, DIGEST) == RESULT
+        assert gateway.relay.load.streams == 1
+        assert gateway.relay.load.carried_bytes > len(RESULT)
+    await until(lambda: gateway.relay.load.streams == 0)
+    await host.close()
+
+
+async def test_the_host_itself_is_preferred_and_the_gateway_is_there_when_it_does_not_answer(places):
+    gateway = await places(world.RunningGateway.start())
+    seed = os.urandom(32)
+    direct = await IrohTransport.bind(seed)
+    by_gateways = ByGateways(direct, seed, genesis_hash=GENESIS, signer=TENANT)
+    by_gateways.listen([gateway.address])
+    host = await places(_made(Reach(direct, by_gateways)))
+    await by_gateways.attached()
+    assert host.addresses == (*direct.addresses, gateway.address.text)
+    accepted = []
+
+    async def caller():
+        seed = os.urandom(32)
+        own = await IrohTransport.bind(seed, listen=False)
+        return Reach(own, ByGateways(own, seed, genesis_hash=GENESIS, signer=TENANT), head_start_s=0.5)
+
+    async def accept():
+        while (connection := await host.accept()) is not None:
+            accepted.append(connection.via)
+
+    accepting = asyncio.create_task(accept())
+    near = await (await places(caller())).dial(host.key, host.addresses, 5)
+    await near.write(b"hello")
+    nobody = await IrohTransport.bind(os.urandom(32))
+    closed = nobody.addresses
+    await nobody.close()
+    # Another one: QUIC remembers where it has found a key.
+    far = await (await places(caller())).dial(host.key, (*closed, gateway.address.text), 5)
+    assert (near.via, far.via) == ("iroh", "gateway")
+    await far.write(b"hello")
+    await until(lambda: sorted(accepted) == ["gateway", "iroh"])
+    accepting.cancel()
+
+
+async def _made(thing):
+    return thing
+
+
+async def test_a_sender_waits_for_its_reader_and_the_gateway_holds_little(places):
+    gateway = await places(world.RunningGateway.start())
+    _, _, dialled, accepted = await connected(places, gateway)
+    whole = 64 << 20
+    sending = asyncio.create_task(accepted.write(bytes(whole)))
+    held = -1
+    while held != gateway.relay.load.carried_bytes:  # until nothing moves any more
+        held = gateway.relay.load.carried_bytes
+        await asyncio.sleep(0.3)
+    assert held < 12 << 20
+    assert not sending.done()
+    await exactly(dialled, whole)
+    await sending
+
+
+async def test_hosts_and_callers_come_back_after_a_gateway_that_was_stopped(places):
+    seed = os.urandom(32)
+    first = world.RunningGateway(await WsTransport.bind(seed))
+    host = await places(world.through(first, websocket=True))
+    caller = await places(world.through(first, websocket=True, listen=False))
+    dialled = await caller.dial(host.key, [first.address.text], 5)
+    await host.accept()
+    await first.close()
+    with pytest.raises(ConnectionLost):
+        await dialled.read()
+    again = await places(_made(world.RunningGateway(await WsTransport.bind(seed, f"127.0.0.1:{first.address.port}"))))
+    async with asyncio.timeout(PATIENCE_S):
+        await host._attachments[first.address].attached.wait()
+    assert again.relay.load.hosts == 1
+    connection = await caller.dial(host.key, [again.address.text], 5)
+    await connection.write(b"again")
+    assert await exactly(await host.accept(), 5) == b"again"
+
+
+async def test_a_gateway_that_falls_silent_is_dialled_anew(places):
+    gateway = await places(world.RunningGateway.start(relay=Relay(all_allowed, beat_s=3600)))
+    seed = os.urandom(32)
+    base = await places(IrohTransport.bind(seed, listen=False))
+    host = ByGateways(base, seed, genesis_hash=GENESIS, signer=TENANT)
+    host.listen([gateway.address], silence_s=0.2)
+    await host.attached()
+    await until(lambda: not host.states[0].attached)
+    assert "silent" in host.states[0].trouble
+    async with asyncio.timeout(PATIENCE_S):
+        await host.attached()
+    await host.close()
+
+
+async def test_what_a_silent_gateway_carries_goes_on_while_the_host_comes_again(places):
+    relay = Relay(all_allowed, beat_s=0.05)
+    gateway = await places(world.RunningGateway.start(relay=relay))
+    host, _, dialled, accepted = await connected(places, gateway)
+    host._attachments[gateway.address]._silence_s = 0.3
+    relay._beat_s = 3600
+    await until(lambda: "silent" in host.states[0].trouble)
+    async with asyncio.timeout(PATIENCE_S):
+        await host.attached()
+    await dialled.write(b"still here")
+    assert await exactly(accepted, 10) == b"still here"
+
+
+async def test_a_host_that_comes_again_takes_its_own_place(places):
+    told = []
+    relay = Relay(all_allowed, told=lambda what, _host: told.append(what))
+    gateway = await places(world.RunningGateway.start(relay=relay))
+    seed = os.urandom(32)
+    await places(world.through(gateway, seed=seed))
+    again = await places(world.through(gateway, seed=seed))
+    await until(lambda: told.count("attached") >= 2)
+    assert gateway.relay.load.hosts == 1
+    assert again.states[0].attached
+
+
+# --- what it refuses --------------------------------------------------------------------------------------------------
+
+
+async def test_who_is_no_host_cannot_attach_and_is_told(places):
+    gateway = await places(world.RunningGateway.start())
+    stranger = Ed25519Signer(os.urandom(32))
+    gateway.strangers.add(stranger.address)
+    client = await asked(places, gateway, stranger)
+    assert await refusal(client.ask(ServeArgs(), None)) is Code.NOT_A_HOST
+    await client.close()
+    assert gateway.relay.load.hosts == 0
+
+
+async def test_nobody_takes_another_hosts_place_with_a_key_of_their_own(places):
+    gateway = await places(world.RunningGateway.start())
+    victim = await places(world.through(gateway))
+    thief = await asked(places, gateway, Ed25519Signer(os.urandom(32)))
+    await thief.ask(ServeArgs(), None)
+    assert gateway.relay.load.hosts == 2
+    caller = await places(world.through(gateway, listen=False))
+    await caller.dial(victim.key, [gateway.address.text], 5)
+    assert (await victim.accept()).via == "gateway"
+    await thief.close()
+
+
+async def test_a_host_that_leaves_the_chain_is_sent_away(places):
+    verdicts = []
+
+    async def authorise(request):
+        verdicts.append(request.account)
+        if len(verdicts) > 2:
+            raise refused(Code.NOT_A_HOST, "Retired.", "Register.")
+
+    gateway = await places(world.RunningGateway.start(relay=Relay(authorise, beat_s=0.02, recheck_s=0)))
+    host = await places(world.through(gateway))
+    gateway.strangers.add(host._own.address)
+    await until(lambda: gateway.relay.load.hosts == 0)
+    await until(lambda: host.states[0].trouble in ("Retired.", "No host."))
+
+
+async def test_a_host_that_is_not_here_is_told(places):
+    gateway = await places(world.RunningGateway.start())
+    caller = await places(world.through(gateway, listen=False))
+    with pytest.raises(HostUnreachable, match="keeps no stream"):
+        await caller.dial(bytes(31) + b"\1", [gateway.address.text], 5)
+    client = await asked(places, gateway)
+    assert await refusal(client.carry(bytes(32), window=1)) is Code.NOT_ATTACHED
+    await client.close()
+
+
+async def test_a_host_that_does_not_take_up_the_call_costs_no_more_than_its_time(places):
+    gateway = await places(world.RunningGateway.start(limits=Limits(call_s=0.1)))
+    host = Ed25519Signer(os.urandom(32))
+    asleep = await asked(places, gateway, host)
+    await asleep.ask(ServeArgs(), None)
+    client = await asked(places, gateway)
+    with pytest.raises(HostRefused, match="did not take up"):
+        await client.carry(host.public_key, window=1)
+    assert gateway.relay.load.streams == 0
+    await client.close()
+    await asleep.close()
+
+
+async def test_a_token_is_worth_something_to_its_host_only(places):
+    gateway = await places(world.RunningGateway.start())
+    host, thief = Ed25519Signer(os.urandom(32)), Ed25519Signer(os.urandom(32))
+    asleep, stealing = await asked(places, gateway, host), await asked(places, gateway, thief)
+    session, _ = await asleep.ask(ServeArgs(), None)
+    await stealing.ask(ServeArgs(), None)
+    client = await asked(places, gateway)
+    calling = asyncio.create_task(client.carry(host.public_key, window=1))
+    heard = b""
+    while len(heard) < 32:  # a beat, and the token
+        heard += await session.read_main()
+    assert await refusal(stealing.ask(TakeArgs(heard[16:].hex()), None)) is Code.NOT_FOUND
+    assert not calling.done()
+    await asleep.ask(TakeArgs(heard[16:].hex()), None)
+    await calling
+    for one in (client, asleep, stealing):
+        await one.close()
+
+
+@pytest.mark.parametrize("limits", [Limits(streams=2), Limits(streams_of_host=2), Limits(streams_of_tenant=2)])
+async def test_streams_are_bounded_and_a_place_is_free_again_when_one_ends(places, limits):
+    gateway = await places(world.RunningGateway.start(limits=limits))
+    host, caller, first, _ = await connected(places, gateway)
+    await caller.dial(host.key, [gateway.address.text], 5)
+    with pytest.raises(HostUnreachable, match="all"):
+        await caller.dial(host.key, [gateway.address.text], 5)
+    await first.close()
+    await until(lambda: gateway.relay.load.streams == 1)
+    await caller.dial(host.key, [gateway.address.text], 5)
+
+
+async def test_a_stream_on_which_nothing_moves_is_cut(places):
+    gateway = await places(world.RunningGateway.start(limits=Limits(idle_s=0.3)))
+    _, _, dialled, accepted = await connected(places, gateway)
+    for end in (dialled, accepted):
+        with pytest.raises(ConnectionLost):
+            async with asyncio.timeout(PATIENCE_S):
+                await end.read()
+    assert gateway.relay.load.streams == 0
+
+
+# --- how it may lie ---------------------------------------------------------------------------------------------------
+
+
+class Liar(Relay):
+    """Brings callers where it likes, and does to their bytes what it likes."""
+
+    def __init__(self, *, bring_to=None, change=None):
+        super().__init__(all_allowed)
+        self.bring_to, self.change, self.heard = bring_to, change, []
+
+    def _attached(self, host):
+        return super()._attached(self.bring_to or host)
+
+    async def pass_on(self, piece, from_caller, sink):
+        if from_caller:
+            self.heard.append(piece)
+        changed = piece if self.change is None else self.change(piece, from_caller)
+        await super().pass_on(changed, from_caller, sink)
+
+
+async def test_another_host_than_the_one_that_was_asked_for_is_found_out(places):
+    other = Ed25519Signer(seed := os.urandom(32))
+    gateway = await places(world.RunningGateway.start(relay=Liar(bring_to=other.address)))
+    await places(world.through(gateway, seed=seed))
+    wanted = await places(world.through(gateway))
+    caller = await places(world.through(gateway, listen=False))
+    with pytest.raises(HostUnreachable, match="does not have the host's key"):
+        await caller.dial(wanted.key, [gateway.address.text], 5)
+
+
+@pytest.mark.parametrize("from_caller", [True, False])
+async def test_a_changed_byte_breaks_the_connection(places, from_caller):
+    lying = asyncio.Event()
+
+    def change(piece, comes_from_caller):
+        if lying.is_set() and comes_from_caller is from_caller:
+            return piece[:-1] + bytes((piece[-1] ^ 1,))
+        return piece
+
+    gateway = await places(world.RunningGateway.start(relay=Liar(change=change)))
+    _, _, dialled, accepted = await connected(places, gateway)
+    sender, receiver = (dialled, accepted) if from_caller else (accepted, dialled)
+    await sender.write(b"true")
+    assert await exactly(receiver, 4) == b"true"
+    lying.set()
+    await sender.write(b"false")
+    with pytest.raises(ConnectionLost, match="not what the other side sent"):
+        await receiver.read()
+
+
+async def test_nothing_that_was_said_can_be_read_by_the_gateway(places):
+    gateway = await places(world.RunningGateway.start(relay=Liar()))
+    _, _, dialled, accepted = await connected(places, gateway)
+    secret = b"the tenant's secret"
+    await dialled.write(secret)
+    assert await exactly(accepted, len(secret)) == secret
+    assert secret not in b"".join(gateway.relay.heard)
+
+
+async def test_what_a_caller_said_before_is_worth_nothing_when_it_is_said_again(places):
+    liar = Liar()
+    gateway = await places(world.RunningGateway.start(relay=liar))
+    host, caller, dialled, _ = await connected(places, gateway)
+    await dialled.write(b"do it")
+    await until(lambda: len(liar.heard) >= 3)
+    await dialled.close()
+    await until(lambda: gateway.relay.load.streams == 0)
+    said = list(liar.heard)
+    replayed = iter(said)
+    liar.change = lambda piece, from_caller: next(replayed, b"\0") if from_caller else piece
+    accepting = asyncio.create_task(host.accept())
+    with pytest.raises(HostUnreachable):
+        await caller.dial(host.key, [gateway.address.text], 5)
+    assert not accepting.done()
+    accepting.cancel()
+
+
+async def test_a_caller_that_proves_no_key_is_not_accepted(places):
+    """The host's end, with a caller that signs for another host."""
+    gateway = await places(world.RunningGateway.start())
+    signer = Ed25519Signer(os.urandom(32))
+    host, client = await asked(places, gateway, signer), await asked(places, gateway)
+    session, _ = await host.ask(ServeArgs(), None)
+    calling = asyncio.create_task(client.carry(signer.public_key, window=1 << 16))
+    heard = b""
+    while len(heard) < 32:
+        heard += await session.read_main()
+    taken, _ = await host.ask(TakeArgs(heard[16:].hex()), None, window=1 << 16)
+    answering = asyncio.create_task(answer(SessionStream(taken), server_context(signer), signer.public_key))
+    liar = _NoProof(SessionStream(await calling))
+    await liar.speak()
+    with pytest.raises(ConnectionLost, match="did not prove"):
+        await answering
+    for one in (client, host):
+        await one.close()
+
+
+class _NoProof:
+    def __init__(self, stream):
+        self.stream = stream
+
+    async def speak(self):
+        from offchain.link.p2p_carried import CarriedConnection  # noqa: PLC0415
+        from offchain.link.ws_certificate import client_context  # noqa: PLC0415
+
+        made = CarriedConnection(self.stream, client_context(), server=False)
+        await made.handshake()
+        await made.read_record()
+        await made.write(bytes(96))
+
+
+async def test_a_strangers_question_is_refused_through_a_gateway_too(places):
+    gateway = await places(world.RunningGateway.start())
+    through = await places(world.through(gateway))
+    host = world.Host(through)
+    caller = await places(world.through(gateway, listen=False, signer=STRANGER))
+    client = world.client_of(caller, host, STRANGER)
+    assert await refusal(client.result(LEASE, DIGEST)) is Code.NOT_YOUR_LEASE
+    await client.close()
+    await host.close()
+
+
+async def test_a_gateway_answers_nothing_about_leases(places):
+    gateway = await places(world.RunningGateway.start())
+    client = await asked(places, gateway)
+    await client.ping()
+    with pytest.raises(HostRefused, match="does not offer"):
+        await client.result(LEASE, DIGEST)
+    assert await refusal(client.ask(CarryArgs("00" * 32), None)) is Code.NOT_ATTACHED
+    await client.close()

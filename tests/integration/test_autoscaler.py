@@ -1,0 +1,57 @@
+"""A service follows its load: gantry worker autoscaler as a tenant runs it, on a real network."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from local_network import MANIFESTS, PATIENCE, ROOT, Net
+from test_examples import ACCOUNT, ended, variables
+
+
+@contextlib.asynccontextmanager
+async def autoscaler(net: Net, folder: Path) -> AsyncIterator[Path]:
+    """One that runs; gives its log."""
+    log = folder / "autoscaler.log"
+    with log.open("wb") as file:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "offchain.cli", "worker", "autoscaler", *ACCOUNT, "--state-dir", folder / "state"),
+            stdout=file,
+            stderr=file,
+            env={**os.environ, "GANTRY_STATE": str(net.state), "PYTHONPATH": str(ROOT)},
+        )
+    try:
+        yield log
+    finally:
+        process.terminate()
+        await asyncio.wait_for(process.wait(), PATIENCE)
+
+
+async def test_pods_are_added_under_load_and_taken_away_after_it(net: Net, tmp_path: Path) -> None:
+    done = await net.gantry("submit", MANIFESTS / "busy.yaml", *ACCOUNT, "--wait", "--json", env=variables(net))
+    assert done.code == 0, done.said
+    task = done.json["task"]
+
+    async def loaded(*command: str) -> None:
+        said = await net.gantry("exec", str(task), *ACCOUNT, "--", *command)
+        assert said.code == 0, said.said
+
+    async def runs(pods: int) -> bool:
+        record = (await net.task(task)).record
+        active = [lease for lease in record.leases if lease.state.tag == "Active"]
+        return (record.pods_wanted, len(active)) == (pods, pods)
+
+    assert await runs(1)
+    async with autoscaler(net, tmp_path) as log:
+        try:
+            await loaded("touch", "/tmp/load")
+            await net.each_block(lambda: runs(2), "a second pod under load")
+            await loaded("rm", "/tmp/load")
+            await net.each_block(lambda: runs(1), "the second pod to go without load")
+        except AssertionError as error:
+            raise AssertionError(log.read_text(encoding="utf-8")) from error
+    await ended(net, task)

@@ -1,0 +1,193 @@
+"""Snapshots over the way to a host: for the tenant alone, as long as there is data, and what comes of each wish."""
+
+import asyncio
+import contextlib
+
+import pytest
+from agent_world import TENANT, World
+from test_agent_kinds_service import POD, RENTAL
+
+from node_agent.core.states import Phase
+from node_agent.drivers.fake import FakeProgram
+from offchain.link.keys import Ed25519Signer, from_uri
+from offchain.link.p2p import HostRefused
+from offchain.link.p2p_client import HostClient
+from offchain.link.p2p_copy import get_image
+from offchain.schema._generated_chain import (
+    LeaseStateActive,
+    LeaseStatePending,
+    LeaseStatePurged,
+    LeaseStateRetained,
+    LeaseStateSuspended,
+    TaskKind,
+)
+from offchain.schema.wire import Code
+from offchain.schema.wire_ops import ImageArgs
+from offchain.schema.wire_snapshot import Act
+
+STRANGER = from_uri("//Bob")
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path / "agent", lambda *_: FakeProgram(runs=True, disk_mib=300))
+
+
+@contextlib.asynccontextmanager
+async def client(world, agent, signer=TENANT):
+    made = HostClient(
+        world.network.endpoint(Ed25519Signer(bytes(31) + b"c").public_key),
+        world.key.public_key,
+        agent._transport.addresses,
+        genesis_hash=world.chain.genesis,
+        signer=signer,
+        now_ms=lambda: world.now_ms,
+    )
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def running(world, agent, manifest=RENTAL, kind=TaskKind.RENTAL):
+    number = world.open_lease(manifest, kind=kind)
+    await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+    await world.until(lambda: world.tasks.lease(number).state == LeaseStateActive())
+    return number
+
+
+async def code_of(host, number, act, name=None):
+    try:
+        await host.snapshots(number, act, name)
+    except HostRefused as no:
+        return no.refusal.code
+    return "ok"
+
+
+async def test_a_snapshot_is_taken_listed_restored_and_removed(world):
+    async with world.agent() as agent, client(world, agent) as host:
+        number = await running(world, agent)
+        there = await host.snapshots(number, Act.TAKE, "before")
+        assert [(one.name, one.size_bytes) for one in there.snapshots] == [("before", 300 << 20)]
+        assert there.current is None
+        assert await host.snapshots(number, Act.LIST) == there
+        main = world.engine.main(world.host, number).reference
+        assert (await host.snapshots(number, Act.RESTORE, "before")).current == "before"
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        again = world.engine.main(world.host, number)
+        assert (again.reference != main, again.spec.base) == (True, "before")
+        with pytest.raises(HostRefused, match="is made of 'before'"):
+            await host.snapshots(number, Act.REMOVE, "before")
+        await host.snapshots(number, Act.TAKE, "other")
+        assert [one.name for one in (await host.snapshots(number, Act.REMOVE, "other")).snapshots] == ["before"]
+
+
+async def test_what_a_suspended_machine_will_be_made_of_is_not_removed(world):
+    async with world.agent() as agent, client(world, agent) as host:
+        number = await running(world, agent)
+        await host.snapshots(number, Act.TAKE, "before")
+        world.set_lease(number, LeaseStateSuspended())
+        await world.until(lambda: agent.state.phase(number) is Phase.SUSPENDED)
+        await host.snapshots(number, Act.RESTORE, "before")
+        assert agent.state.phase(number) is Phase.SUSPENDED
+        with pytest.raises(HostRefused, match="about to be made of 'before'"):
+            await host.snapshots(number, Act.REMOVE, "before")
+        world.set_lease(number, LeaseStateActive())
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        assert world.engine.main(world.host, number).spec.base == "before"
+
+
+async def test_the_leases_disk_is_the_limit_and_the_message_says_what_to_do(world):
+    async with world.agent() as agent, client(world, agent) as host:
+        number = await running(world, agent)
+        # 1 GiB: the machine itself takes 300 MiB, and so does each snapshot.
+        assert [await code_of(host, number, Act.TAKE, f"s{one}") for one in range(3)] == ["ok", "ok", Code.NOT_FOUND]
+        with pytest.raises(HostRefused, match="left of the lease's disk"):
+            await host.snapshots(number, Act.TAKE, "more")
+        await host.snapshots(number, Act.REMOVE, "s0")
+        assert await code_of(host, number, Act.TAKE, "more") == "ok"
+
+
+async def test_nobody_else_gets_at_them(world):
+    async with world.agent() as agent, client(world, agent, STRANGER) as host:
+        number = await running(world, agent)
+        for act in Act:
+            assert await code_of(host, number, act, None if act is Act.LIST else "before") == Code.NOT_YOUR_LEASE
+        with pytest.raises(HostRefused, match="does not belong to"):
+            await host.image(number, ImageArgs("before"))
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted"),
+    [
+        (LeaseStatePending(), [Code.NOT_READY] * 4),
+        (LeaseStateSuspended(), [Code.NOT_FOUND, "ok", "ok", "ok"]),
+        (LeaseStateRetained(value=10**15), [Code.LEASE_ENDED, "ok", "ok", Code.LEASE_ENDED]),
+        (LeaseStatePurged(), [Code.LEASE_ENDED] * 4),
+    ],
+)
+async def test_what_may_be_done_follows_the_lease_on_the_chain(world, state, wanted):
+    async with world.agent() as agent, client(world, agent) as host:
+        number = await running(world, agent)
+        await host.snapshots(number, Act.TAKE, "before")
+        world.tasks.change_lease(number, state=state)
+        wishes = [(Act.TAKE, "before"), (Act.LIST, None), (Act.REMOVE, "absent"), (Act.RESTORE, "before")]
+        assert [await code_of(host, number, *wish) for wish in wishes] == wanted
+
+
+async def test_only_rentals_have_them(world):
+    async with world.agent() as agent, client(world, agent) as host:
+        number = await running(world, agent, POD, TaskKind.JOB)
+        with pytest.raises(HostRefused, match="only rentals have snapshots"):
+            await host.snapshots(number, Act.TAKE, "before")
+
+
+async def test_one_at_a_time_is_taken_and_a_tenant_that_leaves_does_not_stop_it(world, monkeypatch):
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    async with world.agent() as agent, client(world, agent) as host:
+        number = await running(world, agent)
+        take = agent._driver.snapshot
+
+        async def slowly(*arguments):
+            begun.set()
+            await go_on.wait()
+            return await take(*arguments)
+
+        monkeypatch.setattr(agent._driver, "snapshot", slowly)
+        asking = asyncio.create_task(host.snapshots(number, Act.TAKE, "before"))
+        await begun.wait()
+        async with client(world, agent) as second:
+            assert await code_of(second, number, Act.TAKE, "other") == Code.BUSY
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            assert (await second.snapshots(number, Act.LIST)).snapshots == ()
+            go_on.set()
+            await world.until(lambda: world.engine.snapshots.get((world.host, number)))
+            assert [one.name for one in (await second.snapshots(number, Act.LIST)).snapshots] == ["before"]
+
+
+async def test_an_image_is_fetched_and_goes_on_where_it_was_cut(world, tmp_path):
+    async with world.agent() as agent, client(world, agent) as host:
+        number = await running(world, agent)
+        (made,) = (await host.snapshots(number, Act.TAKE, "before")).snapshots
+        whole = made.digest.encode()
+        part = tmp_path / "part"
+        told = []
+        for begun in (b"", whole[:10], b"another beginning"):
+            part.write_bytes(begun)
+            await get_image(host, number, "before", part, lambda done, _: told.append(done))
+            assert part.read_bytes() == whole
+        assert told == [len(whole)] * 3
+        with pytest.raises(HostRefused, match="no snapshot 'absent'"):
+            await get_image(host, number, "absent", tmp_path / "none", lambda *_: None)
+
+
+async def test_snapshots_are_in_the_receipt_of_the_deletion(world):
+    async with world.agent() as agent, client(world, agent) as host:
+        number = await running(world, agent)
+        await host.snapshots(number, Act.TAKE, "before")
+        world.set_lease(number, LeaseStateRetained(value=world.now_ms))
+        await world.until(lambda: agent.state.phase(number) is Phase.PURGED and world.reports)
+        ((_, report),) = world.reports
+        assert b'"name":"before"' in agent._dir.get_blob(report["receipt"])
+        assert not world.engine.snapshots.get((world.host, number))

@@ -1,0 +1,61 @@
+"""Who may use a gateway, by the chain."""
+
+import pytest
+
+from offchain.gateway.admission import Admission
+from offchain.link.fake import FakeChain
+from offchain.link.keys import from_uri
+from offchain.link.p2p import HostRefused
+from offchain.link.typed import GantryChain
+from offchain.schema import _generated_chain as gen
+from offchain.schema.wire import Code, Request
+from offchain.schema.wire_ops import CarryArgs, LogsArgs, ProbeArgs, ServeArgs, TakeArgs
+from tests.chain_records import host_record
+
+HOST = from_uri("//Host", "ed25519").address
+RETIRED = from_uri("//Retired", "ed25519").address
+RICH, POOR = from_uri("//Rich").address, from_uri("//Poor").address
+CARRY = CarryArgs("00" * 32)
+
+
+@pytest.fixture
+def chain():
+    made = FakeChain()
+    made.storage["Hosts", "Hosts"][(HOST,)] = host_record("5P").encode()
+    made.storage["Hosts", "Hosts"][(RETIRED,)] = host_record("5P", status=gen.HostStatusRetired()).encode()
+    made.storage["System", "Account"][(RICH,)] = {"data": {"free": 0, "reserved": 1, "frozen": 0}}
+    return made
+
+
+async def verdict(chain, args, account, crypto="ed25519", lease=None):
+    request = Request(args=args, account=account, nonce="00" * 16, expires_ms=1, crypto=crypto, lease=lease)
+    try:
+        await Admission(GantryChain(chain))(request)
+    except HostRefused as no:
+        assert no.refusal.message
+        assert no.refusal.remedy
+        return no.refusal.code
+    return None
+
+
+@pytest.mark.parametrize("args", [ServeArgs(), TakeArgs("00" * 16), ProbeArgs(1)])
+async def test_only_hosts_of_the_chain_attach_take_and_probe(chain, args):
+    assert await verdict(chain, args, HOST) is None
+    assert await verdict(chain, args, RETIRED) is Code.NOT_A_HOST
+    assert await verdict(chain, args, RICH) is Code.NOT_A_HOST
+    assert await verdict(chain, args, HOST, crypto="sr25519") is Code.NOT_A_HOST
+
+
+async def test_it_carries_for_accounts_that_hold_coins(chain):
+    assert await verdict(chain, CARRY, RICH, crypto="sr25519") is None
+    assert await verdict(chain, CARRY, POOR) is Code.NOT_FOUND
+
+
+async def test_what_is_asked_of_hosts_is_not_asked_of_a_gateway(chain):
+    assert await verdict(chain, LogsArgs(), RICH, lease=1) is Code.UNSUPPORTED
+
+
+@pytest.mark.parametrize("args", [ServeArgs(), CARRY])
+async def test_a_node_that_is_away_is_told_as_such(chain, args):
+    chain.unreachable = True
+    assert await verdict(chain, args, HOST) is Code.BUSY

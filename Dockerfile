@@ -49,7 +49,7 @@ COPY --from=installed /opt/gantry /opt/gantry
 ENV PYTHONPATH=/opt/gantry PYTHONUNBUFFERED=1 XDG_STATE_HOME=/var/lib GANTRY_CACHE=/var/lib/gantry/cache
 # Workers and agent store their place in the chain with every final block.
 HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
-    CMD ["bash", "-c", "[ -n \"$(find /var/lib/gantry -name '*.db*' -mmin -1)\" ]"]
+    CMD ["bash", "-c", "[ -n \"$(find \"${GANTRY_AGENT_STATE:-/var/lib/gantry}\" -name '*.db*' -mmin -1)\" ]"]
 
 # Scheduler, settler, and every other gantry command.
 FROM runtime AS workers

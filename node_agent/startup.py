@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
@@ -32,7 +33,7 @@ from node_agent.metering.meter import Meter, machine_moment
 from node_agent.netprobe import Prober
 from node_agent.register import registration_call
 from node_agent.service import Agent
-from node_agent.state_dir import StateDir
+from node_agent.state_dir import HOST_KEY, StateDir
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, found_devices, offered, probe, simulated, sources
 from node_agent.telemetry.source import Found
@@ -52,8 +53,8 @@ from offchain.schema.wire_gateway import GatewayAddress
 
 DEFAULT_BIND = "0.0.0.0:0"
 FIRST_CONTACT_S = 5.0
+OPEN_FILES = 16_384
 HARDWARE = "hardware.json"
-HOST_KEY = "host.key"
 
 
 def unix_ms() -> int:
@@ -87,6 +88,7 @@ class Settings:
 
 async def run_agent(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. A release on trial that does not become ready in its time ends by itself."""
+    _have_open_files()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -145,6 +147,14 @@ async def run_agent(settings: Settings) -> None:
         facts = _facts(agent, watch, prober, by_gateways)
         beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
+
+
+def _have_open_files() -> None:
+    """As many as this machine lets us: every connection is one, and 1,024 of them are served (p2p_host)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:

@@ -15,6 +15,7 @@ from offchain.link.errors import OurError, StoreCorrupt
 from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
 from offchain.link.store import Store
 
+HOST_KEY = "host.key"
 _TABLES = [
     "CREATE TABLE pods (lease INTEGER PRIMARY KEY, pod TEXT NOT NULL) STRICT",
     # Leases have other numbers since; those that are live are read from the chain.
@@ -63,7 +64,7 @@ class StateDir:
 
     def host_key(self) -> Ed25519Signer:
         """The host's key; made on first use."""
-        path = self.path / "host.key"
+        path = self.path / HOST_KEY
         return load_host_key(path) if path.exists() else new_host_key(path)
 
     # --- pods -----------------------------------------------------------------------------------------------------

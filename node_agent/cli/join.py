@@ -20,7 +20,7 @@ from node_agent.cli.look import look
 from node_agent.cli.output import Teller, finish
 from node_agent.install.service import Service, service_for
 from node_agent.startup import HARDWARE, Settings, find_hardware, key_of, probe_hardware, reached, registration
-from node_agent.state_dir import StateDir
+from node_agent.state_dir import HOST_KEY, StateDir
 from node_agent.telemetry import hardware as hw
 from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer
@@ -136,7 +136,7 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
 
 async def _check_only(settings: Settings, provider: str | None, tell: Teller) -> bool:
     # A key of the moment: looking leaves nothing behind.
-    key = key_of(settings) if (settings.state / "host.key").exists() else Ed25519Signer(bytes(32))
+    key = key_of(settings) if (settings.state / HOST_KEY).exists() else Ed25519Signer(bytes(32))
     with contextlib.ExitStack() as stack:
         if not settings.state.is_dir():
             import tempfile  # noqa: PLC0415  (only here)
@@ -153,7 +153,7 @@ async def _check_only(settings: Settings, provider: str | None, tell: Teller) ->
 def set_up(settings: Settings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardware]:
     """The host's key and what it offers; made on first use. Beside a running agent they are only read."""
     kept = hw.load(settings.state / HARDWARE)
-    if known and kept is not None and (settings.state / "host.key").exists():
+    if known and kept is not None and (settings.state / HOST_KEY).exists():
         return key_of(settings), kept
     with contextlib.closing(StateDir(settings.state)) as state:
         return state.host_key(), kept or find_hardware(settings, state)

@@ -11,11 +11,13 @@ from enum import StrEnum
 from functools import partial
 
 import click
+import docker
 
 from node_agent import config as configs
 from node_agent.cli import options, signing
 from node_agent.cli.output import Teller, details, finish
 from node_agent.cli.words import duration
+from node_agent.drivers.clear import clear_engine
 from node_agent.drivers.firewall import Firewall
 from node_agent.install.service import service_for
 from node_agent.startup import Settings, key_of, reached
@@ -254,15 +256,26 @@ async def _leave(here: Office) -> None:
     service = service_for(here.settings.state, options.DEFAULT_STATE)
     await asyncio.to_thread(service.remove)
     here.tell.text("The agent is stopped and does not start again.")
-    if os.getuid() == 0:
-        # Somebody else's pods may be here still: then the rules that keep pods apart stay.
-        await Firewall().remove_unused()
+    await _clear(here)
     free_at = record.status.value if isinstance(record.status, HostStatusRetiring) else None
     left_ms = None if free_at is None else max(0, free_at - await here.chain.now_ms())
     if left_ms is not None:
         when = f"in {duration(left_ms)}" if left_ms else "now"
         here.tell.text(f"The bond of {format_amount(record.bond)} is free {when}: gantry agent withdraw")
     here.tell.result({"host": here.host, "status": record.status.tag, "bond": record.bond, "bond_free_at_ms": free_at})
+
+
+async def _clear(here: Office) -> None:
+    """The agent may have been stopped before it had removed its last pods. Retained data stays: it is the tenants'."""
+    config = configs.load(here.settings.state)
+    url = here.settings.docker_host or (None if config is None else config.docker_host)
+    try:
+        await asyncio.to_thread(clear_engine, url, here.host, data=False)
+    except (docker.errors.DockerException, OSError) as error:
+        here.tell.text(f"What containers of this host are left could not be seen: {error}")
+    if os.getuid() == 0:
+        # Somebody else's pods may be here still: then the rules that keep pods apart stay.
+        await Firewall().remove_unused()
 
 
 def _has_other_leases(before: int, found: HostRecord) -> bool:

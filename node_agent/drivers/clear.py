@@ -11,25 +11,28 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import docker
+from docker.utils import kwargs_from_env
 
 from node_agent.drivers.docker_spec import LABEL_HOST
 from node_agent.drivers.firewall import Firewall
-from node_agent.startup import HOST_KEY
+from node_agent.state_dir import HOST_KEY
 from offchain.link.keys import load_host_key
 
 
-def clear_engine(url: str, host: str) -> None:
-    """Remove containers, networks and volumes of a host from an engine. Raises docker's errors."""
+def clear_engine(url: str | None, host: str, *, data: bool) -> None:
+    """Remove a host's containers and networks from an engine, with `data` its volumes, too. Raises docker's errors."""
     wanted = {"label": [f"{LABEL_HOST}={host}"]}
-    with contextlib.closing(docker.APIClient(base_url=url, version="auto", timeout=60)) as api:
+    where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
+    with contextlib.closing(docker.APIClient(version="auto", timeout=60, **where)) as api:
         for container in api.containers(all=True, filters=wanted):
             with contextlib.suppress(docker.errors.NotFound):
                 api.remove_container(container["Id"], v=True, force=True)
         for network in api.networks(filters=wanted):
             api.remove_network(network["Id"])
-        for volume in api.volumes(filters=wanted).get("Volumes") or ():
+        for volume in (api.volumes(filters=wanted).get("Volumes") or ()) if data else ():
             api.remove_volume(volume["Name"], force=True)
 
 
@@ -38,7 +41,7 @@ def main(arguments: list[str]) -> int:
     status = 0
     if len(arguments) == 2 and (key := Path(arguments[0]) / HOST_KEY).exists():
         try:
-            clear_engine(arguments[1], load_host_key(key).address)
+            clear_engine(arguments[1], load_host_key(key).address, data=True)
         except docker.errors.DockerException as error:
             sys.stderr.write(f"error: the engine at {arguments[1]} keeps what is labelled {LABEL_HOST}: {error}\n")
             status = 1

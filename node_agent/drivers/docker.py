@@ -325,16 +325,7 @@ class DockerDriver:
 
     async def _remove(self, identity: str) -> None:
         self._samples.pop(identity, None)
-        api = self._engine.api
-        try:
-            await self._engine.call(lambda: api.remove_container(identity, v=True, force=True))
-        except PodGone:
-            return
-        except DriverError as error:
-            if "already in progress" not in str(error):
-                raise
-            with contextlib.suppress(PodGone):
-                await self._engine.call(lambda: api.wait(identity, condition="removed"))
+        await self._engine.remove(identity)
 
     def _inspect(self, identity: str) -> Inspection:
         inspection = self._engine.api.inspect_container(identity)

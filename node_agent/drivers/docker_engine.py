@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ import docker
 import requests.exceptions
 from docker.utils import kwargs_from_env
 
+from node_agent.drivers.lost_processes import end_lost
 from node_agent.ports import DriverError, EngineBusy, EngineUnreachable, PodGone
 
 THREADS = 8
@@ -60,6 +62,19 @@ class Engine:
                 f"no Docker engine answers at {where} ({_text(error)}). "
                 "Start it, or give its address with --docker-host."
             ) from None
+
+    async def remove(self, container: str) -> None:
+        """Remove a container with all that runs in it, also what the engine does not know of. Nothing if it is gone."""
+        try:
+            await self.call(lambda: self.api.remove_container(container, v=True, force=True))
+        except PodGone:
+            pass
+        except DriverError as error:
+            if "already in progress" not in str(error):
+                raise
+            with contextlib.suppress(PodGone):
+                await self.call(lambda: self.api.wait(container, condition="removed"))
+        await asyncio.to_thread(end_lost, container)
 
     def close(self) -> None:
         """Let go of it."""

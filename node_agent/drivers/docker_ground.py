@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from typing import Any
@@ -12,6 +13,7 @@ from node_agent.core.values import PodSpec
 from node_agent.drivers import bridges, docker_holder
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_engine import Engine
+from node_agent.drivers.lost_processes import end_lost
 from node_agent.ports import DriverError, PodGone, ResourcesUnavailable
 
 log = logging.getLogger(__name__)
@@ -87,13 +89,14 @@ class DockerGround:
         identity = str(found[0]["Id"]) if found else await self._make_holder(spec, mode)
         if not found or found[0].get("State") != "running":
             if found:
+                await asyncio.to_thread(end_lost, identity)
                 await self.rejoin(spec, identity)
             try:
                 await self._engine.call(lambda: api.start(identity))
             except DriverError as error:
                 # One that cannot be started is of no use to a later try either.
                 with contextlib.suppress(DriverError):
-                    await self._engine.call(lambda: api.remove_container(identity, v=True, force=True))
+                    await self._engine.remove(identity)
                 if make.is_resource_fault(str(error)):
                     raise ResourcesUnavailable(str(error)) from None
                 raise

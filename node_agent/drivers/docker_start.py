@@ -15,6 +15,7 @@ from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
 from node_agent.drivers.docker_snapshots import DockerSnapshots
+from node_agent.drivers.lost_processes import end_lost
 from node_agent.images.ports import Images
 from node_agent.ports import (
     DriverError,
@@ -109,7 +110,10 @@ class DockerStarts:
         made_for = int(labels.get(make.LABEL_START, 0))
         if not follows and made_for < start:
             return None
-        if state == "created" or (follows and state == "exited" and await self.mark(identity) == follows):
+        goes_on = bool(follows) and state == "exited" and await self.mark(identity) == follows
+        if state == "created" or goes_on:
+            if await asyncio.to_thread(end_lost, identity) and not goes_on:
+                return None  # Its program began without the engine's knowing: what it left may be half done.
             await self._ground.ensure(spec)
             await self._ground.rejoin(spec, identity)
             return await self._run(spec, service, max(start, made_for), identity)
@@ -127,7 +131,7 @@ class DockerStarts:
             if isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error)):
                 raise _start_fault(error) from None
             with contextlib.suppress(DriverError):
-                await self._engine.call(lambda: self._engine.api.remove_container(identity, v=True, force=True))
+                await self._engine.remove(identity)
             raise _start_fault(error) from None
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, start, identity)
 

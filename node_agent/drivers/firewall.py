@@ -17,6 +17,7 @@ import hashlib
 import ipaddress
 import os
 import shutil
+import socket
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
@@ -45,7 +46,6 @@ services, whose address only looks public."""
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 _PATIENCE_S = 20.0
 _RESOLV = Path("/etc/resolv.conf")
-_INTERFACES = Path("/sys/class/net")
 _NAMESPACE = Path("/proc/self/ns/net")
 
 
@@ -159,9 +159,10 @@ class Firewall:
             return ()
 
 
-def bridges(interfaces: Path = _INTERFACES) -> frozenset[str]:
+def bridges() -> frozenset[str]:
     """The pods' bridges on this machine, of whichever agent."""
-    return frozenset(one.name for one in interfaces.glob(f"{BRIDGE_PREFIX}*"))
+    # Not from /sys: that may show another network namespace than this process is in.
+    return frozenset(name for _, name in socket.if_nameindex() if name.startswith(BRIDGE_PREFIX))
 
 
 @contextlib.asynccontextmanager

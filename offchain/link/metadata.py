@@ -7,6 +7,7 @@ this one reads the same bytes in 0.02 s and 1 MB, because it keeps only what the
 from __future__ import annotations
 
 import struct
+import sys
 from dataclasses import dataclass
 
 from offchain.link.errors import BadReply
@@ -222,7 +223,7 @@ class _Reader:
         return self.take(self.compact())
 
     def text(self) -> str:
-        return self.bytes().decode()
+        return sys.intern(self.bytes().decode())  # the same names come again and again
 
     def texts(self) -> tuple[str, ...]:
         return tuple(self.text() for _ in range(self.compact()))

@@ -17,6 +17,7 @@ import websockets.asyncio.client
 import websockets.asyncio.server
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
+from offchain.link.doorway import Doorway
 from offchain.link.keys import Ed25519Signer, verify
 from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
 from offchain.link.ws_certificate import client_context, is_certificate_of, server_context
@@ -25,6 +26,7 @@ from offchain.schema.wire import WEBSOCKET
 CLIENT_CONTEXT = b"gantry/websocket-client/v1"
 MESSAGE_BYTES = 1 << 20
 MAX_HANDSHAKES = 128
+"""So many that have not finished TLS, and so many that have not proven a key then."""
 HANDSHAKE_S = 10.0
 KEEPALIVE_S = 20.0
 _NONCE, _KEY, _SIGNATURE = 32, 32, 64
@@ -75,6 +77,7 @@ class WsTransport:
     def __init__(self, signer: Ed25519Signer) -> None:
         self._signer = signer
         self._server: Any = None
+        self._door: Doorway | None = None
         self._ip = ""
         self._ready: asyncio.Queue[WsConnection | None] = asyncio.Queue()
         self._handshakes = 0
@@ -92,10 +95,11 @@ class WsTransport:
         ip, _, port = bind.rpartition(":")
         transport._ip = ip
         try:
+            transport._door = Doorway(ip.strip("[]"), int(port), MAX_HANDSHAKES)
             transport._server = await websockets.asyncio.server.serve(
                 transport._serve,
-                ip.strip("[]"),
-                int(port),
+                sock=transport._door,
+                ssl_handshake_timeout=HANDSHAKE_S,
                 ssl=server_context(transport._signer),
                 logger=_quiet,
                 compression=None,
@@ -193,6 +197,9 @@ class WsTransport:
 
     async def _serve(self, socket: Any) -> None:
         connection = None
+        if self._door is not None:
+            # From here on it is one of those that are counted below.
+            self._door.known(socket.transport.get_extra_info("socket").fileno())
         if self._handshakes < MAX_HANDSHAKES:
             self._handshakes += 1
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,8 +18,9 @@ from offchain.local.process import Child, end, read_record
 _SYSTEM_SOCKET = "/var/run/docker.sock"
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
-_PODS_BRIDGES = Path("/sys/class/net"), "gtr*"
-"""What the agent calls them (node_agent.drivers.docker_spec)."""
+_ID = re.compile(r"[0-9a-f]{64}")
+_PODS_BRIDGES = "gtr"
+"""What the names of pods' bridges begin with (node_agent.drivers.docker_spec)."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -155,7 +157,9 @@ def sweep(places: Places) -> None:
     if pid is not None:
         end(pid, seconds=20)
     record.unlink(missing_ok=True)
-    # One that was killed while it started a container leaves the shim behind.
+    # One that was killed while it started a container leaves that behind, and the shim beside it.
+    for left in _in_containers(_containers(places)):
+        end(left, seconds=0)
     for left in _processes_with(f"{places.sockets}/exec/"):
         end(left, seconds=2)
     for bridge in _bridges_of(places):
@@ -178,14 +182,35 @@ def _processes_with(text: str) -> list[int]:
     return found
 
 
+def _containers(places: Places) -> set[str]:
+    """The ids of an engine's containers, with those that only its containerd knows."""
+    known = (
+        places.engine / "containers",
+        places.sockets / "exec" / "containerd" / "daemon" / "io.containerd.runtime.v2.task" / "moby",
+    )
+    return {path.name for folder in known if folder.is_dir() for path in folder.iterdir()}
+
+
+def _in_containers(containers: set[str]) -> list[int]:
+    """Processes in the control groups of these containers."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cgroup"):
+        try:
+            groups = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if not containers.isdisjoint(_ID.findall(groups)):
+            found.append(int(path.parts[2]))
+    return found
+
+
 def _bridges_of(places: Places) -> list[str]:
     """The network interfaces that the engine made: it leaves them behind. Its own book names them."""
     try:
         book = (places.engine / "network" / "files" / "local-kv.db").read_bytes()
     except OSError:
         return []
-    folder, names = _PODS_BRIDGES
-    return [found.name for found in folder.glob(names) if found.name.encode() in book]
+    return [name for _, name in socket.if_nameindex() if name.startswith(_PODS_BRIDGES) and name.encode() in book]
 
 
 def _remove(folder: Path) -> None:

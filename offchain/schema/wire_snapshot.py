@@ -13,6 +13,7 @@ from offchain.schema.wire_values import WireError, canonical_json, json_object
 MAX_SNAPSHOTS: Final = 8
 """Of one rental."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}", re.ASCII)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _U64_MAX: Final = (1 << 64) - 1
 
 
@@ -56,7 +57,8 @@ class Snapshots:
         found = fields.get("snapshots")
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise WireError("snapshots must be a list of objects")
-        return cls(tuple(_snapshot(one) for one in found), read.optional_text(fields, "current", 64))
+        current = read.optional_text(fields, "current", 64)
+        return cls(tuple(_snapshot(one) for one in found), None if current is None else snapshot_name(current))
 
 
 def snapshot_name(text: str) -> str:
@@ -70,9 +72,12 @@ def snapshot_name(text: str) -> str:
 
 
 def _snapshot(fields: dict[str, Any]) -> Snapshot:
+    digest = read.text(fields, "digest", 128)
+    if _DIGEST.fullmatch(digest) is None:
+        raise WireError("digest must be sha256: and 64 hexadecimal digits")
     return Snapshot(
         snapshot_name(read.text(fields, "name", 64)),
         read.integer(fields, "created_ms", _U64_MAX),
         read.integer(fields, "size_bytes", _U64_MAX),
-        read.text(fields, "digest", 128),
+        digest,
     )

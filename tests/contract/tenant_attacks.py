@@ -100,10 +100,8 @@ def _chroot(_facts):
 def _device_node(_facts):
     # This file is one of the host's, so it lies on the host's disk.
     os.mknod("/disk", stat.S_IFBLK | 0o600, os.stat("/etc/hostname").st_dev)
-    try:
-        return opened("/disk", os.O_RDONLY)
-    finally:
-        os.unlink("/disk")
+    os.unlink("/disk")
+    return "made"
 
 
 @attack("file of the host by its handle")
@@ -205,7 +203,7 @@ def _processes(facts):
         for name in ("cmdline", "environ"):
             try:
                 with open(f"/proc/{pid}/{name}", "rb") as file:
-                    if facts["marker"].encode() in file.read() and int(pid) != os.getppid():
+                    if bytes.fromhex(facts["marker"]) in file.read():
                         found.append(f"{name} of {pid}")
             except OSError:
                 continue

@@ -218,6 +218,26 @@ async def test_a_proof_for_another_host_is_worth_nothing_here():
     await server.close()
 
 
+async def test_those_who_connect_and_say_nothing_cost_a_bounded_number_of_files(monkeypatch):
+    monkeypatch.setattr("offchain.link.ws_transport.MAX_HANDSHAKES", 8)
+    server = await WsTransport.bind(os.urandom(32))
+    silent = []
+    for _ in range(30):
+        silent.append(await asyncio.open_connection("127.0.0.1", server.port))
+        # All are let in; the first of them are shown out again while others come.
+        if len(silent) > 8:
+            assert await silent[len(silent) - 9][0].read() == b""
+    assert len(server._door._strangers) == 8
+    near = WsTransport.client(os.urandom(32))
+    connection = await near.dial(server.key, server.addresses, 5)
+    assert connection.via == "websocket"
+    assert len(server._door._strangers) <= 8
+    for _, writer in silent:
+        writer.close()
+    await near.close()
+    await server.close()
+
+
 async def test_tls_below_1_3_is_refused():
     server = await WsTransport.bind(os.urandom(32))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

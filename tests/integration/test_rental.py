@@ -58,7 +58,7 @@ class Login:
 @pytest.fixture(autouse=True)
 async def short_retention(net: Net) -> AsyncIterator[None]:
     """Governance has data kept for some seconds only, as long as the test lasts."""
-    before: LeasesParams = await net.typed.params("Leases")
+    before = LeasesParams.decode(await net.chain.query("Leases", "Params"))
 
     async def become(params: LeasesParams) -> None:
         await submit_once(net.chain, ROOT_KEY, by_sudo(calls.leases_set_params(params=params)), 60)
@@ -129,8 +129,9 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
     assert [one["name"] for one in record["volumes"]] == ["home"]
     assert [one["name"] for one in record["snapshots"]] == ["before"]
     assert record["lease"] == (await net.task(again)).leases[0].id
-    left = [volume.name for volume in pods.client.volumes.list() if f"-{old}-" in volume.name]
-    images = [tag for image in pods.client.images.list() for tag in image.tags if tag.endswith(f"-{old}:before")]
+    numbers = (str(old), str(record["lease"]))
+    left = [one.name for one in pods.client.volumes.list() if any(number in one.name for number in numbers)]
+    images = [tag for one in pods.client.images.list() for tag in one.tags if tag.endswith(f"-{old}:before")]
     assert (left, images, pods.of(again, everything=True)) == ([], [], [])
     gone = await net.gantry("task", "snapshot", str(again), "--list", *ACCOUNT)
     assert (gone.code, "has ended" in gone.err) == (1, True), gone.said

@@ -262,8 +262,16 @@ def test_what_cannot_be_done_with_snapshots_is_named(args, message):
 
 
 def test_a_list_of_snapshots_survives_the_wire_and_a_malformed_one_is_named():
-    there = Snapshots((Snapshot("a", 1, 2, "sha256:00"), Snapshot("b", 3, 4, "sha256:01")), "a")
+    digest = "sha256:" + "0f" * 32
+    there = Snapshots((Snapshot("a", 1, 2, digest), Snapshot("b", 3, 4, digest)), "a")
     assert Snapshots.decode(there.encode()) == there
-    for wrong in (b"[]", b'{"snapshots": 1}', b'{"snapshots": [{"name": "a"}]}'):
+    # What a host says is shown to people: nothing gets in that a terminal would obey.
+    for wrong in (
+        b"[]",
+        b'{"snapshots": 1}',
+        b'{"snapshots": [{"name": "a"}]}',
+        rb'{"snapshots": [], "current": "\u001b[2J"}',
+        there.encode().replace(b"0f" * 32, rb"\u001b[2J"),
+    ):
         with pytest.raises(WireError):
             Snapshots.decode(wrong)

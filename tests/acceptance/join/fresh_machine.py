@@ -80,6 +80,10 @@ class Machine:
         # Not "ip netns exec": that hides /sys/fs/cgroup, which an engine needs.
         return ["nsenter", f"--net=/run/netns/{self.name}", "--", *command]
 
+    def said_by(self, *command: str) -> str:
+        """What a program on this machine prints."""
+        return subprocess.run(self.inside(*command), capture_output=True, text=True, check=True, env=self.env).stdout
+
     def agent(self, *arguments: str, env: dict[str, str] | None = None) -> Said:
         """`gantry agent ...` on this machine, to its end."""
         done = subprocess.run(

@@ -297,6 +297,9 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
     assert (await GantryChain(chain.link).balance(provider.address)).held == 0
     assert fresh.status()["service"] is None
     assert "used once" in fresh.agent("join", "--json").last["error"]["message"]
+    # Nothing of it is left in the way of whatever the machine does next.
+    assert "GANTRY" not in fresh.said_by("iptables-save")
+    assert "gtr" not in fresh.said_by("ip", "link")
 
 
 async def test_a_new_provider_by_proxy(chain: Chain, node: Node, fresh: Machine) -> None:

@@ -17,7 +17,7 @@ from offchain.link.fake import FakeChain
 from offchain.link.keys import from_uri
 from offchain.link.ports import Call, ChainEvent
 from offchain.schema import _generated_chain as gen
-from offchain.schema import _generated_events as gen_events
+from offchain.schema import _generated_events as typed_events
 from offchain.schema.ids import lease_id, task_key, tasks_of_event
 from tests.chain_records import Tasks, host_record, task_spec
 
@@ -255,7 +255,7 @@ def test_an_event_is_a_sentence(event, state, text):
 
 
 def test_every_event_about_tasks_has_a_sentence():
-    for pallet, name in gen_events._EVENTS:
+    for pallet, name in typed_events._EVENTS:
         if pallet in ("Tasks", "Leases") and name not in UNTOLD:
             fields = gen_fields(pallet, name)
             assert f"{pallet}.{name}" not in event_text(ChainEvent(pallet, name, fields, None)), name
@@ -268,7 +268,7 @@ UNTOLD = {
 
 def gen_fields(pallet: str, name: str) -> dict[str, Any]:
     """Some value for each field of an event."""
-    made = getattr(gen_events, f"{pallet}{name}")
+    made = getattr(typed_events, f"{pallet}{name}")
     fields: dict[str, Any] = {}
     for field in made.__dataclass_fields__:
         fields[field.rstrip("_")] = {"bills": [], "leases": [], "wrong": []}.get(field, 1)

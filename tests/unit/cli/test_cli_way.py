@@ -332,7 +332,7 @@ def test_files_are_delivered_sealed(world, host, tmp_path, monkeypatch):
 
 def test_a_port_is_forwarded_until_the_lease_ends(world, host, monkeypatch):
     """The command says where it listens; then it is used, the lease ends, and the command with it."""
-    results = []
+    results, users = [], []
 
     def use(value):
         def work():
@@ -344,10 +344,12 @@ def test_a_port_is_forwarded_until_the_lease_ends(world, host, monkeypatch):
             with socket.create_connection(("127.0.0.1", int(value["local"].rpartition(":")[2])), timeout=10) as made:
                 results.append(made.recv(100))
 
-        threading.Thread(target=work).start()
+        users.append(threading.Thread(target=work))
+        users[0].start()
 
     monkeypatch.setattr(cmd_forward, "emit", use)
     status, _, err = world.run("forward", "0", "0:80", *CHARLIE, "--json")
+    users[0].join()  # the command may end before its user has seen that
     assert results == [b"HELLO", b""]
     assert (status, "lease has ended" in err) == (1, True)
 

@@ -1,0 +1,105 @@
+"""An engine that was killed between a container's start and its note of it: nothing of a tenant's runs unseen."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import docker
+import driver_cases as case
+import pytest
+from driver_fixtures import image_store
+
+from node_agent.drivers.docker import DockerDriver
+from offchain.local import engine
+from offchain.local.places import Places
+
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root"),
+    pytest.mark.skipif(shutil.which("dockerd") is None, reason="there is no dockerd"),
+]
+
+
+class Private:
+    """An engine of this test's own, with a driver on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.places = Places(folder)
+        self.child, self.url = engine.private_child(self.places, dict(os.environ))
+
+    def up(self):
+        self.child.start()
+        engine.wait_for(self.child, self.url)
+        return docker.APIClient(base_url=self.url, version="auto", timeout=60)
+
+    def forget_start(self, container: str) -> None:
+        """Kill it, and leave of the container's start what it has written down until just before."""
+        self.child.process.kill()
+        self.child.reap()
+        file = self.places.engine / "containers" / container / "config.v2.json"
+        config = json.loads(file.read_text())
+        assert config["State"]["Running"]
+        config["State"] |= {"Running": False, "Pid": 0, "StartedAt": "0001-01-01T00:00:00Z"}
+        file.write_text(json.dumps(config))
+
+    def processes(self, container: str) -> list[str]:
+        """What the kernel has in a container."""
+        return [path for path in Path("/proc").glob("[0-9]*/cgroup") if container in _text(path)]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+@pytest.fixture
+def private(tmp_path):
+    made = Private(tmp_path)
+    try:
+        yield made
+    finally:
+        made.child.stop()
+        engine.sweep(made.places)
+
+
+async def test_what_runs_unseen_is_ended_before_the_pod_starts_again_or_goes(private, tmp_path):
+    image = case.build_image(private.up())
+    async with image_store(tmp_path, private.url) as images:
+        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False)
+        try:
+            spec = case.pod(case.SLEEP, image)
+            first = await case.up(driver, spec)
+            private.forget_start(first.reference)
+            private.up().close()
+            # The engine thinks that it never began.
+            assert not [found for found in await driver.recover() if found.running]
+            assert private.processes(first.reference)
+            again = await case.up(driver, spec)
+            assert (await driver.inspect(again)).running
+            assert not private.processes(first.reference)
+            private.forget_start(again.reference)
+            private.up().close()
+            assert private.processes(again.reference)
+            await driver.destroy(spec.lease, keep_data=False)
+            assert not private.processes(again.reference)
+        finally:
+            await driver.close()
+
+
+async def test_taking_an_engine_down_ends_what_it_did_not_know_of(private, tmp_path):
+    image = case.build_image(private.up())
+    async with image_store(tmp_path, private.url) as images:
+        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False)
+        handle = await case.up(driver, case.pod(case.SLEEP, image))
+        await driver.close()
+    private.forget_start(handle.reference)
+    private.up().close()
+    private.child.stop()
+    assert private.processes(handle.reference)
+    engine.sweep(private.places)
+    assert not private.processes(handle.reference)

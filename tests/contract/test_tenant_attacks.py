@@ -21,6 +21,7 @@ import tenant_attacks
 import tenant_network
 from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
 
+from node_agent.cli.checks import VSOCK_ENGINE, version_of
 from node_agent.drivers.docker_spec import bridge_name, pod_name
 from node_agent.drivers.firewall import Firewall
 from node_agent.file_store import FileStore
@@ -46,6 +47,7 @@ MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ
 """By their numbers in the kernel."""
 NEEDS = dict.fromkeys(("spared when memory is short", "more open files"), CAPABILITIES.split().index("SYS_RESOURCE"))
 """What a machine's own root may lack, where it lives in a container itself."""
+VSOCK = "the hypervisor's sockets"
 METADATA = "169.254.169.254"
 LINK_LOCAL = "169.254.77.7"
 """Stands for the metadata service where the test has to show that there would be one."""
@@ -148,8 +150,10 @@ def outcomes(docker_api, image, tmp_path_factory):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", tenant_attacks.ATTACKS)
-def test_a_tenant_gets_nowhere_with(name, outcomes):
+def test_a_tenant_gets_nowhere_with(name, outcomes, docker_api):  # noqa: F811
     through, seen = outcomes[0][name]
+    if name == VSOCK and version_of(docker_api.version()["Version"]) < VSOCK_ENGINE:
+        pytest.skip("this engine is too old for that, and gantry agent join says so (docs/security.md)")
     assert not through, f"{name}: {seen}"
 
 

@@ -279,9 +279,7 @@ class Sky:
         found = []
         for number in range(after + 1, (await self.chain.link.best_head()).number + 1):
             for event in (await self.chain.block_with(number)).events:
-                fields = event.fields
-                about = fields.get("task", lease_task(fields.get("lease"))) if isinstance(fields, dict) else None
-                if event.pallet == "Tasks" and about == task:
+                if event.pallet == "Tasks" and event.fields.get("task") == task:
                     found.append(event)
         return found
 
@@ -293,10 +291,6 @@ class Sky:
 
         found: ChainEvent = await self.until(look, f"{name} of task {task}")
         return found
-
-
-def lease_task(lease: int | None) -> int | None:
-    return None if lease is None else lease >> 24
 
 
 def first_lease(task: int) -> int:

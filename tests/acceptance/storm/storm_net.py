@@ -278,9 +278,8 @@ class Sky:
         """What was said of a task in final blocks after this one, to the newest best block of now."""
         found = []
         for number in range(after + 1, (await self.chain.link.best_head()).number + 1):
-            for event in (await self.chain.block_with(number)).events:
-                if event.pallet == "Tasks" and event.fields.get("task") == task:
-                    found.append(event)
+            events = (await self.chain.block_with(number)).events
+            found += [event for event in events if event.pallet == "Tasks" and event.fields.get("task") == task]
         return found
 
     async def until_said(self, task: int, name: str, after: int) -> ChainEvent:

@@ -278,11 +278,8 @@ class Sky:
         """What was said of a task in final blocks after this one, to the newest best block of now."""
         found = []
         for number in range(after + 1, (await self.chain.link.best_head()).number + 1):
-            for event in (await self.chain.block_with(number)).events:
-                fields = event.fields
-                about = fields.get("task", lease_task(fields.get("lease"))) if isinstance(fields, dict) else None
-                if event.pallet == "Tasks" and about == task:
-                    found.append(event)
+            events = (await self.chain.block_with(number)).events
+            found += [event for event in events if event.pallet == "Tasks" and event.fields.get("task") == task]
         return found
 
     async def until_said(self, task: int, name: str, after: int) -> ChainEvent:
@@ -293,10 +290,6 @@ class Sky:
 
         found: ChainEvent = await self.until(look, f"{name} of task {task}")
         return found
-
-
-def lease_task(lease: int | None) -> int | None:
-    return None if lease is None else lease >> 24
 
 
 def first_lease(task: int) -> int:

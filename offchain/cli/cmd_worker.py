@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from offchain.cli import accounts, history_address, network, options
+from offchain.cli.output import say
 from offchain.cli.session import connected, run
 from offchain.schema.wire_gateway import DEFAULT_PORT
 
@@ -130,7 +131,7 @@ def gateway(url: str | None, bind: str, public: str | None, state_dir: Path | No
 
     folder = state_dir or _default_state("gateway")
     if show_address:
-        click.echo(told_address(folder, bind, public).text)
+        say(told_address(folder, bind, public).text)
         return
     chosen = network.choose(url)
     run(run_gateway(Settings(url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash)))

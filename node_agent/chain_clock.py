@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 TOLERANCE_MS: Final = 30_000
 """A final block is some seconds old; what is beyond is a wrong clock, or a chain that stood still."""
-LONG_SILENCE_MS: Final = 30_000
+LONG_SILENCE_MS: Final = 15_000
 """After so long without a block the chain may have given this host's leases to others."""
 
 
@@ -62,7 +62,7 @@ class ChainClock:
             if self._base_ms is None or block_ms > self.now_ms() + TOLERANCE_MS:
                 self._base_ms, self._base_ticks = block_ms, self._ticks()
             if block_ms >= self.now_ms() - TOLERANCE_MS:
-                self._off_ms = machine_ms - block_ms
+                self._off_ms = machine_ms - self.now_ms()
         if bool(before) != bool(self._off_ms):
             log.warning("%s", self.trouble or "this machine's clock and the chain's agree again")
 

@@ -37,7 +37,10 @@ class Reports(Protocol):
     """The durable way to the chain."""
 
     async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
-        """Have this call done once, however often it is asked for; what became of it, and why."""
+        """Have this call done once, however often it is asked for; what became of it, and why.
+
+        LookupError where it was taken back.
+        """
         ...
 
 
@@ -322,8 +325,7 @@ class CommandRunner:
     def _send(self, number: int, report: Report, call: Call, attempt: int = 0) -> None:
         pod = self._pod_of(number)
         if pod is not None:
-            # A lease number may come twice when a block is reverted; its time of opening does not.
-            key = f"lease/{number}/{pod.lease.created_at_ms}/{report.value}" + (f"/{attempt}" if attempt else "")
+            key = report_key(pod.lease, report) + (f"/{attempt}" if attempt else "")
             self._spawn(self._sent(pod.lease, report, key, call))
 
     async def _sent(self, lease: Lease, report: Report, key: str, call: Call) -> None:
@@ -333,7 +335,11 @@ class CommandRunner:
         if pod is None or pod.phase is Phase.ENDING or not pod.lease.is_same_as(lease):
             log.warning("lease %d: its report %s is not sent, since the lease is over", number, report.value)
             return
-        outcome, why = await self._reports.send(key, call)
+        try:
+            outcome, why = await self._reports.send(key, call)
+        except LookupError:
+            log.warning("lease %d: its report %s is taken back, since the lease is over", number, report.value)
+            return
         level = logging.INFO if outcome is Outcome.INCLUDED else logging.ERROR
         log.log(level, "lease %d: report %s %s %s", number, report.value, outcome.value, why)
         self._emit(ev.ReportOutcome(number, report, outcome, why))
@@ -349,6 +355,11 @@ class CommandRunner:
                 log.warning("%s: %s; trying again", what, error)
             await asyncio.sleep(_pause_s(attempt))
             attempt += 1
+
+
+def report_key(lease: Lease, report: Report) -> str:
+    """The report's name. A lease number may come twice when a block is reverted; its time of opening does not."""
+    return f"lease/{lease.number}/{lease.created_at_ms}/{report.value}"
 
 
 def over_disk(spec: PodSpec, mib: int) -> str:

@@ -22,7 +22,10 @@ class Sender:
         self._outbox = outbox
 
     async def send(self, key: str, call: Call) -> tuple[Outcome, str]:
-        """Have this call done once, however often it is asked for; what became of it, and why."""
+        """Have this call done once, however often it is asked for; what became of it, and why.
+
+        LookupError where it was taken back.
+        """
         await self._stored(key, call)
         outcome = await self._outbox.wait(key)
         if isinstance(outcome, Failed):
@@ -30,6 +33,11 @@ class Sender:
         if isinstance(outcome, Dead):
             return Outcome.DEAD, outcome.reason
         return Outcome.INCLUDED, ""
+
+    def take_back(self, key: str) -> None:
+        """Let this call be, where nobody has seen it yet."""
+        if self._outbox.outcome(key) is None:
+            self._outbox.forget(key)
 
     async def send_again(self, key: str, call: Call) -> bool:
         """Have a call of the host included, once at a time for each key; whether it took effect."""

@@ -22,12 +22,12 @@ from node_agent.chain_clock import ChainClock, Silence, ticks_ms
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
-from node_agent.core.values import Host, LocalDevice
+from node_agent.core.values import Host, Lease, LocalDevice, Report
 from node_agent.follower import Follower, patiently
 from node_agent.heartbeat import Heartbeat
 from node_agent.ports import Driver, DriverError
 from node_agent.rounds import every
-from node_agent.runner import CommandRunner, over_disk
+from node_agent.runner import CommandRunner, over_disk, report_key
 from node_agent.sender import Sender
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
@@ -263,10 +263,18 @@ class Agent:
         if changed:
             self._dir.save_pods(changed)
         self._state = after
+        for number, pod in changed.items():
+            if number in before.pods and (pod is None or pod.phase is Phase.ENDING):
+                self._take_back_reports(before.pods[number].lease)
         if self._access is not None:
             for number in (number for number, pod in changed.items() if pod is None):
                 self._background.run(self._access.end_lease(number))
         self._runner.run(commands)
+
+    def _take_back_reports(self, lease: Lease) -> None:
+        """The lease is over: what was to be said of it and nobody has heard yet is of no use."""
+        for report in (Report.STARTED, Report.RESULT, Report.FAILED):
+            self._sender.take_back(report_key(lease, report))
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:
         """Take a file that a pod waits for. Raises ValueError, fit for its tenant, where it is not taken."""

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import logging
-import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from node_agent.drivers.docker_end import (
     parse_ending,
     parse_health,
     parse_sample,
+    parse_time_ms,
 )
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
@@ -338,7 +338,9 @@ class DockerDriver:
 
     def _last_events(self, identity: str, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The engine remembers its last 256 events; an engine that was restarted remembers none."""
-        since_s, until_s = event_window(state, time.time())
+        # Not by this process's clock: where the two differ, the engine would wait for a time that is far off.
+        now_s = parse_time_ms(self._engine.api.info().get("SystemTime")) / 1000
+        since_s, until_s = event_window(state, now_s)
         window = {"since": f"{since_s:.3f}", "until": f"{until_s:.3f}"}
         filters = {"container": identity, "event": ["kill", "die", "oom"]}
         yield from self._engine.api.events(**window, filters=filters, decode=True)

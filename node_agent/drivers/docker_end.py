@@ -20,8 +20,8 @@ OOM_NOTICE_S = 1.0
 _ROUNDING_S = 0.002
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
 _MIB = 1 << 20
-FULL_BELOW_BYTES = 16 * _MIB
-"""A program that found no room has as a rule tidied up a little before it ended."""
+FULL_BELOW_BYTES = 48 * _MIB
+"""ext4 keeps 16 MiB for itself and counts it as free; and a program that found no room has tidied up a little."""
 _NEARLY_ALL = 0.98
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 
@@ -52,6 +52,7 @@ def parse_sample(stats: Mapping[str, Any]) -> Sample:
 def event_window(state: Mapping[str, Any], now_s: float) -> tuple[float, float]:
     """From when to when, in Unix seconds, the engine's events may tell how a container ended; `state` as inspected.
 
+    `now_s`: the engine's own time. It may be before the end, where its clock was set back since.
     The engine notes an end when it hears of it, which on a busy machine is well after the end itself, but before it
     says that the container has exited: so all that it noted until now counts.
     """
@@ -61,7 +62,8 @@ def event_window(state: Mapping[str, Any], now_s: float) -> tuple[float, float]:
     started_s = min(parse_time_ms(state.get("StartedAt")) / 1000, finished_s)
     # Where the time is not over yet, the engine waits until then with its answer.
     later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
-    return max(finished_s - KILL_WINDOW_S, started_s), max(finished_s + later_s, now_s + _ROUNDING_S)
+    until_s = max(finished_s + later_s, now_s + _ROUNDING_S)
+    return max(finished_s - KILL_WINDOW_S, started_s), min(until_s, now_s + _ROUNDING_S + later_s)
 
 
 def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable[Mapping[str, Any]]) -> Ending:

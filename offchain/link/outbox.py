@@ -87,7 +87,10 @@ class Outbox:
         self._wake.set()
 
     async def wait(self, key: str, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109 - part of the contract
-        """How a submitted call ends. TimeoutError after `timeout` seconds; LookupError for an unknown key."""
+        """How a submitted call ends.
+
+        TimeoutError after `timeout` seconds; LookupError for a key that is not there, or is forgotten meanwhile.
+        """
         if self._intents.state(key) is None:
             raise LookupError(f"nothing was submitted as {key!r}")
         async with asyncio.timeout(timeout):
@@ -97,6 +100,8 @@ class Outbox:
                 if outcome is not None:
                     return outcome
                 await ended.wait()
+                if self._intents.state(key) is None:
+                    raise LookupError(f"{key!r} was forgotten")
 
     def outcome(self, key: str) -> Outcome | None:
         """How a call ended; None where it has not, or was never submitted."""
@@ -109,6 +114,8 @@ class Outbox:
     def forget(self, key: str) -> None:
         """Remove the trace of an ended or not yet sent call, so that the key can be used again."""
         self._intents.forget(key)
+        if self._intents.state(key) is None:
+            self._tell(key)
 
     def forget_ended_before(self, block: int) -> None:
         """Remove the traces of what ended before this block; dead letters stay."""

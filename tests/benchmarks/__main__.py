@@ -11,6 +11,7 @@ from typing import Any
 
 import agent
 import fleet
+import rush
 import way
 from chainbench import report as chain
 from chainbench.node import NodeError
@@ -79,6 +80,14 @@ def _arguments() -> argparse.Namespace:
     )
     of_fleet.add_argument("--hosts", type=int, default=fleet.HOSTS, metavar="N", help=f"agents ({fleet.HOSTS})")
     of_fleet.add_argument("--tasks", type=int, default=fleet.TASKS, metavar="N", help=f"that come ({fleet.TASKS})")
+    of_rush = add(
+        "rush",
+        "many tasks at once: all settled, each once and paid once",
+        "As fleet, but all tasks are handed in at the same moment; afterwards every task and coin is counted. "
+        "About 3 minutes. Short: --hosts 5 --tasks 100.",
+    )
+    of_rush.add_argument("--hosts", type=int, default=rush.HOSTS, metavar="N", help=f"agents ({rush.HOSTS})")
+    of_rush.add_argument("--tasks", type=int, default=rush.TASKS, metavar="N", help=f"at once ({rush.TASKS})")
     of_chain = add(
         "chain",
         "the released node alone: operations a second, their cost, bytes",
@@ -147,6 +156,11 @@ def _fleet(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
     return _plain(fleet.measure(options.hosts, options.tasks))
 
 
+def _rush(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    figures, facts = rush.measure(options.hosts, options.tasks)
+    return figures, facts["said"] or ["Every task ended once and was paid once; every coin is there."], facts
+
+
 def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     return _plain(way.measure(options.agents))
 
@@ -172,6 +186,7 @@ def _plain(figures: Sequence[Figure]) -> tuple[Sequence[Figure], Sequence[str], 
 _BENCHMARKS = {
     "main": _main_job,
     "fleet": _fleet,
+    "rush": _rush,
     "chain": _chain,
     "way": _way,
     "faults": _faults,

@@ -48,9 +48,9 @@ def measure(hosts: int = HOSTS, tasks: int = TASKS) -> list[Figure]:
 
 async def _measure(folder: Path, hosts: int, tasks: int) -> list[Figure]:
     options = (*LIMITS, "--rpc-max-connections=1000")
-    with Node(binaries(), folder / "node", *options) as node, _workers(node.url, folder):
+    with Node(binaries(), folder / "node", *options) as node, workers(node.url, folder):
         say(f"{hosts} hosts come online")
-        async with _fleet(node.url, hosts) as (lines, pid):
+        async with running_fleet(node.url, hosts) as (lines, pid):
             chain = SubstrateChain(node.url)
             await chain.connect()
             try:
@@ -103,7 +103,7 @@ async def _submit(chain: SubstrateChain, count: int, handed_ns: dict[int, int]) 
 
 
 @contextlib.asynccontextmanager
-async def _fleet(url: str, hosts: int) -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
+async def running_fleet(url: str, hosts: int) -> AsyncIterator[tuple[asyncio.StreamReader, int]]:
     """The hosts' process; gives its lines once all are online."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, str(Path(__file__).with_name("fleet_hosts.py")), url, str(hosts)),
@@ -128,7 +128,7 @@ async def _fleet(url: str, hosts: int) -> AsyncIterator[tuple[asyncio.StreamRead
 
 
 @contextlib.contextmanager
-def _workers(url: str, folder: Path) -> Iterator[None]:
+def workers(url: str, folder: Path) -> Iterator[None]:
     """Scheduler and settler, as an operator runs them."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
     line = [sys.executable, "-m", "offchain.cli", "worker", "all", f"--url={url}", f"--account={SCHEDULER}"]

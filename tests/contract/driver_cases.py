@@ -23,6 +23,7 @@ PYTHON = str(Path(sys.executable).resolve())
 _leases = itertools.count(int.from_bytes(os.urandom(4), "big"))
 
 HELLO = ("sh", "-c", "echo out; echo err >&2")
+COUNT = ("sh", "-c", "echo one; echo two; echo three")
 EXIT_3 = ("sh", "-c", "exit 3")
 FILE = ("sh", "-c", "printf result > /result.bin")
 SLEEP = ("sleep", "600")
@@ -57,6 +58,7 @@ class FakePrograms:
         kept = spec.data_from is not None or again
         return {
             HELLO: FakeProgram(output=b"out\n", errors=b"err\n"),
+            COUNT: FakeProgram(output=b"one\ntwo\nthree\n"),
             EXIT_3: FakeProgram(exit_code=3),
             FILE: FakeProgram(files={"/result.bin": b"result"}),
             SLEEP: FakeProgram(runs=True),

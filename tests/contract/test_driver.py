@@ -102,6 +102,14 @@ async def test_output_exit_code_and_usage_of_a_program(setup):
     assert all(line.partition(b"T")[0].count(b"-") == 2 for line in lines)
 
 
+async def test_the_last_lines_of_a_log(setup):
+    spec = setup.pod(case.COUNT)
+    await case.ended(setup.driver, await case.up(setup.driver, spec))
+    for tail, wanted in ((0, []), (2, [b"two", b"three"]), (9, [b"one", b"two", b"three"])):
+        lines = (await read_all(setup.driver.logs(spec.lease, follow=False, tail=tail))).splitlines()
+        assert [line.partition(b" ")[2] for line in lines] == wanted
+
+
 async def test_any_exit_code_is_the_programs_own(setup):
     handle = await case.up(setup.driver, setup.pod(case.EXIT_3))
     ending = await case.ended(setup.driver, handle)

@@ -1,4 +1,4 @@
-"""A network for bad weather: a node, a settler, hosts and an engine, each a process of its own on disks of their own."""
+"""A network for bad weather: node, settler, hosts and engine, each a process of its own on a disk of its own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import docker
+from storm_tools import Cable, Clock, Disk
 
 from offchain.link.keys import from_uri
 from offchain.link.ports import ChainEvent
@@ -28,13 +29,13 @@ from offchain.schema._generated_chain import PodPlacement, calls
 from offchain.schema.ids import lease_id
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from storm_tools import Cable, Clock, Disk
 from tests.real_chain import PATIENCE, Chain, connect
 
 TENANT = from_uri("//Charlie")
 HOUR_MS = 3_600_000
 DISK_MIB = 8192
-PATCH = {"hosts": {"params": {"heartbeatPeriodMs": 6_000, "absenceLimitMs": 18_000}}}
+ABSENCE_MS = 18_000
+PATCH = {"hosts": {"params": {"heartbeatPeriodMs": 6_000, "absenceLimitMs": ABSENCE_MS}}}
 LIMITS_OF_A_POD = 'deploy: {resources: {limits: {cpus: "0.4", memory: 64M}}}'
 HOOK = (
     "#!/bin/sh\n# The engine offers NVIDIA's devices where there is a program of this name; GPUs are pretended here.\n"
@@ -155,6 +156,21 @@ class StormNet:
         assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
         return done.stdout
 
+    @contextlib.contextmanager
+    def following(self, *arguments: str) -> Iterator[None]:
+        """A command runs meanwhile; what it says is thrown away."""
+        line = [sys.executable, "-m", "offchain.cli", *arguments]
+        with subprocess.Popen(line, env=self._env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                yield
+            finally:
+                process.terminate()
+
+    def log_bytes(self, containers: list[Any]) -> int:
+        """What the engine keeps of these containers' output."""
+        files = [file for one in containers for file in (self.places.engine / "containers" / one["Id"]).glob("*.log*")]
+        return sum(file.stat().st_size for file in files if file.exists())
+
     def status(self, host: HostOfNet) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(
             self.gantry("agent", "status", "--json", f"--url={self.node.url}", f"--state={host.disk.folder}")
@@ -201,13 +217,13 @@ class Sky:
 
         await self.until(look, f"{host.name} to be online")
 
-    async def submit(self, host: HostOfNet, services: str, *, top: str = "", kind: str = "job") -> int:
-        """Submit a task of one pod and place it on a host; gives the task's number."""
-        rest = f"x-gantry: {{kind: {kind}, price: {{max_per_hour: 10 GTY}}, {top or 'duration: 10m'}}}\n"
+    async def submit(self, host: HostOfNet, services: str, *, top: str = "duration: 10m", devices: bytes = b"") -> int:
+        """Submit a job of one pod and place it on a host; gives the task's number."""
+        rest = f"x-gantry: {{kind: job, price: {{max_per_hour: 10 GTY}}, {top}}}\n"
         text = (services.replace("IMAGE", self.net.image).replace("LIMITS", LIMITS_OF_A_POD) + rest).encode()
         spec = to_task_spec(parse_manifest(text), manifest_digest(text))
         task = int(await self.chain.link.query("Tasks", "NextTaskId") or 0)
-        placement = calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, b"")])
+        placement = calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices)])
         await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text), placement)
         return task
 
@@ -216,8 +232,8 @@ class Sky:
         line = json.dumps(["sh", "-c", script])
         return await self.submit(host, f"services: {{main: {{image: IMAGE, command: {line}, LIMITS}}}}\n", **more)
 
-    async def assign(self, task: int, host: HostOfNet) -> None:
-        await self.chain.do(TENANT, calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, b"")]))
+    async def assign(self, task: int, host: HostOfNet, devices: bytes = b"") -> None:
+        await self.chain.do(TENANT, calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices)]))
 
     async def state(self, task: int) -> str:
         found = await GantryChain(self.chain.link).task(task)
@@ -242,6 +258,15 @@ class Sky:
         wanted = [f"gantry.host={host.address}", f"gantry.task={task}", "gantry.index"]
         found: list[Any] = self.net.engine.containers(all=True, filters={"label": wanted})
         return found
+
+    async def until_trouble(self, host: HostOfNet, what: str) -> str:
+        """What `gantry agent status` says is wrong."""
+
+        async def look() -> str:
+            status = await asyncio.to_thread(self.net.status, host)
+            return str(status["troubles"].get(what, ""))
+
+        return str(await self.until(look, f"{host.name} to be in trouble with its {what}"))
 
     async def gone(self, task: int, host: HostOfNet) -> None:
         async def look() -> bool:

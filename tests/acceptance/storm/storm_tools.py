@@ -49,12 +49,14 @@ class Cable:
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def cut(self) -> None:
+    @contextlib.contextmanager
+    def cut(self) -> Iterator[None]:
+        """Nothing passes meanwhile; what was on its way arrives afterwards."""
         self._whole.clear()
-
-    def mend(self) -> None:
-        """What was on its way arrives."""
-        self._whole.set()
+        try:
+            yield
+        finally:
+            self._whole.set()
 
     def close(self) -> None:
         self._whole.set()

@@ -1,22 +1,32 @@
-"""Accidents of a machine, on real processes: cut off, hung, full, flooded, its clock wrong. docs/resilience.md lists them.
+"""Accidents of a machine, on real processes: cut off, hung, full, flooded, its clock wrong. See docs/resilience.md.
 
 In all of them the settler's clock is an hour behind the chain's, and that of the host "ben" an hour ahead.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from typing import Any
 
 import pytest
-from storm_net import HOUR_MS, TENANT, HostOfNet, Sky, StormNet, first_lease
+from storm_net import ABSENCE_MS, HOUR_MS, TENANT, HostOfNet, Sky, StormNet, first_lease
 
 from offchain.schema._generated_chain import calls
+from tests.gpu_stub.build import Machine as Gpus
+from tests.gpu_stub.build import build as build_stub
+from tests.gpu_stub.build import eight
 
 pytestmark = pytest.mark.docker
+DISK_WORDS = ("could not be kept", "Events wait", "cannot be written")
+FELL_OFF = 79
+"""The driver's number for a GPU that has fallen off its bus."""
 RESULT_BYTES = 16 << 20
 FLOOD_S = 8
 FLOOD = f"timeout {FLOOD_S} yes $(printf %0200d 0); echo the end of the flood"
@@ -57,30 +67,213 @@ async def test_a_host_that_was_cut_off_stops_its_old_pods_before_it_says_anythin
     ends_meanwhile = await sky.job(ann, "sleep 6; echo done")
     for task in (runs_on, ends_meanwhile):
         await sky.until_state(task, "Running")
-    ann.cable.cut()
-    for task in (runs_on, ends_meanwhile):
-        await sky.until_state(task, "Queued")
-        assert (await sky.record(ann)).status.tag == "Offline"
-        await sky.assign(task, ben)
-    await settled_with(sky, ends_meanwhile, "done\n")
-    await sky.until_state(runs_on, "Running")
-    # Nobody could tell the old host: its pod runs on, beside the one that took its place.
-    (old,) = sky.containers(runs_on, ann)
-    assert old["State"] == "running"
-    assert sky.containers(runs_on, ben)
-    (over,) = sky.containers(ends_meanwhile, ann)
-    assert over["State"] == "exited"
+    with ann.cable.cut():
+        for task in (runs_on, ends_meanwhile):
+            await sky.until_state(task, "Queued")
+            assert (await sky.record(ann)).status.tag == "Offline"
+            await sky.assign(task, ben)
+        await settled_with(sky, ends_meanwhile, "done\n")
+        await sky.until_state(runs_on, "Running")
+        # Nobody could tell the old host: its pod runs on, beside the one that took its place.
+        (old,) = sky.containers(runs_on, ann)
+        assert old["State"] == "running"
+        assert sky.containers(runs_on, ben)
+        (over,) = sky.containers(ends_meanwhile, ann)
+        assert over["State"] == "exited"
 
-    ann.cable.mend()
     for task in (runs_on, ends_meanwhile):
         await sky.gone(task, ann)
     assert await sky.state(runs_on) == "Running"
     assert sky.containers(runs_on, ben)
     await sky.online(ann)
-    # Of the result that came too late the chain heard nothing, and nothing is left to be sent.
-    said = [event.name for event in await sky.events(ends_meanwhile, before)]
-    assert said.count("PodReported") == 1
-    assert f"lease {first_lease(ends_meanwhile)}: its report result is not sent" in ann.log()
+    # The only result that counts is the new host's, and nothing of the old leases is left to be said.
+    said = [event for event in await sky.events(ends_meanwhile, before) if event.name == "PodReported"]
+    assert [event.fields["lease"] for event in said] == [first_lease(ends_meanwhile) + 1]
     assert net.unsent(ann) == []
     await sky.chain.do(TENANT, calls.tasks_cancel(task=runs_on))
     await sky.gone(runs_on, ben)
+
+
+async def test_an_engine_that_hangs_costs_time_and_nothing_else(net: StormNet, sky: Sky):
+    ann = net.hosts["ann"]
+    await sky.online(ann)
+    before = (await sky.chain.link.best_head()).number
+    runs = await sky.job(ann, "sleep 5; echo one")
+    await sky.until_state(runs, "Running")
+    assert net.dockerd.process is not None
+    with stopped(net.dockerd.process.pid):
+        waits = await sky.job(ann, "echo two")
+        heard = (await sky.record(ann)).last_heartbeat
+
+        async def beats_on() -> bool:
+            return bool((await sky.record(ann)).last_heartbeat >= heard + ABSENCE_MS)
+
+        assert "has not answered" in await sky.until_trouble(ann, "engine")
+        await sky.until(beats_on, "the host to be heard for longer than its absence limit")
+        assert (await sky.record(ann)).status.tag == "Online"
+    await settled_with(sky, runs, "one\n")
+    await settled_with(sky, waits, "two\n")
+    for task in (runs, waits):
+        said = [event.name for event in await sky.events(task, before)]
+        assert (said.count("PodStarted"), said.count("PodReported")) == (1, 1)
+        await sky.gone(task, ann)
+
+    async def well() -> bool:
+        return "engine" not in (await asyncio.to_thread(net.status, ann))["troubles"]
+
+    await sky.until(well, "the trouble to be over")
+
+
+async def test_a_full_disk_of_the_engine_is_the_hosts_fault(net: StormNet, sky: Sky):
+    ben = net.hosts["ben"]
+    before = (await sky.chain.link.best_head()).number
+    task = await sky.job(ben, "sleep 5; echo done")
+    await sky.until_state(task, "Running")
+    with net.disk.full():
+        refused = await sky.until_said(task, "Requeued", before)
+    assert "ResourcesUnavailable" in str(refused.fields["reason"])
+    await sky.gone(task, ben)
+    await sky.assign(task, ben)
+    await settled_with(sky, task, "done\n")
+
+
+async def test_a_disk_that_the_tenant_filled_is_the_tenants_fault(net: StormNet, sky: Sky):
+    ben = net.hosts["ben"]
+    with net.disk.full(leave_mib=1400):
+        task = await sky.job(ben, "dd if=/dev/zero of=/big bs=1048576 2>/dev/null")
+        await sky.until_state(task, "Settled")
+    lease = (await sky.lease(task)).record
+    assert lease.result is not None
+    assert lease.result.exit_code != 0
+    assert lease.escrow.paid > 0
+    assert "MiB of disk, its lease is for 1024" in net.gantry("logs", str(task), "--account=//Charlie")
+
+
+async def test_a_full_disk_of_the_agent_delays_a_result_and_loses_nothing(net: StormNet, sky: Sky):
+    ann = net.hosts["ann"]
+    task = await sky.job(ann, "sleep 3; echo kept")
+    await sky.until_state(task, "Running")
+    with ann.disk.full():
+
+        async def noticed() -> bool:
+            (container,) = sky.containers(task, ann)
+            return container["State"] == "exited" and any(words in ann.log() for words in DISK_WORDS)
+
+        await sky.until(noticed, "the agent to notice that it can keep nothing")
+        assert ann.child.ended() is None
+        assert await sky.state(task) == "Running"
+    await settled_with(sky, task, "kept\n")
+    await sky.online(ann)
+
+
+async def test_floods_and_giants_are_refused_and_everybody_else_goes_on(net: StormNet, sky: Sky):
+    ben = net.hosts["ben"]
+    idle_mib = ben.rss_mib()
+    quiet = await sky.job(ben, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do echo tick $i; sleep 1; done")
+    giant = await sky.job(ben, "truncate -s 10G /giant", top="duration: 10m, result: /giant")
+    flood = await sky.job(ben, FLOOD)
+    await sky.until_state(flood, "Running", "Reported")
+    with net.following("logs", str(flood), "-f", "--account=//Charlie"):
+        heard = []
+        largest = 0
+        while await sky.state(flood) == "Running" and len(heard) < 50:
+            heard.append(net.gantry("logs", str(quiet), "--account=//Charlie").count("tick"))
+            largest = max(largest, net.log_bytes(sky.containers(flood, ben)))
+    assert len(heard) > 1
+    assert heard[-1] > heard[0]
+    assert 0 < largest <= ENGINE_LOG_BYTES * 1.1
+    await settled_with(sky, giant, "", exit_code=153)
+    assert "/giant has 10737418240 bytes, more than the 16777216" in net.gantry(
+        "logs", str(giant), "--account=//Charlie"
+    )
+    await settled_with(sky, flood, "", exit_code=153)
+    kept = net.gantry("logs", str(flood), "--account=//Charlie")
+    assert kept.startswith("[the log was longer")
+    assert "the end of the flood" in kept[-1000:]
+    assert f"more than the {RESULT_BYTES} bytes a result may have" in kept[-1000:]
+    assert len(kept) <= MOST_LOG_BYTES
+    await settled_with(sky, quiet, "".join(f"tick {i}\n" for i in range(1, 15)))
+    peak_mib = ben.rss_mib("VmHWM")
+    sys.stderr.write(f"agent: {idle_mib:.0f} MiB idle, {peak_mib:.0f} at most; engine's log: {largest >> 20} MiB\n")
+    assert peak_mib <= idle_mib + 48
+
+
+async def test_a_clock_that_is_wrong_and_is_set_moves_no_deadline(net: StormNet, sky: Sky):
+    ben = net.hosts["ben"]
+    short = await sky.job(ben, "sleep 600", top="duration: 14s")
+    other = await sky.job(ben, "sleep 12; echo in time")
+    for task in (short, other):
+        await sky.until_state(task, "Running")
+    said = await sky.until_trouble(ben, "clock")
+    assert re.search(r"is 36[01]\d s ahead of the chain's", said), said
+    lease = (await sky.lease(short)).record
+    ben.clock.set(-HOUR_MS)
+    await sky.chain.block_with((await sky.chain.link.best_head()).number + 1)
+    ben.clock.set(HOUR_MS)
+    await settled_with(sky, other, "in time\n")
+    await sky.gone(short, ben)
+
+    async def over() -> Any:
+        record = (await sky.lease(short)).record
+        return None if record.ended_at is None else record
+
+    ended = await sky.until(over, "the lease to be closed")
+    assert lease.started_at is not None
+    assert 14_000 <= ended.ended_at - lease.started_at <= 30_000
+    assert ended.escrow.paid <= ended.escrow.deposit
+
+
+async def test_a_gpu_that_fails_loses_its_pod_to_the_next_one(net: StormNet, sky: Sky):
+    library = build_stub(net.places.state)
+    gpus = Gpus(net.places.state / "gpus", eight()[:2])
+    gil = net.add_host("gil", env={"LD_LIBRARY_PATH": str(library.parent), "GANTRY_NVML_STUB": str(gpus.path)})
+    await sky.online(gil)
+    before = (await sky.chain.link.best_head()).number
+    needs = (
+        'deploy: {resources: {limits: {cpus: "0.1", memory: 32M}, reservations: {devices: [{driver: nvidia, count: 1, '
+        "capabilities: [gpu]}]}}}"
+    )
+    services = f'services: {{main: {{image: IMAGE, command: [sleep, "600"], {needs}}}}}\n'
+    task = await sky.submit(gil, services, devices=b"\0")
+    await sky.until_state(task, "Running")
+    assert uuids(net, sky, task, gil) == [gpus.gpus[0].uuid]
+    gpus.xid(gpus.gpus[0].uuid, FELL_OFF)
+    lost = await sky.until_said(task, "Requeued", before)
+    assert "ResourcesUnavailable" in str(lost.fields["reason"])
+    await sky.gone(task, gil)
+
+    async def marked() -> bool:
+        return [device.healthy for device in (await sky.record(gil)).devices] == [False, True]
+
+    await sky.until(marked, "the chain to know which GPU failed")
+    await sky.assign(task, gil, b"\1")
+    await sky.until_state(task, "Running")
+    assert uuids(net, sky, task, gil) == [gpus.gpus[1].uuid]
+    await sky.chain.do(TENANT, calls.tasks_cancel(task=task))
+    await sky.gone(task, gil)
+
+
+async def test_an_engine_that_is_killed_under_a_pod_of_several_containers(net: StormNet, sky: Sky):
+    ann = net.hosts["ann"]
+    await sky.online(ann)
+    services = """services:
+  main: {image: IMAGE, command: [sh, -c, "sleep 3; echo done"], LIMITS}
+  beside: {image: IMAGE, command: [sleep, "600"], LIMITS}
+"""
+    task = await sky.submit(ann, services)
+    await sky.until_state(task, "Running")
+    assert len(sky.containers(task, ann)) == 2
+    assert net.dockerd.process is not None
+    net.dockerd.process.kill()
+    net.dockerd.process.wait()
+    net.dockerd.start()
+    net.await_engine()
+    await settled_with(sky, task, "done\n")
+    await sky.gone(task, ann)
+
+
+def uuids(net: StormNet, sky: Sky, task: int, host: HostOfNet) -> list[str]:
+    """The GPUs that the engine was asked for."""
+    (container,) = sky.containers(task, host)
+    (request,) = net.engine.inspect_container(container["Id"])["HostConfig"]["DeviceRequests"]
+    return [str(one) for one in request["DeviceIDs"]]

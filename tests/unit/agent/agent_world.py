@@ -147,7 +147,7 @@ class World:
         return [self.end_lease(number)]
 
     @contextlib.asynccontextmanager
-    async def agent(self):
+    async def agent(self, ticks=None):
         """The agent's process. Leaving the block ends it as a kill does: nothing is said to anybody."""
         state = StateDir(self.folder)
         driver = FakeDriver(self.engine, self.host)
@@ -160,7 +160,7 @@ class World:
             self.key,
             HARDWARE,
             now_ms=lambda: self.now_ms + self.clock_off_ms,
-            ticks=lambda: self.now_ms,
+            ticks=ticks or (lambda: self.now_ms),
         )
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))

@@ -213,3 +213,5 @@ def test_an_end_that_the_engine_noted_late_is_looked_for_too():
     # A start that was noted after the end, and a run of hours.
     assert event_window({**state, "StartedAt": "2026-01-01T00:00:02Z"}, finished_s)[0] == finished_s
     assert event_window({**state, "StartedAt": "2025-12-31T00:00:00Z"}, finished_s)[0] == finished_s - 60
+    # A clock that was set back since must not make the engine wait until that time comes again.
+    assert event_window(state, finished_s - 3600)[1] < finished_s - 3600 + 0.1

@@ -7,14 +7,17 @@ import os
 import pytest
 from agent_world import HARDWARE, TENANT, World
 
+from node_agent import sender
+from node_agent.chain_clock import LONG_SILENCE_MS
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
-from node_agent.drivers.fake import FakeProgram
-from node_agent.ports import ImageUnavailable
+from node_agent.drivers.fake import FakeDriver, FakeProgram
+from node_agent.log_store import LogKey
+from node_agent.ports import Collected, ImageUnavailable
 from node_agent.service import check_devices
 from node_agent.state_dir import KEEP_S, StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.errors import OurError
+from offchain.link.errors import OurError, StoreStuck
 from offchain.link.keys import Ed25519Signer, from_uri
 from offchain.link.p2p import HostRefused
 from offchain.link.p2p_client import HostClient
@@ -285,3 +288,110 @@ async def settle(condition):
             return
         await asyncio.sleep(0)
     raise AssertionError("it does not come to that")
+
+
+# --- accidents --------------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_written_to_a_full_disk_is_the_hosts_fault(world):
+    world.program = FakeProgram(output=b"hello\n", no_space=True)
+    async with world.agent() as agent:
+        world.open_lease()
+        await world.until(lambda: world.reports and not agent.state.pods)
+    assert [report for _, report in world.reports] == [HostFailure.RESOURCES_UNAVAILABLE]
+
+
+async def test_a_disk_that_the_pod_itself_filled_is_its_own_fault(world):
+    world.program = FakeProgram(output=b"hello\n", exit_code=1, no_space=True, disk_mib=1025)
+    async with world.agent() as agent:
+        world.open_lease()
+        await world.until(lambda: world.reports and not agent.state.pods)
+    ((_, result),) = world.reports
+    assert result["exit_code"] == 1
+
+
+async def test_a_result_that_is_too_large_fails_a_job_that_else_ended_well(world, monkeypatch):
+    async def collect(_self, _handle, _result):
+        return Collected(b"", "the result is too large", too_large=True)
+
+    monkeypatch.setattr(FakeDriver, "collect", collect)
+    for exit_code, reported in ((0, 153), (4, 4)):
+        world.reports.clear()
+        world.program = FakeProgram(exit_code=exit_code)
+        async with world.agent() as agent:
+            number = world.open_lease()
+            await world.until(lambda: world.reports and not agent.state.pods)
+            log = b"".join(agent._dir.logs.lines(LogKey(number, world.tasks.lease(number).created_at)))
+        assert world.reports[0][1]["exit_code"] == reported
+        assert b"[the result is too large]" in log
+
+
+async def test_a_report_that_cannot_be_stored_is_sent_when_there_is_space(world, monkeypatch):
+    monkeypatch.setattr(sender, "STUCK_PAUSE_S", 0)
+    async with world.agent() as agent:
+        outbox, full = agent._outbox, True
+        submit = outbox.submit
+
+        async def stuck(key, call, **more):
+            if full and key.startswith("lease/"):
+                raise StoreStuck("The disk is full.", "Make room.")
+            await submit(key, call, **more)
+
+        monkeypatch.setattr(outbox, "submit", stuck)
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.REPORTING)
+        assert world.reports == []
+        full = False
+        await world.until(lambda: world.reports and not agent.state.pods)
+    assert len(world.reports) == 1
+
+
+async def test_events_of_a_full_disk_wait_in_order_and_each_but_once(world, monkeypatch):
+    async with world.agent() as agent:
+        full, save = True, agent._dir.save_pods
+
+        def stuck(changed):
+            if full:
+                raise StoreStuck("The disk is full.", "Make room.")
+            save(changed)
+
+        monkeypatch.setattr(agent._dir, "save_pods", stuck)
+        number, other = world.open_lease(), world.open_lease()
+        for _ in range(20):
+            await world.chain.produce()
+            await settle(lambda: len(agent._waiting) >= 2)
+        assert len(agent._waiting) <= 4
+        assert "The disk is full" in agent.troubles["disk"]
+        full = False
+        await world.until(lambda: len(world.reports) == 2 and not agent.state.pods)
+        assert agent.troubles == {}
+    assert sorted(lease for lease, _ in world.reports) == [number, other]
+
+
+@pytest.mark.parametrize("ended_first", [True, False])
+async def test_nothing_is_said_of_a_lease_that_was_lost_while_the_chain_was_silent(world, ended_first):
+    world.program = RUNS
+    passed_ms = 0
+    async with world.agent(ticks=lambda: world.now_ms + passed_ms) as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.pods and agent.state.pods[number].started_known)
+        world.chain.unreachable = True
+        if ended_first:  # its report is in the outbox already
+            world.engine.finish(world.host, number)
+            await settle(lambda: agent._outbox.unfinished)
+        passed_ms = LONG_SILENCE_MS + 1
+        if not ended_first:
+            world.engine.finish(world.host, number)
+        await settle(lambda: agent.state.phase(number) is Phase.REPORTING)
+        assert "no block has come" in agent.troubles["node"]
+        world.end_lease(number, EndReasonHostLost())
+        calls = list(world.calls)
+        world.chain.unreachable = False
+        await world.chain.drop_subscriptions()
+        await world.until(lambda: not agent.state.pods)
+        for _ in range(5):
+            await world.chain.produce()
+        if not ended_first:
+            assert not [row for row in agent._dir.store.all("SELECT key FROM intents") if "/result" in row["key"]]
+    assert "report_result" not in world.calls[len(calls) :]
+    assert world.reports == []

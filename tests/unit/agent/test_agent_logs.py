@@ -1,0 +1,131 @@
+"""Logs of pods that are over: the end of each, never more than so much, on disk and in memory."""
+
+import asyncio
+import threading
+import tracemalloc
+
+import pytest
+
+from node_agent import log_store
+from node_agent.drivers import hose as hoses
+from node_agent.drivers.hose import Hose
+from node_agent.log_store import LogKey, LogStore
+
+KEY = LogKey(7, 1_000)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_store, "MAX_LOG_BYTES", 1_000)
+    return LogStore(tmp_path, most_bytes=2_500)
+
+
+async def pieces(*data):
+    for one in data:
+        yield one
+
+
+def text(store, key=KEY, container=None):
+    lines = store.lines(key, container)
+    return None if lines is None else b"".join(lines)
+
+
+async def test_a_short_log_is_kept_as_it_is_and_once(store):
+    await store.save(KEY, 0, 1, pieces(b"one\n", b"two\n"), "a note")
+    await store.save(KEY, 0, 1, pieces(b"other\n"))
+    assert text(store) == b"one\ntwo\n[a note]\n"
+    assert text(store, LogKey(8, 1_000)) is None
+
+
+@pytest.mark.parametrize("size", [1, 7, 333, 1_000, 5_000])
+async def test_of_a_long_log_the_last_whole_lines_are_kept(store, tmp_path, size):
+    whole = b"".join(b"line %d\n" % number for number in range(1_000))
+    await store.save(KEY, 0, 1, pieces(*(whole[at : at + size] for at in range(0, len(whole), size))), "a note")
+    first, *lines = text(store).splitlines(keepends=True)
+    assert first == b"[the log was longer; its beginning was not kept]\n"
+    assert lines.pop() == b"[a note]\n"
+    kept = b"".join(lines)
+    assert whole.endswith(kept)
+    assert kept.startswith(b"line ")
+    assert 980 < len(kept) <= 1_000
+    assert [file.name for file in tmp_path.iterdir()] == ["7-1000.0.1.log"]
+
+
+async def test_when_all_logs_together_are_too_many_the_oldest_go(store):
+    keys = [LogKey(number, 1_000) for number in range(4)]
+    for key in keys:
+        await store.save(key, 0, 1, pieces(bytes([65 + key.lease]) * 900 + b"\n"))
+    assert [text(store, key) is None for key in keys] == [True, True, False, False]
+
+
+async def test_logs_of_several_containers_come_by_time_or_one_by_one(store):
+    stamp = b"2026-01-01T00:00:0%d.000000000Z "
+    await store.save(KEY, 0, 1, pieces(stamp % 1 + b"a\n", stamp % 3 + b"c\n"))
+    await store.save(KEY, 1, 1, pieces(stamp % 2 + b"b\n"))
+    assert [line[-2:] for line in store.lines(KEY)] == [b"a\n", b"b\n", b"c\n"]
+    assert [line[-2:] for line in store.lines(KEY, 1)] == [b"b\n"]
+
+
+async def test_a_log_that_breaks_off_leaves_nothing_half_done(store, tmp_path):
+    async def broken():
+        yield b"one\n"
+        raise OSError("away")
+
+    with pytest.raises(OSError, match="away"):
+        await store.save(KEY, 0, 1, broken())
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- the hose ---------------------------------------------------------------------------------------------------------
+
+
+async def hosed(stream):
+    hose = Hose(stream)
+    thread = threading.Thread(target=hose.run)
+    thread.start()
+    taken = []
+    try:
+        while piece := await hose.take():
+            taken.append(piece)
+    finally:
+        hose.close()
+        await asyncio.to_thread(thread.join)
+    return taken
+
+
+async def test_everything_arrives_once_and_in_order_in_few_pieces():
+    lines = [b"%d\n" % number for number in range(100_000)]
+    taken = await hosed(iter(lines))
+    assert b"".join(taken) == b"".join(lines)
+    assert len(taken) < len(lines) / 10
+
+
+async def test_what_breaks_off_is_told_after_what_came_before():
+    def stream():
+        yield b"one"
+        raise OSError("away")
+
+    with pytest.raises(OSError, match="away"):
+        await hosed(stream())
+
+
+async def test_a_flood_waits_until_it_is_taken_and_ends_when_nobody_wants_it(monkeypatch):
+    monkeypatch.setattr(hoses, "MOST_WAITING", 10_000)
+    read = 0
+
+    def flood():
+        nonlocal read
+        while True:
+            read += 1
+            yield bytes(1_000)
+
+    tracemalloc.start()
+    hose = Hose(flood())
+    thread = threading.Thread(target=hose.run)
+    thread.start()
+    assert len(await hose.take()) <= 10_000
+    assert read <= 22
+    assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    tracemalloc.stop()
+    hose.close()
+    await asyncio.to_thread(thread.join)

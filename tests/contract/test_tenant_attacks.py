@@ -196,6 +196,16 @@ def answering(port=0):
         udp.close()
 
 
+@contextlib.asynccontextmanager
+async def listening_agent():
+    """An agent's own sockets, QUIC and websocket, on all addresses; gives their port."""
+    ways = await Ways.bind(secrets.token_bytes(32), "0.0.0.0:0")
+    try:
+        yield int(ways.addresses[0].rpartition(":")[2])
+    finally:
+        await ways.close()
+
+
 @pytest.fixture
 def link_local():
     """An address such as clouds' metadata services have, on this machine's side of a link."""
@@ -221,9 +231,11 @@ def addresses(bridge):
 
 async def test_a_tenant_reaches_no_address_of_this_machine_and_no_other_pod(image, tmp_path, link_local):
     files = FileStore(tmp_path / "agent")
-    agent = await Ways.bind(secrets.token_bytes(32), "0.0.0.0:0")
-    agent_port = int(agent.addresses[0].rpartition(":")[2])
-    async with docker_driver(tmp_path, files=files) as driver, victim(driver, files, image) as (other, handle, _):
+    async with (
+        listening_agent() as agent_port,
+        docker_driver(tmp_path, files=files) as driver,
+        victim(driver, files, image) as (other, handle, _),
+    ):
         spec = case.pod(case.SLEEP, image)
         running = await case.up(driver, spec)
         bridge = bridge_name(spec.host, spec.lease)
@@ -252,7 +264,6 @@ async def test_a_tenant_reaches_no_address_of_this_machine_and_no_other_pod(imag
             (gateway,) = [one.address for one in psutil.net_if_addrs()[bridge] if one.family is socket.AF_INET]
             for one in (gateway, link_local):
                 assert {f"tcp {one} {port}", f"tcp {one} {agent_port}", f"udp {one} {port}", f"ping {one}"} <= reached
-    await agent.close()
 
 
 def outside_program(tries):

@@ -259,6 +259,14 @@ class Sky:
         found: list[Any] = self.net.engine.containers(all=True, filters={"label": wanted})
         return found
 
+    async def runs(self, task: int, host: HostOfNet) -> None:
+        """Return when its container runs, a few seconds before the chain knows."""
+
+        async def look() -> bool:
+            return [one["State"] for one in self.containers(task, host)] == ["running"]
+
+        await self.until(look, f"the container of task {task} to run on {host.name}")
+
     async def until_trouble(self, host: HostOfNet, what: str) -> str:
         """What `gantry agent status` says is wrong."""
 

@@ -30,8 +30,7 @@ class FileStore:
 
     def __init__(self, path: Path, memory: Path = _MEMORY) -> None:
         self._inputs = _closed_folder(path / "files")
-        name = f"gantry-{os.getuid()}-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
-        self._secrets = memory / name if memory.is_dir() else path / "secrets"
+        self._secrets = secrets_folder(path, memory)
         self._changing = threading.Lock()
         if self._secrets.exists() or self._secrets.is_symlink():
             _closed_folder(self._secrets)
@@ -114,6 +113,13 @@ class FileStore:
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)
+
+
+def secrets_folder(path: Path, memory: Path = _MEMORY) -> Path:
+    """Where the secrets of the agent with this folder lie, while it has any."""
+    if not memory.is_dir():
+        return path / "secrets"
+    return memory / f"gantry-{os.getuid()}-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
 
 
 def find(spec: PodSpec, name: str) -> DeliveredFile | None:

@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from node_agent.core import netprobe as core
+from node_agent.memory import give_back
 from offchain.link import ss58
 from offchain.link.errors import BadReply, ChainUnreachable
 from offchain.link.p2p import LinkError
@@ -118,6 +119,7 @@ class Prober:
                 if clock.time() >= due_s:
                     due_s = clock.time() + core.ROUND_MS / 1000
                     await self.round(agent)
+                    give_back()  # megabytes came and went
                 await self.say(agent)
             except (ChainUnreachable, BadReply) as error:
                 log.debug("the network's measurement waits for the chain: %s", error)

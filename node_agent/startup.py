@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 import signal
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
@@ -41,6 +40,7 @@ from node_agent.telemetry.watch import FAULTS, DeviceWatch, this_boot
 from offchain.link.chain_pin import expected_genesis, pin_genesis
 from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer, load_host_key
+from offchain.link.open_files import have_open_files
 from offchain.link.p2p_gateway import ByGateways
 from offchain.link.p2p_reach import Reach, open_direct
 from offchain.link.p2p_ways import Ways
@@ -88,7 +88,7 @@ class Settings:
 
 async def run_agent(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. A release on trial that does not become ready in its time ends by itself."""
-    _have_open_files()
+    have_open_files(OPEN_FILES)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -147,14 +147,6 @@ async def run_agent(settings: Settings) -> None:
         facts = _facts(agent, watch, prober, by_gateways)
         beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
-
-
-def _have_open_files() -> None:
-    """As many as this machine lets us: every connection is one, and 1,024 of them are served (p2p_host)."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:

@@ -13,6 +13,8 @@ from offchain.schema.manifest_values import format_amount
 
 LEAST_ENGINE = (20, 10)
 CDI_ENGINE = (25, 0)
+VSOCK_ENGINE = (23, 0)
+"""From here on the engine's seccomp filter closes a hypervisor's sockets to containers."""
 LEAST_DISK_GIB = 10
 LEAST_MEMORY_MIB = 512
 CLOCK_WARN_MS = 10_000
@@ -47,6 +49,10 @@ class EngineFacts:
     cdi: bool
     cdi_devices: frozenset[str]
     runtimes: frozenset[str]
+    seccomp: bool = True
+    """It keeps containers from system calls that they do not need."""
+    vsock: bool = False
+    """This machine has sockets to its hypervisor. They are outside of every network namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +129,16 @@ def _engine(engine: EngineFacts | str) -> Iterator[Finding]:
     if version_of(engine.version) < LEAST_ENGINE:
         least = ".".join(map(str, LEAST_ENGINE))
         yield Finding("Docker", Verdict.FAIL, f"version {engine.version}", f"Upgrade it to {least} or newer.")
+    elif not engine.seccomp:
+        yield Finding(
+            "Docker", Verdict.FAIL, "it runs containers without a seccomp filter",
+            'Take "seccomp-profile" out of /etc/docker/daemon.json, use a kernel that has seccomp, and restart it.',
+        )  # fmt: skip
+    elif engine.vsock and version_of(engine.version) < VSOCK_ENGINE:
+        yield Finding(
+            "Docker", Verdict.WARN, f"version {engine.version} lets containers open sockets to the hypervisor",
+            "Upgrade it to 23 or newer. See docs/security.md.",
+        )  # fmt: skip
     else:
         yield Finding("Docker", Verdict.PASS, f"version {engine.version}")
     if engine.cgroup_version >= 2:

@@ -17,7 +17,7 @@ from node_agent import config as configs
 from node_agent.cli import options, signing
 from node_agent.cli.output import Teller, details, finish
 from node_agent.cli.words import duration
-from node_agent.drivers.clear import clear_engine
+from node_agent.drivers.clear import clear_engine, forget_secrets
 from node_agent.drivers.firewall import Firewall
 from node_agent.install.service import service_for
 from node_agent.startup import Settings, key_of, reached
@@ -273,6 +273,7 @@ async def _clear(here: Office) -> None:
         await asyncio.to_thread(clear_engine, url, here.host, data=False)
     except (docker.errors.DockerException, OSError) as error:
         here.tell.text(f"What containers of this host are left could not be seen: {error}")
+    await asyncio.to_thread(forget_secrets, here.settings.state)
     if os.getuid() == 0:
         # Somebody else's pods may be here still: then the rules that keep pods apart stay.
         await Firewall().remove_unused()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import secrets
+import socket
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,21 @@ def engine_facts(url: str | None) -> tuple[EngineFacts | str, Path | None]:
         cdi=bool(folders),
         cdi_devices=cdi_devices(folders),
         runtimes=frozenset(info.get("Runtimes") or ()),
+        seccomp=any(
+            option.startswith("name=seccomp") and not option.endswith("profile=unconfined")
+            for option in info.get("SecurityOptions") or ()
+        ),
+        vsock=_has_vsock(),
     )
     return facts, root_dir if root_dir.is_dir() else None
+
+
+def _has_vsock() -> bool:
+    try:
+        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
 
 
 def cdi_devices(folders: Iterable[Path]) -> frozenset[str]:

@@ -1,18 +1,23 @@
 """Bridges of pods' networks, as this machine's kernel has them.
 
-An engine that is killed while it makes a network leaves the bridge behind. It takes it for somebody else's afterwards,
-and never removes it.
+An engine that is killed while it makes a network leaves the bridge behind: it takes it for somebody else's afterwards,
+and never removes it. One that is killed while it joins a container to a network leaves a pair of interfaces.
 """
 
 from __future__ import annotations
 
-import fcntl
+import os
 import socket
 import struct
 from collections.abc import Collection
+from pathlib import Path
 
-_SET_FLAGS = 0x8914
-_DELETE_BRIDGE = 0x89A1
+_INTERFACES = Path("/sys/class/net")
+_DELETE_LINK = 17
+_ACKNOWLEDGED_REQUEST = 5
+_ERROR = 2
+_HEADER = struct.Struct("=IHHII")
+_LINK = struct.Struct("=BxHiII")
 
 
 def present(prefix: str) -> frozenset[str]:
@@ -20,12 +25,31 @@ def present(prefix: str) -> frozenset[str]:
     return frozenset(name for _, name in socket.if_nameindex() if name.startswith(prefix))
 
 
-def remove(name: str) -> None:
-    """Remove a bridge. Raises OSError where there is none of this name, or this process may not."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        # Only one that is down can be removed.
-        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh14x", name.encode(), 0))
-        fcntl.ioctl(any_socket, _DELETE_BRIDGE, struct.pack("16s", name.encode()))
+def remove(bridge: str) -> None:
+    """Remove a bridge with all that hangs on it. Raises OSError where there is none, or this process may not."""
+    remove_ports(bridge)
+    _delete(bridge)
+
+
+def remove_ports(bridge: str) -> None:
+    """Remove the interfaces that hang on a bridge, each with its other end. Nothing where there is no such bridge."""
+    folder = _INTERFACES / bridge / "brif"
+    for port in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else ():
+        if (_INTERFACES / port).exists():  # not the other end of one that has just gone
+            _delete(port)
+
+
+def _delete(name: str) -> None:
+    """Have the kernel delete an interface (rtnetlink's RTM_DELLINK)."""
+    link = _LINK.pack(socket.AF_UNSPEC, 0, socket.if_nametoindex(name), 0, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
+        kernel.bind((0, 0))
+        kernel.send(_HEADER.pack(_HEADER.size + len(link), _DELETE_LINK, _ACKNOWLEDGED_REQUEST, 1, 0) + link)
+        answer = kernel.recv(4096)
+    _, kind, *_ = _HEADER.unpack_from(answer)
+    code = struct.unpack_from("=i", answer, _HEADER.size)[0]
+    if kind != _ERROR or code != 0:
+        raise OSError(-code, f"the interface {name} could not be removed: {os.strerror(-code)}")
 
 
 class Strays:

@@ -1,7 +1,7 @@
-"""`python -m node_agent.drivers.clear [STATE ENGINE]`: what a local network that ends leaves on its machine goes.
+"""`python -m node_agent.drivers.clear [STATE [ENGINE]]`: what a host that ends leaves on its machine goes.
 
-With a host's folder and the address of a Docker engine: everything that the engine holds for that host. And the rules
-that keep pods apart, where no pod of any agent is left.
+With its folder: its tenants' secrets in memory. With the address of a Docker engine: everything that it holds for the
+host. And the rules that keep pods apart, where no pod of any agent is left.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from docker.utils import kwargs_from_env
 
 from node_agent.drivers.docker_spec import LABEL_HOST
 from node_agent.drivers.firewall import Firewall
+from node_agent.file_store import secrets_folder
 from node_agent.state_dir import HOST_KEY
 from offchain.link.keys import load_host_key
 
@@ -34,11 +36,21 @@ def clear_engine(url: str | None, host: str, *, data: bool) -> None:
             api.remove_network(network["Id"])
         for volume in (api.volumes(filters=wanted).get("Volumes") or ()) if data else ():
             api.remove_volume(volume["Name"], force=True)
+        for image in api.images(filters=wanted) if data else ():
+            # Snapshots of rentals have the labels of their containers.
+            api.remove_image(image["Id"], force=True)
+
+
+def forget_secrets(state: Path) -> None:
+    """Delete what tenants delivered for their pods; none of them may be left."""
+    shutil.rmtree(secrets_folder(state), ignore_errors=True)
 
 
 def main(arguments: list[str]) -> int:
     """Clear what can be cleared; the exit status says whether all of it was."""
     status = 0
+    if arguments:
+        forget_secrets(Path(arguments[0]))
     if len(arguments) == 2 and (key := Path(arguments[0]) / HOST_KEY).exists():
         try:
             clear_engine(arguments[1], load_host_key(key).address, data=True)

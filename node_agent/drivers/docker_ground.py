@@ -159,6 +159,9 @@ class DockerGround:
         api = self._engine.api
         wanted = [f"{make.LABEL_HOST}={self._host}", f"{make.LABEL_LEASE}={lease}"]
         for network in api.networks(filters={"label": wanted}):
+            # All containers are gone; what hangs on it was left by an engine that was killed while it joined one.
+            with contextlib.suppress(OSError):
+                bridges.remove_ports(str((network.get("Options") or {}).get(_BRIDGE)))
             with contextlib.suppress(docker.errors.NotFound):
                 api.remove_network(network["Id"])
 

@@ -1,8 +1,9 @@
-"""Ends what runs in a container that its engine takes for one that does not run.
+"""Ends what is left of a container that its engine takes for one that does not run.
 
 An engine that is killed between the start of a container and its note of it knows of no start afterwards: it neither
-stops nor kills what runs there, and removes the container around it. The kernel still knows: processes of a container
-are in a control group that has the container's id in its name.
+stops nor kills what runs there, removes the container around it, and cannot start it again ("already exists"). The
+kernel still knows: processes of a container are in a control group that has the container's id in its name, and the
+process between it and containerd, the shim, has the id among its arguments.
 """
 
 from __future__ import annotations
@@ -12,46 +13,65 @@ import logging
 import os
 import select
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-_PATIENCE_MS = 5_000
+_PATIENCE_S = 5.0
+_SHIM_GOES_S = 2.0
+"""In this time the shim of a container that has ended is gone by itself."""
+_SHIM = "containerd-shim"
 
 
 def end_lost(container: str) -> int:
-    """Kill every process of a container that is not to run, and wait for their ends; gives how many there were.
+    """End every process of a container that is not to run, and its shim; gives how many processes it had.
 
     `container` is the engine's full id. Processes that this one may not see or end, because it has not the rights or is
     in a container itself, are left.
     """
-    ended = 0
-    for pid in list(_processes_of(container)):
-        with contextlib.suppress(OSError):
-            handle = os.pidfd_open(pid)
-            try:
-                # Its number may have been given to another process before the handle was there.
-                if _is_of(pid, container):
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
-                    select.select([handle], [], [], _PATIENCE_MS / 1000)
-                    ended += 1
-            finally:
-                os.close(handle)
+    ended = sum(_end(pid, lambda pid: _is_in(pid, container), 0) for pid in _all(lambda pid: _is_in(pid, container)))
     if ended:
         log.warning("container %.12s: ended %d processes that the engine did not know of", container, ended)
+    for pid in _all(lambda pid: _is_shim(pid, container)):
+        # containerd sees it go, and puts its own books in order.
+        if _end(pid, lambda pid: _is_shim(pid, container), _SHIM_GOES_S):
+            log.warning("container %.12s: ended the shim that the engine had left", container)
     return ended
 
 
-def _processes_of(container: str) -> Iterator[int]:
-    for path in Path("/proc").glob("[0-9]*/cgroup"):
-        pid = int(path.parts[2])
-        if _is_of(pid, container):
-            yield pid
+def _all(wanted: Callable[[int], bool]) -> list[int]:
+    return [pid for path in Path("/proc").glob("[0-9]*") if wanted(pid := int(path.name))]
 
 
-def _is_of(pid: int, container: str) -> bool:
+def _end(pid: int, wanted: Callable[[int], bool], goes_s: float) -> bool:
+    """Kill a process that does not go by itself in this time, and wait for its end."""
     try:
-        return container in Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
+        handle = os.pidfd_open(pid)
     except OSError:
         return False
+    try:
+        # Its number may have been given to another process before the handle was there.
+        if not wanted(pid) or select.select([handle], [], [], goes_s)[0]:
+            return False
+        with contextlib.suppress(OSError):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        return bool(select.select([handle], [], [], _PATIENCE_S)[0])
+    finally:
+        os.close(handle)
+
+
+def _is_in(pid: int, container: str) -> bool:
+    return container in _text(pid, "cgroup")
+
+
+def _is_shim(pid: int, container: str) -> bool:
+    program, *arguments = _text(pid, "cmdline").split("\0")
+    return _SHIM in program and container in arguments
+
+
+def _text(pid: int, name: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from node_agent.telemetry.amd import AmdSysfs
 from node_agent.telemetry.hardware import MAX_DEVICES, Device, Hardware
 from node_agent.telemetry.nvml import Nvml
@@ -34,6 +32,8 @@ def probe(disk_path: Path, reserve: Reserve, devices: tuple[Device, ...], image_
 
     `image_gib`: what of the disk is for images; None: a quarter, and at most 200.
     """
+    import psutil  # noqa: PLC0415  (once in a host's life, and an agent runs for weeks)
+
     cpu_milli = (psutil.cpu_count() or 1) * 1000 - reserve.cpu_milli
     memory_mib = psutil.virtual_memory().total // MIB - reserve.memory_mib
     free_gib = psutil.disk_usage(str(disk_path)).free // GIB

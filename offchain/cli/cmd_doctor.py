@@ -131,11 +131,11 @@ def _mend_engine(*, as_json: bool) -> None:
     if as_json:
         emit({"data_root": str(folder), "networks": networks})
     elif networks:
-        click.echo(f"The engine will end what it was doing when it was killed: removing {', '.join(networks)}.")
-        click.echo("Start it: sudo systemctl reset-failed docker; sudo systemctl start docker")
+        say(f"The engine will end what it was doing when it was killed: removing {', '.join(networks)}.")
+        say("Start it: sudo systemctl reset-failed docker; sudo systemctl start docker")
     else:
-        click.echo(f"No network in {folder} keeps an engine from starting, or one runs with it.")
-        click.echo("What else it may be, its log says: sudo journalctl -u docker -n 50")
+        say(f"No network in {folder} keeps an engine from starting, or one runs with it.")
+        say("What else it may be, its log says: sudo journalctl -u docker -n 50")
 
 
 def _release() -> Finding:

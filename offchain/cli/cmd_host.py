@@ -11,7 +11,7 @@ from offchain.cli import options
 from offchain.cli.failures import CliError
 from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.session import connected, run
-from offchain.cli.views import HostView, read_host, read_hosts, score_text
+from offchain.cli.views import HostView, read_host, read_hosts, score_text, text_of
 from offchain.schema.manifest_values import format_amount, parse_duration
 
 
@@ -87,6 +87,8 @@ def show(address: str, url: str | None, as_json: bool) -> None:
             ("Score", f"{score_text(view.score_ppm) or 'none yet'} after {view.settled_leases} settled leases"),
             ("Bond", format_amount(view.bond)),
             ("Leases now", view.live_leases),
+            ("Reached at", text_of(view.endpoint).replace(",", ", ")),
+            ("Network", _network_text(view)),
             ("Cores", f"{view.free['cpu_milli'] / 1000:g} of {view.total['cpu_milli'] / 1000:g} free"),
             ("Memory", f"{view.free['memory_mib']} of {view.total['memory_mib']} MiB free"),
             ("Disk", f"{view.free['disk_gib']} of {view.total['disk_gib']} GiB free"),
@@ -139,6 +141,11 @@ def wait(url: str | None, count: int, timeout: str) -> None:
             "gantry host list shows the status of each; an agent's log says why it is not online.",
             code="timeout",
         )
+
+
+def _network_text(view: HostView) -> str:
+    down, up = view.network_mbps
+    return f"class {down} Mbit/s to it, {up} from it" if down and up else "not measured yet"
 
 
 def _row(view: HostView) -> tuple[object, ...]:

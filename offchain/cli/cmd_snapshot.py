@@ -16,7 +16,7 @@ from offchain.cli import accounts, options
 from offchain.cli.cmd_cp import Meter, size_text
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import Pod, pod_of
-from offchain.cli.output import details, emit, progress, table
+from offchain.cli.output import details, emit, progress, say, table
 from offchain.cli.session import run
 from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots, snapshot_name
 from offchain.schema.wire_values import WireError
@@ -110,7 +110,7 @@ def snapshot(
     elif listed:
         _show(there)
     elif remove is not None:
-        click.echo(f"There is no snapshot {remove} of task {number} any more.")
+        say(f"There is no snapshot {remove} of task {number} any more.")
     else:
         taken = _found(there, wanted, number)
         details(
@@ -152,9 +152,9 @@ def restore(
     if as_json:
         emit({"task": number, "current": there.current, "state": state})
     elif state == "Suspended":
-        click.echo(f"The machine is made of {there.current} when you resume it: gantry task resume {number}")
+        say(f"The machine is made of {there.current} when you resume it: gantry task resume {number}")
     else:
-        click.echo(f"The machine stops, and starts again as it was in {there.current}, in some seconds.")
+        say(f"The machine stops, and starts again as it was in {there.current}, in some seconds.")
 
 
 def _save(
@@ -224,7 +224,7 @@ def _found(there: Snapshots, name: str | None, number: int) -> Snapshot:
 
 def _show(there: Snapshots) -> None:
     if not there.snapshots:
-        click.echo("There is no snapshot.")
+        say("There is no snapshot.")
         return
     table(
         ("NAME", "TAKEN (UTC)", "TAKES", "IMAGE", ""),

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from offchain.cli import accounts, history_address, network, options
+from offchain.cli.output import say
 from offchain.cli.session import connected, run
 from offchain.schema.wire_gateway import DEFAULT_PORT
 
@@ -130,10 +131,17 @@ def gateway(url: str | None, bind: str, public: str | None, state_dir: Path | No
 
     folder = state_dir or _default_state("gateway")
     if show_address:
-        click.echo(told_address(folder, bind, public).text)
+        say(told_address(folder, bind, public).text)
         return
+    run(_look(url))
     chosen = network.choose(url)
     run(run_gateway(Settings(url=chosen.url, state_dir=folder, bind=bind, public=public, genesis=chosen.genesis_hash)))
+
+
+async def _look(url: str | None) -> None:
+    """A wrong network is told soon; later on, a worker is patient with its node."""
+    async with connected(url):
+        pass
 
 
 def _default_state(name: str) -> Path:
@@ -151,12 +159,8 @@ def _run(
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
-    async def look() -> None:
-        async with connected(url):
-            pass
-
     # A wrong network is told before a password is asked for.
-    run(look())
+    run(_look(url))
     signer = accounts.open_account(account, password_file)
     chosen = network.choose(url)
     run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant))

@@ -135,6 +135,8 @@ class HostView:
     tier: str
     capabilities: tuple[str, ...]
     endpoint: bytes
+    network_mbps: tuple[int, int]
+    """To the host and from it, as it measured; zeros: not yet."""
     total: dict[str, int]
     free: dict[str, int]
     devices: tuple[dict[str, Any], ...]
@@ -155,6 +157,7 @@ class HostView:
             "tier": self.tier,
             "capabilities": list(self.capabilities),
             "endpoint": text_of(self.endpoint),
+            "network_mbps": list(self.network_mbps),
             "total": self.total,
             "free": self.free,
             "devices": list(self.devices),
@@ -264,6 +267,7 @@ def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -
         tier=record["tier"],
         capabilities=tuple(name for name, there in record["capabilities"].items() if there),
         endpoint=bytes(record["endpoint"]),
+        network_mbps=(record["network_mbps_down"], record["network_mbps_up"]),
         total=dict(record["total"]),
         free=dict(record["free"]),
         devices=tuple(

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import resource
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from offchain.gateway.relay import Authorise, Relay
 from offchain.link import ss58
 from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
+from offchain.link.open_files import have_open_files
 from offchain.link.p2p import Transport
 from offchain.link.p2p_host import HostServer, signature_is_genuine
 from offchain.link.p2p_ways import Ways
@@ -97,7 +97,7 @@ async def run_gateway(settings: Settings) -> None:
 
     log.set_up()
     out = log.EventLog("gateway")
-    _allow_many_sockets()
+    have_open_files(2 * MOST_CONNECTIONS)
     key = own_key(settings.state_dir)
     async with contextlib.AsyncExitStack() as stack:
         chain = SubstrateChain(settings.url, expected_genesis=settings.genesis)
@@ -178,13 +178,6 @@ def _write_address(path: Path, address: GatewayAddress) -> None:
     part = path.with_suffix(".part")
     part.write_text(address.text + "\n", encoding="utf-8")
     part.replace(path)
-
-
-def _allow_many_sockets() -> None:
-    """Each websocket takes a file descriptor; the usual limit is 1,024."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 2 * MOST_CONNECTIONS)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _unix_ms() -> int:

@@ -209,11 +209,11 @@ def clean(places: Places) -> bool:
         record.unlink(missing_ok=True)
     found = read_record(places.run / "docker.json") is not None or found
     shared = places.shared_engine_file
-    used = [str(places.agent), shared.read_text(encoding="utf-8")] if shared.is_file() else []
+    used = [shared.read_text(encoding="utf-8")] if shared.is_file() else []
     had_pods = places.agent.exists()
     engine.sweep(places)
     if had_pods or found:
-        _clear(*used)
+        _clear(str(places.agent), *used)
     for folder in (places.node, places.workers, places.index, places.gateway, places.agent, places.run):
         shutil.rmtree(folder, ignore_errors=True)
     for file in (places.network_file, places.env_file):

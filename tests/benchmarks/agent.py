@@ -24,6 +24,8 @@ from offchain.schema.manifest_types import ImageRef, ResultSpec, ServiceSpec
 
 IDLE_SECONDS = 60
 STARTS = 15
+REST_S = 45
+"""What the agent does once after its start is not its idle load: it measures the way to its gateway and its peers."""
 HOST = "5Benchmark"
 PROGRAM = ("sleep", "600")
 SHARED = f"bench-{os.getpid()}"
@@ -51,7 +53,7 @@ def _agent_pid(state: Path) -> int:
 def _idle(pid: int, seconds: int) -> list[Figure]:
     """Memory and work of an agent that follows its chain and has no pod; it has no child processes."""
     say(f"the agent idle for {seconds} s")
-    time.sleep(10)  # what it does once at its start is not its idle load
+    time.sleep(REST_S)
     began_s, before = time.monotonic(), ticks(pid)
     memory = []
     while time.monotonic() - began_s < seconds:

@@ -25,6 +25,8 @@ pytestmark = [
 
 PUBLIC, OUTSIDE = "203.0.113.1", "203.0.113.2"
 """Of a network for documentation, which no machine has: our way to a pretended outside."""
+METADATA = "169.254.77.7"
+"""Out there as well, at an address such as clouds' metadata services have."""
 LISTEN = (
     "import socket,sys; s=socket.create_server(('', int(sys.argv[1]))); print('up', flush=True)\nwhile 1: s.accept()"
 )
@@ -94,6 +96,9 @@ def outside():
         ip("link", "set", "gt-out", "up")
         ip("-n", name, "address", "add", f"{OUTSIDE}/24", "dev", "gt-in")
         ip("-n", name, "link", "set", "gt-in", "up")
+        ip("-n", name, "address", "add", f"{METADATA}/32", "dev", "gt-in")
+        ip("-n", name, "route", "add", "default", "via", PUBLIC)
+        ip("route", "add", f"{METADATA}/32", "via", OUTSIDE)
         yield ("ip", "netns", "exec", name)
 
 
@@ -105,19 +110,21 @@ async def test_a_pod_reaches_the_outside_and_nothing_of_this_machine(driver, she
     own = addresses_of_this_machine()
     assert {gateway, PUBLIC} <= set(own)
     with listening() as port, listening(*outside):
-        assert await reached(driver, shell_image, [*own, "169.254.169.254", OUTSIDE], port) == {OUTSIDE}
+        assert await reached(driver, shell_image, [*own, METADATA, "169.254.169.254", OUTSIDE], port) == {OUTSIDE}
         # Without the rules, the same attack succeeds: it is they that stop it.
         for one in own:
             socket.create_connection((one, port), 3).close()
         pid = await pid_of(driver, handle)
-        script = f"exec 3<>/dev/tcp/{gateway}/{port}"
-        attack = ("nsenter", "-t", str(pid), "-n", "timeout", "3", "bash", "-c", script)
+        attacks = [
+            ("nsenter", "-t", str(pid), "-n", "timeout", "3", "bash", "-c", f"exec 3<>/dev/tcp/{one}/{port}")
+            for one in (gateway, METADATA)
+        ]
         await Firewall().remove()
         try:
-            assert run(*attack) == 0
+            assert [run(*attack) for attack in attacks] == [0, 0]
         finally:
             await driver.upkeep()
-        assert run(*attack) != 0
+        assert [run(*attack) != 0 for attack in attacks] == [True, True]
 
 
 async def test_a_pod_does_not_reach_another(driver, shell_image):  # noqa: F811

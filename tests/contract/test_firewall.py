@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from node_agent.drivers.firewall import THROUGH, TO_HOST
+from node_agent.file_store import secrets_folder
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROTECT = "import asyncio; from node_agent.drivers.firewall import Firewall; asyncio.run(Firewall().ensure())"
@@ -102,10 +103,13 @@ def test_down_takes_away_what_a_killed_network_left(machine, tmp_path, others):
     book.parent.mkdir(parents=True)
     book.write_bytes(b"\0\1" + f'{{"BridgeName":"{MINE}"}}'.encode() + b"\0")
     (tmp_path / "agent").mkdir()
+    secrets = secrets_folder(tmp_path / "agent")
+    (secrets / "7").mkdir(parents=True, mode=0o700)
     machine.python(CLEAN, str(tmp_path))
     assert machine.bridges() == ({OTHERS} if others else set())
     assert bool(machine.rules()) == others
     assert list(tmp_path.iterdir()) == []
+    assert not secrets.exists()
 
 
 SLOW = """

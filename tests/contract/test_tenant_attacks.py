@@ -21,6 +21,7 @@ import tenant_attacks
 import tenant_network
 from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
 
+from node_agent.cli.checks import VSOCK_ENGINE, version_of
 from node_agent.drivers.docker_spec import bridge_name, pod_name
 from node_agent.drivers.firewall import Firewall
 from node_agent.file_store import FileStore
@@ -46,6 +47,7 @@ MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ
 """By their numbers in the kernel."""
 NEEDS = dict.fromkeys(("spared when memory is short", "more open files"), CAPABILITIES.split().index("SYS_RESOURCE"))
 """What a machine's own root may lack, where it lives in a container itself."""
+VSOCK = "the hypervisor's sockets"
 METADATA = "169.254.169.254"
 LINK_LOCAL = "169.254.77.7"
 """Stands for the metadata service where the test has to show that there would be one."""
@@ -148,8 +150,10 @@ def outcomes(docker_api, image, tmp_path_factory):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", tenant_attacks.ATTACKS)
-def test_a_tenant_gets_nowhere_with(name, outcomes):
+def test_a_tenant_gets_nowhere_with(name, outcomes, docker_api):  # noqa: F811
     through, seen = outcomes[0][name]
+    if name == VSOCK and version_of(docker_api.version()["Version"]) < VSOCK_ENGINE:
+        pytest.skip("this engine is too old for that, and gantry agent join says so (docs/security.md)")
     assert not through, f"{name}: {seen}"
 
 
@@ -192,6 +196,16 @@ def answering(port=0):
         udp.close()
 
 
+@contextlib.asynccontextmanager
+async def listening_agent():
+    """An agent's own sockets, QUIC and websocket, on all addresses; gives their port."""
+    ways = await Ways.bind(secrets.token_bytes(32), "0.0.0.0:0")
+    try:
+        yield int(ways.addresses[0].rpartition(":")[2])
+    finally:
+        await ways.close()
+
+
 @pytest.fixture
 def link_local():
     """An address such as clouds' metadata services have, on this machine's side of a link."""
@@ -217,9 +231,11 @@ def addresses(bridge):
 
 async def test_a_tenant_reaches_no_address_of_this_machine_and_no_other_pod(image, tmp_path, link_local):
     files = FileStore(tmp_path / "agent")
-    agent = await Ways.bind(secrets.token_bytes(32), "0.0.0.0:0")
-    agent_port = int(agent.addresses[0].rpartition(":")[2])
-    async with docker_driver(tmp_path, files=files) as driver, victim(driver, files, image) as (other, handle, _):
+    async with (
+        listening_agent() as agent_port,
+        docker_driver(tmp_path, files=files) as driver,
+        victim(driver, files, image) as (other, handle, _),
+    ):
         spec = case.pod(case.SLEEP, image)
         running = await case.up(driver, spec)
         bridge = bridge_name(spec.host, spec.lease)
@@ -248,7 +264,6 @@ async def test_a_tenant_reaches_no_address_of_this_machine_and_no_other_pod(imag
             (gateway,) = [one.address for one in psutil.net_if_addrs()[bridge] if one.family is socket.AF_INET]
             for one in (gateway, link_local):
                 assert {f"tcp {one} {port}", f"tcp {one} {agent_port}", f"udp {one} {port}", f"ping {one}"} <= reached
-    await agent.close()
 
 
 def outside_program(tries):

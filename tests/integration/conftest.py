@@ -14,6 +14,7 @@ from local_network import ROOT, Net, Pods
 from offchain.link.substrate import SubstrateChain
 
 HERE = Path(__file__).parent
+_SETTLED = pytest.StashKey[int]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,3 +60,14 @@ def pods(state: Path) -> AsyncIterator[Pods]:
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
+
+
+@pytest.fixture
+async def settled(net: Net, request: pytest.FixtureRequest) -> int:
+    """A task of three steps that is settled: the same one for all tests that only look at it."""
+    stash = request.session.stash
+    if _SETTLED not in stash:
+        task = await net.submit(steps=3)
+        await net.until(task, {"Settled"})
+        stash[_SETTLED] = task
+    return stash[_SETTLED]

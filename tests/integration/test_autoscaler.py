@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from local_network import MANIFESTS, PATIENCE, ROOT, Net
-from test_examples import ACCOUNT, ended, variables
+from test_examples import ACCOUNT, act, ended, variables
 
 
 @contextlib.asynccontextmanager
@@ -45,10 +45,11 @@ async def test_pods_are_added_under_load_and_taken_away_after_it(net: Net, tmp_p
         active = [lease for lease in record.leases if lease.state.tag == "Active"]
         return (record.pods_wanted, len(active)) == (pods, pods)
 
-    assert await runs(1)
+    await act(net, "scale", task, "1")
+    await net.each_block(lambda: runs(1), "one pod")
+    await loaded("touch", "/tmp/load")
     async with autoscaler(net, tmp_path) as log:
         try:
-            await loaded("touch", "/tmp/load")
             await net.each_block(lambda: runs(2), "a second pod under load")
             await loaded("rm", "/tmp/load")
             await net.each_block(lambda: runs(1), "the second pod to go without load")

@@ -15,6 +15,7 @@ from typing import Any
 import docker
 import docker.errors
 import pytest
+import pytest_asyncio
 
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
@@ -36,6 +37,7 @@ from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from tests.chain_records import ask
 from tests.real_chain import PATIENCE, Chain, chain_of
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")
 HARDWARE = Hardware(2000, 2048, 20, ())
 RETENTION_MS = 12_000
@@ -135,8 +137,10 @@ def engine_url() -> str:
     return found or (f"unix://{own}" if own.exists() else "unix:///var/run/docker.sock")
 
 
-@pytest.fixture
-async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
+    """The same for all tests of this module: each has a lease of its own there."""
+    tmp_path = tmp_path_factory.mktemp("kinds")
     url = engine_url()
     image = await asyncio.to_thread(demo_image.load, url)
     async with contextlib.AsyncExitStack() as stack:

@@ -45,25 +45,21 @@ async def test_a_task_cancelled_while_it_runs_is_paid_pro_rata_and_its_container
     await net.each_block(container_gone, f"the container of task {task} to go")
 
 
-async def test_logs_and_result_come_from_the_host_to_the_tenant_only(net: Net):
-    task = await net.submit(steps=3)
-    await net.until(task, {"Settled"})
-    logs = await net.gantry("task", "logs", str(task), "--account", TENANT)
+async def test_logs_and_result_come_from_the_host_to_the_tenant_only(net: Net, settled: int):
+    logs = await net.gantry("task", "logs", str(settled), "--account", TENANT)
     assert logs.code == 0, logs.said
     assert "step 3 of 3" in logs.out
-    result = await net.gantry("task", "result", str(task), "--account", TENANT)
+    result = await net.gantry("task", "result", str(settled), "--account", TENANT)
     assert result.code == 0, result.said
     assert result.out.encode() == steps_output(3)
-    (lease,) = await net.leases(task)
+    (lease,) = await net.leases(settled)
     assert lease.result is not None
     assert lease.result.digest.hex() == sha256(steps_output(3))
 
 
 @pytest.mark.parametrize("what", ["logs", "result"])
-async def test_a_stranger_gets_neither_logs_nor_result(net: Net, what):
-    task = await net.submit(steps=1)
-    await net.until(task, {"Settled"})
-    done = await net.gantry("task", what, str(task), "--account", STRANGER)
+async def test_a_stranger_gets_neither_logs_nor_result(net: Net, settled: int, what):
+    done = await net.gantry("task", what, str(settled), "--account", STRANGER)
     assert done.code not in (0, 70), done.said
     assert "step 1" not in done.out
     assert "Traceback" not in done.err
@@ -89,16 +85,15 @@ async def test_a_task_that_no_host_may_take_waits_and_can_be_cancelled(net: Net)
     await net.until(task, {"Cancelled"})
 
 
-async def test_a_task_s_story_is_told_from_events_alone(net: Net):
-    task = await net.submit(steps=1)
-    await net.story(task)
-    done = await net.gantry("chain", "inspect", "task", str(task), "--json")
+async def test_a_task_s_story_is_told_from_events_alone(net: Net, settled: int):
+    await net.story(settled)
+    done = await net.gantry("chain", "inspect", "task", str(settled), "--json")
     assert done.code == 0, done.said
     names = [event["event"].removeprefix("Tasks.") for event in done.json["events"]]
     assert names == ["Submitted", "Assigned", "PodStarted", "PodReported", "Settled"]
-    assert done.json["bill"]["paid"] == await net.assert_paid_once(task)
+    assert done.json["bill"]["paid"] == await net.assert_paid_once(settled)
     assert done.json["complete"]
-    for_people = await net.gantry("chain", "inspect", "task", str(task))
+    for_people = await net.gantry("chain", "inspect", "task", str(settled))
     assert "Settled." in for_people.out, for_people.said
 
 

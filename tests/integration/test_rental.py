@@ -7,8 +7,9 @@ import json
 import shutil
 import subprocess
 import tarfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -55,23 +56,22 @@ class Login:
             return await self.run(port, command)
 
 
-@pytest.fixture(autouse=True)
-async def short_retention(net: Net) -> AsyncIterator[None]:
-    """Governance has data kept for some seconds only, as long as the test lasts."""
+@pytest.fixture
+async def keep_shortly(net: Net) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Has governance say that data is kept for some seconds only; at the end it is kept as long as before."""
     before = LeasesParams.decode(await net.chain.query("Leases", "Params"))
 
     async def become(params: LeasesParams) -> None:
         await submit_once(net.chain, ROOT_KEY, by_sudo(calls.leases_set_params(params=params)), 60)
 
-    await become(replace(before, retention_ms=RETENTION_MS))
     try:
-        yield
+        yield partial(become, replace(before, retention_ms=RETENTION_MS))
     finally:
         await become(before)
 
 
 async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt(
-    net: Net, pods: Pods, tmp_path: Path
+    net: Net, pods: Pods, tmp_path: Path, keep_shortly: Callable[[], Awaitable[None]]
 ) -> None:
     login = Login(tmp_path)
     task = (await submitted(net, "rental", SSH_PUBLIC_KEY=login.public))["task"]
@@ -119,6 +119,7 @@ async def test_a_rental_is_stopped_restored_rented_on_and_deleted_with_a_receipt
     again = second.json["task"]
     assert await net.each_block(lambda: login.said(net, again, look), "a login to the next one") == "changed\nv1\n"
     assert await _state(net, task, "Ended")
+    await keep_shortly()
     since = (await net.chain.best_head()).number
     await net.each_block(lambda: _state(net, again, "Purged"), "the rental to expire and its data to be deleted")
 

@@ -22,18 +22,19 @@ def shims(sockets: Path) -> int:
 def in_containers(folder: Path) -> list[str]:
     """Processes of containers whose engine keeps its data in a folder, whether that engine knows of them or not.
 
-    They have mounts of their own, and among them files that lie there. The folder's name has to be unique.
+    Their root lies there. The folder's name has to be unique.
     """
-    ours = Path("/proc/self/ns/mnt").readlink()
-    found = []
-    for pid, line in _lines():
-        try:
-            apart = Path(f"/proc/{pid}/ns/mnt").readlink() != ours
-            if apart and folder.name in Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace"):
-                found.append(f"{pid}: {line[:_SHOWN]}")
-        except OSError:
-            continue
-    return found
+    return [f"{pid}: {line[:_SHOWN]}" for pid, line in _lines() if folder.name in _root(pid)]
+
+
+def _root(pid: int) -> str:
+    """What the kernel says of the file system that a process has at its root."""
+    try:
+        lines = Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    # Another process that is just leaving the machine's mounts still has all of them, below the machine's root.
+    return next((line for line in lines if line.split()[4] == "/"), "")
 
 
 def _lines() -> Iterator[tuple[int, str]]:

@@ -1,5 +1,6 @@
 """Every question that a host knows, asked by everyone who may not: by key, by lease, by proxy, by what was recorded."""
 
+import asyncio
 import contextlib
 import dataclasses
 import json
@@ -143,6 +144,10 @@ class Host(World):
 
     async def asked(self, *questions):
         """How each was answered, on one connection of a stranger's."""
+        async with asyncio.timeout(20):
+            return await self._asked(questions)
+
+    async def _asked(self, questions):
         endpoint = self.network.endpoint(Ed25519Signer(os.urandom(32)).public_key)
         peer = Peer(await endpoint.dial(self.key.public_key, self.agent_now._transport.addresses, 5), dialler=True)
         answers = []
@@ -164,8 +169,6 @@ class Host(World):
 
 @contextlib.asynccontextmanager
 async def agent_running(agent, state):
-    import asyncio  # noqa: PLC0415
-
     stop = asyncio.Event()
     running = asyncio.create_task(agent.run(stop))
     await agent.ready.wait()

@@ -77,7 +77,7 @@ def name(world, endpoint):
 def test_logs_come_through_the_gateway_that_the_host_names(world, hidden):
     name(world, hidden.address)
     status, out, err = world.run("logs", "0", *CHARLIE)
-    assert (status, json.loads(out)) == (0, [None, None, False])
+    assert (status, json.loads(out)) == (0, [None, None, False, None])
     assert "going through a gateway" in err
 
 
@@ -98,7 +98,7 @@ def test_a_gateway_that_the_host_does_not_name_may_be_given(world, hidden, how, 
             (home / "network" / "gateway" / "address").write_text(hidden.address + "\n")
     monkeypatch.setitem(Reach.__init__.__kwdefaults__, "head_start_s", 0.1)
     status, out, err = world.run("logs", "0", *CHARLIE, *given)
-    assert (status, json.loads(out)) == (0, [None, None, False]), err
+    assert (status, json.loads(out)) == (0, [None, None, False, None]), err
 
 
 def test_a_gateway_that_is_not_the_named_one_is_not_believed(world, hidden):

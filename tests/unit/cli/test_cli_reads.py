@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World
+from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, Pallets, World, the_host
 
 from node_agent.cli.options import Network
 from offchain.cli import cmd_agent, network, session
@@ -39,6 +39,15 @@ def test_a_host_is_shown(world: World) -> None:
     assert status == 0
     assert BOB in out
     assert "1 GTY" in out
+
+
+def test_a_host_shows_where_it_is_reached_and_how_good_its_network_is(world: World) -> None:
+    assert "not measured yet" in world.run("host", "show", HOST)[1]
+    world.put("Hosts", "Hosts", HOST, the_host(network_mbps_down=1000, network_mbps_up=500))
+    _, out, _ = world.run("host", "show", HOST)
+    assert "127.0.0.1:4001" in out
+    assert "class 1000 Mbit/s to it, 500 from it" in out
+    assert world.json("host", "show", HOST)["network_mbps"] == [1000, 500]
 
 
 def test_waiting_for_a_host_that_is_online_ends_at_once(world: World) -> None:

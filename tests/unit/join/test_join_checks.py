@@ -59,6 +59,8 @@ OLD = replace(ENGINE, cdi=False, version="24.0.1")
     [
         ({"engine": "no Docker engine answers"}, "Docker", "fail", "no Docker engine", "docker.io"),
         ({"engine": replace(ENGINE, version="19.3.1")}, "Docker", "fail", "19.3.1", "20.10"),
+        ({"engine": replace(ENGINE, seccomp=False)}, "Docker", "fail", "without a seccomp filter", "daemon.json"),
+        ({"engine": replace(ENGINE, version="20.10.24", vsock=True)}, "Docker", "warn", "hypervisor", "23 or newer"),
         ({"engine": replace(ENGINE, cgroup_version=1)}, "cgroups", "warn", "version 1", "unified_cgroup_hierarchy"),
         ({"devices": "The NVIDIA driver does not answer."}, "GPUs", "fail", "does not answer", "nvidia-smi"),
         ({"devices": ()}, "GPUs", "warn", "cores, memory and disk only", "driver"),

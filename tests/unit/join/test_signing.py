@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
 
 import pytest
 
 from node_agent.cli.output import Teller
 from node_agent.cli.signing import Authority, Desk, Keys, proxied
 from node_agent.cli.words import call_lines, duration, signing_request, wallet_link
+from offchain.link import keystore
 from offchain.link.errors import CallFailed, OurError
 from offchain.link.fake import FakeChain
 from offchain.link.keys import from_uri
@@ -38,6 +40,16 @@ def test_a_proxys_key_signs_for_the_provider():
 def test_nobody_signs_here():
     assert keys(by_hand=BOB.address).authority(None) == Authority(BOB.address)
     assert NOTHING.authority(BOB.address) == Authority(BOB.address)
+
+
+def test_a_secret_is_not_left_to_what_is_started_later(monkeypatch, tmp_path):
+    """The agent would have it in its environment for as long as it runs."""
+    monkeypatch.setenv("PROVIDER", "//Bob")
+    assert keys(variable="PROVIDER").authority(None).provider == BOB.address
+    monkeypatch.setenv("GANTRY_PASSWORD", "hunter2")
+    keystore.save(tmp_path / "key.json", BOB, "hunter2")
+    assert keys(key_file=tmp_path / "key.json").authority(None).provider == BOB.address
+    assert not {"PROVIDER", "GANTRY_PASSWORD"} & set(os.environ)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,14 @@ def test_however_it_is_cut_the_same_is_shown_and_it_is_harmless(pieces):
     whole = b"".join(pieces)
     assert shown(*pieces) == shown(whole)
     assert SAFE.fullmatch(COLOUR.sub("", shown(whole).decode()))
+
+
+def test_all_that_commands_say_goes_through_one_door():
+    """Where it is made harmless: whoever adds a command need not think of it, but must not go round it."""
+    commands = Path(__file__).resolve().parents[3] / "offchain" / "cli"
+    others = [path for path in commands.glob("*.py") if path.name != "output.py"]
+    assert len(others) > 20
+    assert [path.name for path in others if re.search(r"click\.s?echo\(|\bprint\(", path.read_text())] == []
 
 
 def test_a_log_line_is_one_line_whatever_is_in_it():

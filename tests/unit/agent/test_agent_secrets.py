@@ -1,0 +1,59 @@
+"""What a tenant trusts its host with is in no log, at whatever level."""
+
+import logging
+
+import pytest
+from agent_world import TENANT, World
+
+from node_agent.access.fake import FakeAccess, FakePod
+from node_agent.core.states import Phase
+from node_agent.drivers.fake import FakeProgram
+from node_agent.service import Agent
+from offchain.link.keys import Ed25519Signer
+from offchain.link.p2p import HostRefused
+from offchain.link.p2p_client import HostClient
+from offchain.schema._generated_chain import LeaseStateActive
+from offchain.schema.wire_ops import ExecArgs
+
+ARGUMENT, TYPED, PRINTED, DELIVERED = "--password=s3cret-1", b"s3cret-2", b"s3cret-3", b"s3cret-4"
+
+
+async def login(_argv, io):
+    await io.read()
+    await io.write(PRINTED)
+    return 0
+
+
+async def breaks(_argv, _io):
+    raise OSError("the engine broke")
+
+
+async def test_no_secret_of_a_tenant_comes_into_the_log(tmp_path, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG)
+    world = World(tmp_path / "agent", lambda *_: FakeProgram(runs=True, output=PRINTED + b"\n"))
+    pods = FakeAccess({})
+    monkeypatch.setattr("agent_world.Agent", lambda *arguments, **options: Agent(*arguments, **options, pods=pods))
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        await world.until(lambda: world.tasks.lease(number).state == LeaseStateActive())
+        pods.pods[number] = FakePod({"login": login, "breaks": breaks})
+        client = HostClient(
+            world.network.endpoint(Ed25519Signer(bytes(31) + b"c").public_key),
+            world.key.public_key,
+            agent._transport.addresses,
+            genesis_hash=world.chain.genesis,
+            signer=TENANT,
+            now_ms=lambda: world.now_ms,
+        )
+        program = await client.exec(number, ExecArgs(("login", ARGUMENT)))
+        await program.write(TYPED)
+        while await program.read() is not None:
+            pass
+        with pytest.raises(HostRefused):
+            await client.deliver(number, "unknown", DELIVERED)
+        assert [line async for line in client.logs(number)]
+        await client.close()
+    assert f"lease {number}" in caplog.text, "the agent logs what it does"
+    for secret in (ARGUMENT, TYPED.decode(), PRINTED.decode(), DELIVERED.decode(), world.key.seed().hex()):
+        assert secret not in caplog.text

@@ -18,7 +18,7 @@ import docker
 from storm_tools import Cable, Clock, Disk
 
 from offchain.link.keys import from_uri
-from offchain.link.ports import ChainEvent
+from offchain.link.ports import Call, ChainEvent
 from offchain.link.typed import GantryChain, LeaseOfTask
 from offchain.local import demo_image, engine, node_rpc, ports
 from offchain.local.node import LIMITS, Node
@@ -35,7 +35,10 @@ TENANT = from_uri("//Charlie")
 HOUR_MS = 3_600_000
 DISK_MIB = 8192
 ABSENCE_MS = 18_000
-PATCH = {"hosts": {"params": {"heartbeatPeriodMs": 6_000, "absenceLimitMs": ABSENCE_MS}}}
+PATCH = {
+    "hosts": {"params": {"heartbeatPeriodMs": 6_000, "absenceLimitMs": ABSENCE_MS}},
+    "tasks": {"params": {"disputeWindowMs": 2_000}},
+}
 LIMITS_OF_A_POD = 'deploy: {resources: {limits: {cpus: "0.4", memory: 64M}}}'
 HOOK = (
     "#!/bin/sh\n# The engine offers NVIDIA's devices where there is a program of this name; GPUs are pretended here.\n"
@@ -195,6 +198,12 @@ class Sky:
 
     net: StormNet
     chain: Chain
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def do(self, *wanted: Call) -> None:
+        """Have calls of the tenant take effect; one after the other, for they have one row of numbers."""
+        async with self.turn:
+            await self.chain.do(TENANT, *wanted)
 
     async def until(self, look: Callable[[], Awaitable[Any]], wanted: str) -> Any:
         """Look at every new best block until there is something to see."""
@@ -222,9 +231,10 @@ class Sky:
         rest = f"x-gantry: {{kind: job, price: {{max_per_hour: 10 GTY}}, {top}}}\n"
         text = (services.replace("IMAGE", self.net.image).replace("LIMITS", LIMITS_OF_A_POD) + rest).encode()
         spec = to_task_spec(parse_manifest(text), manifest_digest(text))
-        task = int(await self.chain.link.query("Tasks", "NextTaskId") or 0)
-        placement = calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices)])
-        await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text), placement)
+        async with self.turn:
+            task = int(await self.chain.link.query("Tasks", "NextTaskId") or 0)
+            placement = calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices)])
+            await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text), placement)
         return task
 
     async def job(self, host: HostOfNet, script: str, **more: str) -> int:
@@ -233,7 +243,7 @@ class Sky:
         return await self.submit(host, f"services: {{main: {{image: IMAGE, command: {line}, LIMITS}}}}\n", **more)
 
     async def assign(self, task: int, host: HostOfNet, devices: bytes = b"") -> None:
-        await self.chain.do(TENANT, calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices)]))
+        await self.do(calls.tasks_assign(task=task, pods=[PodPlacement(0, host.address, devices)]))
 
     async def state(self, task: int) -> str:
         found = await GantryChain(self.chain.link).task(task)
@@ -258,6 +268,14 @@ class Sky:
         wanted = [f"gantry.host={host.address}", f"gantry.task={task}", "gantry.index"]
         found: list[Any] = self.net.engine.containers(all=True, filters={"label": wanted})
         return found
+
+    async def runs(self, task: int, host: HostOfNet) -> None:
+        """Return when its container runs, a few seconds before the chain knows."""
+
+        async def look() -> bool:
+            return [one["State"] for one in self.containers(task, host)] == ["running"]
+
+        await self.until(look, f"the container of task {task} to run on {host.name}")
 
     async def until_trouble(self, host: HostOfNet, what: str) -> str:
         """What `gantry agent status` says is wrong."""

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 NO_NETWORK = "none"
 _BRIDGE = "com.docker.network.bridge.name"
+_BRIDGE_NAMES = 4
+_TAKEN = "networks have same bridge name"
 
 
 class DockerGround:
@@ -71,12 +73,12 @@ class DockerGround:
         return frozenset(int(one["Labels"][make.LABEL_LEASE]) for one in found if make.LABEL_LEASE in one["Labels"])
 
     async def _with_network(self, spec: PodSpec) -> str:
-        bridge = make.bridge_name(spec.host, spec.lease)
-        self._making.add(bridge)
+        names = [make.bridge_name(spec.host, spec.lease, other) for other in range(_BRIDGE_NAMES)]
+        self._making.update(names)
         try:
-            return await self._engine.call(lambda: self._network(spec, bridge))
+            return await self._engine.call(lambda: self._network(spec, names))
         finally:
-            self._making.discard(bridge)
+            self._making.difference_update(names)
 
     async def _holder(self, spec: PodSpec, mode: str) -> str:
         wanted = [
@@ -119,23 +121,26 @@ class DockerGround:
         created = await self._engine.call(lambda: api.create_container(**arguments, host_config=host_config))
         return str(created["Id"])
 
-    def _network(self, spec: PodSpec, bridge: str) -> str:
+    def _network(self, spec: PodSpec, bridge_names: list[str]) -> str:
         api = self._engine.api
         name = make.pod_name(spec.host, spec.lease)
-        if not any(network["Name"] == name for network in api.networks(names=[name])):
+        if any(network["Name"] == name for network in api.networks(names=[name])):
+            return name
+        for bridge in bridge_names:
             # From a bridge that is there already the engine would make a network, but never remove it.
             if bridge in bridges.present(bridge):
                 _remove_bridge(bridge)
-            api.create_network(
-                name,
-                driver="bridge",
-                check_duplicate=True,
-                labels=make.labels(spec),
-                options={
-                    "com.docker.network.bridge.enable_icc": "false",
-                    _BRIDGE: bridge,
-                },
-            )
+            options = {"com.docker.network.bridge.enable_icc": "false", _BRIDGE: bridge}
+            try:
+                api.create_network(
+                    name, driver="bridge", check_duplicate=True, labels=make.labels(spec), options=options
+                )
+            except docker.errors.APIError as error:
+                # Killed while it made this network before, the engine may hold the bridge's name for ever.
+                if _TAKEN not in str(error) or bridge == bridge_names[-1]:
+                    raise
+            else:
+                break
         return name
 
     def _bridges(self) -> frozenset[str]:

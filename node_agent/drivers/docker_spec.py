@@ -99,9 +99,9 @@ def container_name(spec: PodSpec, service: str) -> str:
     return pod_name(spec.host, spec.lease) + (f"-{place}" if place else "")
 
 
-def bridge_name(host: str, lease: int) -> str:
-    """The pod's network interface on this machine: 15 characters at most."""
-    digest = hashlib.sha256(f"{host}/{lease}".encode()).hexdigest()
+def bridge_name(host: str, lease: int, other: int = 0) -> str:
+    """The pod's network interface on this machine: 15 characters at most. `other`: which of its further names."""
+    digest = hashlib.sha256(f"{host}/{lease}{f'/{other}' if other else ''}".encode()).hexdigest()
     return bridges_of(host) + digest[:BRIDGE_LEASE_DIGITS]
 
 

@@ -158,6 +158,22 @@ async def test_a_bridge_that_an_engine_left_does_not_outlive_its_pod(driver, she
     assert bridge not in bridges.present(bridge)
 
 
+async def test_a_pod_gets_another_bridge_where_the_engine_holds_the_name_of_the_first(
+    driver,
+    shell_image,  # noqa: F811
+    docker_api,  # noqa: F811
+):
+    spec = case.pod(case.SLEEP, shell_image)
+    held = {"com.docker.network.bridge.name": bridge_name(spec.host, spec.lease)}
+    other = docker_api.create_network(f"held-{spec.lease}", driver="bridge", options=held)["Id"]
+    try:
+        await case.up(driver, spec)
+        second = bridge_name(spec.host, spec.lease, 1)
+        assert second in bridges.present(second)
+    finally:
+        docker_api.remove_network(other)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="bridges are made and removed by root")
 async def test_a_bridge_without_a_network_is_swept_and_others_stay(driver, shell_image):  # noqa: F811
     spec = case.pod(case.SLEEP, shell_image)

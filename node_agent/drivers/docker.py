@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from node_agent.drivers.docker_end import (
     parse_health,
     parse_sample,
     parse_time_ms,
+    told_of_run,
 )
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_ground import DockerGround
@@ -336,14 +337,13 @@ class DockerDriver:
         ending = parse_ending(inspection, sample, self._last_events(identity, state))
         return Inspection(running=False, ending=replace(ending, no_space=is_full(self._root)))
 
-    def _last_events(self, identity: str, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The engine remembers its last 256 events; an engine that was restarted remembers none."""
+    def _last_events(self, identity: str, state: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
+        info = self._engine.api.info()
         # Not by this process's clock: where the two differ, the engine would wait for a time that is far off.
-        now_s = parse_time_ms(self._engine.api.info().get("SystemTime")) / 1000
-        since_s, until_s = event_window(state, now_s)
-        window = {"since": f"{since_s:.3f}", "until": f"{until_s:.3f}"}
-        filters = {"container": identity, "event": ["kill", "die", "oom"]}
-        yield from self._engine.api.events(**window, filters=filters, decode=True)
+        window = event_window(state, parse_time_ms(info.get("SystemTime")) / 1000)
+        events = self._engine.api.events(since="1", until=f"{window[1]:.3f}", decode=True)
+        outlives = bool(info.get("LiveRestoreEnabled"))
+        return told_of_run(events, identity, state, window, outlives_engine=outlives)
 
 
 def _service(found: dict[str, Any]) -> str:

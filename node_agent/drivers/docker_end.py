@@ -17,6 +17,9 @@ KILL_WINDOW_S = 60
 END_NOTICE_S = 0.05
 OOM_NOTICE_S = 1.0
 """Notice of a broken memory limit may come that long after the end."""
+REMEMBERED_EVENTS = 256
+"""So many of its last events an engine knows; one that was restarted knows none from before."""
+_ENDS = frozenset({"kill", "die", "oom"})
 _ROUNDING_S = 0.002
 _FATAL_SIGNALS = frozenset({"2", "3", "9", "15", "SIGINT", "SIGQUIT", "SIGKILL", "SIGTERM", "KILL", "TERM", ""})
 _MIB = 1 << 20
@@ -64,6 +67,36 @@ def event_window(state: Mapping[str, Any], now_s: float) -> tuple[float, float]:
     later_s = OOM_NOTICE_S if state.get("ExitCode") in KILL_EXIT_CODES else END_NOTICE_S
     until_s = max(finished_s + later_s, now_s + _ROUNDING_S)
     return max(finished_s - KILL_WINDOW_S, started_s), min(until_s, now_s + _ROUNDING_S + later_s)
+
+
+def told_of_run(
+    events: Iterable[Mapping[str, Any]],
+    container: str,
+    state: Mapping[str, Any],
+    window: tuple[float, float],
+    *,
+    outlives_engine: bool,
+) -> tuple[Mapping[str, Any], ...]:
+    """What the engine has noted of a run's end, from all it remembers; nothing where it has not seen the run begin.
+
+    An engine that was started since stops what runs, unless containers are to outlive it. What ends in that moment ends
+    by itself in the engine's eyes, but what it said meanwhile may be lost. An engine that remembers so much that it may
+    have forgotten the beginning was there.
+    """
+    all_there_is = tuple(events)
+    own = [event for event in all_there_is if (event.get("Actor") or {}).get("ID") == container]
+    started_ms = parse_time_ms(state.get("StartedAt"))
+    began = any(event.get("Action") == "start" and _time_ms(event) >= started_ms for event in own)
+    if not (began or outlives_engine or len(all_there_is) >= REMEMBERED_EVENTS):
+        return ()
+    since_s, until_s = window
+    return tuple(
+        event for event in own if event.get("Action") in _ENDS and since_s <= _time_ms(event) / 1000 <= until_s
+    )
+
+
+def _time_ms(event: Mapping[str, Any]) -> int:
+    return int(event.get("timeNano") or 0) // 1_000_000
 
 
 def parse_ending(inspection: Mapping[str, Any], sample: Sample, events: Iterable[Mapping[str, Any]]) -> Ending:

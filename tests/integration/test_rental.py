@@ -146,6 +146,11 @@ async def _state(net: Net, task: int, state: str) -> bool:
 async def _receipt(net: Net, task: int, since: int) -> bytes:
     """What the chain was told of the deletion."""
     head = await net.chain.best_head()
+
+    async def final() -> bool:
+        return (await net.chain.finalized_head()).number >= head.number
+
+    await net.each_block(final, f"block {head.number} to be final")
     for number in range(since, head.number + 1):
         for event in (await net.chain.block(number)).events:
             if event.name == "Purged" and event.fields["task"] == task:

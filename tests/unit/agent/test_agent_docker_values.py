@@ -8,7 +8,14 @@ from agent_builders import HOST, MANIFEST, a_lease, a_service, a_spec
 from node_agent.core.admission import admit
 from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers.docker_data import Held
-from node_agent.drivers.docker_end import Sample, event_window, parse_ending, parse_sample, parse_time_ms
+from node_agent.drivers.docker_end import (
+    Sample,
+    event_window,
+    parse_ending,
+    parse_sample,
+    parse_time_ms,
+    told_of_run,
+)
 from node_agent.drivers.docker_spec import (
     Ground,
     container_arguments,
@@ -94,6 +101,38 @@ DIE = event("die")
 )
 def test_who_ended_a_container(exit_code, oom, events, kind):
     assert parse_ending(inspection(exit_code, oom=oom), Sample(), events).kind is kind
+
+
+def at(second, action, container="ours"):
+    """An event of that second of the run's minute."""
+    started_ns = parse_time_ms("2026-01-01T00:00:00Z") * 1_000_000
+    return {"Action": action, "Actor": {"ID": container}, "timeNano": started_ns + int(second * 1_000_000_000)}
+
+
+FLOOD = [at(1, "exec_start", "another")] * 256
+
+
+@pytest.mark.parametrize(
+    ("events", "outlives", "told"),
+    [
+        ([at(0.2, "start"), at(2.4, "die")], False, ["die"]),
+        ([at(0.2, "start"), at(1, "exec_start"), at(2.3, "kill"), at(2.4, "die")], False, ["kill", "die"]),
+        # It was restarted meanwhile: what the program said then may be lost, though it ended by itself.
+        ([at(2.4, "die")], False, []),
+        ([at(0.2, "start", "another"), at(2.4, "die")], False, []),
+        # An earlier run of the same container.
+        ([at(-9, "start"), at(-5, "die"), at(2.4, "die")], False, []),
+        ([at(2.4, "die")], True, ["die"]),
+        ([*FLOOD, at(2.4, "die")], False, ["die"]),
+        ([at(0.2, "start"), at(2.4, "die", "another")], False, []),
+        ([at(0.2, "start"), at(0.25, "die"), at(99, "die")], False, ["die"]),
+        ([], True, []),
+    ],
+)
+def test_an_end_is_believed_to_an_engine_that_saw_the_run_begin(events, outlives, told):
+    state = inspection(0)["State"]
+    found = told_of_run(iter(events), "ours", state, event_window(state, 1767225603.0), outlives_engine=outlives)
+    assert [one["Action"] for one in found] == told
 
 
 def test_usage_is_the_containers_own():

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.link.harmless import Harmless, LogFormatter, text
@@ -53,6 +53,7 @@ def test_bytes_that_are_no_text_are_told_apart():
     assert shown(b"\xff\x9b2J") == "\ufffd\ufffd2J".encode()
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([b"\x1b", b"[", b"3", b";", b"1", b"m", b"J", b"\xc2", b"\x9b", b"x", b"\r\n", b"\x07"]))
 )

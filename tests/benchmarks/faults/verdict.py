@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from offchain.indexer.derive import text_of
 from offchain.indexer.fold import Fold, read_block
 from offchain.indexer.rows import HostRow, LeaseRow, R, TaskRow
 from offchain.link.ports import Block
@@ -53,6 +54,7 @@ class Ledger:
         self._ends: Counter[int] = Counter()
         self._reports: Counter[int] = Counter()
         self._fees: Counter[str] = Counter()
+        self._bonds: Counter[str] = Counter()
 
     def add(self, block: Block) -> None:
         """The next block."""
@@ -61,6 +63,10 @@ class Ledger:
         for event in block.events:
             if event.name == "TransactionFeePaid":
                 self._fees[event.fields["who"]] += event.fields["actual_fee"]
+            # For faults, and for absences that somebody reports: an event of the pallet tells of the first only.
+            if event.name == "TransferOnHold" and text_of(event.fields["reason"]) == "Hosts(Bond)":
+                self._bonds[event.fields["source"]] -= event.fields["amount"]
+                self._bonds[event.fields["dest"]] += event.fields["amount"]
             if event.pallet != "Tasks":
                 continue
             if event.name == "Submitted":
@@ -82,17 +88,15 @@ class Ledger:
         return {row.lease: row for row in self._rows(LeaseRow)}
 
     def gains(self) -> Mapping[str, int]:
-        """By how much the coins of each tenant and provider must have grown, held ones among them: what bills,
-        slashes and fees say.
+        """By how much the coins of each tenant and provider must have grown, held ones among them: what bills, bonds
+        and fees say.
         """
         hosts = {row.host: row for row in self._rows(HostRow)}
         found: Counter[str] = Counter()
         for lease in self._rows(LeaseRow):
             found[self.tasks[lease.task].tenant] -= lease.paid
             found[hosts[lease.host].provider] += lease.paid - lease.fee
-        for host in hosts.values():
-            found[host.provider] -= host.slashed
-        return {account: gain - self._fees[account] for account, gain in found.items()}
+        return {account: gain + self._bonds[account] - self._fees[account] for account, gain in found.items()}
 
     def ended(self) -> int:
         """How many tasks can go to no other state."""

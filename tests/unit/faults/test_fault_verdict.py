@@ -100,13 +100,15 @@ def test_a_result_that_was_not_the_paid_one_is_found():
     assert "nobody was paid for its result" in judged(events).lost[0]
 
 
-def test_what_accounts_must_have_gained_follows_from_bills_fees_and_slashes():
+def test_what_accounts_must_have_gained_follows_from_bills_fees_and_bonds():
     registered = ChainEvent("Hosts", "Registered", {"host": HOST, "provider": PROVIDER}, 0)
-    slashed = ChainEvent("Hosts", "Slashed", {"host": HOST, "fault": "StartTimeout", "amount": 5}, 1)
+    slashed = ChainEvent("Balances", "TransferOnHold", {
+        "reason": {"Hosts": "Bond"}, "source": PROVIDER, "dest": TENANT, "amount": 5
+    }, 1)  # fmt: skip
     fee = ChainEvent("TransactionPayment", "TransactionFeePaid", {"who": TENANT, "actual_fee": 7, "tip": 2}, 0)
     ledger = Ledger()
     ledger.add(Block(BlockRef(1, bytes(32)), bytes(32), 1, (registered, *good(), fee, slashed), ()))
-    assert ledger.gains() == {TENANT: -30 - 7, PROVIDER: 29 - 5}
+    assert ledger.gains() == {TENANT: -30 - 7 + 5, PROVIDER: 29 - 5}
 
 
 def test_a_plan_is_repeated_by_its_seed_and_leaves_nobody_out():

@@ -107,6 +107,8 @@ class Program:
                 break
             channel, data = piece
             await session.write(data, channel)
+            if self.session is not session:
+                return  # another connection has taken over, and counts from where its tenant is
             self.sent += len(data)
             self.replay.forget_before(self.sent)
         if self.failure is not None:

@@ -89,6 +89,12 @@ class Session:
         self._peer.wake()
         return channel, data
 
+    def left(self) -> list[tuple[int, bytes]]:
+        """What came before the connection broke and was not read; it is not read any more."""
+        found = list(self._inbox)
+        self._inbox.clear()
+        return found
+
     async def read_main(self) -> bytes | None:
         """The next bytes of the body; None at the end. Words beside it are passed over."""
         while (piece := await self.read()) is not None:

@@ -7,6 +7,7 @@ sent last. Both count bytes, so each knows from where the other goes on.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -36,6 +37,9 @@ class RemoteProgram:
         self._session = session
         self._token = token
         self._received = 0
+        """Bytes of output that came, with those in `_left`."""
+        self._left: deque[tuple[int, bytes]] = deque()
+        """What came on earlier connections and was not read yet."""
         self._sent = bytearray()
         """The last input; its end is at `_sent_to`."""
         self._sent_to = 0
@@ -53,17 +57,8 @@ class RemoteProgram:
         Raises :class:`HostRefused` where the host ended it, :class:`HostUnreachable` where no new connection came.
         """
         while self.exit_code is None:
-            session = self._session
-            try:
-                piece = await session.read()
-            except HostUnreachable as broken:
-                await self._resume(session, broken)
-                continue
-            if piece is None:
-                raise HostMisbehaved("the host did not say how the program ended")
-            channel, data = piece
+            channel, data = self._left.popleft() if self._left else await self._next()
             if channel != CONTROL:
-                self._received += len(data)
                 return channel, data
             try:
                 self.exit_code = Control.decode(data).exit_code
@@ -71,6 +66,26 @@ class RemoteProgram:
                 raise HostMisbehaved(f"the host's word is malformed: {error}") from None
         self._session.drop()
         return None
+
+    async def _next(self) -> tuple[int, bytes]:
+        while True:
+            session = self._session
+            try:
+                piece = await session.read()
+            except HostUnreachable as broken:
+                await self._resume(session, broken)
+                if self._left:
+                    return self._left.popleft()
+                continue
+            if piece is None:
+                raise HostMisbehaved("the host did not say how the program ended")
+            self._count(piece)
+            return piece
+
+    def _count(self, piece: tuple[int, bytes]) -> None:
+        channel, data = piece
+        if channel != CONTROL:
+            self._received += len(data)
 
     async def write(self, data: bytes) -> None:
         """Input for the program."""
@@ -107,6 +122,11 @@ class RemoteProgram:
             if self._session is not session:
                 return
             self.on_break(broken.message)
+            # The one who writes may see the break first: what the reader has not taken yet did come, and is not asked
+            # for again.
+            for piece in session.left():
+                self._count(piece)
+                self._left.append(piece)
             deadline = asyncio.get_running_loop().time() + RESUME_S
             while True:
                 try:

@@ -202,7 +202,7 @@ def test_a_release_that_becomes_ready_is_in_use(tmp_path, said):
 def test_one_that_does_not_is_undone(tmp_path, said):
     releases, service = Releases(tmp_path), StandIn(tmp_path, broken=(NEW,))
     with pytest.raises(OurError, match=r"(?s)the one before it runs again.*the last words"):
-        asyncio.run(updating.switch(releases, NEW, tmp_path, service, said.append, ready_s=0.3))
+        asyncio.run(updating.switch(releases, NEW, tmp_path, service, said.append, ready_s=2))
     assert (releases.current(), releases.trial(), service.started) == (INSTALLED, None, [NEW, INSTALLED])
 
 

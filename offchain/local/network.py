@@ -218,6 +218,8 @@ def clean(places: Places) -> bool:
         shutil.rmtree(folder, ignore_errors=True)
     for file in (places.network_file, places.env_file):
         file.unlink(missing_ok=True)
+        # Left by one who was killed while it wrote.
+        file.with_suffix(".part").unlink(missing_ok=True)
     return found
 
 

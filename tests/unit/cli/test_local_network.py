@@ -98,6 +98,7 @@ def test_cleaning_ends_what_was_left_and_keeps_the_logs(tmp_path: Path) -> None:
     pid = left.start()
     places.node.mkdir(parents=True)
     places.network_file.write_text("{}")
+    places.network_file.with_suffix(".part").write_text("{")
     assert clean(places)
     left.reap()
     assert start_time(pid) is None

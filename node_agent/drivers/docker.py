@@ -31,6 +31,7 @@ from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.firewall import Firewall
+from node_agent.drivers.lost_processes import Overlooked
 from node_agent.images.ports import Images
 from node_agent.ports import (
     Collected,
@@ -73,6 +74,7 @@ class DockerDriver:
         self._logs = DockerLogs(self._engine)
         self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
         self._samples: dict[str, Sample] = {}
+        self._overlooked = Overlooked()
         self._root = ""
         """Where the engine keeps its data."""
         self._snapshots = DockerSnapshots(self._engine, host, self._data)
@@ -202,6 +204,9 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         await self._guard()
         await self._ground.sweep()
+        wanted = {"label": [f"{make.LABEL_HOST}={self._host}"], "status": ["running"]}
+        running = await self._engine.call(functools.partial(self._engine.api.containers, filters=wanted))
+        await asyncio.to_thread(self._overlooked.look, [str(one["Id"]) for one in running])
         return await self._used(layers=not self._starts.able.quota)
 
     async def _used(self, *, layers: bool) -> Mapping[int, int]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
+import select
 import shutil
+import signal
 from pathlib import Path
 
 import docker
@@ -44,6 +48,11 @@ class Private:
         assert config["State"]["Running"]
         config["State"] |= {"Running": False, "Pid": 0, "StartedAt": "0001-01-01T00:00:00Z"}
         file.write_text(json.dumps(config))
+
+    def shims(self, container: str) -> list[int]:
+        """The processes between containerd and a container."""
+        found = [path for path in Path("/proc").glob("[0-9]*/cmdline") if container in _text(path).split("\0")]
+        return [int(path.parent.name) for path in found if "containerd-shim" in _text(path).split("\0")[0]]
 
     def processes(self, container: str) -> list[str]:
         """What the kernel has in a container."""
@@ -87,6 +96,33 @@ async def test_what_runs_unseen_is_ended_before_the_pod_starts_again_or_goes(pri
             assert private.processes(again.reference)
             await driver.destroy(spec.lease, keep_data=False)
             assert not private.processes(again.reference)
+        finally:
+            await driver.close()
+
+
+async def test_a_container_that_runs_in_the_engines_eyes_only_has_ended(private, tmp_path):
+    image = case.build_image(private.up())
+    async with image_store(tmp_path, private.url) as images:
+        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False)
+        try:
+            handle, other = [await case.up(driver, case.pod(case.SLEEP, image, lease=number)) for number in (1, 2)]
+            # A shim that tells nobody.
+            (shim,) = private.shims(handle.reference)
+            os.kill(shim, signal.SIGSTOP)
+            for process in private.processes(handle.reference):
+                with contextlib.suppress(ProcessLookupError):  # the first takes the others with it
+                    ended = os.pidfd_open(int(process.parent.name))
+                    signal.pidfd_send_signal(ended, signal.SIGKILL)
+                    assert select.select([ended], [], [], 10)[0]
+                    os.close(ended)
+            await driver.upkeep()
+            assert (await driver.inspect(handle)).running
+            await driver.upkeep()
+            async with asyncio.timeout(30), contextlib.aclosing(driver.watch(handle)) as seen:
+                async for inspection in seen:
+                    if not inspection.running:
+                        break
+            assert (await driver.inspect(other)).running
         finally:
             await driver.close()
 

@@ -17,7 +17,7 @@ from offchain.link.p2p import Connection, HostUnreachable, Transport
 from offchain.link.p2p_attach import SILENCE_S, Attachment, Kept, places
 from offchain.link.p2p_carried import SessionStream, dial
 from offchain.link.p2p_client import HostClient
-from offchain.link.p2p_merge import drop, first_of
+from offchain.link.p2p_merge import first_of
 from offchain.link.p2p_peer import BULK_WINDOW
 from offchain.link.ports import Signer
 from offchain.link.ws_certificate import server_context
@@ -84,17 +84,9 @@ class ByGateways:
         usable = [parse_gateway(address) for address in dict.fromkeys(addresses) if is_gateway(address)]
         if not usable:
             raise HostUnreachable("the host has no address at a gateway")
-        attempts: list[asyncio.Future[Connection]] = [
-            asyncio.ensure_future(self._dial(key, gateway, timeout_s)) for gateway in usable[:MAX_GATEWAYS]
-        ]
-        chosen: Connection | None = None
-        try:
-            chosen = await first_of(attempts)
-            self._open.add(chosen)
-            return chosen
-        finally:
-            for attempt in attempts:
-                await drop(attempt, chosen)
+        chosen = await first_of(self._dial(key, gateway, timeout_s) for gateway in usable[:MAX_GATEWAYS])
+        self._open.add(chosen)
+        return chosen
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from offchain.link.p2p import Connection, HostUnreachable, Transport
 
@@ -47,20 +47,48 @@ class Doors:
             await self._ready.put(connection)
 
 
-async def first_of(attempts: Sequence[asyncio.Future[Connection]]) -> Connection:
-    """The first that succeeds; where none does, all reasons."""
-    waiting = set(attempts)
-    while waiting:
-        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        for attempt in attempts:
-            if attempt in done and attempt.exception() is None:
-                return attempt.result()
-    raise HostUnreachable("; ".join(str(attempt.exception()) for attempt in attempts))
+async def first_open(
+    attempt: Awaitable[Connection], other: Callable[[], Awaitable[Connection]], head_start_s: float
+) -> Connection:
+    """Whichever is open first, the other way not tried before the first has had its head start, or has failed."""
+    attempts = [asyncio.ensure_future(attempt)]
+    try:
+        await asyncio.wait(attempts, timeout=head_start_s)
+        if not attempts[0].done() or attempts[0].exception() is not None:
+            attempts.append(asyncio.ensure_future(other()))
+    except asyncio.CancelledError:
+        await _drop_all(attempts, None)
+        raise
+    return await first_of(attempts)
 
 
-async def drop(attempt: asyncio.Future[Connection], chosen: Connection | None) -> None:
-    """End an attempt that is not needed any more, and close what it made."""
-    attempt.cancel()
-    (made,) = await asyncio.gather(attempt, return_exceptions=True)
-    if not isinstance(made, BaseException) and made is not chosen:
-        await made.close()
+async def first_of(attempts: Iterable[Awaitable[Connection]]) -> Connection:
+    """The first that succeeds, the others ended; where none does, all reasons."""
+    running = [asyncio.ensure_future(attempt) for attempt in attempts]
+    waiting = set(running)
+    chosen: Connection | None = None
+    try:
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for attempt in running:
+                if attempt in done and attempt.exception() is None:
+                    chosen = attempt.result()
+                    return chosen
+        raise HostUnreachable("; ".join(str(attempt.exception()) for attempt in running))
+    finally:
+        try:
+            await _drop_all(running, chosen)
+        except asyncio.CancelledError:
+            # Nobody gets it any more.
+            if chosen is not None:
+                await chosen.close()
+            raise
+
+
+async def _drop_all(attempts: Iterable[asyncio.Future[Connection]], chosen: Connection | None) -> None:
+    """End the attempts that are not needed any more, and close what they made."""
+    for attempt in attempts:
+        attempt.cancel()
+        (made,) = await asyncio.gather(attempt, return_exceptions=True)
+        if not isinstance(made, BaseException) and made is not chosen:
+            await made.close()

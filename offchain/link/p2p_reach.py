@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ipaddress
 import secrets
@@ -11,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from offchain.link.p2p import Connection, HostUnreachable, Transport
 from offchain.link.p2p_client import HostClient
 from offchain.link.p2p_gateway import ByGateways
-from offchain.link.p2p_merge import Doors, drop, first_of
+from offchain.link.p2p_merge import Doors, first_open
 from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Signer
 from offchain.schema.wire import WEBSOCKET, WireError, parse_endpoint
@@ -51,18 +50,11 @@ class Reach:
             return await self._direct.dial(key, own, timeout_s)
         if not own:
             return await self._by_gateways.dial(key, others, timeout_s)
-        attempts: list[asyncio.Future[Connection]] = [asyncio.ensure_future(self._direct.dial(key, own, timeout_s))]
-        chosen: Connection | None = None
-        try:
-            head_start_s = min(self._head_start_s, PRIVATE_HEAD_START_S) if all_private(own) else self._head_start_s
-            await asyncio.wait(attempts, timeout=head_start_s)
-            if not attempts[0].done() or attempts[0].exception() is not None:
-                attempts.append(asyncio.ensure_future(self._by_gateways.dial(key, others, timeout_s)))
-            chosen = await first_of(attempts)
-            return chosen
-        finally:
-            for attempt in attempts:
-                await drop(attempt, chosen)
+        return await first_open(
+            self._direct.dial(key, own, timeout_s),
+            lambda: self._by_gateways.dial(key, others, timeout_s),
+            min(self._head_start_s, PRIVATE_HEAD_START_S) if all_private(own) else self._head_start_s,
+        )
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from offchain.link.p2p import Connection, Transport
 from offchain.link.p2p_iroh import IrohTransport
-from offchain.link.p2p_merge import Doors, drop, first_of
+from offchain.link.p2p_merge import Doors, first_open
 from offchain.link.ws_transport import WsTransport
 from offchain.schema.wire import WEBSOCKET
 
@@ -69,17 +68,11 @@ class Ways:
         """See :class:`offchain.link.p2p.Transport`. Whichever way is open first, QUIC having a head start."""
         if not any(address.startswith(WEBSOCKET) for address in addresses):
             return await self._quic.dial(key, addresses, timeout_s)
-        attempts: list[asyncio.Future[Connection]] = [asyncio.ensure_future(self._quic.dial(key, addresses, timeout_s))]
-        chosen: Connection | None = None
-        try:
-            await asyncio.wait(attempts, timeout=self._head_start_s)
-            if not attempts[0].done() or attempts[0].exception() is not None:
-                attempts.append(asyncio.ensure_future(self._websocket.dial(key, addresses, timeout_s)))
-            chosen = await first_of(attempts)
-            return chosen
-        finally:
-            for attempt in attempts:
-                await drop(attempt, chosen)
+        return await first_open(
+            self._quic.dial(key, addresses, timeout_s),
+            lambda: self._websocket.dial(key, addresses, timeout_s),
+            self._head_start_s,
+        )
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""

@@ -118,7 +118,7 @@ def _arguments() -> argparse.Namespace:
     faults = add(
         "faults",
         "kill -9 of any process at random, under load; the books afterwards",
-        "Needs root. About 40 minutes. Short: --kills 5 --tasks 5 --hosts 2.",
+        "Needs root. About a quarter of an hour. Short: --kills 5 --tasks 5 --hosts 2.",
     )
     faults.add_argument("--kills", type=int, default=200, metavar="N", help="how many (200)")
     faults.add_argument("--tasks", type=int, default=100, metavar="N", help="that run meanwhile (100)")

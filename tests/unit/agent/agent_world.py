@@ -12,7 +12,8 @@ from node_agent.service import Agent
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Device, Hardware
 from offchain.link.fake import BLOCK_MS, FakeChain
-from offchain.link.keys import from_uri
+from offchain.link.keys import Ed25519Signer, from_uri
+from offchain.link.p2p_client import HostClient
 from offchain.link.p2p_memory import MemoryNetwork
 from offchain.link.ports import DispatchFailure
 from offchain.schema._generated_chain import (
@@ -70,6 +71,26 @@ class World:
             self.key = state.host_key()
         self.host = self.key.address
         self._register()
+
+    def client(self, agent, signer=TENANT):
+        """Whom this agent answers; to be closed."""
+        return HostClient(
+            self.network.endpoint(Ed25519Signer(bytes(31) + b"c").public_key),
+            self.key.public_key,
+            agent._transport.addresses,
+            genesis_hash=self.chain.genesis,
+            signer=signer,
+            now_ms=lambda: self.now_ms,
+        )
+
+    @contextlib.asynccontextmanager
+    async def asking(self, agent, signer=TENANT):
+        """The same, closed at the end."""
+        client = self.client(agent, signer)
+        try:
+            yield client
+        finally:
+            await client.close()
 
     @property
     def now_ms(self):

@@ -18,9 +18,8 @@ from node_agent.ports import EngineUnreachable
 from node_agent.service import Agent
 from node_agent.state_dir import StateDir
 from offchain.core.receipt import falls
-from offchain.link.keys import Ed25519Signer, from_uri
+from offchain.link.keys import from_uri
 from offchain.link.p2p import HostRefused
-from offchain.link.p2p_client import HostClient
 from offchain.link.typed import GantryChain
 from offchain.schema import _generated_chain as gen
 from offchain.schema.receipt import SignedReceipt
@@ -88,21 +87,6 @@ class Metered(World):
             await running
             state.close()
 
-    @contextlib.asynccontextmanager
-    async def client(self, agent, signer=TENANT):
-        client = HostClient(
-            self.network.endpoint(Ed25519Signer(bytes(31) + b"c").public_key),
-            self.key.public_key,
-            agent._transport.addresses,
-            genesis_hash=self.chain.genesis,
-            signer=signer,
-            now_ms=lambda: self.now_ms,
-        )
-        try:
-            yield client
-        finally:
-            await client.close()
-
     async def sample(self, agent, passed_ms=5_000):
         self.steady_ms += passed_ms
         await self.meter.sample(agent)
@@ -128,7 +112,7 @@ def world(tmp_path):
 
 
 async def test_a_receipt_says_what_was_used_and_is_to_be_paid_and_fits_the_chain(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         for _ in range(3):
             await world.sample(agent)
@@ -147,7 +131,7 @@ async def test_sums_survive_a_kill_and_the_clock_going_back(world):
         number = await world.running(agent)
         await world.sample(agent)
         await world.sample(agent)
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         await world.sample(agent, -3_000)
         await world.sample(agent, 8_000)
         totals = (await world.checked(client, number)).signed.receipt.totals
@@ -155,7 +139,7 @@ async def test_sums_survive_a_kill_and_the_clock_going_back(world):
 
 
 async def test_a_container_that_is_started_again_adds_up(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         await world.sample(agent)
         await world.sample(agent)
@@ -172,7 +156,7 @@ async def test_a_container_that_is_started_again_adds_up(world):
 
 
 async def test_asking_again_at_once_makes_no_other_receipt(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         one, other = await client.receipt(number), await client.receipt(number)
         assert one == other
@@ -181,15 +165,15 @@ async def test_asking_again_at_once_makes_no_other_receipt(world):
 
 
 async def test_numbers_go_on_after_a_restart(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         await client.receipt(number)
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         assert SignedReceipt.decode(await client.receipt(number)).receipt.seq == 2
 
 
 async def test_the_tenants_signature_is_kept(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         checked = await world.checked(client, number)
         await receipts.countersign(client, checked, TENANT)
@@ -201,7 +185,7 @@ async def test_the_tenants_signature_is_kept(world):
 
 
 async def test_an_older_receipt_can_be_signed_while_newer_ones_are_made(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         first = await world.checked(client, number)
         world.meter._issued_s.clear()
@@ -213,7 +197,7 @@ async def test_an_older_receipt_can_be_signed_while_newer_ones_are_made(world):
 
 
 async def test_wrong_signatures_and_unknown_receipts_are_refused(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         receipt = (await world.checked(client, number)).signed.receipt
         for digest, signature, code in (
@@ -228,7 +212,7 @@ async def test_wrong_signatures_and_unknown_receipts_are_refused(world):
 
 
 async def test_a_stranger_gets_no_receipt(world):
-    async with world.metering() as agent, world.client(agent, FRIEND) as client:
+    async with world.metering() as agent, world.asking(agent, FRIEND) as client:
         number = await world.running(agent)
         for args in (ReceiptArgs(), ReceiptArgs("00" * 32, "00" * 64)):
             with pytest.raises(HostRefused) as no:
@@ -237,7 +221,7 @@ async def test_a_stranger_gets_no_receipt(world):
 
 
 async def test_the_last_receipt_of_a_job_has_what_the_chain_was_told_and_settles_by(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         await world.sample(agent)
         world.engine.finish(world.host, number)
@@ -288,7 +272,7 @@ async def test_a_host_that_does_not_reach_its_chain_says_so(world):
 
 
 async def test_an_engine_that_does_not_answer_costs_readings_not_sums(world):
-    async with world.metering() as agent, world.client(agent) as client:
+    async with world.metering() as agent, world.asking(agent) as client:
         number = await world.running(agent)
         await world.sample(agent)
         working = world.gauge.read

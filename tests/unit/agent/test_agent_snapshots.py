@@ -1,17 +1,15 @@
 """Snapshots over the way to a host: for the tenant alone, as long as there is data, and what comes of each wish."""
 
 import asyncio
-import contextlib
 
 import pytest
-from agent_world import TENANT, World
+from agent_world import World
 from test_agent_kinds_service import POD, RENTAL
 
 from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeProgram
-from offchain.link.keys import Ed25519Signer, from_uri
+from offchain.link.keys import from_uri
 from offchain.link.p2p import HostRefused
-from offchain.link.p2p_client import HostClient
 from offchain.link.p2p_copy import get_image
 from offchain.schema._generated_chain import (
     LeaseStateActive,
@@ -33,22 +31,6 @@ def world(tmp_path):
     return World(tmp_path / "agent", lambda *_: FakeProgram(runs=True, disk_mib=300))
 
 
-@contextlib.asynccontextmanager
-async def client(world, agent, signer=TENANT):
-    made = HostClient(
-        world.network.endpoint(Ed25519Signer(bytes(31) + b"c").public_key),
-        world.key.public_key,
-        agent._transport.addresses,
-        genesis_hash=world.chain.genesis,
-        signer=signer,
-        now_ms=lambda: world.now_ms,
-    )
-    try:
-        yield made
-    finally:
-        await made.close()
-
-
 async def running(world, agent, manifest=RENTAL, kind=TaskKind.RENTAL):
     number = world.open_lease(manifest, kind=kind)
     await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
@@ -65,7 +47,7 @@ async def code_of(host, number, act, name=None):
 
 
 async def test_a_snapshot_is_taken_listed_restored_and_removed(world):
-    async with world.agent() as agent, client(world, agent) as host:
+    async with world.agent() as agent, world.asking(agent) as host:
         number = await running(world, agent)
         there = await host.snapshots(number, Act.TAKE, "before")
         assert [(one.name, one.size_bytes) for one in there.snapshots] == [("before", 300 << 20)]
@@ -83,7 +65,7 @@ async def test_a_snapshot_is_taken_listed_restored_and_removed(world):
 
 
 async def test_what_a_suspended_machine_will_be_made_of_is_not_removed(world):
-    async with world.agent() as agent, client(world, agent) as host:
+    async with world.agent() as agent, world.asking(agent) as host:
         number = await running(world, agent)
         await host.snapshots(number, Act.TAKE, "before")
         world.set_lease(number, LeaseStateSuspended())
@@ -98,7 +80,7 @@ async def test_what_a_suspended_machine_will_be_made_of_is_not_removed(world):
 
 
 async def test_the_leases_disk_is_the_limit_and_the_message_says_what_to_do(world):
-    async with world.agent() as agent, client(world, agent) as host:
+    async with world.agent() as agent, world.asking(agent) as host:
         number = await running(world, agent)
         # 1 GiB: the machine itself takes 300 MiB, and so does each snapshot.
         assert [await code_of(host, number, Act.TAKE, f"s{one}") for one in range(3)] == ["ok", "ok", Code.NOT_FOUND]
@@ -109,7 +91,7 @@ async def test_the_leases_disk_is_the_limit_and_the_message_says_what_to_do(worl
 
 
 async def test_nobody_else_gets_at_them(world):
-    async with world.agent() as agent, client(world, agent, STRANGER) as host:
+    async with world.agent() as agent, world.asking(agent, STRANGER) as host:
         number = await running(world, agent)
         for act in Act:
             assert await code_of(host, number, act, None if act is Act.LIST else "before") == Code.NOT_YOUR_LEASE
@@ -127,7 +109,7 @@ async def test_nobody_else_gets_at_them(world):
     ],
 )
 async def test_what_may_be_done_follows_the_lease_on_the_chain(world, state, wanted):
-    async with world.agent() as agent, client(world, agent) as host:
+    async with world.agent() as agent, world.asking(agent) as host:
         number = await running(world, agent)
         await host.snapshots(number, Act.TAKE, "before")
         world.tasks.change_lease(number, state=state)
@@ -136,7 +118,7 @@ async def test_what_may_be_done_follows_the_lease_on_the_chain(world, state, wan
 
 
 async def test_only_rentals_have_them(world):
-    async with world.agent() as agent, client(world, agent) as host:
+    async with world.agent() as agent, world.asking(agent) as host:
         number = await running(world, agent, POD, TaskKind.JOB)
         with pytest.raises(HostRefused, match="only rentals have snapshots"):
             await host.snapshots(number, Act.TAKE, "before")
@@ -144,7 +126,7 @@ async def test_only_rentals_have_them(world):
 
 async def test_one_at_a_time_is_taken_and_a_tenant_that_leaves_does_not_stop_it(world, monkeypatch):
     begun, go_on = asyncio.Event(), asyncio.Event()
-    async with world.agent() as agent, client(world, agent) as host:
+    async with world.agent() as agent, world.asking(agent) as host:
         number = await running(world, agent)
         take = agent._driver.snapshot
 
@@ -156,7 +138,7 @@ async def test_one_at_a_time_is_taken_and_a_tenant_that_leaves_does_not_stop_it(
         monkeypatch.setattr(agent._driver, "snapshot", slowly)
         asking = asyncio.create_task(host.snapshots(number, Act.TAKE, "before"))
         await begun.wait()
-        async with client(world, agent) as second:
+        async with world.asking(agent) as second:
             assert await code_of(second, number, Act.TAKE, "other") == Code.BUSY
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
@@ -167,7 +149,7 @@ async def test_one_at_a_time_is_taken_and_a_tenant_that_leaves_does_not_stop_it(
 
 
 async def test_an_image_is_fetched_and_goes_on_where_it_was_cut(world, tmp_path):
-    async with world.agent() as agent, client(world, agent) as host:
+    async with world.agent() as agent, world.asking(agent) as host:
         number = await running(world, agent)
         (made,) = (await host.snapshots(number, Act.TAKE, "before")).snapshots
         whole = made.digest.encode()
@@ -183,7 +165,7 @@ async def test_an_image_is_fetched_and_goes_on_where_it_was_cut(world, tmp_path)
 
 
 async def test_snapshots_are_in_the_receipt_of_the_deletion(world):
-    async with world.agent() as agent, client(world, agent) as host:
+    async with world.agent() as agent, world.asking(agent) as host:
         number = await running(world, agent)
         await host.snapshots(number, Act.TAKE, "before")
         world.set_lease(number, LeaseStateRetained(value=world.now_ms))

@@ -14,7 +14,6 @@ from node_agent.drivers.fake import FakeProgram
 from node_agent.service import Agent
 from offchain.link.keys import Ed25519Signer, from_uri
 from offchain.link.p2p import HostRefused
-from offchain.link.p2p_client import HostClient
 from offchain.link.seal import seal_to_host
 from offchain.schema._generated_chain import LeaseStateActive, LeaseStatePending, LeaseStateSuspended
 from offchain.schema.wire import Code
@@ -47,16 +46,6 @@ class Way(World):
 
     def make_agent(self, *arguments, **options):
         return Agent(*arguments, **options, pods=self.pods)
-
-    def client(self, agent, signer=TENANT):
-        return HostClient(
-            self.network.endpoint(Ed25519Signer(bytes(31) + b"c").public_key),
-            self.key.public_key,
-            agent._transport.addresses,
-            genesis_hash=self.chain.genesis,
-            signer=signer,
-            now_ms=lambda: self.now_ms,
-        )
 
     def proxy(self, kind="Tenant", delegate=FRIEND.address, delay=0):
         definition = {"delegate": delegate, "proxy_type": kind, "delay": delay}

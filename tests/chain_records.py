@@ -148,10 +148,9 @@ class Tasks:
         self._table("Specs")[task_key(first),] = spec_record(tenant, spec, count).encode()
         self._table("Manifests")[task_key(first),] = manifest
         self._table("ByTenant")[tenant, task_key(first)] = count
+        wanted = spec.pods_min if spec.kind is gen.TaskKind.SERVICE else spec.pods_max
         for number in range(first, first + count):
-            self.put(
-                number, task_record(tenant, first=first, submitted_at=now, changed_at=now, pods_wanted=spec.pods_max)
-            )
+            self.put(number, task_record(tenant, first=first, submitted_at=now, changed_at=now, pods_wanted=wanted))
         return first
 
     def get(self, number: int) -> gen.TaskRecord:

@@ -353,6 +353,10 @@ def _hosts(seen: Seen, get: Get) -> Iterator[Row]:
             yield replace(host, generation=fields["generation"])
         case "Slashed":
             yield replace(host, slashed=Amount(host.slashed + fields["amount"]))
+        case "AbsenceReported":
+            # Chains before this field did not say what the treasury got.
+            lost = fields["bounty"] + fields.get("forfeited", 0)
+            yield replace(host, slashed=Amount(host.slashed + lost))
 
 
 def _reputation(seen: Seen, get: Get) -> Iterator[Row]:

@@ -176,7 +176,7 @@ class LeaseRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class HostRow(Row):
-    """A host as it stands. `earned`: what its leases brought its provider; `slashed`: what its bond lost by faults.
+    """A host as it stands. `earned`: what its leases brought its provider; `slashed`: what its bond lost by faults and absences.
 
     What a bond lost because somebody reported an absence is among the transfers, with the reason `Hosts(Bond)`.
     """

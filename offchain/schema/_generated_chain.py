@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "6751b8dafc5aaf8d146076b70f7351b76911255ad34315d4df1ac6db713f202b"
+METADATA_SHA256: Final = "b52085847e265836f4dbd3f87987450d3a354b6923e44e6c3909733688299942"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 2
 TRANSACTION_VERSION: Final = 2

@@ -225,7 +225,9 @@ class HostsAbsenceReported(GantryEvent):
     reporter: AccountId
     """Who reported it."""
     bounty: int
-    """What the reporter got for it."""
+    """What the reporter got for it, out of the bond."""
+    forfeited: int
+    """What the treasury got, out of the bond as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1339,6 +1341,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         host=f["host"],
         reporter=f["reporter"],
         bounty=f["bounty"],
+        forfeited=f["forfeited"],
     ),
     ("Hosts", "Slashed"): lambda f: HostsSlashed(host=f["host"], fault=Fault.decode(f["fault"]), amount=f["amount"]),
     ("Hosts", "BondToppedUp"): lambda f: HostsBondToppedUp(host=f["host"], amount=f["amount"]),

@@ -51,8 +51,11 @@ def listening(*prefix, port=47_001):
 
 
 async def reached(driver, image, addresses, port):
-    """Which of these a container of a pod of its own can connect to."""
-    tries = [f"timeout 3 bash -c 'exec 3<>/dev/tcp/{one}/{port}' 2>/dev/null && echo {one} &" for one in addresses]
+    """Which of these a container of a pod of its own can connect to.
+
+    The time is for a busy machine: a try holds a processor for milliseconds, and the pod has little of one.
+    """
+    tries = [f"timeout 20 bash -c 'exec 3<>/dev/tcp/{one}/{port}' 2>/dev/null && echo {one} &" for one in addresses]
     spec = case.pod(("bash", "-c", "\n".join([*tries, "wait"])), image)
     handle = await case.up(driver, spec)
     await case.ended(driver, handle)

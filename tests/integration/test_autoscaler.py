@@ -45,7 +45,6 @@ async def test_pods_are_added_under_load_and_taken_away_after_it(net: Net, tmp_p
         active = [lease for lease in record.leases if lease.state.tag == "Active"]
         return (record.pods_wanted, len(active)) == (pods, pods)
 
-    await act(net, "scale", task, "1")
     await net.each_block(lambda: runs(1), "one pod")
     await loaded("touch", "/tmp/load")
     async with autoscaler(net, tmp_path) as log:

@@ -77,6 +77,7 @@ async def test_a_service_is_reached_by_its_tenant_and_scales(net: Net) -> None:
     task = view["task"]
     assert view["state"] == "Running"
     assert view["leases"][0]["paid_until"] > 0
+    assert len(view["leases"]) == 1
     async with (
         forwarded(net, task, 8080) as port,
         aiohttp.ClientSession() as web,
@@ -86,5 +87,12 @@ async def test_a_service_is_reached_by_its_tenant_and_scales(net: Net) -> None:
     before = view["leases"][0]["paid_until"]
     longer = await act(net, "extend", task, "1h", "--pod", "0")
     assert longer["leases"][0]["paid_until"] >= before + 3_600_000
+    await act(net, "scale", task, "2")
+
+    async def two_run() -> bool:
+        active = [lease for lease in (await net.task(task)).record.leases if lease.state.tag == "Active"]
+        return len(active) == 2
+
+    await net.each_block(two_run, "a second pod")
     await act(net, "scale", task, "1")
     await ended(net, task)

@@ -15,7 +15,7 @@ use crate::service::{FullClient, TransactionPool};
 pub const SLOT_SHARE: f32 = 0.95;
 /// Share of that time in which an author that is alone puts extrinsics into its block. The rest is for the state root:
 /// nobody else has to run the block before the next one is begun.
-const FILL_ALONE: f32 = 0.8;
+const FILL_ALONE: f32 = 0.88;
 /// The same among several validators. The next author can build on a block only when it has received and run it, so that
 /// one slot must hold making it, sending it and running it once more.
 const FILL_AMONG_SEVERAL: f32 = 0.4;

@@ -216,6 +216,8 @@ def test_hosts(after):
     found = after(REGISTERED, slashed, suspended, hardware, scored).state[HostRow][HOST,]
     assert (found.provider, found.status, found.slashed) == (PROVIDER, "Suspended(Slashed)", 5)
     assert (found.generation, found.score_ppm) == (3, 700_000)
+    absent = ("Hosts", "AbsenceReported", {"host": HOST, "reporter": TENANT, "bounty": 2, "forfeited": 3})
+    assert after(REGISTERED, slashed, absent).state[HostRow][HOST,].slashed == 10
 
 
 def test_coins(after):

@@ -261,11 +261,11 @@ impl<T: Config> Pallet<T> {
         let amount = CurrentParams::<T>::get().absence_bounty;
         // As much as a stranger gets is lost to the provider as well, whoever the reporter is: who lets its own hosts
         // go silent to be reported by a friend pays for it.
-        Self::charge_bond(&host, &mut record, amount, &T::Treasury::get());
+        let forfeited = Self::charge_bond(&host, &mut record, amount, &T::Treasury::get());
         let bounty =
             if reporter == record.provider { 0 } else { Self::charge_bond(&host, &mut record, amount, &reporter) };
         Self::store(&host, &record);
-        Self::deposit_event(Event::AbsenceReported { host, reporter, bounty });
+        Self::deposit_event(Event::AbsenceReported { host, reporter, bounty, forfeited });
         Ok(())
     }
 

@@ -196,8 +196,10 @@ pub mod pallet {
             host: HostId,
             /// Who reported it.
             reporter: AccountId,
-            /// What the reporter got for it.
+            /// What the reporter got for it, out of the bond.
             bounty: Balance,
+            /// What the treasury got, out of the bond as well.
+            forfeited: Balance,
         },
         /// A host paid for a fault out of its bond.
         Slashed {

@@ -170,12 +170,14 @@ impl<T: Config> Desk<T> {
     }
 
     /// The lease whose data a rental takes over: of the same tenant, retained, on the host where the rental is placed.
+    /// Once the retention has run out the host may have deleted them, and has not yet said so.
     fn source(&mut self, case: &Case, lease: LeaseId, pods: &[PodPlacement]) -> Result<Source, DispatchError> {
         ensure!(lease_parts(lease).0 != case.task, Error::<T>::NoSuchLease);
         let (from, place) = self.open_lease(lease)?;
         let old = &from.record.leases[place];
         ensure!(from.record.tenant == case.record.tenant, Error::<T>::NotTenant);
-        ensure!(matches!(old.state, LeaseState::Retained(_)), Error::<T>::DataNotRetained);
+        let kept = matches!(old.state, LeaseState::Retained(until) if self.now < until);
+        ensure!(kept, Error::<T>::DataNotRetained);
         ensure!(pods.iter().all(|pod| pod.host == old.host), Error::<T>::DataElsewhere);
         Ok(Source { case: from, place, id: lease })
     }

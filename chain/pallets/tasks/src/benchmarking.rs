@@ -142,7 +142,11 @@ fn submitted<T: Config>(kind: TaskKind, pods: u32) -> TaskId {
     let manifest = manifest(MAX_MANIFEST_BYTES);
     let least = if kind == TaskKind::Service { 1 } else { pods };
     let spec = spec(kind, least, pods, MAX_DEVICES as u8, &manifest);
-    Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), spec, manifest, 1).expect("it is sound")
+    let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), spec, manifest, 1).expect("it is sound");
+    if kind == TaskKind::Service {
+        Pallet::<T>::do_scale(tenant::<T>(), task, pods as u8).expect("its spec has so many");
+    }
+    task
 }
 
 fn leases<T: Config>(task: TaskId) -> Vec<(LeaseId, HostId)> {

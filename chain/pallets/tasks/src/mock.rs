@@ -182,7 +182,7 @@ pub fn gang(pods: u16) -> TaskSpec {
     spec
 }
 
-/// A service of one pod that scales up to `pods`, without devices.
+/// A service of one pod that can be scaled up to `pods`, without devices.
 pub fn service(pods: u16) -> TaskSpec {
     let mut spec = gang(1);
     spec.kind = TaskKind::Service;
@@ -228,6 +228,14 @@ pub fn rented() -> (TaskId, LeaseId) {
 pub fn submit(spec: TaskSpec) -> TaskId {
     let task = crate::NextTaskId::<Test>::get();
     assert_ok!(Tasks::submit(signed(TENANT), spec, manifest()));
+    task
+}
+
+/// The same for a service, which is scaled to the most pods before it is placed.
+pub fn submit_wide(spec: TaskSpec) -> TaskId {
+    let pods = spec.pods_max as u8;
+    let task = submit(spec);
+    assert_ok!(Tasks::scale(signed(TENANT), task, pods));
     task
 }
 

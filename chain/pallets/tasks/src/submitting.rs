@@ -57,14 +57,16 @@ impl<T: Config> Pallet<T> {
         ensure!(billing::Pallet::<T>::can_hold(&tenant, highest_cost), Error::<T>::TenantCannotPay);
 
         NextTaskId::<T>::put(next);
+        // A service begins with the fewest and is scaled; a job takes as many as it can get. At most 16, by
+        // ensure_spec_is_sound.
+        let pods_wanted = if spec.kind == TaskKind::Service { spec.pods_min } else { spec.pods_max } as u8;
         let record = TaskRecord {
             first,
             tenant: tenant.clone(),
             state: TaskState::Queued,
             generation: 0,
             failures: 0,
-            // At most 16, by ensure_spec_is_sound.
-            pods_wanted: spec.pods_max as u8,
+            pods_wanted,
             submitted_at: now,
             changed_at: now,
             leases: BoundedVec::new(),

@@ -25,7 +25,8 @@ fn a_silent_host_is_reported_absent_for_a_bounty() {
             (2 * BOND_PER_DEVICE - 2 * BOUNTY, 2 * BOND_PER_DEVICE - 2 * BOUNTY)
         );
         let (host, reporter) = (host(HOST), account(ANYONE));
-        System::assert_last_event(Event::AbsenceReported { host, reporter, bounty: BOUNTY }.into());
+        let event = Event::AbsenceReported { host, reporter, bounty: BOUNTY, forfeited: BOUNTY };
+        System::assert_last_event(event.into());
     });
 }
 

@@ -16,7 +16,7 @@ fn many_leases(tasks: usize) -> Vec<LeaseId> {
     assert_ok!(Hosts::heartbeat(host_origin(10)));
     let mut crowd = service(16);
     crowd.max_rate_per_hour = GTY / 5;
-    let tasks: Vec<_> = (0..tasks).map(|_| submit(crowd.clone())).collect();
+    let tasks: Vec<_> = (0..tasks).map(|_| submit_wide(crowd.clone())).collect();
     tasks.iter().flat_map(|task| start_on(*task, &[10; 16])).collect()
 }
 

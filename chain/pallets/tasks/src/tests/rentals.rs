@@ -128,6 +128,28 @@ fn data_is_taken_over_by_its_tenant_on_its_host_while_it_is_there() {
 }
 
 #[test]
+fn data_whose_retention_has_run_out_are_not_taken_over() {
+    for (before_its_end, taken) in [(1, true), (0, false)] {
+        on_chain(|| {
+            let (_, old) = ended(1_000);
+            let LeaseState::Retained(until) = lease(old).state else { panic!() };
+            let mut next = rental();
+            next.data_from = Some(old);
+            let task = submit(next);
+            work(until - Hosts::now() - before_its_end);
+            // The host may delete them from that moment, and says so afterwards.
+            assert_eq!(lease(old).state, LeaseState::Retained(until));
+            let here = placed(vec![place(0, 10, &[0])]);
+            if taken {
+                assert_ok!(Tasks::assign(signed(SCHEDULER), task, here));
+            } else {
+                assert_noop!(Tasks::assign(signed(SCHEDULER), task, here), Error::<Test>::DataNotRetained);
+            }
+        });
+    }
+}
+
+#[test]
 fn a_stopped_machine_keeps_its_disk_at_the_storage_price() {
     on_chain(|| {
         let (task, lease_id) = rented();

@@ -15,7 +15,7 @@ fn lose_host(number: u8) {
 fn a_service_runs_when_what_was_placed_has_started_and_is_short_of_the_rest() {
     on_chain(|| {
         online_host(10);
-        let task = submit(service(3));
+        let task = submit_wide(service(3));
         let first = assign(task, vec![place(0, 10, &[])])[0];
         assert_eq!(record(task).state, TaskState::Assigned);
         assert!(is_listed(IndexTag::Short, task));
@@ -30,10 +30,28 @@ fn a_service_runs_when_what_was_placed_has_started_and_is_short_of_the_rest() {
 }
 
 #[test]
+fn a_service_begins_with_its_fewest_pods() {
+    on_chain(|| {
+        online_host(10);
+        let mut pair = service(3);
+        pair.pods_min = 2;
+        let task = submit(pair);
+        assert_eq!(record(task).pods_wanted, 2);
+        let on = |pods: u8| placed((0..pods).map(|pod| place(pod, 10, &[])).collect());
+        for count in [1, 3] {
+            assert_noop!(Tasks::assign(signed(SCHEDULER), task, on(count)), Error::<Test>::WrongPodCount);
+        }
+        start_on(task, &[10, 10]);
+        assert_eq!(record(task).state, TaskState::Running);
+        assert!(!is_listed(IndexTag::Short, task));
+    });
+}
+
+#[test]
 fn only_a_pod_that_is_missing_is_placed() {
     on_chain(|| {
         online_host(10);
-        let task = submit(service(3));
+        let task = submit_wide(service(3));
         start_on(task, &[10]);
         let refused = |pods, error: Error<Test>| {
             assert_noop!(Tasks::assign(signed(SCHEDULER), task, placed(pods)), error);
@@ -50,7 +68,7 @@ fn a_lost_pod_of_a_service_is_paid_for_what_it_served_and_replaced() {
     on_chain(|| {
         online_host(10);
         online_host(11);
-        let task = submit(service(2));
+        let task = submit_wide(service(2));
         let leases = start_on(task, &[10, 11]);
         work(HOUR / 4);
         assert_ok!(Hosts::drain(signed(OTHER_PROVIDER), host(11)));
@@ -76,7 +94,7 @@ fn a_lost_pod_of_a_service_is_paid_for_what_it_served_and_replaced() {
 fn a_service_whose_last_pod_is_lost_waits_again_and_fails_when_none_ever_starts() {
     on_chain(|| {
         online_host(10);
-        let task = submit(service(2));
+        let task = submit_wide(service(2));
         for failures in 1..=2 {
             let lease = assign(task, vec![place(0, 10, &[])])[0];
             assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::ImageUnavailable));
@@ -90,7 +108,7 @@ fn a_service_whose_last_pod_is_lost_waits_again_and_fails_when_none_ever_starts(
 fn a_service_is_scaled_within_its_spec_by_its_tenant() {
     on_chain(|| {
         online_host(10);
-        let task = submit(service(3));
+        let task = submit_wide(service(3));
         let leases = start_on(task, &[10, 10, 10]);
         assert_noop!(Tasks::scale(signed(OTHER_TENANT), task, 1), Error::<Test>::NotTenant);
         assert_noop!(Tasks::scale(signed(TENANT), task, 0), Error::<Test>::PodRangeInvalid);
@@ -111,7 +129,8 @@ fn a_service_is_scaled_within_its_spec_by_its_tenant() {
 fn a_service_scaled_while_it_waits_is_placed_as_it_is_wanted_now() {
     on_chain(|| {
         online_host(10);
-        let task = submit(service(3));
+        let task = submit_wide(service(3));
+        assert_eq!(record(task).pods_wanted, 3);
         assert_ok!(Tasks::scale(signed(TENANT), task, 1));
         let two = placed(vec![place(0, 10, &[]), place(1, 10, &[])]);
         assert_noop!(Tasks::assign(signed(SCHEDULER), task, two), Error::<Test>::WrongPodCount);
@@ -124,7 +143,7 @@ fn a_service_scaled_while_it_waits_is_placed_as_it_is_wanted_now() {
 fn scaling_away_every_pod_there_is_makes_a_service_wait() {
     on_chain(|| {
         online_host(10);
-        let task = submit(service(2));
+        let task = submit_wide(service(2));
         let leases = start_on(task, &[10, 10]);
         assert_ok!(Tasks::report_failed(host_origin(10), leases[0], HostFailure::DriverError));
         assert_ok!(Tasks::scale(signed(TENANT), task, 1));
@@ -150,7 +169,7 @@ fn jobs_and_what_has_ended_are_not_scaled() {
 fn an_ended_service_is_paid_after_the_dispute_window() {
     on_chain(|| {
         online_host(10);
-        let task = submit(service(2));
+        let task = submit_wide(service(2));
         let leases = start_on(task, &[10, 10]);
         work(HOUR / 2);
         assert_noop!(Tasks::end(signed(OTHER_TENANT), task), Error::<Test>::NotTenant);
@@ -229,7 +248,7 @@ fn a_service_pod_that_its_provider_wants_back_is_paid_through_the_notice_and_mov
         online_host(11);
         let mut long = service(2);
         long.max_duration_ms = 4 * HOUR;
-        let task = submit(long);
+        let task = submit_wide(long);
         let leases = start_on(task, &[10, 11]);
         assert_ok!(Leases::reclaim(signed(PROVIDER), leases[0]));
         work(NOTICE);
@@ -244,7 +263,7 @@ fn a_service_pod_that_its_provider_wants_back_is_paid_through_the_notice_and_mov
 fn a_service_pod_that_ends_by_itself_is_not_replaced() {
     on_chain(|| {
         online_host(10);
-        let task = submit(service(2));
+        let task = submit_wide(service(2));
         let leases = start_on(task, &[10, 10]);
         work(1_000);
         assert_ok!(Tasks::report_result(host_origin(10), leases[0], result(1_000)));

@@ -180,7 +180,7 @@ actions! {
         let found = lease_where(dice, |lease, _, spec| spec.is_redundant() && is_active(&lease.state));
         decide(move || Tasks::committed(found.id))
     };
-    "void_pod" 5 |dice| {
+    "void_pod" 25 |dice| {
         let found = lease_where(dice, |lease, record, spec| {
             spec.is_redundant() && !lease.state.is_live() && record.state == TaskState::Running
         });

@@ -26,7 +26,7 @@ _BURST = 400
 _POLL_SECONDS = 0.1
 # The most that the node has not answered, over all lanes. What it has not yet checked when it makes a block it checks
 # twice, and a sender that goes on regardless makes that more.
-UNANSWERED = 256
+UNANSWERED = 96
 # The timestamp is in every block, and nobody submits it.
 INHERENTS = 1
 
@@ -149,7 +149,8 @@ class Followed:
 def flood(port: int, lanes: Sequence[Sequence[bytes]], *, per_second: float, window: int, seconds: float) -> Report:
     """Send `per_second` extrinsics, never more than `window` between sent and included; one connection a lane.
 
-    The window keeps the pool below its limit: what the pool drops leaves a gap in an account's nonces.
+    The window keeps the pool below its limit: what the pool drops leaves a gap in an account's nonces. No more than
+    `UNANSWERED` wait for the node's answer, as with senders that look at it.
     """
     wires = [Wire(port) for _ in lanes]
     sent = [0] * len(lanes)

@@ -37,11 +37,11 @@ EVENTS = {
     "result": "Tasks.PodReported",
     "settle": "Tasks.Settled",
 }
-# Offered; what is included is what is measured. Little above the target: with each block the pool checks again what
-# waits, so that a node with more than it can take takes less.
-PER_SECOND = 1540
-# The most between sent and included. Twice what a block takes at that rate would only make the pool work more.
-WINDOW = 6000
+# Offered at most; what is included is what is measured.
+PER_SECOND = 1800
+# The most between sent and included: while a block of half of them is made, the other half comes. More would only make
+# the pool work more, which checks what waits again with each block.
+WINDOW = 7000
 # Each account sends over one connection. The numbers of accounts are multiples of this.
 LANES = 4
 HOSTS, TENANTS, SCHEDULERS, CRANKS = 384, 256, 64, 256

@@ -19,7 +19,18 @@ from offchain.local.ports import free
 from offchain.local.release import Binaries, binaries
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PARTS = ("release", "metadata", "node", "pace", "runtime", "primitives", "pallets", "migrations", "Cargo.toml", "Cargo.lock")
+PARTS = (
+    "release",
+    "metadata",
+    "node",
+    "pace",
+    "runtime",
+    "primitives",
+    "pallets",
+    "migrations",
+    "Cargo.toml",
+    "Cargo.lock",
+)
 NODE_SECONDS = 60
 
 

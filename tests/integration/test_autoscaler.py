@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from local_network import MANIFESTS, PATIENCE, ROOT, Net
-from test_examples import ACCOUNT, act, ended, variables
+from test_examples import ACCOUNT, ended, variables
 
 
 @contextlib.asynccontextmanager

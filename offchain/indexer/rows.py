@@ -176,9 +176,9 @@ class LeaseRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class HostRow(Row):
-    """A host as it stands. `earned`: what its leases brought its provider; `slashed`: what its bond lost by faults and absences.
+    """A host as it stands.
 
-    What a bond lost because somebody reported an absence is among the transfers, with the reason `Hosts(Bond)`.
+    `earned`: what its leases brought its provider; `slashed`: what its bond lost by faults and by reported absences.
     """
 
     TABLE = "hosts"

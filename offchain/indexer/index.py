@@ -13,7 +13,7 @@ from offchain.link.ports import Block, BlockRef
 
 SCHEMA: Final = 1
 """Version of the tables that are read from the chain. :data:`_STEPS` leads from each to the next."""
-DERIVED_VERSION: Final = 1
+DERIVED_VERSION: Final = 2
 """Version of what is derived from the events. Another one in the database: it is derived anew."""
 _KEPT_ROWS = 50_000
 _PAGE_EVENTS = 20_000

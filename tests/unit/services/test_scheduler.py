@@ -260,6 +260,7 @@ async def test_a_service_gets_the_pods_it_misses_as_soon_as_there_is_room():
         await toy.block()
         await quiet()
         assert toy.waiting("assign") == [{"task": service, "pods": [{"pod": 0, "host": HOST, "devices": b"\1"}]}]
+        toy.tasks.change(service, pods_wanted=2)
         await toy.block()
         await quiet()
         assert not toy.waiting("assign")

@@ -21,7 +21,7 @@ from index_bench import IndexBenchError
 from index_bench import measure as measure_index
 from log_lines import LogError
 from main_job import BenchError, measure, say
-from table import Figure, record
+from table import Figure, pace, record
 
 from offchain.local.node_rpc import RefusedError
 from offchain.local.places import LocalError
@@ -31,6 +31,7 @@ SECONDS = 60
 
 def main() -> int:
     options = _arguments()
+    before = pace()
     try:
         figures, lines, facts = _BENCHMARKS[options.name](options)
     except (BenchError, FaultError, IndexBenchError, LogError, NodeError, RefusedError) as error:
@@ -40,7 +41,7 @@ def main() -> int:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 1
     if not options.no_record and figures:
-        record(figures)
+        record(figures, (before, pace()))
     for line in [*(_line(figure) for figure in figures), *lines]:
         sys.stdout.write(f"{line}\n")
     if options.json:

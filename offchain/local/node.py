@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import secrets
 import subprocess
 import time
 from collections.abc import Mapping
@@ -79,7 +78,8 @@ def command(
         f"--base-path={data}",
         "--database=paritydb",
         f"--state-pruning={pruning}",
-        f"--node-key={secrets.token_hex(32)}",
+        # It makes its network key itself, in its data folder: none stands in a list of processes.
+        "--unsafe-force-node-key-generation",
         f"--rpc-port={rpc_port}",
         f"--listen-addr=/ip4/127.0.0.1/tcp/{ports.free()}",
         "--no-prometheus" if metrics_port is None else f"--prometheus-port={metrics_port}",

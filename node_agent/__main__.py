@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import json
 import logging
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
-from offchain.link.harmless import LogFormatter
+from offchain.link.harmless import LogFormatter, text
 
 _COMMANDS = {
     "join": ("join", "join", "Make this machine a paid host: check, register, keep running."),
@@ -28,6 +32,29 @@ _COMMANDS = {
 }
 
 
+@contextlib.contextmanager
+def as_one_error(arguments: Sequence[str], name: str) -> Iterator[None]:
+    """Tells a wrong command line as every other error is told, and ends the process."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        code, remedy = "failed", ""
+        if isinstance(error, click.UsageError):
+            command = error.ctx.command_path if error.ctx else name
+            code, remedy = "usage", f"{command} --help shows how it is used."
+        if "--json" in arguments:
+            told = {"code": code, "message": error.format_message(), "remedy": remedy}
+            click.echo(json.dumps({"error": told}))
+        click.echo(text(f"error: {error.format_message()}") + (f"\n  {remedy}" if remedy else ""), err=True)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("stopped", err=True)
+        sys.exit(1)
+
+
 class _Lazy(click.Group):
     """Imports a command when it is used, so that help comes at once."""
 
@@ -42,6 +69,16 @@ class _Lazy(click.Group):
         module, name, _ = _COMMANDS[cmd_name]
         command = getattr(importlib.import_module(f"node_agent.cli.{module}"), name)
         return command if isinstance(command, click.Command) else None
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> Any:
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **extra)
+        with as_one_error(sys.argv[1:] if args is None else args, str(extra.get("prog_name") or "gantry agent")):
+            status = super().main(args, standalone_mode=False, **extra)
+            # The status that a command asked for by Context.exit.
+            sys.exit(status if isinstance(status, int) else 0)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx

@@ -1,8 +1,10 @@
 """Bad input to the agent's commands: one message that names the value, a non-zero exit, no traceback."""
 
+import json
 import os
 import socket
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -43,6 +45,46 @@ def nowhere(monkeypatch):
 @pytest.mark.parametrize("bind", ["here", "127.0.0.1", "127.0.0.1:99999", ":1"])
 def test_an_address_to_listen_on(agent, bind):
     assert f"'{bind}' is not IP:PORT" in agent("run", "--bind", bind)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["jion"], "error: No such command 'jion'.\n  agent --help shows how it is used.\n"),
+        (["status", "--jsn"], "error: No such option '--jsn'. Did you mean '--json'?\n  agent status --help shows"),
+        (["set-ask", "--gpu-price"], "error: Option '--gpu-price' requires an argument.\n  agent --help shows"),
+    ],
+)
+def test_a_wrong_command_line_is_one_error_with_what_to_do(arguments, says):
+    told = CliRunner().invoke(main, arguments, prog_name="agent")
+    assert told.exit_code == 2
+    assert told.stderr.startswith(says)
+    assert told.stdout == ""
+
+
+def test_a_program_is_told_of_a_wrong_command_line_as_json():
+    told = CliRunner().invoke(main, ["status", "--json", "--jsn"], prog_name="agent")
+    assert told.exit_code == 2
+    error = json.loads(told.stdout)["error"]
+    assert (error["code"], error["remedy"]) == ("usage", "agent status --help shows how it is used.")
+    assert "--jsn" in error["message"]
+
+
+def test_a_command_that_asks_for_a_status_ends_with_it():
+    @click.command()
+    @click.pass_context
+    def three(ctx):
+        ctx.exit(3)
+
+    group = type(main)("agent")
+    group.get_command = lambda *_: three
+    assert CliRunner().invoke(group, ["three"]).exit_code == 3
+
+
+def test_no_command_shows_the_help():
+    told = CliRunner().invoke(main, [], prog_name="agent")
+    assert "Usage: agent" in told.output
+    assert "error" not in told.output
 
 
 def test_an_unknown_profile(agent):

@@ -161,7 +161,8 @@ class _Gateway:
             self.seed.hex(),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env=dict(os.environ),
+            # It uses a module of this folder, which is not on the path where PYTHONSAFEPATH is set.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )
         self.address = str((await self._line())["address"])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import logging
 import os
 import sys
@@ -13,7 +12,7 @@ from typing import Any
 
 import click
 
-from offchain.link.harmless import LogFormatter, text
+from offchain.link.harmless import LogFormatter
 
 _COMMANDS = {
     "join": ("join", "join", "Make this machine a paid host: check, register, keep running."),
@@ -45,10 +44,11 @@ def as_one_error(arguments: Sequence[str], name: str) -> Iterator[None]:
         if isinstance(error, click.UsageError):
             command = error.ctx.command_path if error.ctx else name
             code, remedy = "usage", f"{command} --help shows how it is used."
-        if "--json" in arguments:
-            told = {"code": code, "message": error.format_message(), "remedy": remedy}
-            click.echo(json.dumps({"error": told}))
-        click.echo(text(f"error: {error.format_message()}") + (f"\n  {remedy}" if remedy else ""), err=True)
+        from node_agent.cli.output import tell_failure  # noqa: PLC0415  (help comes without it)
+
+        message = error.format_message()
+        shown = f"{message}\n  {remedy}" if remedy else message
+        tell_failure(shown, code, message, remedy, as_json="--json" in arguments)
         sys.exit(error.exit_code)
     except click.Abort:
         click.echo("stopped", err=True)

@@ -63,10 +63,15 @@ def finish(work: Coroutine[Any, Any, T], *, as_json: bool = False, away: str = "
 
 def tell_error(error: GantryError | DriverError, *, as_json: bool) -> None:
     """One message with what happened and what to do."""
+    code, remedy = getattr(error, "code", "driver"), getattr(error, "remedy", "")
+    tell_failure(str(error), code, getattr(error, "message", str(error)), remedy, as_json=as_json)
+
+
+def tell_failure(shown: str, code: str, message: str, remedy: str, *, as_json: bool) -> None:
+    """What people are shown, and with --json its parts for programs."""
     if as_json:
-        code, remedy = getattr(error, "code", "driver"), getattr(error, "remedy", "")
-        _emit({"error": {"code": code, "message": getattr(error, "message", str(error)), "remedy": remedy}})
-    click.echo(text(f"error: {error}"), err=True)
+        _emit({"error": {"code": code, "message": message, "remedy": remedy}})
+    click.echo(text(f"error: {shown}"), err=True)
 
 
 def _emit(value: dict[str, Any]) -> None:

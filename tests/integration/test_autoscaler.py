@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from local_network import MANIFESTS, PATIENCE, ROOT, Net
-from test_examples import ACCOUNT, ended, variables
+from test_examples import ACCOUNT, ended, runs, variables
 
 
 @contextlib.asynccontextmanager
@@ -40,18 +40,13 @@ async def test_pods_are_added_under_load_and_taken_away_after_it(net: Net, tmp_p
         said = await net.gantry("exec", str(task), *ACCOUNT, "--", *command)
         assert said.code == 0, said.said
 
-    async def runs(pods: int) -> bool:
-        record = (await net.task(task)).record
-        active = [lease for lease in record.leases if lease.state.tag == "Active"]
-        return (record.pods_wanted, len(active)) == (pods, pods)
-
-    await net.each_block(lambda: runs(1), "one pod")
+    await net.each_block(lambda: runs(net, task, 1), "one pod")
     await loaded("touch", "/tmp/load")
     async with autoscaler(net, tmp_path) as log:
         try:
-            await net.each_block(lambda: runs(2), "a second pod under load")
+            await net.each_block(lambda: runs(net, task, 2), "a second pod under load")
             await loaded("rm", "/tmp/load")
-            await net.each_block(lambda: runs(1), "the second pod to go without load")
+            await net.each_block(lambda: runs(net, task, 1), "the second pod to go without load")
         except AssertionError as error:
             raise AssertionError(log.read_text(encoding="utf-8")) from error
     await ended(net, task)

@@ -61,6 +61,13 @@ async def forwarded(net: Net, task: int, port: int) -> AsyncIterator[int]:
         await process.wait()
 
 
+async def runs(net: Net, task: int, pods: int) -> bool:
+    """Whether a service wants so many pods and they run."""
+    record = (await net.task(task)).record
+    active = [lease for lease in record.leases if lease.state.tag == "Active"]
+    return (record.pods_wanted, len(active)) == (pods, pods)
+
+
 async def ended(net: Net, task: int) -> None:
     await act(net, "end", task)
     await net.until(task, {"Reported", "Verified", "Settled"})
@@ -88,11 +95,6 @@ async def test_a_service_is_reached_by_its_tenant_and_scales(net: Net) -> None:
     longer = await act(net, "extend", task, "1h", "--pod", "0")
     assert longer["leases"][0]["paid_until"] >= before + 3_600_000
     await act(net, "scale", task, "2")
-
-    async def two_run() -> bool:
-        active = [lease for lease in (await net.task(task)).record.leases if lease.state.tag == "Active"]
-        return len(active) == 2
-
-    await net.each_block(two_run, "a second pod")
+    await net.each_block(lambda: runs(net, task, 2), "a second pod")
     await act(net, "scale", task, "1")
     await ended(net, task)

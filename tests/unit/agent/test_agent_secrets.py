@@ -3,15 +3,13 @@
 import logging
 
 import pytest
-from agent_world import TENANT, World
+from agent_world import World
 
 from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeProgram
 from node_agent.service import Agent
-from offchain.link.keys import Ed25519Signer
 from offchain.link.p2p import HostRefused
-from offchain.link.p2p_client import HostClient
 from offchain.schema._generated_chain import LeaseStateActive
 from offchain.schema.wire_ops import ExecArgs
 
@@ -38,14 +36,7 @@ async def test_no_secret_of_a_tenant_comes_into_the_log(tmp_path, monkeypatch, c
         await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
         await world.until(lambda: world.tasks.lease(number).state == LeaseStateActive())
         pods.pods[number] = FakePod({"login": login, "breaks": breaks})
-        client = HostClient(
-            world.network.endpoint(Ed25519Signer(bytes(31) + b"c").public_key),
-            world.key.public_key,
-            agent._transport.addresses,
-            genesis_hash=world.chain.genesis,
-            signer=TENANT,
-            now_ms=lambda: world.now_ms,
-        )
+        client = world.client(agent)
         program = await client.exec(number, ExecArgs(("login", ARGUMENT)))
         await program.write(TYPED)
         while await program.read() is not None:

@@ -228,5 +228,8 @@ SSH = ("authorized_keys", "path", "port")
 RESULT = ("path", "seal_to")
 INPUT = ("name", "path", "sha256", "service")
 PRICE = ("max_per_hour",)
-PLACEMENT = ("regions", "hosts", "providers", "tiers", "verified_only", "allow_simulated", "models", "min_vram")
+PLACEMENT = (
+    *("regions", "hosts", "providers", "tiers", "verified_only", "allow_simulated"),
+    *("models", "min_vram", "min_network_mbps"),
+)
 PROVIDERS = ("allow", "deny")

@@ -24,6 +24,7 @@ def read_placement(
     min_vram_mib = -(-(vram or 0) // _MIB)
     if min_vram_mib > _U32:
         reader.problem(entries["min_vram"], f"{min_vram_mib} MiB is out of range", "Write a size like 24GiB")
+    network = reader.integer(entries["min_network_mbps"], 1, _U32) if "min_network_mbps" in entries else 0
     providers = reader.mapping(entries["providers"], keys.PROVIDERS, {}) if "providers" in entries else {}
     provider_remedy = "Write a provider's account; gantry host list shows each host's"
     placement = PlacementSpec(
@@ -34,6 +35,7 @@ def read_placement(
         tiers=_tiers(entries.get("tiers"), reader),
         verified_only=bool(reader.boolean(entries["verified_only"])) if "verified_only" in entries else False,
         allow_simulated=bool(reader.boolean(entries["allow_simulated"])) if "allow_simulated" in entries else False,
+        min_network_mbps=network or 0,
     )
     models = _several(entries.get("models"), reader, 4, 64)
     return placement, models, min_vram_mib, entries.get("models") if models else None

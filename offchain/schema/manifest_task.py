@@ -57,7 +57,7 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
             tiers=tuple(_TIERS[tier] for tier in place.tiers),
             verified_only=place.verified_only,
             allow_simulated=place.allow_simulated,
-            min_network_mbps=0,
+            min_network_mbps=place.min_network_mbps,
             capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
         ),
         data_from=manifest.data_from,

@@ -171,6 +171,8 @@ class PlacementSpec:
     verified_only: bool
     """Only GPUs that a challenge proved to be real."""
     allow_simulated: bool
+    min_network_mbps: int
+    """Mbit/s to and from the host, as it measured; 0: any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,12 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         priority=draw(st.integers(0, 255)),
         queue=draw(st.sampled_from(["default", "night"])),
         verification="acceptance" if replicas is None else "redundant",
-        placement=types.PlacementSpec((), (), (), (), (), verified_only=False, allow_simulated=draw(st.booleans())),
+        placement=types.PlacementSpec(
+            *((), (), (), (), ()),
+            verified_only=False,
+            allow_simulated=draw(st.booleans()),
+            min_network_mbps=draw(st.sampled_from((0, 1, 10_000))),
+        ),
         pods_min=low,
         volumes=tuple(volumes),
         scaling=scaling,
@@ -143,6 +148,8 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         for file in service.files
         if file.digest is not None
     ]
+    least = manifest.placement.min_network_mbps
+    network = {"min_network_mbps": least} if least else {}
     gantry: dict[str, Any] = {
         "kind": manifest.kind,
         "price": {"max_per_hour": format_amount(manifest.max_rate_per_hour)},
@@ -151,7 +158,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "disk": f"{manifest.disk_gib}GiB",
         "priority": manifest.priority,
         "queue": manifest.queue,
-        "placement": {"allow_simulated": manifest.placement.allow_simulated},
+        "placement": {"allow_simulated": manifest.placement.allow_simulated, **network},
         "inputs": inputs,
     }
     if manifest.kind == "service":

@@ -29,6 +29,7 @@ from offchain.schema.manifest import (
     TmpfsMount,
     parse_manifest,
 )
+from offchain.schema.manifest_task import to_task_spec
 
 
 def test_the_smallest_manifest_gets_the_documented_defaults() -> None:
@@ -77,6 +78,7 @@ def test_everything_a_manifest_can_say() -> None:
                 "allow_simulated": True,
                 "models": ["H200"],
                 "min_vram": "80GiB",
+                "min_network_mbps": 500,
             },
             result="/out/result.bin",
             pods=3,
@@ -107,6 +109,8 @@ def test_everything_a_manifest_can_say() -> None:
     assert found.placement.tiers == ("datacenter", "professional")
     assert found.placement.verified_only
     assert found.placement.allow_simulated
+    assert found.placement.min_network_mbps == 500
+    assert to_task_spec(found, bytes(32)).placement.min_network_mbps == 500
 
 
 def test_values_are_the_users_in_environment_lists_too() -> None:
@@ -228,6 +232,12 @@ def test_each_deploy_key_that_is_not_supported_is_named(key: str) -> None:
         (gantry(placement={"verified_only": True}), "x-gantry.placement.verified_only", "without a GPU"),
         (gantry(placement={"min_vram": "8GiB"}), "x-gantry.placement.min_vram", "without a GPU"),
         (gantry(placement={"models": ["H200"]}), "x-gantry.placement.models", "without a GPU"),
+        (
+            gantry(placement={"min_network_mbps": "10M"}),
+            "x-gantry.placement.min_network_mbps",
+            "expected a whole number",
+        ),
+        (gantry(placement={"min_network_mbps": 0}), "x-gantry.placement.min_network_mbps", "out of range"),
         (gantry(prise=1), "x-gantry.prise", 'unknown key "prise"'),
         (lambda data: data.update(services={}), "services", "no service"),
         (lambda data: data.update({"x-gnatry": {}}), "x-gnatry", "unknown key"),

@@ -12,6 +12,7 @@ from typing import Any
 import iroh
 from iroh import iroh_ffi
 
+from offchain.link.own_bridges import bridge_addresses
 from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
 from offchain.schema.wire import ALPN, WEBSOCKET
 
@@ -112,7 +113,9 @@ class IrohTransport:
         """See :class:`offchain.link.p2p.Transport`. An IPv4 bind also opens an IPv6 port, which is left out."""
         sockets: list[str] = self._endpoint.bound_sockets()
         if self._bind_ip in ("0.0.0.0", "[::]"):  # noqa: S104  (compared with, not bound to)
-            return tuple(dict.fromkeys(self._endpoint.addr().direct_addresses()))
+            found = dict.fromkeys(self._endpoint.addr().direct_addresses())
+            own = bridge_addresses()
+            return tuple(address for address in found if address.rpartition(":")[0] not in own) or tuple(found)
         return tuple(socket for socket in sockets if socket.rpartition(":")[0] == self._bind_ip)
 
     async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:

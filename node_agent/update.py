@@ -33,6 +33,7 @@ _DOWNLOAD_S = 600.0
 _INSTALL_S = 1800
 _IMPORT_S = 60
 _POLL_S = 0.2
+_REASON_LINES, _REASON_CHARACTERS = 6, 1000
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 
 
@@ -173,9 +174,13 @@ def _python_for(releases: Releases, unpacked: Unpacked, say: Callable[[str], Non
         return str(python)
     say("installing what it needs")
     shutil.rmtree(home, ignore_errors=True)
-    _do([sys.executable, "-m", "venv", str(home)], "an environment for it cannot be made")
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes"]
-    _do([*pip, "--no-deps", "--requirement", str(unpacked.lock)], "what it needs cannot be installed")
+    try:
+        _do([sys.executable, "-m", "venv", str(home)], "an environment for it cannot be made")
+        _do([*pip, "--no-deps", "--requirement", str(unpacked.lock)], "what it needs cannot be installed")
+    except OurError:
+        shutil.rmtree(home, ignore_errors=True)
+        raise
     (home / ".complete").touch()
     return str(python)
 
@@ -199,12 +204,16 @@ def _do(command: list[str], what: str, environment: dict[str, str] | None = None
             stdin=subprocess.DEVNULL,
         )
         reason = (
-            "" if done.returncode == 0 else (done.stderr.strip() or done.stdout.strip())[-500:] or "no reason given"
+            "" if done.returncode == 0 else _last_lines(done.stderr) or _last_lines(done.stdout) or "no reason given"
         )
     except subprocess.TimeoutExpired:
         reason = f"it took longer than {limit_s} s"
     if reason:
         raise OurError(f"The release cannot be used: {what}: {reason}", "Nothing was changed. Report this.")
+
+
+def _last_lines(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[-_REASON_LINES:])[-_REASON_CHARACTERS:]
 
 
 def _forget_others(releases: Releases, keep: set[str]) -> None:

@@ -75,6 +75,18 @@ def test_a_release_that_cannot_be_loaded_is_not_switched_to(bundle, tmp_path, sa
     assert list((tmp_path / "releases").iterdir()) == []
 
 
+def test_a_release_whose_packages_cannot_be_installed_leaves_no_environment(tmp_path, said):
+    root = tmp_path / "sources"
+    (root / "node_agent").mkdir(parents=True)
+    (root / "node_agent/__main__.py").touch()
+    (root / "requirements.lock").write_text("an: unreadable line\n")
+    digest = build(tmp_path / "agent.tar.gz", root)
+    with pytest.raises(OurError, match=r"what it needs cannot be installed: (?s:.*)unreadable line"):
+        asyncio.run(updating.stage(Releases(tmp_path), digest, str(tmp_path / "agent.tar.gz"), said.append))
+    assert said[-1] == "installing what it needs"
+    assert list((tmp_path / "releases").iterdir()) == []
+
+
 def archive(path, *members):
     with tarfile.open(path, "w:gz") as tar:
         for member, data in members:

@@ -10,9 +10,9 @@ use futures::FutureExt;
 use sc_client_api::{Backend, BlockBackend};
 use sc_consensus_babe::{BabeLink, BabeWorkerHandle, SlotProportion};
 use sc_consensus_grandpa::{GrandpaBlockImport, LinkHalf, SharedVoterState};
-use sc_executor::WasmExecutor;
+use sc_executor::{HeapAllocStrategy, WasmExecutor};
 use sc_network::{config::FullNetworkConfiguration, Litep2pNetworkBackend, NetworkBackend};
-use sc_service::{error::Error, Configuration, TaskManager, WarpSyncConfig};
+use sc_service::{config::ExecutorConfiguration, error::Error, Configuration, TaskManager, WarpSyncConfig};
 use sc_telemetry::{Telemetry, TelemetryWorker};
 use sc_transaction_pool_api::OffchainTransactionPoolFactory;
 use sp_runtime::traits::Block as BlockT;
@@ -20,6 +20,8 @@ use std::{sync::Arc, time::Duration};
 
 /// Runs the wasm. No host functions beyond the SDK's, so any SDK node could run our runtime.
 pub type Executor = WasmExecutor<sp_io::SubstrateHostFunctions>;
+/// The most memory that a call into the runtime may have, in pages of 64 KiB: what the SDK gives to each from the start.
+const MOST_PAGES: u32 = 2_048 + 256;
 /// The client over the database and the wasm.
 pub type FullClient = sc_service::TFullClient<Block, RuntimeApi, Executor>;
 /// The database.
@@ -34,6 +36,19 @@ type FullGrandpaImport = GrandpaBlockImport<FullBackend, Block, FullClient, Full
 type FullGrandpaLink = LinkHalf<Block, FullClient, FullSelectChain>;
 type InherentProviders = (sp_consensus_babe::inherents::InherentDataProvider, sp_timestamp::InherentDataProvider);
 type BoxedBlockImport = sc_consensus::BoxBlockImport<Block>;
+
+/// Runs calls in the memory that the runtime declares for itself, and gives more only to those that need it. To give it to
+/// every call means to change the protection of its pages at each, and to interrupt the other processors for that.
+fn new_executor(config: &ExecutorConfiguration) -> Executor {
+    let memory = HeapAllocStrategy::Dynamic { maximum_pages: Some(MOST_PAGES) };
+    Executor::builder()
+        .with_execution_method(config.wasm_method)
+        .with_onchain_heap_alloc_strategy(memory)
+        .with_offchain_heap_alloc_strategy(memory)
+        .with_max_runtime_instances(config.max_runtime_instances)
+        .with_runtime_cache_size(config.runtime_cache_size)
+        .build()
+}
 
 /// Every so many blocks a justification is kept, so that finality can be proven to light clients.
 const JUSTIFICATION_PERIOD: u32 = 512;
@@ -75,7 +90,7 @@ pub fn new_partial(config: &Configuration) -> Result<Partial, Error> {
         })
         .transpose()?;
 
-    let executor = sc_service::new_wasm_executor(&config.executor);
+    let executor = new_executor(&config.executor);
     let (client, backend, keystore, task_manager) = sc_service::new_full_parts::<Block, RuntimeApi, _>(
         config,
         telemetry.as_ref().map(|(_, telemetry)| telemetry.handle()),

@@ -11,11 +11,11 @@ pub struct Finish(AtomicU64);
 
 impl Finish {
     /// Before the first full block: as much as the costliest kinds were seen to take.
-    pub const FIRST: f64 = 0.25;
+    const FIRST: f64 = 0.25;
     /// The most that is believed: a machine that stood still says nothing about blocks.
-    pub const MOST: f64 = 0.6;
+    const MOST: f64 = 0.6;
     /// What a block counts that took less than expected. One that took more counts in full, for a slot is lost with it.
-    pub const CALMS: f64 = 0.1;
+    const CALMS: f64 = 0.1;
 
     /// The present estimate.
     pub fn share(&self) -> f64 {

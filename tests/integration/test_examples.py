@@ -78,8 +78,8 @@ async def test_three_containers_make_one_result(net: Net) -> None:
     outcome = await submitted(net, "pod")
     assert outcome["state"] == "Settled"
     assert outcome["result"].split() == ["3", "three", "2", "two", "1", "one"]
-    # The bill is for all of that, and not for the milliseconds of the container that counts: the library's check is made
-    # a second after its start.
+    # The bill is for all of that, not for the milliseconds of the container that counts: the library is well a second
+    # after its start.
     receipt, _ = await the_receipt(net, outcome["task"])
     (lease,) = await net.leases(outcome["task"])
     assert lease.result is not None

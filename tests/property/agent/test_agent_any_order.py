@@ -334,6 +334,7 @@ class Agents(RuleBasedStateMachine):
 
     @rule(ending=st.sampled_from([*ENDINGS, *FAULTS]))
     def the_first_containers_of_a_job_come_and_go(self, ending):
+        self.the_chain_opens_a_lease(JOB)
         self.a_pod_comes_up(JOB)
         self.a_container_ends(JOB, "init", ending)
         self.notice_ends(JOB)

@@ -61,9 +61,7 @@ def test_what_is_paid_for_is_used_up_before_the_main_container_ever_ran():
 def test_a_pod_that_an_older_agent_kept_as_starting_runs_from_its_first_container_on():
     play = after_init()
     play.up("init")
-    older = dataclasses.replace(
-        play.pod, phase=Phase.STARTING, began_at_ms=None, stop_at_ms=None, started_sent=False
-    )
+    older = dataclasses.replace(play.pod, phase=Phase.STARTING, began_at_ms=None, stop_at_ms=None, started_sent=False)
     kept = loads(Pod, dumps(older))
     play.state = dataclasses.replace(play.state, pods={1: kept})
     play.now_ms += 60_000
@@ -181,7 +179,8 @@ def test_a_main_container_that_cannot_run_in_its_image_is_a_result_once_somethin
     play.up("init")
     ran(play, ended(wall_ms=25_000), ms=25_000)
     failed = ev.DriverFailed(1, "main", HostFailure.IMAGE_INVALID, "no such program", transient=False)
-    (collect,) = play(failed)
+    stop, collect = play(failed)
+    assert isinstance(stop, cmd.StopPod)  # It may have been made all the same.
     assert (collect.handle, collect.note) == (None, "main did not start: no such program")
     assert (play.pod.ending.exit_code, billed(play)) == (NO_PROGRAM_EXIT_CODE, 25_000)
 

@@ -40,11 +40,11 @@ class LogStore:
         self._most_bytes = most_bytes
 
     async def save(
-        self, key: LogKey, container: int, start: int, chunks: AsyncGenerator[bytes, None], note: str = ""
+        self, key: LogKey, container: int, start: int, chunks: AsyncGenerator[bytes, None] | None, note: str = ""
     ) -> None:
         """Keep the end of the log of one start of a pod's container, by its place in the pod.
 
-        What is kept stays as it is. `note` is its last line.
+        What is kept stays as it is. `note` is its last line. `chunks` None: of a container that is not there.
         """
         target = self._folder / f"{key.stem}.{container}.{start}.log"
         if target.exists():
@@ -95,10 +95,12 @@ class LogStore:
             excess -= size
 
 
-async def _fill(ring: Path, chunks: AsyncGenerator[bytes, None]) -> int:
+async def _fill(ring: Path, chunks: AsyncGenerator[bytes, None] | None) -> int:
     """Write round and round, so that the end is what is left; how many bytes there were in all."""
     written = 0
     with _new(ring) as file:
+        if chunks is None:
+            return written
         async with aclosing(chunks):
             async for chunk in chunks:
                 rest = memoryview(chunk)[-MAX_LOG_BYTES:]

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
+from node_agent.core.steps import main_of
 from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
 from node_agent.log_lines import LineSplitter, named
 from node_agent.log_store import LogKey
@@ -256,10 +257,14 @@ class CommandRunner:
     async def _collect(self, command: cmd.CollectResult) -> None:
         number = command.number
         try:
-            collected = await self._driver.collect(command.handle, command.result)
+            collected = Collected(b"")
+            if command.handle is not None:
+                collected = await self._driver.collect(command.handle, command.result)
             collected = sealed(collected, command.result)
             note = "; ".join(text for text in (command.note, collected.note) if text)
-            await self._save_log(number, command.handle.service, command.handle.start, note)
+            if (pod := self._pod_of(number)) is not None:
+                main = main_of(pod)
+                await self._save_log(number, main.name, main.start, note)
             digest = self._state.put_blob(collected.data)
         except (DriverError, OSError) as error:
             log.warning("lease %d: its result could not be kept: %s", number, error)
@@ -297,10 +302,12 @@ class CommandRunner:
             return
         log_of = self._driver.logs(number, follow=False, service=service, tail=MAX_LOG_LINES)
         lines = log_of if len(names) == 1 else _named(log_of, service)
+        place = names.index(service)
         try:
-            await self._state.logs.save(key, names.index(service), start, lines, note)
+            await self._state.logs.save(key, place, start, lines, note)
         except PodGone:
-            pass
+            if note:
+                await self._state.logs.save(key, place, start, None, note)
         except (DriverError, OSError) as error:
             log.warning("lease %d: its log could not be kept: %s", number, error)
 

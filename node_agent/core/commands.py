@@ -97,10 +97,13 @@ class SweepOrphan:
 
 @dataclass(frozen=True, slots=True)
 class CollectResult:
-    """Store log and result, with a note for the log; answer with ResultStored or CollectFailed."""
+    """Store log and result, with a note for the log; answer with ResultStored or CollectFailed.
+
+    `handle`: of the main container; None where there is none to read from, and the result is empty.
+    """
 
     number: int
-    handle: Handle
+    handle: Handle | None
     result: ResultSpec
     note: str = ""
 

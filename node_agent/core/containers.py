@@ -7,6 +7,8 @@ What an end means, by who ended it and by the kind of the task:
   one it is started once more; if that repeats, it is the program's own doing;
 * any other container follows its restart policy, in place: its files are still there. Pauses double from one second to
   a minute, and a run of a minute wipes the count.
+
+A pod that cannot go on is given up: what its host caused gives the lease back, what its tenant caused is its result.
 """
 
 from __future__ import annotations
@@ -69,18 +71,33 @@ class Final:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """It is to be started again after a pause."""
+    """It is to be started again after a pause. `lost`: its host took the run from it, and nobody pays for that."""
 
     container: Container
     pause_ms: int
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The pod cannot go on here."""
+    """The pod cannot go on, by what its host did."""
 
     reason: HostFailure
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The pod cannot go on, by what its tenant's container did, as it is now."""
+
+    container: Container
+    message: str
+
+    @property
+    def exit_code(self) -> int:
+        """The container's own; 1 where it has none, or none that tells of a failure."""
+        ending = self.container.ending if self.container.stage is Stage.ENDED else None
+        return (ending.exit_code if ending is not None else 0) or 1
 
 
 def fresh(spec: PodSpec) -> tuple[Container, ...]:
@@ -117,31 +134,22 @@ def startable(spec: PodSpec, containers: tuple[Container, ...]) -> tuple[Contain
     )
 
 
-def stuck(spec: PodSpec, containers: tuple[Container, ...]) -> GiveUp | None:
-    """Why some container will never start; None while all may."""
+def stuck(spec: PodSpec, containers: tuple[Container, ...]) -> Failed | None:
+    """Who is to blame that, and why, some container will never start; None while all may."""
     for one in containers:
         if one.stage is not Stage.WAITING:
             continue
         for dependency in spec.container(one.name).service.depends_on:
             before = named(containers, dependency.service)
             if before is not None and _never(before, dependency):
-                return GiveUp(
-                    HostFailure.IMAGE_INVALID,
-                    f"{one.name} waits until {dependency.service} is {dependency.until}, but that {_how(before)}.",
-                )
+                what = f"{one.name} waits until {dependency.service} is {dependency.until}"
+                return Failed(before, f"{what}, but that {_how(before)}.")
     return None
-
-
-def is_ready(service: ServiceSpec, container: Container, kind: TaskKind) -> bool:
-    """Whether it does what it is for: it runs, and where it has a check, passed it once."""
-    if not container.ran:
-        return False
-    return kind is TaskKind.JOB or service.healthcheck is None or container.healthy is True
 
 
 def judge(
     kind: TaskKind, service: ServiceSpec, container: Container, ending: Ending | None, now_ms: int
-) -> Final | Again | GiveUp:
+) -> Final | Again | GiveUp | Failed:
     """What the end of a run means. `ending` None: the container is gone without a trace."""
     one = settled(container, ending)
     full = ending is not None and ending.no_space
@@ -198,18 +206,18 @@ def _judge_job(one: Container, ending: Ending | None) -> Final | Again | GiveUp:
     if ending is None or ending.kind is EndKind.KILLED:
         if one.killed >= MAX_KILL_RESTARTS:
             return GiveUp(HostFailure.DRIVER_ERROR, _killed_too_often(one))
-        return Again(replace(one, killed=one.killed + 1, mark="", used=NO_USAGE), 0)
+        return Again(replace(one, killed=one.killed + 1, mark="", used=NO_USAGE), 0, lost=True)
     if ending.kind is EndKind.UNEXPLAINED and one.unexplained < MAX_UNEXPLAINED_RESTARTS:
         return Again(replace(one, unexplained=one.unexplained + 1, mark="", used=NO_USAGE), 0)
     return Final()
 
 
-def _by_policy(service: ServiceSpec, one: Container, what: str) -> Again | GiveUp:
+def _by_policy(service: ServiceSpec, one: Container, what: str) -> Again | Failed:
     policy = service.restart
     limit = 0 if policy.when == "no" else policy.attempts
     if limit is not None and one.restarts >= limit:
         times = f" {one.restarts + 1} times" if one.restarts else ""
-        return GiveUp(HostFailure.IMAGE_INVALID, f"{one.name} {what}{times}; its restart policy allows no more.")
+        return Failed(replace(one, stage=Stage.ENDED), f"{one.name} {what}{times}; its restart policy allows no more.")
     return Again(replace(one, restarts=one.restarts + 1), pause_ms(one.restarts))
 
 

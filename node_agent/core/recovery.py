@@ -27,7 +27,7 @@ from node_agent.core.steps import (
     submit_of_data,
     submit_result,
 )
-from node_agent.core.values import Found, HostFailure
+from node_agent.core.values import Found, HostFailure, TaskKind
 
 Move = Callable[[Pod | None, ev.PodEvent], tuple[Pod | None, list[cmd.Command]]]
 _STOPPABLE = (Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING)
@@ -90,7 +90,7 @@ def _repeat(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:  # noqa: 
         case Phase.SUSPENDING:
             return pause(pod, "the lease is suspended")
         case Phase.EXITED:
-            return pod, [*stop_for_good(pod, "the main container ended"), collect(pod)]
+            return pod, [*stop_for_good(pod, pod.cut or "the main container ended"), collect(pod)]
         case Phase.REPORTING if pod.result_sent:
             return pod, [submit_result(pod)]
         case Phase.REPORTING:
@@ -116,7 +116,9 @@ def _bring_up(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
     if pod.awaited and not any(one.running for one in found):
         # The machine itself was restarted, and secrets in its memory are gone: they are asked for once more.
         marks = tuple((one.handle.service, one.mark) for one in found)
-        return prepare(replace(pod, containers=at_rest(pod.containers, marks)))
+        # What a job lost by that is not the tenant's; a service has nothing to do again.
+        began_at_ms = None if pod.lease.kind is TaskKind.JOB else pod.began_at_ms
+        return prepare(replace(pod, containers=at_rest(pod.containers, marks), began_at_ms=began_at_ms))
     commands: list[cmd.Command] = []
     for one in pod.containers:
         commands += _once_more(pod, one)

@@ -1,4 +1,8 @@
-"""The moves that containers make: from a prepared pod to the end of its main container."""
+"""The moves that containers make: from a prepared pod to the end of its main container.
+
+For the chain a pod runs, and is paid for, from the moment the first of its containers runs. What its tenant causes from
+then on is a result, so that nobody computes for nothing in a pod that is given back; what its host causes is a refusal.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,11 @@ from node_agent.core import events as ev
 from node_agent.core.containers import (
     Again,
     Container,
+    Failed,
     Final,
     GiveUp,
     Stage,
     at_rest,
-    is_ready,
     judge,
     named,
     pod_usage,
@@ -23,12 +27,27 @@ from node_agent.core.containers import (
     stuck,
 )
 from node_agent.core.states import Phase, Pod
-from node_agent.core.steps import RETRY_AFTER_MS, Moved, collect, pause, refuse, resume, spec_of, start, stop_for_good
-from node_agent.core.values import Ending, Host, HostFailure, TaskKind
+from node_agent.core.steps import (
+    RETRY_AFTER_MS,
+    Moved,
+    collect,
+    main_of,
+    pause,
+    refuse,
+    resume,
+    spec_of,
+    start,
+    stop_for_good,
+)
+from node_agent.core.values import Ending, EndKind, Host, HostFailure, TaskKind, Usage
 
 _UP = (Phase.STARTING, Phase.RUNNING)
 RESTORABLE = frozenset({*_UP, Phase.SUSPENDING, Phase.SUSPENDED})
 """Phases in which there is a machine that can be made anew."""
+TOO_MUCH_EXIT_CODE = 137
+"""Of a pod that took more than its lease gives while its main container did not run: as of one killed for that."""
+NO_PROGRAM_EXIT_CODE = 127
+"""Of a pod of which a container cannot run in its image: as a shell says it."""
 MaybeMoved = tuple[Pod | None, list[cmd.Command]]
 
 
@@ -63,11 +82,17 @@ def driver_failed(_host: Host, pod: Pod | None, event: ev.DriverFailed, now_ms: 
     found = _container(pod, event.service)
     if found is None or found.stage is not Stage.STARTING or pod.phase not in _UP:
         return pod, []
+    return _not_started(pod, found, event, now_ms)
+
+
+def _not_started(pod: Pod, found: Container, event: ev.DriverFailed, now_ms: int) -> Moved:
     if event.transient and found.tries < len(RETRY_AFTER_MS):
         at_ms = now_ms + RETRY_AFTER_MS[found.tries]
         # The same start is made again: its number is taken back.
         one = replace(found, stage=Stage.PAUSING, start=found.start - 1, tries=found.tries + 1, retry_at_ms=at_ms)
         return replace(pod, containers=put(pod.containers, one)), [cmd.ScheduleRetry(event.number, at_ms)]
+    if pod.phase is Phase.RUNNING and event.reason is HostFailure.IMAGE_INVALID:
+        return _failed(pod, found, NO_PROGRAM_EXIT_CODE, f"{found.name} did not start: {event.message}", now_ms)
     return refuse(pod, event.reason, event.message)
 
 
@@ -97,28 +122,34 @@ def exited(_host: Host, pod: Pod | None, event: ev.Exited, now_ms: int) -> Maybe
     spec = spec_of(pod)
     service = spec.container(event.service).service
     verdict = Final() if pod.cut else judge(pod.lease.kind, service, found, event.ending, now_ms)
-    if isinstance(verdict, GiveUp):
-        gone = replace(found, stage=Stage.ENDED)
-        return refuse(replace(pod, containers=put(pod.containers, gone)), verdict.reason, verdict.message)
-    if isinstance(verdict, Again):
-        return _again(pod, verdict, now_ms)
+    if not isinstance(verdict, Final):
+        return _follow(pod, found, verdict, now_ms)
     one = replace(settled(found, event.ending), stage=Stage.ENDED)
     pod = replace(pod, containers=put(pod.containers, one))
     if event.service != spec.main.service.name:
-        return (pod, []) if pod.cut else advance(pod, now_ms)
+        return advance(pod, now_ms)
     return _over(pod, one, now_ms)
 
 
-def limit_exceeded(_host: Host, pod: Pod | None, event: ev.LimitExceeded, _now_ms: int) -> MaybeMoved:
-    """Its end is now the pod's own doing: a result where there may be one."""
-    if pod is None or pod.phase not in _UP:
+def _follow(pod: Pod, found: Container, verdict: Again | GiveUp | Failed, now_ms: int) -> Moved:
+    """The end of a run is not just the end of its container."""
+    if isinstance(verdict, GiveUp):
+        gone = replace(found, stage=Stage.ENDED)
+        return refuse(replace(pod, containers=put(pod.containers, gone)), verdict.reason, verdict.message)
+    if isinstance(verdict, Failed):
+        pod = replace(pod, containers=put(pod.containers, verdict.container))
+        return _failed(pod, verdict.container, verdict.exit_code, verdict.message, now_ms)
+    return _again(_without(pod, found, now_ms) if verdict.lost else pod, verdict, now_ms)
+
+
+def limit_exceeded(_host: Host, pod: Pod | None, event: ev.LimitExceeded, now_ms: int) -> MaybeMoved:
+    """Its end is now the pod's own doing. Where nothing of it runs yet, this is told again."""
+    if pod is None or pod.phase is not Phase.RUNNING:
         return pod, []
-    main = named(pod.containers, spec_of(pod).main.service.name)
-    if pod.phase is Phase.RUNNING and main is not None and main.stage is Stage.RUNNING:
+    main = main_of(pod)
+    if main.stage is Stage.RUNNING:
         return replace(pod, cut=event.message), [cmd.StopPod(event.number, event.message)]
-    if pod.phase is Phase.RUNNING:
-        return pod, []  # Its main container is between two runs; this is told again.
-    return refuse(pod, HostFailure.MANIFEST_INVALID, event.message)
+    return _failed(pod, main, TOO_MUCH_EXIT_CODE, event.message, now_ms)
 
 
 def paused(_host: Host, pod: Pod | None, event: ev.Paused, now_ms: int) -> MaybeMoved:
@@ -157,18 +188,19 @@ def retry_later(pod: Pod, now_ms: int) -> Moved | None:
 
 
 def advance(pod: Pod, now_ms: int) -> Moved:
-    """Start what waits for nothing any more, and say that the pod runs as soon as its main container is ready."""
+    """Say that the pod runs as soon as one of its containers does, and start what waits for nothing any more."""
+    commands: list[cmd.Command] = []
+    if pod.phase is Phase.STARTING and any(one.ran for one in pod.containers):
+        pod, commands = _up(pod, now_ms)
+    if pod.cut:
+        return pod, commands  # It is being stopped.
     spec = spec_of(pod)
     hopeless = stuck(spec, pod.containers)
     if hopeless is not None:
-        return refuse(pod, hopeless.reason, hopeless.message)
-    commands: list[cmd.Command] = []
+        pod, more = _failed(pod, hopeless.container, hopeless.exit_code, hopeless.message, now_ms)
+        return pod, commands + more
     for one in startable(spec, pod.containers):
         pod, more = start(pod, one)
-        commands += more
-    main = named(pod.containers, spec.main.service.name)
-    if pod.phase is Phase.STARTING and main is not None and is_ready(spec.main.service, main, pod.lease.kind):
-        pod, more = _up(pod, now_ms)
         commands += more
     return pod, commands
 
@@ -181,7 +213,9 @@ def _up(pod: Pod, now_ms: int) -> Moved:
     # Until the chain says when the escrow ends, our own clock does: it runs out a little earlier.
     stop_at_ms = pod.stop_at_ms if pod.stop_at_ms is not None else now_ms + pod.lease.max_duration_ms
     commands.append(cmd.ScheduleStop(number, stop_at_ms))
-    began_at_ms = now_ms if pod.began_at_ms is None else pod.began_at_ms
+    began_at_ms = pod.began_at_ms
+    if began_at_ms is None:
+        began_at_ms = min(one.began_at_ms for one in pod.containers if one.ran)
     pod = replace(pod, phase=Phase.RUNNING, started_sent=True, stop_at_ms=stop_at_ms, began_at_ms=began_at_ms)
     return pod, commands
 
@@ -199,22 +233,45 @@ def _again(pod: Pod, verdict: Again, now_ms: int) -> Moved:
 
 def _over(pod: Pod, main: Container, now_ms: int) -> Moved:
     """The main container ended for good, and the pod with it."""
-    if pod.phase is Phase.STARTING:
-        code = 0 if main.ending is None else main.ending.exit_code
-        what = f"{main.name} ended with exit code {code} before it was healthy."
-        return refuse(pod, HostFailure.IMAGE_INVALID, what)
     if main.ending is None:
         return refuse(pod, HostFailure.DRIVER_ERROR, f"The container {main.name} is gone, and what it left with it.")
-    pod = replace(pod, phase=Phase.EXITED, ending=_ending(pod, main, main.ending, now_ms), tries=0)
+    pod = replace(pod, phase=Phase.EXITED, ending=replace(main.ending, usage=_usage(pod, main, now_ms)), tries=0)
     return pod, [*stop_for_good(pod, "the main container ended"), collect(pod)]
 
 
-def _ending(pod: Pod, main: Container, ending: Ending, now_ms: int) -> Ending:
-    wall_ms = main.used.wall_ms
-    if pod.lease.kind is not TaskKind.JOB and pod.began_at_ms is not None:
-        # The pauses between its runs are the tenant's, too.
-        wall_ms = max(wall_ms, now_ms - pod.began_at_ms)
-    return replace(ending, usage=pod_usage(pod.containers, wall_ms))
+def _failed(pod: Pod, one: Container, exit_code: int, message: str, now_ms: int) -> Moved:
+    """The pod cannot go on, because of this container and by its tenant's doing: that is its result."""
+    ending = Ending(EndKind.SELF, exit_code, oom_killed=False, usage=_usage(pod, one, now_ms))
+    pod = replace(pod, phase=Phase.EXITED, ending=ending, cut=message, tries=0)
+    return pod, [*stop_for_good(pod, message), collect(pod)]
+
+
+def _usage(pod: Pod, last: Container, now_ms: int) -> Usage:
+    """What a pod used that ended with this container.
+
+    A job of several containers ran from the start of the first to the end of this one's last run, by the engine's time
+    of that run: it may have ended long before anybody looked. One of a single container ran for as long as that did.
+    """
+    wall_ms, began_at_ms = main_of(pod).used.wall_ms, pod.began_at_ms
+    is_job = pod.lease.kind is TaskKind.JOB
+    if began_at_ms is not None and not (is_job and len(pod.containers) == 1):
+        # The pauses between runs are the tenant's, too.
+        until_ms = now_ms
+        if is_job and last.stage is Stage.ENDED and last.ending is not None:
+            until_ms = min(now_ms, last.began_at_ms + last.ending.usage.wall_ms)
+        wall_ms = max(wall_ms, until_ms - began_at_ms)
+    return pod_usage(pod.containers, wall_ms)
+
+
+def _without(pod: Pod, lost: Container, now_ms: int) -> Pod:
+    """A job's pod without the time of a run that its host took from it.
+
+    A helper's run is no loss once the main container has run: that has used the time.
+    """
+    main = main_of(pod)
+    if pod.began_at_ms is None or (main.ran and lost.name != main.name):
+        return pod
+    return replace(pod, began_at_ms=min(now_ms, pod.began_at_ms + now_ms - lost.began_at_ms))
 
 
 def _container(pod: Pod | None, service: str) -> Container | None:

@@ -21,8 +21,9 @@ class Phase(StrEnum):
     """For files that the tenant delivers."""
     PREPARING = "Preparing"
     STARTING = "Starting"
-    """Containers are being started; the main one is not ready yet."""
+    """The first of its containers are being started."""
     RUNNING = "Running"
+    """One of its containers runs, or ran: from then on it is paid for."""
     SUSPENDING = "Suspending"
     SUSPENDED = "Suspended"
     """Stopped with all it has, by the tenant's wish or because what was paid for is used up."""
@@ -58,11 +59,11 @@ class Pod:
     retry_at_ms: int | None = None
     stop_at_ms: int | None = None
     began_at_ms: int | None = None
-    """When its main container was first ready."""
+    """When the first of its containers ran. What a job lost by its host's faults is added."""
     cut: str = ""
-    """What it took too much of; its end is then the pod's own doing."""
+    """Why it is ended before its main container ends by itself: its tenant's doing, and so a result."""
     ending: Ending | None = None
-    """The main container's last end, with what the whole pod used."""
+    """How it ended, with what the whole pod used."""
     digest: bytes | None = None
     started_sent: bool = False
     started_known: bool = False
@@ -189,10 +190,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
                 _E.LeaseAssigned: {_P.STARTING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
                 _E.RestoreAsked: {_P.STARTING, _P.SUSPENDING},
                 _E.ContainerStarted: {_P.STARTING, _P.RUNNING},
-                _E.HealthChanged: {_P.STARTING, _P.RUNNING, _P.REFUSING},
                 _E.DriverFailed: {_P.STARTING, _P.REFUSING},
-                _E.Exited: {_P.STARTING, _P.EXITED, _P.REFUSING},
-                _E.LimitExceeded: {_P.STARTING, _P.REFUSING},
                 _E.Tick: {_P.STARTING, _P.DEPLETED, _P.SUSPENDING},
                 _E.DevicesFailed: {_P.STARTING, _P.REFUSING},
             },
@@ -202,9 +200,10 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             {
                 _E.LeaseAssigned: {_P.RUNNING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
                 _E.RestoreAsked: {_P.RUNNING, _P.SUSPENDING},
-                _E.HealthChanged: {_P.RUNNING, _P.REFUSING},
-                _E.DriverFailed: {_P.RUNNING, _P.REFUSING},
+                _E.HealthChanged: {_P.RUNNING, _P.EXITED},
+                _E.DriverFailed: {_P.RUNNING, _P.EXITED, _P.REFUSING},
                 _E.Exited: {_P.RUNNING, _P.EXITED, _P.REFUSING},
+                _E.LimitExceeded: {_P.RUNNING, _P.EXITED},
                 _E.Tick: {_P.RUNNING, _P.DEPLETED, _P.SUSPENDING},
                 _E.DevicesFailed: {_P.RUNNING, _P.REFUSING},
             },

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from node_agent.core import commands as cmd
-from node_agent.core.containers import Container, Stage, fresh, named, put
+from node_agent.core.containers import Container, Stage, fresh, put
 from node_agent.core.states import IllegalMove, Phase, Pod
-from node_agent.core.values import Handle, HostFailure, LeaseStatus, PodSpec
+from node_agent.core.values import HostFailure, LeaseStatus, PodSpec
 
 Moved = tuple[Pod, list[cmd.Command]]
 
@@ -45,7 +45,8 @@ def resume(pod: Pod) -> Moved:
 def start(pod: Pod, container: Container) -> Moved:
     """Start a container for the next time, in place where it ran before."""
     number = pod.lease.number
-    following = replace(container, stage=Stage.STARTING, start=container.start + 1, retry_at_ms=None)
+    # Until it runs nobody knows whether it is the container that there was.
+    following = replace(container, stage=Stage.STARTING, start=container.start + 1, handle=None, retry_at_ms=None)
     pod = replace(pod, containers=put(pod.containers, following))
     return pod, [start_command(pod, following, number)]
 
@@ -74,8 +75,9 @@ def destroy(pod: Pod, *, keep_data: bool | None = None) -> cmd.DestroyPod:
 
 
 def refuse(pod: Pod, reason: HostFailure, message: str) -> Moved:
-    """Give the lease back to the chain."""
-    stop = stop_for_good(pod, message)
+    """Give the lease back to the chain. Where none of its containers is known to run, none is left time to end."""
+    runs = any(one.stage is Stage.RUNNING for one in pod.containers)
+    stop = stop_for_good(pod, message) if runs else []
     pod = replace(pod, phase=Phase.REFUSING, failure=reason, failure_message=message, retry_at_ms=None)
     return pod, [cmd.SubmitFailed(pod.lease.number, reason, message), *stop, destroy(pod)]
 
@@ -93,10 +95,7 @@ def inventory(pod: Pod) -> cmd.TakeInventory:
 
 def collect(pod: Pod) -> cmd.Command:
     """Read the result of the ended pod."""
-    spec, handle = spec_of(pod), main_handle(pod)
-    if handle is None:
-        raise IllegalMove(f"lease {pod.lease.number}: no container to collect from")
-    return cmd.CollectResult(pod.lease.number, handle, spec.result, pod.cut)
+    return cmd.CollectResult(pod.lease.number, main_of(pod).handle, spec_of(pod).result, pod.cut)
 
 
 def send_result_if_ready(pod: Pod) -> Moved:
@@ -120,10 +119,10 @@ def submit_of_data(pod: Pod) -> cmd.Command:
     return cmd.SubmitPurged(pod.lease.number, pod.receipt, pod.tries)
 
 
-def main_handle(pod: Pod) -> Handle | None:
-    """The main container's."""
-    main = named(pod.containers, spec_of(pod).main.service.name)
-    return None if main is None else main.handle
+def main_of(pod: Pod) -> Container:
+    """The container whose end is the pod's."""
+    name = spec_of(pod).main.service.name
+    return next(one for one in pod.containers if one.name == name)
 
 
 def spec_of(pod: Pod) -> PodSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,8 @@ from node_agent.ports import MAX_RESULT_BYTES, Collected
 
 LOG_LINE_OVERHEAD = 80
 """Bytes the engine's log file needs for each line beside the line itself, about."""
+_NO_WAY = re.compile(r"too many (levels of symbolic )?links|not a directory|file name too long", re.IGNORECASE)
+"""What the program left where the folders of its result should be. The engine calls that a fault of its own."""
 
 
 def read_output(api: Any, container: str) -> Collected:
@@ -37,6 +40,10 @@ def read_file(api: Any, container: str, path: str) -> Collected:
         if "No such container" in str(error):
             raise
         return Collected(b"", f"the program left no file {path}")
+    except docker.errors.APIError as error:
+        if _NO_WAY.search(str(error)) is None:
+            raise
+        return Collected(b"", f"the program left no way to a file {path}")
     try:
         if int(stat.get("size", 0)) > MAX_RESULT_BYTES:
             return _too_large(f"{path} has {stat['size']} bytes, more than the {MAX_RESULT_BYTES} a result may have")

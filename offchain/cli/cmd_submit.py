@@ -58,7 +58,8 @@ def submit(
 ) -> None:
     """Submit the task that FILE describes (- for standard input).
 
-    With --wait, a job is followed to its result and bill, a service or rental until it runs.
+    With --wait, a job is followed to its result and bill, a service or rental until it runs and is billed: its first
+    containers are up then, but may not have passed their health checks.
 
     Checked before anything is sent: the file, the account's coins, that some host could run it, and that the price
     limit is not below every host's ask.

@@ -108,6 +108,16 @@ async def test_a_link_or_a_folder_is_no_result(driver, shell_image):  # noqa: F8
         assert (collected.data, collected.note) == (b"", f"{path} is not a regular file")
 
 
+async def test_what_is_no_way_to_a_result_is_the_programs_own_doing(driver, shell_image):  # noqa: F811
+    spec = case.pod(("sh", "-c", "ln -s /loop /loop; echo > /file"), shell_image)
+    handle = await case.up(driver, spec)
+    await case.ended(driver, handle)
+    for path in ("/loop/result", "/file/result"):
+        collected = await driver.collect(handle, ResultSpec("file", path))
+        assert collected.data == b""
+        assert path in collected.note
+
+
 async def test_each_pod_has_a_network_of_its_own_that_goes_with_it(driver, shell_image, docker_api):  # noqa: F811
     specs = [case.pod(case.SLEEP, shell_image) for _ in range(2)]
     for handle in [await case.up(driver, spec) for spec in specs]:

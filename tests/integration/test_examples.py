@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 from local_network import ROOT, TENANT, Net
+from test_usage import the_receipt
 
 from offchain.local import demo_image
 
@@ -77,6 +78,14 @@ async def test_three_containers_make_one_result(net: Net) -> None:
     outcome = await submitted(net, "pod")
     assert outcome["state"] == "Settled"
     assert outcome["result"].split() == ["3", "three", "2", "two", "1", "one"]
+    # The bill is for all of that, not for the milliseconds of the container that counts: the library is well a second
+    # after its start.
+    receipt, _ = await the_receipt(net, outcome["task"])
+    (lease,) = await net.leases(outcome["task"])
+    assert lease.result is not None
+    assert lease.result.usage.wall_ms >= 1_000
+    assert receipt.bill.billed_ms == lease.result.usage.wall_ms
+    assert receipt.bill.owed == lease.escrow.paid > 0
 
 
 async def test_a_service_is_reached_by_its_tenant_and_scales(net: Net) -> None:

@@ -232,7 +232,11 @@ services:
     )
     await scene.until_lease(number, "Active")
     (web,) = await scene.until_running(number, 1)
-    assert scene.engine.inspect_container(web)["State"]["Health"]["Status"] == "healthy"
+
+    async def well() -> bool:
+        return bool(scene.engine.inspect_container(web)["State"]["Health"]["Status"] == "healthy")
+
+    await scene.until(well, "the service to be well")
     scene.run(web, "sh", "-c", "kill $(pidof httpd)")
 
     async def again() -> bool:

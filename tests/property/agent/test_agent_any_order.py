@@ -25,15 +25,19 @@ JOB, SERVICE, RENTAL = 1, 2, 3
 NUMBERS = (JOB, SERVICE, RENTAL)
 KINDS = {JOB: TaskKind.JOB, SERVICE: TaskKind.SERVICE, RENTAL: TaskKind.RENTAL}
 IMAGE = b"demo/shell@sha256:" + b"1" * 64
-LIMITS = b"deploy: {resources: {limits: {cpus: '0.2', memory: 16M}}}"
+LIMITS = b"deploy: {resources: {limits: {cpus: '0.1', memory: 16M}}}"
 TOP = b"x-gantry: {kind: %s, price: {max_per_hour: 1 GTY}, duration: 10m}\n"
 MANIFESTS = {
     JOB: b"""
 services:
-  main: {image: %s, depends_on: [side], %s}
+  main:
+    image: %s
+    depends_on: {side: {condition: service_started}, init: {condition: service_completed_successfully}}
+    %s
   side: {image: %s, %s}
+  init: {image: %s, %s}
 """
-    % (IMAGE, LIMITS, IMAGE, LIMITS)
+    % ((IMAGE, LIMITS) * 3)
     + TOP % b"job",
     SERVICE: b"""
 services:
@@ -55,9 +59,13 @@ volumes: {home: {}}
     % (IMAGE, LIMITS)
     + TOP % b"rental",
 }
+HOSTS_FAULTS = (HostFailure.DRIVER_ERROR, HostFailure.RESOURCES_UNAVAILABLE)
 FILES = {SERVICE: ("token",)}
 ENDINGS = [an_ending(kind, code) for kind, code in ((EndKind.SELF, 0), (EndKind.SELF, 1))]
 FAULTS = [an_ending(EndKind.KILLED, 137), an_ending(EndKind.UNEXPLAINED, 137), None]
+NAMES = ("main", "side", "init")
+FAILURES = ((HostFailure.DRIVER_ERROR, "away", True), (HostFailure.IMAGE_INVALID, "no such program", False))
+"""Of a start."""
 DIGEST = b"r" * 32
 RECEIPT = b"p" * 32
 
@@ -94,6 +102,7 @@ class Agents(RuleBasedStateMachine):
         self.containers = {}
         self.data = {}
         self.lost = set()
+        self.first_run = {}
 
     # --- the shell ----------------------------------------------------------------------------------------------------
 
@@ -135,7 +144,7 @@ class Agents(RuleBasedStateMachine):
             case cmd.DestroyPod() | cmd.SweepOrphan():
                 self.destroy(number, keep_data=command.keep_data)
             case cmd.CollectResult():
-                gone = (number, "main") not in self.containers
+                gone = command.handle is not None and (number, "main") not in self.containers
                 self.feed(ev.CollectFailed(number, "gone") if gone or fails else ev.ResultStored(number, DIGEST))
             case cmd.TakeInventory():
                 missing = tuple(name for name in command.volumes if (number, name) not in self.data)
@@ -152,7 +161,7 @@ class Agents(RuleBasedStateMachine):
     def start(self, command, *, fails):
         number, name = command.number, command.service
         if fails:
-            self.feed(ev.DriverFailed(number, name, HostFailure.DRIVER_ERROR, "away", transient=True))
+            self.feed(ev.DriverFailed(number, name, *FAILURES[fails - 1]))
             return
         found = self.containers.get((number, name))
         fresh = found is None or (not command.follows and found.start < command.start)
@@ -167,6 +176,7 @@ class Agents(RuleBasedStateMachine):
                 assert Report.RESULT not in said, "a container was started after its lease's result was reported"
                 assert Report.FAILED not in said, "a container was started after its lease was given back"
             found = self.containers[number, name] = Container(command.start)
+            self.first_run.setdefault(number, self.now_ms)
         self.feed(ev.ContainerStarted(number, Handle("fake", 2, number, name, max(found.start, command.start), "ref")))
 
     def stop(self, number):
@@ -220,6 +230,11 @@ class Agents(RuleBasedStateMachine):
         assert not {Report.RESULT, Report.FAILED} <= said.keys(), "both a result and a failure were reported"
         assert not {Report.PURGED, Report.DATA_LOST} <= said.keys(), "data both deleted and lost"
         assert report is not Report.RESULT or Report.STARTED in said or pod.lease.started, "a result before the start"
+        if report is Report.RESULT:
+            most_ms = max(self.now_ms - self.first_run[number], pod.containers[0].used.wall_ms)
+            assert pod.ending.usage.wall_ms <= most_ms, "more time is billed than there was"
+        if report is Report.FAILED and pod.began_at_ms is not None and number == JOB:
+            assert command.reason in HOSTS_FAULTS, "what a job's tenant did is billed nothing"
         assert report is not Report.DATA_LOST or number in self.lost, "data that is there was called lost"
         self.waiting_reports.append((number, report))
 
@@ -242,6 +257,7 @@ class Agents(RuleBasedStateMachine):
             digest = hashlib.sha256(MANIFESTS[number]).digest()
             self.live[number] = a_lease(number, kind=KINDS[number], manifest_digest=digest, created_at_ms=self.opened)
             self.lost.discard(number)
+            self.first_run.pop(number, None)
             self.feed(ev.LeaseAssigned(self.live[number]))
 
     def change(self, number, **changes):
@@ -291,7 +307,7 @@ class Agents(RuleBasedStateMachine):
             del self.live[number]
             self.feed(ev.LeaseEnded(number, "Cancelled"))
 
-    @rule(number=st.sampled_from(NUMBERS), fails=st.booleans())
+    @rule(number=st.sampled_from(NUMBERS), fails=st.integers(0, 2))
     def a_command_is_executed(self, number, fails):
         if self.queues[number]:
             self.execute(number, fails=fails)
@@ -299,7 +315,7 @@ class Agents(RuleBasedStateMachine):
     @rule(number=st.sampled_from(NUMBERS))
     def commands_are_executed(self, number):
         for _ in range(5):
-            self.a_command_is_executed(number, fails=False)
+            self.a_command_is_executed(number, fails=0)
 
     @rule(number=st.sampled_from(NUMBERS))
     def a_pod_comes_up(self, number):
@@ -313,8 +329,15 @@ class Agents(RuleBasedStateMachine):
     def a_container_comes_and_goes(self, number, ending):
         for _ in range(4):
             self.a_pod_comes_up(number)
-            self.a_container_ends(number, main=True, ending=ending)
+            self.a_container_ends(number, "main", ending)
             self.notice_ends(number)
+
+    @rule(ending=st.sampled_from([*ENDINGS, *FAULTS]))
+    def the_first_containers_of_a_job_come_and_go(self, ending):
+        self.the_chain_opens_a_lease(JOB)
+        self.a_pod_comes_up(JOB)
+        self.a_container_ends(JOB, "init", ending)
+        self.notice_ends(JOB)
 
     @rule(number=st.sampled_from(NUMBERS))
     def files_are_delivered(self, number):
@@ -324,9 +347,9 @@ class Agents(RuleBasedStateMachine):
                 self.files[number].add(name)
                 self.feed(ev.FileDelivered(number, name))
 
-    @rule(number=st.sampled_from(NUMBERS), main=st.booleans(), ending=st.sampled_from(ENDINGS + FAULTS))
-    def a_container_ends(self, number, main, ending):
-        key = (number, "main" if main else "side")
+    @rule(number=st.sampled_from(NUMBERS), name=st.sampled_from(NAMES), ending=st.sampled_from(ENDINGS + FAULTS))
+    def a_container_ends(self, number, name, ending):
+        key = (number, name)
         container = self.containers.get(key)
         if container is not None and container.runs:
             if ending is None:
@@ -403,6 +426,14 @@ class Agents(RuleBasedStateMachine):
     def every_pod_is_kept_as_it_is(self):
         for number, pod in self.state.pods.items():
             assert loads(Pod, self.disk[number]) == pod
+
+    @invariant()
+    def what_runs_is_told_to_the_chain_and_ends_in_time(self):
+        for pod in self.state.pods.values():
+            ran = [one for one in pod.containers if one.ran]
+            assert bool(ran) == (pod.phase is Phase.RUNNING) or pod.phase not in (Phase.STARTING, Phase.RUNNING)
+            assert not ran or pod.started_sent or pod.started_known
+            assert not ran or (pod.began_at_ms is not None and pod.stop_at_ms is not None)
 
     @invariant()
     def a_pod_that_is_stopped_has_nothing_running(self):

@@ -11,6 +11,7 @@ from node_agent.core.containers import (
     STABLE_MS,
     Again,
     Container,
+    Failed,
     Final,
     GiveUp,
     Stage,
@@ -53,10 +54,10 @@ def test_pauses_double_to_a_minute_and_a_long_run_wipes_the_count():
     assert (later.pause_ms, later.container.restarts) == (1_000, 1)
 
 
-def test_a_policy_with_attempts_is_exhausted_and_the_pod_given_up():
+def test_a_policy_with_attempts_is_exhausted_and_the_pod_has_failed():
     assert isinstance(after(an_ending(exit_code=1), when="on-failure", attempts=2, restarts=1), Again)
     verdict = after(an_ending(exit_code=1), when="on-failure", attempts=2, restarts=2)
-    assert (type(verdict), verdict.reason) == (GiveUp, HostFailure.IMAGE_INVALID)
+    assert (type(verdict), verdict.exit_code) == (Failed, 1)
     assert "exit code 1 3 times" in verdict.message
 
 
@@ -64,7 +65,7 @@ def test_an_unhealthy_container_is_a_failure_whatever_its_exit_code():
     killed = an_ending(EndKind.KILLED, 0)
     assert isinstance(after(killed, when="on-failure", unwell=True), Again)
     verdict = after(killed, when="no", unwell=True)
-    assert (type(verdict), verdict.reason) == (GiveUp, HostFailure.IMAGE_INVALID)
+    assert (type(verdict), verdict.exit_code) == (Failed, 1)
 
 
 @pytest.mark.parametrize("kind", [TaskKind.SERVICE, TaskKind.RENTAL, TaskKind.JOB])
@@ -79,7 +80,8 @@ def test_a_fault_of_the_host_starts_any_container_again_at_once_but_not_for_ever
 def test_a_job_starts_afresh_and_what_it_used_before_does_not_count():
     ending = an_ending(EndKind.KILLED, 137, mark="run-1")
     job, service = after(ending, kind=TaskKind.JOB), after(ending)
-    assert (job.container.mark, job.container.used.wall_ms) == ("", 0)
+    assert (job.container.mark, job.container.used.wall_ms, job.lost) == ("", 0, True)
+    assert not service.lost
     assert (service.container.mark, service.container.used.wall_ms) == ("run-1", 1000)
 
 
@@ -126,18 +128,20 @@ def test_started_is_enough_where_nothing_more_is_asked():
 
 
 @pytest.mark.parametrize(
-    ("until", "changes", "says"),
+    ("until", "changes", "code", "says"),
     [
-        ("completed", {"stage": Stage.ENDED, "ending": an_ending(exit_code=3)}, "ended with exit code 3"),
-        ("healthy", {"stage": Stage.RUNNING, "healthy": False}, "is not healthy"),
-        ("healthy", {"stage": Stage.ENDED, "ending": an_ending()}, "ended with exit code 0"),
+        ("completed", {"stage": Stage.ENDED, "ending": an_ending(exit_code=3)}, 3, "ended with exit code 3"),
+        ("healthy", {"stage": Stage.RUNNING, "healthy": False}, 1, "is not healthy"),
+        # Its last end but one says nothing about it now.
+        ("healthy", {"stage": Stage.RUNNING, "healthy": False, "ending": an_ending(exit_code=9)}, 1, "is not healthy"),
+        ("healthy", {"stage": Stage.ENDED, "ending": an_ending()}, 1, "ended with exit code 0"),
     ],
 )
-def test_a_pod_whose_containers_wait_in_vain_is_given_up(until, changes, says):
+def test_a_pod_whose_containers_wait_in_vain_has_failed(until, changes, code, says):
     spec, all_ = pod(main=on("db", until), db={"healthcheck": CHECK})
     assert stuck(spec, all_) is None
     hopeless = stuck(spec, with_one(all_, "db", **changes))
-    assert hopeless.reason is HostFailure.IMAGE_INVALID
+    assert (hopeless.container.name, hopeless.exit_code) == ("db", code)
     assert says in hopeless.message
     # One that is being stopped for its health will come back.
     if changes.get("healthy") is False:

@@ -168,6 +168,8 @@ def test_the_engines_times():
 
 def test_whose_fault_a_refused_start_is():
     assert is_image_fault("unable to find user nobody: no matching entries in passwd file")
+    # What a dependency wrote into a volume may keep another container from starting.
+    assert is_image_fault("error mounting to rootfs at /data/x: mkdirat: too many levels of symbolic links")
     assert is_resource_fault('could not select device driver "cdi"')
     assert not is_image_fault("nvidia-container-cli: no such file or directory")
     assert not is_image_fault("connection refused")

@@ -71,12 +71,11 @@ def rental(**changes):
 # --- services ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_service_with_a_check_has_started_when_it_is_healthy():
+def test_a_service_runs_for_the_chain_from_its_start_on_however_it_is():
     play = service(healthcheck=CHECK)
-    assert kinds(play.up()) == [cmd.StartContainer, cmd.WatchContainer]
-    assert play.phase is Phase.STARTING
-    assert kinds(play(ev.HealthChanged(1, "main", 1, healthy=True))) == [cmd.SubmitStarted, cmd.ScheduleStop]
+    assert kinds(play.up()) == [cmd.StartContainer, cmd.WatchContainer, cmd.SubmitStarted, cmd.ScheduleStop]
     assert play.phase is Phase.RUNNING
+    assert play(ev.HealthChanged(1, "main", 1, healthy=True)) == []
 
 
 def test_an_unhealthy_service_is_stopped_and_started_again_in_place_after_a_pause():
@@ -92,12 +91,13 @@ def test_an_unhealthy_service_is_stopped_and_started_again_in_place_after_a_paus
     assert kinds(play.up(start=2)) == [cmd.WatchContainer]
 
 
-def test_a_service_whose_attempts_are_used_up_is_given_back():
+def test_a_service_whose_attempts_are_used_up_has_failed_by_itself():
     play = Play(a_service(restart=RestartPolicy("on-failure", 0)), lease=a_lease(kind=TaskKind.SERVICE))
     play.up()
-    commands = play(ev.Exited(1, "main", 1, an_ending(exit_code=1)))
-    assert kinds(commands) == [cmd.SubmitFailed, cmd.DestroyPod]
-    assert commands[0].reason is HostFailure.IMAGE_INVALID
+    play.now_ms += 7_000
+    (collect,) = play(ev.Exited(1, "main", 1, an_ending(exit_code=4)))
+    assert (collect.handle, play.pod.ending.exit_code, play.pod.ending.usage.wall_ms) == (a_handle(), 4, 7_000)
+    assert "its restart policy allows no more" in collect.note
 
 
 def test_a_service_that_ends_by_itself_without_a_policy_reports_its_result_with_all_its_time():
@@ -152,13 +152,15 @@ def test_a_pod_comes_up_in_order_and_ends_with_its_main_container():
     play = Play(a_service(depends_on=(Dependency("db", "healthy"),)), db)
     (first,) = play(ev.Prepared(1))
     assert first.service == "db"
-    assert kinds(play.up("db")) == [cmd.WatchContainer]
+    assert kinds(play.up("db")) == [cmd.WatchContainer, cmd.SubmitStarted, cmd.ScheduleStop]
+    play.now_ms += 20_000
     (second,) = play(ev.HealthChanged(1, "db", 1, healthy=True))
     assert second.service == "main"
-    assert kinds(play.up()) == [cmd.WatchContainer, cmd.SubmitStarted, cmd.ScheduleStop]
+    assert kinds(play.up()) == [cmd.WatchContainer]
+    play.now_ms += 3_600_000  # the agent was away when it ended
     assert kinds(play(ev.Exited(1, "main", 1, an_ending()))) == [cmd.StopPod, cmd.CollectResult]
     assert play(ev.Exited(1, "db", 1, KILLED)) == []
-    assert play.pod.ending.usage.wall_ms == 1000
+    assert play.pod.ending.usage.wall_ms == 20_000 + 1_000
 
 
 def test_a_helper_that_ends_by_itself_leaves_the_main_container_alone():

@@ -11,6 +11,8 @@ from test_agent_service import settle
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake import FakeProgram
+from node_agent.log_store import LogKey
+from node_agent.ports import ImageInvalid
 from node_agent.state_dir import StateDir
 from offchain.schema._generated_chain import (
     EndReasonDataMoved,
@@ -69,7 +71,7 @@ async def test_a_pod_of_several_containers_runs_and_leaves_nothing(world):
     assert (lease, result["digest"]) == (number, hashlib.sha256(b"hello\n").digest())
 
 
-async def test_a_service_waits_for_its_secret_and_for_its_health(world):
+async def test_a_service_waits_for_its_secret_and_runs_before_it_is_healthy(world):
     world.programs["main"] = FakeProgram(runs=True)
     async with world.agent() as agent:
         number = world.open_lease(SERVICE, kind=TaskKind.SERVICE)
@@ -79,19 +81,39 @@ async def test_a_service_waits_for_its_secret_and_for_its_health(world):
     # The secret is there for the next agent, too.
     async with world.agent() as agent:
         await agent.deliver(number, "token", b"secret")
-        await settle(lambda: agent.state.phase(number) is Phase.STARTING)
+        await settle(lambda: agent.state.phase(number) is Phase.RUNNING)
         with pytest.raises(ValueError, match="waits for no files"):
             await agent.deliver(number, "token", b"again")
     async with world.agent() as agent:
-        assert agent.state.phase(number) is Phase.STARTING
-        await settle(lambda: world.engine.containers)
-        assert "report_started" not in world.calls
-        world.engine.health(world.host, number, "main", healthy=True)
         await world.until(lambda: agent.state.phase(number) is Phase.RUNNING and "report_started" in world.calls)
+        assert world.engine.main(world.host, number).healthy is None
         world.end_lease(number)
         await world.until(lambda: not agent.state.pods)
         assert not agent._dir.files.leases()
     assert world.engine.starts == 1
+
+
+async def test_a_dependency_that_failed_is_the_result_of_a_pod_whose_main_container_never_was(world):
+    world.programs["db"] = FakeProgram(output=b"no room\n", exit_code=5)
+    async with world.agent() as agent:
+        number = world.open_lease(POD.replace(b"[db]", b"{db: {condition: service_completed_successfully}}"))
+        await world.until(lambda: world.reports and not agent.state.pods)
+        log = b"".join(agent._dir.logs.lines(LogKey(number, world.tasks.lease(number).created_at)))
+    ((_, result),) = world.reports
+    assert (result["exit_code"], result["digest"]) == (5, hashlib.sha256(b"").digest())
+    assert b"no room" in log
+    assert b"[main waits until db is completed, but that ended with exit code 5.]" in log
+
+
+async def test_a_program_that_the_image_does_not_have_is_a_result_after_a_dependency_ran(world):
+    world.programs["main"] = FakeProgram(fails_to_start=ImageInvalid("no such program"))
+    async with world.agent() as agent:
+        number = world.open_lease(POD)
+        await world.until(lambda: world.reports and not agent.state.pods)
+        log = b"".join(agent._dir.logs.lines(LogKey(number, world.tasks.lease(number).created_at)))
+    ((_, result),) = world.reports
+    assert result["exit_code"] == 127
+    assert b"[main did not start: no such program]" in log
 
 
 async def test_a_service_that_takes_too_much_disk_is_stopped_and_reported(world):

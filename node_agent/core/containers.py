@@ -208,7 +208,8 @@ def _judge_job(one: Container, ending: Ending | None) -> Final | Again | GiveUp:
             return GiveUp(HostFailure.DRIVER_ERROR, _killed_too_often(one))
         return Again(replace(one, killed=one.killed + 1, mark="", used=NO_USAGE), 0, lost=True)
     if ending.kind is EndKind.UNEXPLAINED and one.unexplained < MAX_UNEXPLAINED_RESTARTS:
-        return Again(replace(one, unexplained=one.unexplained + 1, mark="", used=NO_USAGE), 0)
+        # Whoever ended it so: its tenant could have, and would compute for nothing if this run did not count.
+        return Again(replace(one, unexplained=one.unexplained + 1, mark=""), 0)
     return Final()
 
 

@@ -117,6 +117,10 @@ def test_an_unexplained_kill_code_is_tried_once_more_and_then_believed():
     play(ev.ContainerStarted(1, a_handle(start=2)))
     exit_with(play, an_ending(EndKind.UNEXPLAINED, 137), start=2)
     assert play.kinds() == [cmd.CollectResult]
+    # Both runs are paid for: a tenant could have ended the first one so.
+    ending = play.pod().ending
+    assert ending is not None
+    assert ending.usage.wall_ms == 2 * USAGE.wall_ms
 
 
 def test_the_end_of_an_earlier_start_is_ignored():

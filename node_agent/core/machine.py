@@ -186,8 +186,8 @@ def _collect_failed(_host: Host, pod: Pod | None, event: ev.CollectFailed, now_m
 
 
 def _report_outcome(_host: Host, pod: Pod | None, event: ev.ReportOutcome, now_ms: int) -> Moved:
-    if pod is None:
-        return pod, []
+    if pod is None or (event.report is Report.STARTED and not pod.started_sent):
+        return pod, []  # Of a lease of the same number, whose block was reverted.
     if event.report is Report.STARTED:
         # Also where the chain refused it: the result is then refused too, or the lease is over, and the chain says so.
         return send_result_if_ready(replace(pod, started_known=True))

@@ -101,15 +101,19 @@ def _batched(outcome: batched.Outcome) -> Found:
 
 
 def _flat(outcome: flat.Outcome) -> Found:
-    lines = [f"cost of an operation by tasks in state, µs, and against {flat.LEVELS[0]:,} at the same moments:"]
-    lines += [
-        f"  {level:>9,}: {cost:.1f} against {outcome.small_us[level]:.1f}, {outcome.change[level]:+.1%}"
-        for level, cost in outcome.author_us.items()
+    first = flat.LEVELS[0]
+    lines = [
+        f"cost of an operation by tasks in state, µs, and against a node with {first:,} at the same moments:",
     ]
+    remarks = {first: "so unlike are the two nodes", **{at: f"{change:+.1%}" for at, change in outcome.change.items()}}
+    for level, remark in remarks.items():
+        costs = f"{outcome.author_us[level]:.1f} against {outcome.small_us[level]:.1f}"
+        lines.append(f"  {level:>9,}: {costs}, ratio {outcome.ratio[level]:.3f}: {remark}")
     change = round(outcome.worst_change * 100, 1)
     facts: dict[str, Any] = {
         "author_us": {str(level): round(cost, 2) for level, cost in outcome.author_us.items()},
         "small_us": {str(level): round(cost, 2) for level, cost in outcome.small_us.items()},
+        "ratio": {str(level): round(ratio, 3) for level, ratio in outcome.ratio.items()},
         "change_percent": {str(level): round(change * 100, 1) for level, change in outcome.change.items()},
         "worst_change_percent": change,
     }

@@ -195,7 +195,8 @@ def _earned_text(view: HostView) -> str:
     total = view.earned
     if total is None:
         return ""
-    return f"{format_amount(total.earned)} from {total.leases} leases, {total.open_leases} of them not closed"
+    leases = "1 lease" if total.leases == 1 else f"{total.leases} leases"
+    return f"{format_amount(total.earned)} from {leases}, {total.open_leases} not closed"
 
 
 def _network_text(view: HostView) -> str | None:

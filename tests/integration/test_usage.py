@@ -24,9 +24,10 @@ async def the_receipt(net: Net, task: int, *options: str) -> tuple[Receipt, dict
 
 
 async def answered(net: Net, task: int) -> bool:
+    """Whether the host writes receipts of the lease as the chain has it now: as one that was started."""
     done = await net.gantry("task", "usage", str(task), "--account", TENANT, "--json")
     assert done.code == 0 or done.json["error"]["code"] == "NotReady", done.said
-    return done.code == 0
+    return done.code == 0 and done.json["pods"][0]["problems"] == []
 
 
 async def test_what_is_metered_is_what_is_settled(net: Net):

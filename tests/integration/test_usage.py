@@ -19,15 +19,19 @@ async def the_receipt(net: Net, task: int, *options: str) -> tuple[Receipt, dict
     assert done.code == 0, done.said
     (pod,) = done.json["pods"]
     assert pod["problems"] == []
+    return read(pod), pod
+
+
+def read(pod: dict[str, Any]) -> Receipt:
     fields = {name: pod[name] for name in ("receipt", "digest", "signature", "countersignature")}
-    return SignedReceipt.decode(canonical_json(fields)).receipt, pod
+    return SignedReceipt.decode(canonical_json(fields)).receipt
 
 
 async def answered(net: Net, task: int) -> bool:
     """Whether the host writes receipts of the lease as the chain has it now: as one that was started."""
     done = await net.gantry("task", "usage", str(task), "--account", TENANT, "--json")
     assert done.code == 0 or done.json["error"]["code"] == "NotReady", done.said
-    return done.code == 0 and done.json["pods"][0]["problems"] == []
+    return done.code == 0 and read(done.json["pods"][0]).bill.since_ms is not None
 
 
 async def test_what_is_metered_is_what_is_settled(net: Net):

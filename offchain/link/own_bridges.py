@@ -7,25 +7,26 @@ import socket
 import struct
 from pathlib import Path
 
+_INTERFACES, _ROUTES = Path("/sys/class/net"), Path("/proc/net/route")
 _SIOCGIFADDR = 0x8915
 """Asks the kernel for the IPv4 address of an interface (netdevice(7))."""
 
 
-def bridge_addresses(interfaces: Path = Path("/sys/class/net"), routes: Path = Path("/proc/net/route")) -> set[str]:
+def bridge_addresses() -> set[str]:
     """IPv4 addresses of this machine's bridges, but for those by which it reaches the world.
 
     An engine makes a bridge for each network of containers, with addresses that stand on every other machine, too: who
-    dials one of them finds themselves. `interfaces`, `routes`: the kernel's lists.
+    dials one of them finds themselves.
     """
-    outward = _outward(routes)
-    names = sorted(path.parent.name for path in interfaces.glob("*/bridge"))
-    found = {_address(name) for name in names if name not in outward}
+    outward = _outward()
+    names = {path.parent.name for path in _INTERFACES.glob("*/bridge")}
+    found = {_address(name) for name in names - outward}
     return {address for address in found if address is not None}
 
 
-def _outward(routes: Path) -> set[str]:
+def _outward() -> set[str]:
     try:
-        lines = routes.read_text(encoding="ascii").splitlines()[1:]
+        lines = _ROUTES.read_text(encoding="ascii").splitlines()[1:]
     except OSError:
         return set()
     return {name for name, destination, *_ in (line.split() for line in lines if line) if int(destination, 16) == 0}

@@ -40,9 +40,9 @@ pytestmark = [
 ]
 
 
-def addresses(*more: str) -> list[str]:
+def addresses(route: str) -> list[str]:
     """Where an endpoint on every address of a machine with a cable and a bridge says it is."""
-    script = "\n".join(["set -e", MACHINE, *more, 'exec "$0" -c "$1"'])
+    script = f'set -e\n{MACHINE}\n{route}\nexec "$0" -c "$1"'
     done = subprocess.run(
         ["unshare", "--net", "--mount", "sh", "-c", script, sys.executable, ASK],
         capture_output=True,

@@ -28,9 +28,12 @@ struct Cli {
     /// How many values of each component are tried.
     #[arg(long, default_value_t = 10)]
     steps: u32,
-    /// How often each is measured.
-    #[arg(long, default_value_t = 20)]
+    /// How often each is measured in a round. With few, the first ones, whose caches are cold, count too much.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// How many rounds are made over a pallet's calls. The time in the middle of all is taken.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
 }
 
 fn main() -> Result<(), String> {
@@ -44,11 +47,9 @@ fn main() -> Result<(), String> {
         if !cli.only.is_empty() && !cli.only.iter().any(|only| only == folder) {
             continue;
         }
-        let mut calls = Vec::new();
-        for benchmark in &list.benchmarks {
-            let measured = bench.measure(&list, benchmark, cli.steps, cli.repeat)?;
-            eprintln!("{folder}.{measured}");
-            calls.push(measured);
+        let calls = bench.measure(&list, cli.steps, cli.repeat, cli.rounds)?;
+        for call in &calls {
+            eprintln!("{folder}.{call}");
         }
         write(&cli.pallets.join(folder).join("src").join("weights.rs"), &table::render(folder, &calls))?;
         written += 1;

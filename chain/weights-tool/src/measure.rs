@@ -69,25 +69,42 @@ impl Bench {
         Ok(list)
     }
 
-    /// Checks and measures one benchmark.
-    pub fn measure(
-        &self,
-        list: &BenchmarkList,
-        benchmark: &BenchmarkMetadata,
-        steps: u32,
-        repeat: u32,
-    ) -> Result<Measured, String> {
-        let (mut counted, mut timed) = (Vec::new(), Vec::new());
-        for components in combinations(&benchmark.components, steps) {
-            let run = |pass, repeats| self.run(list, benchmark, &components, pass, repeats);
-            run(Pass::Verify, 1)?;
-            counted.extend(run(Pass::Count, 1)?);
-            // What else this machine did is not part of the cost.
-            let mut times = run(Pass::Time, repeat)?;
-            times.sort_by_key(|result| result.extrinsic_time);
-            timed.extend(times.into_iter().nth(repeat as usize / 2));
+    /// Checks and measures the benchmarks of one pallet, each in `rounds` that the others lie between: what else the
+    /// machine did during one of them is not part of the cost.
+    pub fn measure(&self, list: &BenchmarkList, steps: u32, repeat: u32, rounds: u32) -> Result<Vec<Measured>, String> {
+        let points: Vec<(usize, Components)> = list
+            .benchmarks
+            .iter()
+            .enumerate()
+            .flat_map(|(place, benchmark)| {
+                combinations(&benchmark.components, steps).into_iter().map(move |components| (place, components))
+            })
+            .collect();
+        let run = |(place, components): &(usize, Components), pass, repeats| {
+            self.run(list, &list.benchmarks[*place], components, pass, repeats)
+        };
+        let mut counted = Vec::new();
+        for point in &points {
+            run(point, Pass::Verify, 1)?;
+            counted.push(run(point, Pass::Count, 1)?);
         }
-        Measured::new(benchmark, &timed, &counted)
+        let mut times = vec![Vec::new(); points.len()];
+        for _ in 0..rounds {
+            for (point, times) in points.iter().zip(&mut times) {
+                times.extend(run(point, Pass::Time, repeat)?);
+            }
+        }
+        list.benchmarks
+            .iter()
+            .enumerate()
+            .map(|(place, benchmark)| {
+                let own =
+                    || points.iter().enumerate().filter(move |(_, point)| point.0 == place).map(|(index, _)| index);
+                let counted: Vec<_> = own().flat_map(|index| counted[index].clone()).collect();
+                let timed: Vec<_> = own().filter_map(|index| middle(times[index].clone())).collect();
+                Measured::new(benchmark, &timed, &counted)
+            })
+            .collect()
     }
 
     fn run(
@@ -184,6 +201,13 @@ fn neighbour(number: u64) -> (Vec<u8>, Vec<u8>) {
     ([prefix.as_slice(), &key].concat(), vec![number as u8; NEIGHBOUR_BYTES])
 }
 
+/// The result whose time lies in the middle.
+fn middle(mut results: Vec<BenchmarkResult>) -> Option<BenchmarkResult> {
+    results.sort_by_key(|result| result.extrinsic_time);
+    let half = results.len() / 2;
+    results.into_iter().nth(half)
+}
+
 /// All components at their lowest, which says what the call costs by itself; then each from low to high in steps while the
 /// others are at their highest. A single empty one where there are none.
 fn combinations(components: &[(BenchmarkParameter, u32, u32)], steps: u32) -> Vec<Components> {
@@ -209,6 +233,14 @@ fn combinations(components: &[(BenchmarkParameter, u32, u32)], steps: u32) -> Ve
 mod tests {
     use super::*;
     use BenchmarkParameter::{a, b};
+
+    #[test]
+    fn a_round_in_which_the_machine_was_busy_does_not_count() {
+        let took = |extrinsic_time| BenchmarkResult { extrinsic_time, ..Default::default() };
+        let results = [900, 31, 30, 950, 32, 33, 940].map(took).to_vec();
+        assert_eq!(middle(results).map(|result| result.extrinsic_time), Some(33));
+        assert!(middle(Vec::new()).is_none());
+    }
 
     #[test]
     fn a_benchmark_without_components_runs_once() {

@@ -121,7 +121,8 @@ class Network:
             "--rpc-cors=all",
             rpc_port=self.rpc_port,
         )
-        self.keeper.add(Child("node", command, log=self.places.log, run=self.places.run, env=self._env))
+        env = node.frugal(self._env)
+        self.keeper.add(Child("node", command, log=self.places.log, run=self.places.run, env=env))
 
     def _await_node(self) -> str:
         limit = time.monotonic() + _NODE_SECONDS

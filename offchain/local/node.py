@@ -97,6 +97,11 @@ def with_certificates(env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "SSL_CERT_FILE": str(Path(found.origin).with_name("cacert.pem"))}
 
 
+def frugal(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment for a node that mostly waits: it gives memory back soon (docs/validators.md)."""
+    return {"MIMALLOC_PURGE_DELAY": "100", "MIMALLOC_ALLOW_THP": "0", **env}
+
+
 class Node:
     """The only node of a fresh development chain, with ports of its own and all its files in one folder.
 

@@ -23,9 +23,10 @@ from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 class Fragmentation(Indifferent):
     """Published FGD. With `tight`, hosts of one score are told apart by how little they have left."""
 
-    def __init__(self, cluster: Cluster, mix: Mix) -> None:
+    def __init__(self, cluster: Cluster, mix: Mix, tie: float = 0, typical: float = 0.95) -> None:
+        self._tie = tie
         self._cluster = cluster
-        self._expected = Expected.of(mix, cluster)
+        self._expected = Expected.of(_typical(mix, typical), cluster)
         self._weight = self._expected.by_model(self._expected.share)
 
     def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
@@ -36,6 +37,32 @@ class Fragmentation(Indifferent):
             shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli, of.accepts(shape),
             ex.cpu, ex.way, ex.gpus, ex.pieces, ex.usable, self._weight, scores, devices,
         )  # fmt: skip
+        if self._tie == 1:
+            scores[hosts] = scores[hosts] * 1e6 + hosts
+        elif self._tie == 2:
+            scores[hosts] = scores[hosts] * 1e6 + (of.cpu[hosts] / 128000 + of.memory[hosts] / 1048576 + of.device[hosts].sum(axis=1) / 8000)
+        elif self._tie == 3:
+            scores[hosts] = scores[hosts] * 1e6 + (of.cpu[hosts] / 128000 + of.device[hosts].sum(axis=1) / 8000)
+
+
+def _typical(mix: Mix, most: float) -> Mix:
+    """The shapes asked for most, until they are `most` of all pods."""
+    kept: dict[Shape, float] = {}
+    merged: dict[tuple[int, int, int, frozenset[str]], float] = {}
+    names: dict[tuple[int, int, int, frozenset[str]], Shape] = {}
+    for shape, share in mix.shares().items():
+        if not shape.gpus and most == 0.951:
+            continue
+        wish = (shape.cpu_milli, shape.gpus, shape.gpu_milli, shape.models)
+        merged[wish] = merged.get(wish, 0.0) + share
+        names.setdefault(wish, shape)
+    together = 0.0
+    for wish, share in sorted(merged.items(), key=lambda item: -item[1]):
+        if together >= most:
+            break
+        kept[names[wish]] = share
+        together += share
+    return Mix(kept)
 
 
 @compiled

@@ -16,15 +16,28 @@ from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 class Headroom:
     steady = True
 
-    def __init__(self, cluster: Cluster, mix: Mix, power=1.0, quantum=40.0, tight=1.0, renew=0.1, cap=20.0, byvol=1.0) -> None:
+    def __init__(self, cluster: Cluster, mix: Mix, power=1.0, quantum=40.0, tight=1.0, renew=0.1, cap=20.0, byvol=0.0, mu=0.0, delta=0.05, head=1.0, lp=1.0, multi=1.0, wide=0.0) -> None:
         self._cluster = cluster
         self._expected = Expected.of(mix, cluster)
         self.power, self.quantum, self.tight, self.renew, self.cap, self.byvol = power, quantum, tight, renew, cap, byvol
         ex = self._expected
         demand = ex.share * ex.milli[ex.row]**byvol
+        demand = demand * np.where(ex.gpus[ex.way[ex.row]] > 1, multi, 1.0) * ex.gpus[ex.way[ex.row]] ** -wide
         self._demand = demand / demand.sum()
         self._scale = np.array([cluster.cpu.max(), cluster.memory.max(), 8000.0])
-        self._full = None
+        self.mu, self.head = mu, head
+        self._waste = waste(mix, delta)
+        if lp:
+            import sys
+            sys.path.insert(0, '/tmp/place-x')
+            from cutting import cutting
+            m = {}
+            for shape, share in mix.shares().items():
+                if shape.gpus == 1:
+                    m[shape.gpu_milli] = m.get(shape.gpu_milli, 0) + share
+            sizes = sorted(m)
+            v, best, _, _ = cutting(sizes, np.array([m[z] for z in sizes]))
+            self._waste = -1000.0 * best
         self._weigh()
 
     def _weigh(self):
@@ -51,8 +64,26 @@ class Headroom:
             hosts, of.cpu, of.memory, of.device, of.count, of.model,
             shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli, of.accepts(shape),
             ex.per_cpu, ex.more_cpu, ex.per_memory, ex.more_memory,
-            ex.way, ex.gpus, ex.pieces, self._weight, self._scale, self.quantum, self.tight, scores, devices,
+            ex.way, ex.gpus, ex.pieces, self._weight, self._scale, self.quantum, self.tight, self._waste * self.mu, self.head, scores, devices,
         )  # fmt: skip
+
+
+def waste(mix, delta):
+    import numpy as np
+    p = np.zeros(1001)
+    for shape, share in mix.shares().items():
+        if shape.gpus:
+            p[shape.gpu_milli] += share * (1 if shape.gpus == 1 else 1)
+    p /= p.sum()
+    e = np.zeros(1001)
+    sizes = [z for z in range(1, 1001) if p[z]]
+    for r in range(1, 1001):
+        num = den = 0.0
+        for z in sizes:
+            if z <= r:
+                num += p[z] * (z + e[r - z]); den += p[z]
+        e[r] = num / (den + delta) if den else 0.0
+    return np.arange(1001) - e
 
 
 @compiled
@@ -89,7 +120,7 @@ def _score(
     hosts: Ints, cpu: Ints, memory: Ints, device: Ints, count: Ints, model: Ints,
     pod_cpu: int, pod_memory: int, pod_gpus: int, pod_milli: int, accepts: Bools,
     per_cpu, more_cpu, per_memory, more_memory, way: Ints, gpus: Floats, pieces: Floats, weight: Floats,
-    scale, quantum, tight,
+    scale, quantum, tight, waste, head,
     scores: Floats, devices: Ints,
 ) -> None:  # fmt: skip
     cut = np.zeros(len(gpus))
@@ -131,7 +162,7 @@ def _score(
                     continue
                 then[:] = cut - pieces[free[index]] + pieces[free[index] - pod_milli]
                 after = _worth(left_cpu, left_memory, then, per_cpu, more_cpu, per_memory, more_memory, way, gpus, w, ways)
-                loss = before - after
+                loss = head * (before - after) + waste[free[index] - pod_milli] - waste[free[index]]
                 # of devices that lose the same, the fullest
                 if quantum > 0:
                     loss = math.floor(loss / quantum + 0.5) * quantum
@@ -145,7 +176,7 @@ def _score(
                 if chosen >> index & 1:
                     then += pieces[free[index] - pod_milli] - pieces[free[index]]
             after = _worth(left_cpu, left_memory, then, per_cpu, more_cpu, per_memory, more_memory, way, gpus, w, ways)
-            loss = before - after
+            loss = head * (before - after)
             if quantum > 0:
                 loss = math.floor(loss / quantum + 0.5) * quantum
             best = loss * 1e3 + tight * rest

@@ -43,10 +43,11 @@ class Board:
             return None
         self.cluster.take(host, shape, int(row.devices[host]))
         self._changed.append(host)
-        if self._policy.placed(self.cluster):
-            for kept in self._rows.values():
-                kept.seen = -1
         return host
+
+    def look(self, shape: Shape) -> None:
+        """Score all hosts for a shape that may come, without placing one."""
+        self._row(shape)
 
     def _row(self, shape: Shape) -> _Row:
         row = self._rows.get(shape)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from offchain.core.placing.cluster import Cluster, Floats, Ints
+from offchain.core.placing.devices import Wish, choose
 from offchain.core.placing.shapes import Shape
 
 
@@ -12,23 +15,26 @@ class Policy(Protocol):
     """Scores hosts for one shape at a time."""
 
     steady: bool
-    """Whether a host's score for a shape stays as it is until something is placed on that host, or :meth:`placed` says
-    otherwise. What is steady is scored once and kept."""
+    """Whether the score of a host for a shape depends on that host alone, so that it holds until the host changes."""
 
     def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
         """Write the score of each of `hosts` into its place of `scores`, infinite where the pod does not fit, and the
-        devices it would take, as bits, into its place of `devices`."""
-
-    def placed(self, cluster: Cluster) -> bool:
-        """Something was placed; whether all scores that were kept are out of date."""
+        devices that it would take, as bits, into its place of `devices`."""
 
 
-class Indifferent:
-    """What policies have in common whose scores depend on nothing but the host."""
+class Plain:
+    """What policies have in common that score hosts by whole columns and take the fullest devices."""
 
     steady = True
 
-    def placed(self, cluster: Cluster) -> bool:
-        """Scores stay as they are."""
-        del cluster
-        return False
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
+        """Infinite where the pod does not fit, else by :meth:`value`."""
+        choose(hosts, self.cluster.free, Wish.of(shape, self.cluster), devices)
+        scores[hosts] = np.where(devices[hosts] >= 0, self.value(shape, hosts, devices[hosts]), np.inf)
+
+    def value(self, shape: Shape, hosts: Ints, devices: Ints) -> Floats:
+        """The scores, were there room on all."""
+        raise NotImplementedError

@@ -138,12 +138,20 @@ def _read(name: str) -> str:
 
 
 def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, Any]:
-    from offchain.core.placing.simulate import simulate as run  # noqa: PLC0415  (numba is slow to load)
+    from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
+    from offchain.core.placing.shapes import Mix  # noqa: PLC0415
+    from offchain.core.placing.simulate import simulate as run  # noqa: PLC0415
 
     outcomes: list[Outcome] = []
+    mix = Mix.of(trace.pods)
+    began_s = time.perf_counter()
+    prepared = prepare(name, trace.nodes, mix)
+    prepared_s = time.perf_counter() - began_s
+    if prepared.note:
+        progress(f"{name}: rehearsed in {prepared_s:.1f} s, {prepared.note}")
     for seed in seeds:
-        outcome = run(trace.nodes, trace.pods, name, load_percent=load, seed=seed, clock_s=time.perf_counter)
-        progress(f"{name}, seed {seed}: {outcome.allocation_percent:.2f} % allocated, {outcome.failed} pods failed")
+        outcome = run(trace.nodes, mix, prepared, load_percent=load, seed=seed, clock_s=time.perf_counter)
+        progress(f"{name}, seed {seed}: {outcome.allocation_percent:.2f} % allocated, {outcome.filled.failed} pods failed")
         outcomes.append(outcome)
     allocated = [outcome.allocation_percent for outcome in outcomes]
     return {
@@ -151,19 +159,21 @@ def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, An
         "allocation_percent": round(statistics.mean(allocated), 4),
         "allocation_spread": round(statistics.stdev(allocated), 4) if len(allocated) > 1 else 0.0,
         "allocation_percent_at_load": {
-            str(mark): round(statistics.mean(outcome.at_load[mark] for outcome in outcomes), 4)
-            for mark in outcomes[0].at_load
+            str(mark): round(statistics.mean(outcome.filled.at_load[mark] for outcome in outcomes), 4)
+            for mark in outcomes[0].filled.at_load
         },
         "decisions_per_second": round(
-            sum(outcome.pods for outcome in outcomes) / max(1e-9, sum(outcome.seconds for outcome in outcomes)), 1
+            sum(outcome.filled.pods for outcome in outcomes) / max(1e-9, sum(outcome.seconds for outcome in outcomes)), 1
         ),
+        "rehearsal": prepared.note,
+        "rehearsal_seconds": round(prepared_s, 3),
         "runs": [
             {
                 "seed": outcome.seed,
                 "allocation_percent": round(outcome.allocation_percent, 4),
-                "pods": outcome.pods,
-                "failed": outcome.failed,
-                "failed_with_gpus": outcome.failed_with_gpus,
+                "pods": outcome.filled.pods,
+                "failed": outcome.filled.failed,
+                "failed_with_gpus": outcome.filled.failed_with_gpus,
             }
             for outcome in outcomes
         ],

@@ -49,6 +49,10 @@ class Board:
         """Score all hosts for a shape that may come, without placing one."""
         self._row(shape)
 
+    def scores(self, shape: Shape) -> Floats:
+        """The scores of all hosts for a shape that was looked at."""
+        return self._rows[shape].scores
+
     def _row(self, shape: Shape) -> _Row:
         row = self._rows.get(shape)
         if row is None:

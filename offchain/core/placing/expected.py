@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +11,16 @@ import numpy as np
 from offchain.core.placing.cluster import Bools, Cluster, Floats, Ints
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 
+MOST_ROWS = 256
+"""The time for a score grows with the rows: where there are more, similar shapes become one."""
+
+_ROUNDING = ((1, 1), (1.1, 1), (1.25, 10), (1.5, 20), (2, 50), (4, 100))
+"""Factors for cores and memory, thousandths for GPUs; the first that leaves few enough rows is used."""
+
 _ALWAYS = 1e9
 """How often a wish for nothing fits."""
+
+_Key = tuple[int, int, int, int]
 
 
 class Rows(NamedTuple):
@@ -38,30 +48,39 @@ class Expected:
 
     def __init__(self, mix: Mix, cluster: Cluster) -> None:
         wanted = [(shape, share) for shape, share in mix.shares().items() if shape.gpus]
-        rows = sorted({_row(shape) for shape, _ in wanted})
-        self.ways = sorted({(gpus, milli) for _, _, gpus, milli in rows})
-        cpu = np.array([cpu for cpu, _, _, _ in rows], dtype=np.float64)
-        memory = np.array([memory for _, memory, _, _ in rows], dtype=np.float64)
-        free = np.arange(WHOLE_GPU + 1)[:, None]
-        self.milli: Ints = np.array([milli for _, milli in self.ways], dtype=np.int64)
-        self.rows = Rows(
-            cpu=cpu,
-            per_cpu=_inverse(cpu),
-            more_cpu=np.where(cpu > 0, 1e-6, _ALWAYS),
-            per_memory=_inverse(memory),
-            more_memory=np.where(memory > 0, 1e-6, _ALWAYS),
-            way=np.array([self.ways.index((gpus, milli)) for _, _, gpus, milli in rows], dtype=np.int64),
-            gpus=np.array([gpus for gpus, _ in self.ways], dtype=np.float64),
-            pieces=(free // self.milli[None, :]).astype(np.float64),
-        )
         self.shapes: tuple[Shape, ...] = tuple(shape for shape, _ in wanted)
         self.share: Floats = np.array([share for _, share in wanted], dtype=np.float64)
         """Probability that the next pod has this shape; with the pods without GPUs they add up to 1."""
         self.accepts: Bools = np.array([cluster.accepts(shape) for shape in self.shapes], dtype=np.bool_).reshape(
             len(wanted), len(cluster.models)
         )
+        keys = _few(self.shapes)
+        rows = sorted(set(keys))
         place = {row: index for index, row in enumerate(rows)}
-        self._row: Ints = np.array([place[_row(shape)] for shape in self.shapes], dtype=np.int64)
+        self._row: Ints = np.array([place[key] for key in keys], dtype=np.int64)
+        ways = sorted({(gpus, milli) for _, _, gpus, milli in rows})
+        cpu = self._mean([shape.cpu_milli for shape in self.shapes], len(rows))
+        memory = self._mean([shape.memory_mib for shape in self.shapes], len(rows))
+        self.milli: Ints = np.array([milli for _, milli in ways], dtype=np.int64)
+        """[k]: thousandths of each device."""
+        self.rows = Rows(
+            cpu=cpu,
+            per_cpu=_inverse(cpu),
+            more_cpu=np.where(cpu > 0, 1e-6, _ALWAYS),
+            per_memory=_inverse(memory),
+            more_memory=np.where(memory > 0, 1e-6, _ALWAYS),
+            way=np.array([ways.index((gpus, milli)) for _, _, gpus, milli in rows], dtype=np.int64),
+            gpus=np.array([gpus for gpus, _ in ways], dtype=np.float64),
+            pieces=(np.arange(WHOLE_GPU + 1)[:, None] // self.milli[None, :]).astype(np.float64),
+        )
+
+    def _mean(self, wanted: Sequence[int], rows: int) -> Floats:
+        """[row]: what its shapes ask for, each by its probability."""
+        sums, shares = np.zeros(rows), np.zeros(rows)
+        np.add.at(sums, self._row, np.array(wanted, dtype=np.float64) * self.share)
+        np.add.at(shares, self._row, self.share)
+        mean: Floats = np.round(sums / np.maximum(shares, 1e-300), 3)
+        return mean
 
     def by_model(self, weights: Floats) -> Floats:
         """[model, row]: the weights of all shapes of that row that may run there."""
@@ -71,8 +90,27 @@ class Expected:
         return summed
 
 
-def _row(shape: Shape) -> tuple[int, int, int, int]:
-    return shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli
+def _few(shapes: Sequence[Shape]) -> list[_Key]:
+    """[shape]: cores, memory, GPUs and thousandths of each, rounded so far that not too many are different."""
+    keys: list[_Key] = []
+    for factor, grain in _ROUNDING:
+        keys = [
+            (
+                _rounded(shape.cpu_milli, factor),
+                _rounded(shape.memory_mib, factor),
+                shape.gpus,
+                min(WHOLE_GPU, -(-shape.gpu_milli // grain) * grain),
+            )
+            for shape in shapes
+        ]
+        if len(set(keys)) <= MOST_ROWS:
+            break
+    return keys
+
+
+def _rounded(wanted: int, factor: float) -> int:
+    """Which power of the factor it is about; with a factor of 1 the number itself."""
+    return wanted if factor == 1 or wanted == 0 else 1 + round(math.log(wanted) / math.log(factor))
 
 
 def _inverse(wanted: Floats) -> Floats:

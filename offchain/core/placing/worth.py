@@ -23,7 +23,7 @@ STEP_MILLI = 40.0
 """Differences of less than half of this are taken for none, so that hosts are filled up one after the other."""
 
 SEVERAL_GPUS = 0.25
-"""How much a pod that needs several GPUs counts, against its probability: its place is kept, but not at any price."""
+"""How much a pod that needs several GPUs counts, against its probability, where rehearsal.py finds nothing better."""
 
 _TIE = 10.0
 """More than what is left of a host can add up to."""
@@ -34,12 +34,13 @@ class Worth:
 
     steady = True
 
-    def __init__(self, cluster: Cluster, mix: Mix) -> None:
+    def __init__(self, cluster: Cluster, mix: Mix, several_gpus: float = SEVERAL_GPUS) -> None:
         self._cluster = cluster
         expected = Expected(mix, cluster)
         self._rows = expected.rows
-        self._value = _values(expected)
-        self._weight = expected.by_model(_weights(expected) * _scarcity(expected, cluster))
+        counts = _counts(expected, several_gpus)
+        self._value = _values(expected, counts)
+        self._weight = expected.by_model(counts * _scarcity(expected, cluster))
         self._most = np.array(
             [
                 max((spec.cpu_milli for spec in cluster.specs), default=0) or 1,
@@ -56,10 +57,10 @@ class Worth:
         _score(hosts, free, wish, self._rows, self._value, self._weight, most, scores, devices)
 
 
-def _weights(expected: Expected) -> Floats:
+def _counts(expected: Expected, several_gpus: float) -> Floats:
     """[shape]: how much it counts; all add up to 1."""
     several = np.array([shape.gpus > 1 for shape in expected.shapes], dtype=np.bool_)
-    weights: Floats = expected.share * np.where(several, SEVERAL_GPUS, 1.0)
+    weights: Floats = expected.share * np.where(several, several_gpus, 1.0)
     return weights / weights.sum() if len(weights) else weights
 
 
@@ -71,14 +72,14 @@ def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
     return np.maximum(have.sum(), 1.0) / mine
 
 
-def _values(expected: Expected) -> Floats:
+def _values(expected: Expected, counts: Floats) -> Floats:
     """[free thousandths, k]: what a piece is worth for one pod that asks for GPUs in way `k`, over the weight of all pods
     that it is big enough for."""
     demand: dict[int, float] = {}
     big_enough = np.zeros(WHOLE_GPU + 1)
-    for shape, share, weight in zip(expected.shapes, expected.share, _weights(expected), strict=True):
+    for shape, share, count in zip(expected.shapes, expected.share, counts, strict=True):
         demand[shape.gpu_milli] = demand.get(shape.gpu_milli, 0.0) + share * shape.gpus
-        big_enough[shape.gpu_milli :] += weight
+        big_enough[shape.gpu_milli :] += count
     worth = WHOLE_GPU * piece_values(demand)
     each = np.divide(worth, big_enough, out=np.zeros_like(worth), where=big_enough > 0)
     free = np.arange(WHOLE_GPU + 1)[:, None]
@@ -92,10 +93,10 @@ def _worth(
     """Thousandths of GPUs. `cuts` and `value`: the sums over the host's devices of the tables' rows."""
     for k in range(len(most)):
         most[k] = math.floor(cuts[k] / rows.gpus[k])
-        # Of free devices, those that make up no full set are nothing to a pod that needs several.
-        each[k] = value[k] * rows.gpus[k] / cuts[k] if most[k] > 0 else 0.0
-        if rows.gpus[k] == 1.0 and most[k] > 0:
-            each[k] = value[k] / most[k]
+        each[k] = 0.0
+        if most[k] > 0:
+            # Of free devices, those that make up no full set are nothing to a pod that needs several.
+            each[k] = value[k] / most[k] if rows.gpus[k] == 1.0 else value[k] * rows.gpus[k] / cuts[k]
     total = 0.0
     for row in range(len(rows.way)):
         k = rows.way[row]

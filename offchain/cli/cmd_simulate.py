@@ -33,7 +33,10 @@ class _Trace:
 @click.command()
 @click.option("--nodes", metavar="FILE", type=_FILE, help="The hosts: sn,cpu_milli,memory_mib,gpu,model.")
 @click.option(
-    "--pods", metavar="FILE", type=_FILE, help="The pods: cpu_milli,memory_mib,num_gpu,gpu_milli and, if need be, gpu_spec."
+    "--pods",
+    metavar="FILE",
+    type=_FILE,
+    help="The pods: cpu_milli,memory_mib,num_gpu,gpu_milli and, if need be, gpu_spec.",
 )
 @click.option(
     "--load",
@@ -54,12 +57,14 @@ class _Trace:
 )
 @click.option("--policy", default="worth", show_default=True, metavar="P[,P…]", help="Which, or several, or all.")
 @options.as_json
-def simulate(nodes: str | None, pods: str | None, load: float, seeds: int, first_seed: int, policy: str, as_json: bool) -> None:
+def simulate(
+    nodes: str | None, pods: str | None, load: float, seeds: int, first_seed: int, policy: str, as_json: bool
+) -> None:
     """Fill a cluster with pods that arrive one by one, and see how much of its GPUs a policy can give away.
 
     Each run draws pods from the list at random, with replacement, until they have asked for --load percent of all GPUs.
-    Each is placed where the policy says; one that fits nowhere has failed; one that fits somewhere is placed. Nothing ever
-    leaves. The same files and seed give the same result.
+    Each is placed where the policy says; one that fits nowhere has failed; one that fits somewhere is placed. Nothing
+    ever leaves. The same files and seed give the same result.
 
     \b
     Files are comma-separated, with the columns' names in the first line, in any order; other columns are passed over.
@@ -87,7 +92,8 @@ def simulate(nodes: str | None, pods: str | None, load: float, seeds: int, first
     names = _names(policy)
     trace = _trace(nodes, pods, first_seed)
     if not as_json:
-        say(f"{len(trace.nodes)} nodes, {sum(node.gpus for node in trace.nodes)} GPUs; {len(trace.pods)} pods; {trace.source}.")
+        gpus = sum(node.gpus for node in trace.nodes)
+        say(f"{len(trace.nodes)} nodes, {gpus} GPUs; {len(trace.pods)} pods; {trace.source}.")
     found = [_policy(name, trace, load, range(first_seed, first_seed + seeds)) for name in names]
     if as_json:
         facts = {"nodes": len(trace.nodes), "pods": len(trace.pods), "source": trace.source, "load_percent": load}
@@ -113,7 +119,9 @@ def _names(policy: str) -> list[str]:
     names = list(POLICIES) if policy == "all" else [name.strip() for name in policy.split(",")]
     for name in names:
         if name not in POLICIES:
-            raise CliError(f'--policy: there is no policy "{name}".', f"Known are: {', '.join(POLICIES)}, all.", code="usage")
+            raise CliError(
+                f'--policy: there is no policy "{name}".', f"Known are: {', '.join(POLICIES)}, all.", code="usage"
+            )
     return list(dict.fromkeys(names))
 
 
@@ -121,7 +129,9 @@ def _trace(nodes: str | None, pods: str | None, seed: int) -> _Trace:
     from offchain.core.placing import generated, traces  # noqa: PLC0415  (numpy is slow to load)
 
     if nodes is None and pods is None:
-        return _Trace(generated.hosts(seed), generated.pods(seed), f"made up from seed {seed}, like no particular cluster")
+        return _Trace(
+            generated.hosts(seed), generated.pods(seed), f"made up from seed {seed}, like no particular cluster"
+        )
     if nodes is None or pods is None:
         missing = "--nodes" if nodes is None else "--pods"
         raise CliError(f"{missing} is missing.", "Give both files, or none for a made-up cluster.", code="usage")
@@ -151,7 +161,9 @@ def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, An
         progress(f"{name}: rehearsed in {prepared_s:.1f} s, {prepared.note}")
     for seed in seeds:
         outcome = run(trace.nodes, mix, prepared, load_percent=load, seed=seed, clock_s=time.perf_counter)
-        progress(f"{name}, seed {seed}: {outcome.allocation_percent:.2f} % allocated, {outcome.filled.failed} pods failed")
+        progress(
+            f"{name}, seed {seed}: {outcome.allocation_percent:.2f} % allocated, {outcome.filled.failed} pods failed"
+        )
         outcomes.append(outcome)
     allocated = [outcome.allocation_percent for outcome in outcomes]
     return {
@@ -163,7 +175,8 @@ def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, An
             for mark in outcomes[0].filled.at_load
         },
         "decisions_per_second": round(
-            sum(outcome.filled.pods for outcome in outcomes) / max(1e-9, sum(outcome.seconds for outcome in outcomes)), 1
+            sum(outcome.filled.pods for outcome in outcomes) / max(1e-9, sum(outcome.seconds for outcome in outcomes)),
+            1,
         ),
         "rehearsal": prepared.note,
         "rehearsal_seconds": round(prepared_s, 3),

@@ -2,7 +2,7 @@
 
 The cutting-stock problem: as few GPUs as possible for shares of given sizes (Gilmore and Gomory, 1961). Its linear
 relaxation gives each size a price, in GPUs: what one share more of it costs. A piece of a GPU is worth the most that
-shares cut from it can add up to: nothing where no share fits that is short of places, a whole GPU where nothing is lost.
+shares cut from it can add up to: nothing where no share fits that is short of places, a whole GPU where none is lost.
 """
 
 from __future__ import annotations

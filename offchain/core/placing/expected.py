@@ -31,7 +31,7 @@ class Rows(NamedTuple):
 
     cpu: Floats
     per_cpu: Floats
-    """A host has cores for floor(cpu × per_cpu + more_cpu) pods of a row."""
+    """A host has cores for floor(cpu * per_cpu + more_cpu) pods of a row."""
     more_cpu: Floats
     per_memory: Floats
     more_memory: Floats

@@ -29,7 +29,10 @@ class Filled:
 
 
 def arrivals(mix: Mix, milli: float, seed: int) -> Iterator[Shape]:
-    """Pods drawn from the mix, with replacement, until they ask for `milli` thousandths of GPUs. ValueError: none asks."""
+    """Pods drawn from the mix, with replacement, until they ask for `milli` thousandths of GPUs.
+
+    ValueError where none asks for any.
+    """
     shares = mix.shares()
     if not any(shape.gpus for shape in shares):
         raise ValueError("no pod asks for a GPU")

@@ -2,9 +2,9 @@
 
 As published (Weng et al., "Beware of Fragmentation", USENIX ATC 2023, and the simulator beside it): of a host's free
 GPU, the part that a shape cannot use is fragmented for it, all of it where cores or devices do not suffice; the
-expectation of that over the mix is the host's fragmentation. The score is floor(100 × sigmoid(less /
-1000)), `less` being by how many thousandths of a GPU the fragmentation falls when the pod is placed; of equals, the first
-host is taken. Memory is not looked at, but for whether the pod itself fits.
+expectation of that over the mix is the host's fragmentation. The score is floor(100 * sigmoid(less / 1000)), `less`
+being by how many thousandths of a GPU the fragmentation falls when the pod is placed; of equals, the first host is
+taken. Memory is not looked at, but for whether the pod itself fits.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from offchain.core.placing.compiled import compiled
 from offchain.core.placing.devices import Wish, fullest
 from offchain.core.placing.expected import Expected, Rows
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
+
 
 class Fragmentation:
     """Published FGD."""

@@ -1,5 +1,8 @@
-"""A cluster and pods that are made up, for when there are no files. They are drawn from round numbers, not from a real
-cluster: what a policy reaches here says nothing about a particular one."""
+"""A cluster and pods that are made up, for when there are no files.
+
+They are drawn from round numbers, not from a real cluster: what a policy reaches here says nothing about a particular
+one.
+"""
 
 from __future__ import annotations
 

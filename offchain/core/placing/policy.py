@@ -19,7 +19,8 @@ class Policy(Protocol):
 
     def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
         """Write the score of each of `hosts` into its place of `scores`, infinite where the pod does not fit, and the
-        devices that it would take, as bits, into its place of `devices`."""
+        devices that it would take, as bits, into its place of `devices`.
+        """
 
 
 class Plain:

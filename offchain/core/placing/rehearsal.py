@@ -1,9 +1,9 @@
 """Gantry's policy tries out what suits a cluster and its pods before it is used.
 
-How much a place for a pod of several GPUs is worth depends on whether other pods would fill it: with many small pods it is
-worth little, with few it is all there is. No formula of ours knew that for every mix, so candidates are rehearsed: each
-fills a copy of the empty cluster with pods drawn from the expected mix. Published FGD is one of them, for clusters that
-run out of cores long before they run out of GPUs.
+How much a place for a pod of several GPUs is worth depends on whether other pods would fill it: with many small pods it
+is worth little, with few it is all there is. No formula of ours knew that for every mix, so candidates are rehearsed:
+each fills a copy of the empty cluster with pods drawn from the expected mix. Published FGD is one of them, for clusters
+that run out of cores long before they run out of GPUs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def prepare(name: str, specs: Sequence[HostSpec], mix: Mix) -> Prepared:
 
 
 def _worth(mix: Mix, weight: float) -> Prepared:
-    return Prepared(lambda cluster, _: Worth(cluster, mix, several_gpus=weight), f"several GPUs count × {weight:g}")
+    return Prepared(lambda cluster, _: Worth(cluster, mix, several_gpus=weight), f"several GPUs count {weight:g} times")
 
 
 def _stage(specs: Sequence[HostSpec]) -> Sequence[HostSpec]:

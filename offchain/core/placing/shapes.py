@@ -11,7 +11,7 @@ WHOLE_GPU = 1000
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one pod asks for: `gpus` devices with `gpu_milli` free thousandths each, all on one host, of one of `models`.
+    """What one pod asks for: `gpus` devices of one host with `gpu_milli` free thousandths each, of one of `models`.
 
     No models: any model will do. A pod without GPUs has neither thousandths nor models.
     """

@@ -52,7 +52,9 @@ class _Line:
         column = sum(len(value) + 1 for value in self._values[:place]) + 1
         value = self.text(field)
         said = f"{field} is {value!r}" if value else f"{field} is missing"
-        return TraceError(f"{self._source}, line {self._number}, column {column}: {said}.", f"{remedy[0].upper()}{remedy[1:]}.")
+        return TraceError(
+            f"{self._source}, line {self._number}, column {column}: {said}.", f"{remedy[0].upper()}{remedy[1:]}."
+        )
 
 
 def nodes(text: str, source: str) -> list[HostSpec]:
@@ -79,7 +81,9 @@ def pods(text: str, source: str) -> list[Shape]:
         models = frozenset(filter(None, (model.strip() for model in line.text("gpu_spec").split("|")))) if gpus else ()
         found.append(Shape(cpu, memory, gpus, milli, frozenset(models)))
     if not any(shape.gpus for shape in found):
-        raise TraceError(f"{source}: no pod asks for a GPU.", "Give a list of pods in which num_gpu is above 0 somewhere.")
+        raise TraceError(
+            f"{source}: no pod asks for a GPU.", "Give a list of pods in which num_gpu is above 0 somewhere."
+        )
     return found
 
 

@@ -25,7 +25,9 @@ STEP_MILLI = 40.0
 SEVERAL_GPUS = 0.25
 """How much a pod that needs several GPUs counts, against its probability, where rehearsal.py finds nothing better."""
 
-_TIE = 10.0
+FRESH = 1.0
+
+_TIE = 100.0
 """More than what is left of a host can add up to."""
 
 
@@ -46,6 +48,7 @@ class Worth:
                 max((spec.cpu_milli for spec in cluster.specs), default=0) or 1,
                 max((spec.memory_mib for spec in cluster.specs), default=0) or 1,
                 (max((spec.gpus for spec in cluster.specs), default=0) or 1) * WHOLE_GPU,
+                FRESH,
             ],
             dtype=np.float64,
         )
@@ -74,7 +77,8 @@ def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
 
 def _values(expected: Expected, counts: Floats) -> Floats:
     """[free thousandths, k]: what a piece is worth for one pod that asks for GPUs in way `k`, over the weight of all pods
-    that it is big enough for."""
+    that it is big enough for.
+    """
     demand: dict[int, float] = {}
     big_enough = np.zeros(WHOLE_GPU + 1)
     for shape, share, count in zip(expected.shapes, expected.share, counts, strict=True):
@@ -107,7 +111,27 @@ def _worth(
 
 
 @compiled
-def _score(
+def _sums(device: Ints, rows: Rows, table: Floats, cuts: Floats, value: Floats) -> int:
+    """Sum up the tables' rows of what is free; gives how much is free."""
+    cuts[:] = 0.0
+    value[:] = 0.0
+    total = 0
+    for left in device:
+        if left:
+            total += left
+            cuts += rows.pieces[left]
+            value += table[left]
+    return total
+
+
+@compiled
+def _take(device: Ints, taken: int, milli: int) -> None:
+    for index in range(len(device)):
+        device[index] -= milli * (taken >> index & 1)
+
+
+@compiled
+def _score(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
     hosts: Ints,
     free: Columns,
     wish: Wish,
@@ -119,26 +143,18 @@ def _score(
     devices: Ints,
 ) -> None:
     ways = len(rows.gpus)
-    cuts, value, then_cuts, then_value = np.zeros(ways), np.zeros(ways), np.zeros(ways), np.zeros(ways)
-    most, each = np.zeros(ways), np.zeros(ways)
+    cuts, value, most, each = np.zeros(ways), np.zeros(ways), np.zeros(ways), np.zeros(ways)
     for host in hosts:
         chosen = fullest(host, free, wish)
         scores[host] = np.inf
         devices[host] = chosen
         if chosen < 0:
             continue
-        device = free.device[host, : free.count[host]]
+        device = free.device[host, : free.count[host]].copy()
         mine = weight[free.model[host]]
         cpu = free.cpu[host] - wish.cpu
         memory = free.memory[host] - wish.memory
-        cuts[:] = 0.0
-        value[:] = 0.0
-        total = 0
-        for left in device:
-            if left:
-                total += left
-                cuts += rows.pieces[left]
-                value += table[left]
+        total = _sums(device, rows, table, cuts, value)
         rest = cpu / scale[0] + memory / scale[1] + (total - wish.gpus * wish.milli) / scale[2]
         if total == 0:
             scores[host] = rest
@@ -146,19 +162,15 @@ def _score(
         before = _worth(free.cpu[host], free.memory[host], cuts, value, rows, mine, most, each)
         single = wish.gpus == 1 and wish.milli < WHOLE_GPU
         for index in range(len(device) if single else 1):
-            if single and (device[index] < wish.milli or _seen(device, index)):
+            left = device[index]
+            if single and (left < wish.milli or _seen(device, index)):
                 continue
             taken = 1 << index if single else chosen
-            then_cuts[:] = cuts
-            then_value[:] = value
-            for other in range(len(device)):
-                if taken >> other & 1:
-                    then_cuts += rows.pieces[device[other] - wish.milli] - rows.pieces[device[other]]
-                    then_value += table[device[other] - wish.milli] - table[device[other]]
-            lost = before - _worth(cpu, memory, then_cuts, then_value, rows, mine, most, each)
-            score = math.floor(lost / STEP_MILLI + 0.5) * _TIE + rest
-            if single:
-                score += device[index] / WHOLE_GPU
+            _take(device, taken, wish.milli)
+            _sums(device, rows, table, cuts, value)
+            _take(device, taken, -wish.milli)
+            lost = before - _worth(cpu, memory, cuts, value, rows, mine, most, each)
+            score = math.floor(lost / STEP_MILLI + 0.5) * _TIE + rest + (scale[3] * left / WHOLE_GPU if single else 0.0)
             if score < scores[host]:
                 scores[host] = score
                 devices[host] = taken
@@ -167,7 +179,7 @@ def _score(
 @compiled
 def _seen(device: Ints, index: int) -> bool:
     """Whether a device before this one has as much free."""
-    for other in range(index):
+    for other in range(index):  # noqa: SIM110  (numba compiles no generators)
         if device[other] == device[index]:
             return True
     return False

@@ -15,7 +15,7 @@ hosts = st.lists(
     st.builds(
         HostSpec,
         name=st.just("host"),
-        cpu_milli=st.integers(0, 32) .map(lambda cores: cores * 1000),
+        cpu_milli=st.integers(0, 32).map(lambda cores: cores * 1000),
         memory_mib=st.integers(0, 64).map(lambda gib: gib * 1024),
         gpus=st.integers(0, 8),
         model=st.sampled_from(MODELS),
@@ -44,7 +44,12 @@ def work(specs, pods, policy, seed, check):
 
 
 @settings(max_examples=60)
-@given(specs=hosts, pods=st.lists(shapes(), min_size=1, max_size=40), policy=st.sampled_from(list(POLICIES)), seed=st.integers(0, 9))
+@given(
+    specs=hosts,
+    pods=st.lists(shapes(), min_size=1, max_size=40),
+    policy=st.sampled_from(list(POLICIES)),
+    seed=st.integers(0, 9),
+)
 def test_what_fits_is_placed_and_nothing_is_given_twice(specs, pods, policy, seed):
     def check(cluster, board, pod):
         fits = [cluster.fits(host, pod) for host in range(len(cluster))]
@@ -69,7 +74,9 @@ def test_what_fits_is_placed_and_nothing_is_given_twice(specs, pods, policy, see
 
 
 @settings(max_examples=40)
-@given(specs=hosts, pods=st.lists(shapes(), min_size=1, max_size=30), policy=st.sampled_from(["worth", "fgd", "best_fit"]))
+@given(
+    specs=hosts, pods=st.lists(shapes(), min_size=1, max_size=30), policy=st.sampled_from(["worth", "fgd", "best_fit"])
+)
 def test_scores_that_were_kept_are_those_that_would_be_found_anew(specs, pods, policy):
     def check(cluster, board, pod):
         fresh = Board(cluster, make(policy, cluster, Mix.of(pods), 1), 1)

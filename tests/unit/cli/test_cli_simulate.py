@@ -24,7 +24,9 @@ def simulate(capsys, files, *arguments, status=0):
 
 
 def test_json_has_allocation_spread_seeds_and_pace(capsys, files):
-    told = json.loads(simulate(capsys, files, "--seeds", "3", "--first-seed", "7", "--policy", "fgd,worth", "--json").out)
+    told = json.loads(
+        simulate(capsys, files, "--seeds", "3", "--first-seed", "7", "--policy", "fgd,worth", "--json").out
+    )
     assert [one["policy"] for one in told["policies"]] == ["fgd", "worth"]
     assert told["allocation_percent"] == told["policies"][0]["allocation_percent"]
     runs = told["policies"][1]["runs"]
@@ -56,8 +58,20 @@ def test_without_files_it_says_that_the_cluster_is_made_up(capsys):
 @pytest.mark.parametrize(
     ("file", "old", "new", "said", "remedy"),
     [
-        ("pods.csv", "4000,8192,1,1000", "4000,8192,1,1001", "line 2, column 17: gpu_milli is '1001'", "from 1 to 1000"),
-        ("pods.csv", "4000,8192,1", "4000,much,1", "line 2, column 10: memory_mib is 'much'", "a whole number from 0 up"),
+        (
+            "pods.csv",
+            "4000,8192,1,1000",
+            "4000,8192,1,1001",
+            "line 2, column 17: gpu_milli is '1001'",
+            "from 1 to 1000",
+        ),
+        (
+            "pods.csv",
+            "4000,8192,1",
+            "4000,much,1",
+            "line 2, column 10: memory_mib is 'much'",
+            "a whole number from 0 up",
+        ),
         ("pods.csv", "two,2000", "two,-1", "line 3, column 5: cpu_milli is '-1'", "from 0 up"),
         ("pods.csv", "two,2000", "two,", "line 3, column 5: cpu_milli is missing", "from 0 up"),
         ("pods.csv", "num_gpu", "gpus", "line 1: the header has no column num_gpu", "The first line names the columns"),
@@ -100,5 +114,11 @@ def test_wrong_options_are_told(capsys, arguments, said):
 
 
 def test_the_command_line_starts_without_numpy():
-    code = "import sys; from offchain.cli.main import main; main(['simulate', '--help']); main(['--help']); sys.exit('numpy' in sys.modules)"
+    code = """
+import sys
+from offchain.cli.main import main
+main(["simulate", "--help"])
+main(["--help"])
+sys.exit("numpy" in sys.modules)
+"""
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

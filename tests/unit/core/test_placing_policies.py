@@ -9,7 +9,7 @@ from offchain.core.placing.cuts import piece_values
 from offchain.core.placing.names import POLICIES
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import Mix, Shape
-from tests.placing_samples import BLUE, HALF, HOSTS, MIX, PAIR, PLAIN, WHOLE, cluster
+from tests.placing_samples import BLUE, HALF, HOSTS, MIX, PLAIN, WHOLE, cluster
 
 
 def placed(name, shape, *, before=(), hosts=HOSTS, mix=MIX):

@@ -18,8 +18,9 @@ class Policy(Protocol):
     """Whether the score of a host for a shape depends on that host alone, so that it holds until the host changes."""
 
     def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
-        """Write the score of each of `hosts` into its place of `scores`, infinite where the pod does not fit, and the
-        devices that it would take, as bits, into its place of `devices`.
+        """Write the score of each of `hosts` into its place of `scores`, and its devices into its place of `devices`.
+
+        Infinite where the pod does not fit; the devices that it would take are bits.
         """
 
 

@@ -25,10 +25,11 @@ STEP_MILLI = 40.0
 SEVERAL_GPUS = 0.25
 """How much a pod that needs several GPUs counts, against its probability, where rehearsal.py finds nothing better."""
 
-FRESH = 1.0
+_WHOLE = 10.0
+"""Against what is left of a host, at most 3: of places that lose as much, a GPU in use goes before a whole one."""
 
 _TIE = 100.0
-"""More than what is left of a host can add up to."""
+"""More than what tells hosts apart that lose as much."""
 
 
 class Worth:
@@ -48,7 +49,6 @@ class Worth:
                 max((spec.cpu_milli for spec in cluster.specs), default=0) or 1,
                 max((spec.memory_mib for spec in cluster.specs), default=0) or 1,
                 (max((spec.gpus for spec in cluster.specs), default=0) or 1) * WHOLE_GPU,
-                FRESH,
             ],
             dtype=np.float64,
         )
@@ -76,8 +76,9 @@ def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
 
 
 def _values(expected: Expected, counts: Floats) -> Floats:
-    """[free thousandths, k]: what a piece is worth for one pod that asks for GPUs in way `k`, over the weight of all pods
-    that it is big enough for.
+    """[free thousandths, k]: what a piece is worth for a pod that asks for GPUs in way `k`.
+
+    That is its value over the weight of all pods that it is big enough for.
     """
     demand: dict[int, float] = {}
     big_enough = np.zeros(WHOLE_GPU + 1)
@@ -170,7 +171,7 @@ def _score(  # noqa: C901  (one loop; parts of it as functions would take all of
             _sums(device, rows, table, cuts, value)
             _take(device, taken, -wish.milli)
             lost = before - _worth(cpu, memory, cuts, value, rows, mine, most, each)
-            score = math.floor(lost / STEP_MILLI + 0.5) * _TIE + rest + (scale[3] * left / WHOLE_GPU if single else 0.0)
+            score = math.floor(lost / STEP_MILLI + 0.5) * _TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
             if score < scores[host]:
                 scores[host] = score
                 devices[host] = taken

@@ -1,0 +1,118 @@
+"""Nodes and pods as tables of comma-separated values, and every mistake in them by line and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from offchain.core.placing.cluster import MOST_DEVICES, HostSpec
+from offchain.core.placing.shapes import WHOLE_GPU, Shape
+
+_MOST = 10**12
+
+
+class TraceError(Exception):
+    """A file that cannot be read as what it should be. `code` is for programs."""
+
+    code = "bad_trace"
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+class _Line:
+    """One line of a table; says where in the file a value is that is wrong."""
+
+    def __init__(self, source: str, number: int, columns: dict[str, int], values: list[str]) -> None:
+        self._source = source
+        self._number = number
+        self._columns = columns
+        self._values = values
+
+    def text(self, field: str) -> str:
+        """The value, or nothing where the table has no such column."""
+        place = self._columns.get(field)
+        return "" if place is None or place >= len(self._values) else self._values[place].strip()
+
+    def number(self, field: str, least: int, most: int = _MOST) -> int:
+        """A whole number. TraceError where it is none, or is too small or too large."""
+        value = self.text(field)
+        digits = value.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit()) or not least <= int(value) <= most:
+            wanted = f"from {least} to {most}" if most < _MOST else f"from {least} up"
+            raise self.wrong(field, f"write a whole number {wanted}")
+        return int(value)
+
+    def wrong(self, field: str, remedy: str) -> TraceError:
+        """The error for this field."""
+        place = self._columns[field]
+        column = sum(len(value) + 1 for value in self._values[:place]) + 1
+        value = self.text(field)
+        said = f"{field} is {value!r}" if value else f"{field} is missing"
+        return TraceError(
+            f"{self._source}, line {self._number}, column {column}: {said}.", f"{remedy[0].upper()}{remedy[1:]}."
+        )
+
+
+def nodes(text: str, source: str) -> list[HostSpec]:
+    """Hosts from a table with sn, cpu_milli, memory_mib, gpu and model. TraceError names line, column and remedy."""
+    found: list[HostSpec] = []
+    for line in _lines(text, source, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
+        gpus = line.number("gpu", 0, MOST_DEVICES)
+        if gpus and not line.text("model"):
+            raise line.wrong("model", "name the model of its GPUs")
+        cpu, memory = line.number("cpu_milli", 0), line.number("memory_mib", 0)
+        found.append(HostSpec(line.text("sn"), cpu, memory, gpus, line.text("model")))
+    if not any(spec.gpus for spec in found):
+        raise TraceError(f"{source}: no node has a GPU.", "Give a list of nodes in which gpu is above 0 somewhere.")
+    return found
+
+
+def pods(text: str, source: str) -> list[Shape]:
+    """Shapes from a table with cpu_milli, memory_mib, num_gpu, gpu_milli, and gpu_spec where it has that column."""
+    found: list[Shape] = []
+    for line in _lines(text, source, ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")):
+        gpus = line.number("num_gpu", 0, MOST_DEVICES)
+        cpu, memory = line.number("cpu_milli", 0), line.number("memory_mib", 0)
+        milli = line.number("gpu_milli", 1, WHOLE_GPU) if gpus else 0
+        models = frozenset(filter(None, (model.strip() for model in line.text("gpu_spec").split("|")))) if gpus else ()
+        found.append(Shape(cpu, memory, gpus, milli, frozenset(models)))
+    if not any(shape.gpus for shape in found):
+        raise TraceError(
+            f"{source}: no pod asks for a GPU.", "Give a list of pods in which num_gpu is above 0 somewhere."
+        )
+    return found
+
+
+def _lines(text: str, source: str, wanted: tuple[str, ...]) -> Iterator[_Line]:
+    """The lines below the header. Columns that nobody asks for are passed over."""
+    table = csv.reader(io.StringIO(text), strict=True)
+    columns: dict[str, int] | None = None
+    try:
+        for values in table:
+            if not any(value.strip() for value in values):
+                continue
+            if columns is None:
+                columns = {name.strip(): place for place, name in enumerate(values)}
+                missing = [name for name in wanted if name not in columns]
+                if missing:
+                    raise TraceError(
+                        f"{source}, line {table.line_num}: the header has no column {', '.join(missing)}.",
+                        f"The first line names the columns: {','.join(wanted)}, in any order, others beside them.",
+                    )
+                continue
+            if len(values) > len(columns):
+                raise TraceError(
+                    f"{source}, line {table.line_num}: {len(values)} values for {len(columns)} columns.",
+                    "Put a value that has a comma in it between double quotes.",
+                )
+            yield _Line(source, table.line_num, columns, values)
+    except csv.Error as error:
+        raise TraceError(
+            f"{source}, line {table.line_num}: {error}.", "Write comma-separated values, with quotes in pairs."
+        ) from None
+    if columns is None:
+        raise TraceError(f"{source} is empty.", f"The first line names the columns: {','.join(wanted)}.")

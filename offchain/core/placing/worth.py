@@ -1,0 +1,186 @@
+"""Gantry's own policy: the host whose free GPUs lose the least worth.
+
+A free piece of a GPU is worth what can be cut from it when GPUs are cut in the best way (cuts.py), as far as the host's
+cores and memory reach: of the expected pods that such a piece is big enough for, each counts with its probability and
+with the part of them that cores and memory suffice for. What is lost is counted in steps; of hosts that lose as many
+steps, the fullest is taken. docs/scheduling.md has the formula, its numbers, and why they are as they are.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from offchain.core.placing.cluster import Cluster, Columns, Floats, Ints
+from offchain.core.placing.compiled import compiled
+from offchain.core.placing.cuts import piece_values
+from offchain.core.placing.devices import Wish, fullest
+from offchain.core.placing.expected import Expected, Rows
+from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
+
+STEP_MILLI = 40.0
+"""Differences of less than half of this are taken for none, so that hosts are filled up one after the other."""
+
+SEVERAL_GPUS = 0.25
+"""How much a pod that needs several GPUs counts, against its probability, where rehearsal.py finds nothing better."""
+
+_WHOLE = 10.0
+"""Against what is left of a host, at most 3: of places that lose as much, a GPU in use goes before a whole one."""
+
+_TIE = 100.0
+"""More than what tells hosts apart that lose as much."""
+
+
+class Worth:
+    """The loss of worth, in steps, and then how little is left."""
+
+    steady = True
+
+    def __init__(self, cluster: Cluster, mix: Mix, several_gpus: float = SEVERAL_GPUS) -> None:
+        self._cluster = cluster
+        expected = Expected(mix, cluster)
+        self._rows = expected.rows
+        counts = _counts(expected, several_gpus)
+        self._value = _values(expected, counts)
+        self._weight = expected.by_model(counts * _scarcity(expected, cluster))
+        self._most = np.array(
+            [
+                max((spec.cpu_milli for spec in cluster.specs), default=0) or 1,
+                max((spec.memory_mib for spec in cluster.specs), default=0) or 1,
+                (max((spec.gpus for spec in cluster.specs), default=0) or 1) * WHOLE_GPU,
+            ],
+            dtype=np.float64,
+        )
+
+    def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
+        """Of devices of one host that lose as much, the fullest is taken."""
+        wish = Wish.of(shape, self._cluster)
+        free, most = self._cluster.free, self._most
+        _score(hosts, free, wish, self._rows, self._value, self._weight, most, scores, devices)
+
+
+def _counts(expected: Expected, several_gpus: float) -> Floats:
+    """[shape]: how much it counts; all add up to 1."""
+    several = np.array([shape.gpus > 1 for shape in expected.shapes], dtype=np.bool_)
+    weights: Floats = expected.share * np.where(several, several_gpus, 1.0)
+    return weights / weights.sum() if len(weights) else weights
+
+
+def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
+    """[shape]: all GPUs over those of models that it accepts, so that a model is kept for pods that accept no other."""
+    have = np.zeros(len(cluster.models))
+    np.add.at(have, cluster.free.model, cluster.free.count.astype(np.float64))
+    mine: Floats = np.maximum((expected.accepts * have[None, :]).sum(axis=1), 1.0)
+    return np.maximum(have.sum(), 1.0) / mine
+
+
+def _values(expected: Expected, counts: Floats) -> Floats:
+    """[free thousandths, k]: what a piece is worth for a pod that asks for GPUs in way `k`.
+
+    That is its value over the weight of all pods that it is big enough for.
+    """
+    demand: dict[int, float] = {}
+    big_enough = np.zeros(WHOLE_GPU + 1)
+    for shape, share, count in zip(expected.shapes, expected.share, counts, strict=True):
+        demand[shape.gpu_milli] = demand.get(shape.gpu_milli, 0.0) + share * shape.gpus
+        big_enough[shape.gpu_milli :] += count
+    worth = WHOLE_GPU * piece_values(demand)
+    each = np.divide(worth, big_enough, out=np.zeros_like(worth), where=big_enough > 0)
+    free = np.arange(WHOLE_GPU + 1)[:, None]
+    return np.where(free >= expected.milli[None, :], each[:, None], 0.0)
+
+
+@compiled
+def _worth(
+    cpu: int, memory: int, cuts: Floats, value: Floats, rows: Rows, weight: Floats, most: Floats, each: Floats
+) -> float:
+    """Thousandths of GPUs. `cuts` and `value`: the sums over the host's devices of the tables' rows."""
+    for k in range(len(most)):
+        most[k] = math.floor(cuts[k] / rows.gpus[k])
+        each[k] = 0.0
+        if most[k] > 0:
+            # Of free devices, those that make up no full set are nothing to a pod that needs several.
+            each[k] = value[k] / most[k] if rows.gpus[k] == 1.0 else value[k] * rows.gpus[k] / cuts[k]
+    total = 0.0
+    for row in range(len(rows.way)):
+        k = rows.way[row]
+        pods = min(most[k], math.floor(cpu * rows.per_cpu[row] + rows.more_cpu[row]))
+        pods = min(pods, math.floor(memory * rows.per_memory[row] + rows.more_memory[row]))
+        total += weight[row] * pods * each[k]
+    return total
+
+
+@compiled
+def _sums(device: Ints, rows: Rows, table: Floats, cuts: Floats, value: Floats) -> int:
+    """Sum up the tables' rows of what is free; gives how much is free."""
+    cuts[:] = 0.0
+    value[:] = 0.0
+    total = 0
+    for left in device:
+        if left:
+            total += left
+            cuts += rows.pieces[left]
+            value += table[left]
+    return total
+
+
+@compiled
+def _take(device: Ints, taken: int, milli: int) -> None:
+    for index in range(len(device)):
+        device[index] -= milli * (taken >> index & 1)
+
+
+@compiled
+def _score(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
+    hosts: Ints,
+    free: Columns,
+    wish: Wish,
+    rows: Rows,
+    table: Floats,
+    weight: Floats,
+    scale: Floats,
+    scores: Floats,
+    devices: Ints,
+) -> None:
+    ways = len(rows.gpus)
+    cuts, value, most, each = np.zeros(ways), np.zeros(ways), np.zeros(ways), np.zeros(ways)
+    for host in hosts:
+        chosen = fullest(host, free, wish)
+        scores[host] = np.inf
+        devices[host] = chosen
+        if chosen < 0:
+            continue
+        device = free.device[host, : free.count[host]].copy()
+        mine = weight[free.model[host]]
+        cpu = free.cpu[host] - wish.cpu
+        memory = free.memory[host] - wish.memory
+        total = _sums(device, rows, table, cuts, value)
+        rest = cpu / scale[0] + memory / scale[1] + (total - wish.gpus * wish.milli) / scale[2]
+        if total == 0:
+            scores[host] = rest
+            continue
+        before = _worth(free.cpu[host], free.memory[host], cuts, value, rows, mine, most, each)
+        single = wish.gpus == 1 and wish.milli < WHOLE_GPU
+        for index in range(len(device) if single else 1):
+            left = device[index]
+            if single and (left < wish.milli or _seen(device, index)):
+                continue
+            taken = 1 << index if single else chosen
+            _take(device, taken, wish.milli)
+            _sums(device, rows, table, cuts, value)
+            _take(device, taken, -wish.milli)
+            lost = before - _worth(cpu, memory, cuts, value, rows, mine, most, each)
+            score = math.floor(lost / STEP_MILLI + 0.5) * _TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
+            if score < scores[host]:
+                scores[host] = score
+                devices[host] = taken
+
+
+@compiled
+def _seen(device: Ints, index: int) -> bool:
+    """Whether a device before this one has as much free."""
+    for other in range(index):  # noqa: SIM110  (numba compiles no generators)
+        if device[other] == device[index]:
+            return True
+    return False

@@ -73,9 +73,10 @@ def _counts(expected: Expected, several_gpus: float) -> Floats:
 def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
     """[shape]: all GPUs over those of models that it accepts, so that a model is kept for pods that accept no other."""
     have = np.zeros(len(cluster.kinds))
-    np.add.at(have, cluster.free.main, cluster.free.count.astype(np.float64))
-    mine: Floats = np.maximum((expected.accepts * have[None, :]).sum(axis=1), 1.0)
-    return np.maximum(have.sum(), 1.0) / mine
+    np.add.at(have, cluster.free.main, cluster.free.gpus.astype(np.float64))
+    mine = np.maximum((expected.accepts * have[None, :]).sum(axis=1), 1.0)
+    scarce: Floats = np.maximum(have.sum(), 1.0) / mine
+    return scarce
 
 
 def _values(expected: Expected, counts: Floats) -> Floats:
@@ -154,7 +155,7 @@ def _score(
         devices[host] = chosen
         if chosen < 0:
             continue
-        device = free.device[host, : free.count[host]].copy()
+        device = free.device[host, : free.gpus[host]].copy()
         mine = weight[free.main[host]]
         cpu = free.cpu[host] - wish.cpu
         memory = free.memory[host] - wish.memory
@@ -182,7 +183,7 @@ def _score(
 
 @compiled
 def _usable(host: int, index: int, free: Columns, wish: Wish) -> bool:
-    return free.device[host, index] >= wish.milli and wish.accepts[free.kind[host, index]]
+    return bool(free.device[host, index] >= wish.milli and wish.accepts[free.kind[host, index]])
 
 
 @compiled

@@ -78,7 +78,7 @@ class Search:
                 continue
             more = self._cheapest(host, [victim for victim in on[host] if victim not in chosen], chosen)
             if more:
-                gained = self._on(host, [*chosen, *more]) - self._on(host, chosen)
+                gained = self._total([*chosen, *more]) - self._total(chosen)
                 each = sum(victim.cost for victim in more) / min(gained, need)
                 heapq.heappush(hosts, (max(least, each), host, more))
         # The most expensive first. One pass is enough: less never makes more room.

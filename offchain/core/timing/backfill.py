@@ -13,7 +13,7 @@ from offchain.core.timing.room import Room
 
 
 class Backfill:
-    """What a pod may take now of hosts of which something is reserved for later; it may take all of any other host.
+    """What a pod may take now of hosts of which something is reserved; it may take all of any other host.
 
     A pod that ends, at the latest, before a reservation begins may take what is free now; one that runs on must leave
     what is reserved: the least that is free at any moment from now until its end. That least only falls, and only where
@@ -26,7 +26,7 @@ class Backfill:
 
     def __init__(self, profile: Profile) -> None:
         self._many = len(profile.cluster)
-        self._hosts: Ints = np.flatnonzero(profile.changes.shrinks_ms > profile.now_ms)
+        self._hosts: Ints = np.flatnonzero(profile.underway | (profile.changes.shrinks_ms > profile.now_ms))
         self._row = {int(host): row for row, host in enumerate(self._hosts)}
         begins = [_begins(profile, int(host)) for host in self._hosts]
         steps = 1 + max((len(moments) for moments in begins), default=0)
@@ -44,7 +44,7 @@ class Backfill:
 
     @property
     def reserved(self) -> Bools:
-        """[host]: whether something of it is reserved for later."""
+        """[host]: whether something of it is reserved."""
         mask: Bools = np.zeros(self._many, dtype=np.bool_)
         mask[self._hosts] = True
         return mask

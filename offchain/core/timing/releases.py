@@ -38,7 +38,7 @@ class Profile:
     `expected`, leases end when they probably will; reservations are never made on that.
     """
 
-    __slots__ = ("changes", "cluster", "free", "most", "now_ms")
+    __slots__ = ("changes", "cluster", "free", "most", "now_ms", "underway")
 
     def __init__(
         self, cluster: Cluster, now_ms: int, leases: Claims, reserved: Claims | None = None, *, expected: bool = False
@@ -46,13 +46,13 @@ class Profile:
         self.cluster = cluster
         self.now_ms = now_ms
         free = cluster.free
+        # At `now_ms`; less than 0 where more is held than there is.
         self.free = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.copy())
-        """At `now_ms`; less than 0 where more is held than there is."""
         ends = leases.rows.copy()
         ends[:, Column.UNTIL] = np.maximum(ends[:, Column.EXPECTED if expected else Column.UNTIL], now_ms + 1)
         rows = ends[ends[:, Column.UNTIL] < FOREVER]
+        # Cores and memory when all that ends has ended and nothing else begins; devices as now.
         self.most = Columns(free.cpu.copy(), free.memory.copy(), free.device, free.count, free.model)
-        """Cores and memory when all that ends has ended and nothing else begins; devices as now."""
         hosts = rows[:, Column.HOST]
         np.add.at(self.most.cpu, hosts, rows[:, Column.CPU])
         np.add.at(self.most.memory, hosts, rows[:, Column.MEMORY])
@@ -60,6 +60,8 @@ class Profile:
         first = np.zeros(len(cluster) + 1, dtype=np.int64)
         np.cumsum(np.bincount(hosts, minlength=len(cluster)), out=first[1:])
         self.changes = Changes(_comes(rows)[order], first, np.zeros(len(cluster), dtype=np.int64))
+        # [host]: whether something of it is held now that was not in the cluster.
+        self.underway: Bools = np.zeros(len(cluster), dtype=np.bool_)
         if reserved is not None:
             self._change(reserved.rows, 1)
 
@@ -103,6 +105,7 @@ class Profile:
             return
         underway = rows[rows[:, Column.FROM] <= self.now_ms]
         hosts = underway[:, Column.HOST]
+        self.underway[hosts] = True
         np.add.at(self.free.cpu, hosts, -sign * underway[:, Column.CPU])
         np.add.at(self.free.memory, hosts, -sign * underway[:, Column.MEMORY])
         bits = underway[:, Column.DEVICES, None] >> _BITS & 1

@@ -113,7 +113,7 @@ def test_what_may_be_backfilled_is_the_same_after_placing_as_when_it_is_found_an
         host = index % len(cluster)
         fresh = Backfill(profile)
         devices = room_of(cluster, host).pick(shape)
-        if devices < 0:
+        if devices < 0 or not cluster.fits(host, shape):
             continue
         claim = Claim(host, shape, devices, 0, ends_ms)
         chosen = np.zeros(len(cluster), dtype=np.int64)

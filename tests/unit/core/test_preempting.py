@@ -82,7 +82,7 @@ def test_a_gang_takes_the_cheapest_hosts_and_what_is_free():
 def test_a_gang_that_ends_leaves_all_its_hosts():
     assert victims(gpus(1, 1), [spot(1, (0, 1), (1, 1))], wanting(pods=2)) == [1]
     both = [spot(1, (0, 1), (1, 1), rate=3), spot(2, (2, 1), rate=2), spot(3, (3, 1), rate=2)]
-    assert victims(gpus(1, 1, 1, 1), both, wanting(pods=2)) in ([1], [2, 3])
+    assert victims(gpus(1, 1, 1, 1), both, wanting(pods=2)) == [1]
 
 
 def test_what_no_spot_tasks_hold_enough_for_is_refused():
@@ -139,9 +139,7 @@ def test_while_the_notice_runs_nobody_else_takes_the_room():
     cluster.give(0, GPU, 1)
     leases.drop(1)
     profile = Profile(cluster, NOW, leases)
-    kept = reserve(profile, [], {})
     profile.add(found.reservation().claims())
-    assert kept == {}
     free = Backfill(profile)
     assert free.may(0, GPU, 1, found.notice_ends_ms)
     assert not free.may(0, GPU, 1, found.notice_ends_ms + 1)

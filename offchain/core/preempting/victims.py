@@ -7,7 +7,8 @@ from enum import Enum
 
 from offchain.core.placing.cluster import Bools, Cluster
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
-from offchain.core.preempting.search import Search, Victim
+from offchain.core.preempting.search import Search
+from offchain.core.preempting.sets import Victim
 
 
 class Refused(Enum):
@@ -46,4 +47,4 @@ def preempt(
         return Refused.NOBODY
     cost = sum(victim.cost for victim in chosen)
     victims = tuple(victim.running for victim in chosen)
-    return Preemption(wanting, victims, search.places(chosen), now_ms + rules.notice_ms, cost)
+    return Preemption(wanting, victims, search.places(), now_ms + rules.notice_ms, cost)

@@ -68,7 +68,7 @@ class Backfill:
         return row is None or self._room(row, ends_ms).has(shape, devices)
 
     def devices(self, host: int, shape: Shape, ends_ms: int) -> int | None:
-        """Devices on which such a pod may start there, as bits; -1: on none; None: on any, nothing is reserved there."""
+        """Devices on which such a pod may start there, as bits; -1: on none; None: nothing is reserved, any will do."""
         row = self._row.get(host)
         return None if row is None else self._room(row, ends_ms).pick(shape)
 

@@ -49,7 +49,7 @@ class Column:
 
 
 class Claims:
-    """Claims as rows of numbers, by any key. They are kept from round to round; a change costs the same however many."""
+    """Claims as rows of numbers, by any key. Kept from round to round; a change costs the same however many."""
 
     __slots__ = ("_keys", "_places", "_rows")
 

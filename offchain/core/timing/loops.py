@@ -130,13 +130,13 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
     """
     rows = changes.rows
     many = 0
-    soonest = np.int64(1) << 62
+    soonest = 1 << 62
     device = np.empty(free.device.shape[1], dtype=np.int64)
     for host in hosts:
         row, end = changes.first[host], changes.first[host + 1]
         had = 0
         if changes.shrinks_ms[host] > begin_ms:
-            last = np.int64(-1)
+            last = -1
             for moment in _moments(rows, row, end, begin_ms, longest_ms):
                 if moment == last:
                     continue

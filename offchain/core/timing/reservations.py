@@ -47,8 +47,10 @@ def heads(
 ) -> list[Waiting]:
     """Who is to have a reservation, of those who wait, given in the order of the queue.
 
-    Who has one keeps it. A gang that has waited for `patience_ms` comes before all others, the longest wait first, and
-    then come the first of the queue: at most `depth` of either, and no more of the queue where there are twice as many.
+    Who has one keeps it. A gang (or a pod of several GPUs) that has waited for `patience_ms` comes before all others,
+    the longest wait first, and then come the first of the queue: at most `depth` of either, and no more of the queue
+    where there are twice as many. Who can never start (:func:`reserve` gives it nothing) is to be left out until hosts
+    change.
     """
     has = [waiting for waiting in order if waiting.task in kept]
     others = [waiting for waiting in order if waiting.task not in kept]
@@ -63,12 +65,11 @@ def heads(
 
 
 def _overdue(waiting: Waiting, now_ms: int, patience_ms: int) -> bool:
-    return waiting.pods > 1 and now_ms - waiting.since_ms >= patience_ms
+    """Only who needs much at once: others pass it by."""
+    return (waiting.pods > 1 or waiting.shape.gpus > 1) and now_ms - waiting.since_ms >= patience_ms
 
 
-def reserve(
-    profile: Profile, wanted: Sequence[Waiting], kept: Mapping[int, Reservation]
-) -> dict[int, Reservation]:
+def reserve(profile: Profile, wanted: Sequence[Waiting], kept: Mapping[int, Reservation]) -> dict[int, Reservation]:
     """A reservation for each, in this order; who can never start gets none. They are added to `profile`.
 
     None of those kept begins later than it did, unless what it holds is lost (its host is gone, or a lease did not end

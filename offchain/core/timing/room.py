@@ -17,6 +17,10 @@ class Room:
     device: Ints
     """[device]: free thousandths."""
 
+    def copy(self) -> Room:
+        """The same, to be changed."""
+        return Room(self.cpu_milli, self.memory_mib, self.device.copy())
+
     def has(self, shape: Shape, devices: int) -> bool:
         """Whether a pod fits on just these devices."""
         return (

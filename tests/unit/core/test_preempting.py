@@ -70,6 +70,12 @@ def test_who_is_not_needed_stays():
     halves = [spot(1, (0, 0b01), shape=HALF, rate=1), spot(2, (0, 0b01), shape=HALF, rate=1)]
     assert victims(gpus(2), [*halves, spot(3, (0, 0b10), rate=5)], wanting()) == [2, 1]
     assert victims(gpus(2), [*halves, spot(3, (0, 0b10), rate=1)], wanting()) == [3]
+    assert victims(gpus(1, 2), [spot(1, (0, 1)), spot(2, (1, 0b11), shape=PAIR, rate=3)], wanting(pods=2)) == [2]
+
+
+def test_one_that_costs_more_than_each_of_two_may_still_cost_less_than_both():
+    halves = [spot(1, (0, 0b01), shape=HALF, rate=2), spot(2, (0, 0b01), shape=HALF, rate=4)]
+    assert victims(gpus(2), [*halves, spot(3, (0, 0b10), rate=5)], wanting()) == [3]
 
 
 def test_a_gang_takes_the_cheapest_hosts_and_what_is_free():

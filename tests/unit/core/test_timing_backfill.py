@@ -10,6 +10,8 @@ from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
 from tests.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, lease, running
 
+CORE = Shape(1000, 0)
+
 
 def backfill(cluster, leases, *queue):
     """What may start before these heads of the queue, and what is reserved for them."""
@@ -55,6 +57,24 @@ def test_what_was_backfilled_is_not_given_twice():
     free.placed(0, GPU, free.devices(0, GPU, 99), 99)
     assert free.devices(0, GPU, 99) == -1
     assert free.devices(0, GPU, 50) > 0
+
+
+def test_what_is_taken_now_is_not_free_now_whoever_asks_for_how_long():
+    cluster = gpus(2)
+    free = Backfill(Profile(cluster, 0, Claims(), Claims.of([Claim(0, CORE, 0, 10, 20)])))
+    free.placed(0, Shape(2000, 0), 0, 5)
+    assert not free.may(0, CORE, 0, 5)
+    assert not free.may(0, CORE, 0, 15)
+
+
+def test_a_reservation_is_not_in_its_own_way():
+    cluster = gpus(1)
+    head = Waiting(1, GPU, 1, 100, 0)
+    leases = running(cluster, lease(0, 50))
+    kept = reserve(Profile(cluster, 0, leases), [head], {})
+    cluster.give(0, GPU, 1)
+    assert kept[1].start_ms == 50
+    assert reserve(Profile(cluster, 20, Claims()), [head], kept)[1].start_ms == 20
 
 
 def test_a_reservation_begins_sooner_when_it_can_and_never_later():
@@ -114,3 +134,6 @@ def test_an_operators_window_is_kept_free():
     free = Backfill(profile)
     assert free.may(0, GPU, 1, 30)
     assert not free.may(0, GPU, 1, 31)
+    underway = Backfill(Profile(cluster, 0, Claims(), Claims.of([Claim(0, GPU, 1, -5, 30)])))
+    assert not underway.may(0, GPU, 1, 1)
+    assert underway.reserved.tolist() == [True]

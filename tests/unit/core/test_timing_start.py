@@ -67,6 +67,14 @@ def test_a_reserved_window_is_left_free_from_its_beginning_to_its_end():
     assert start(gpus(2), Claims(), GPU, reserved=window, longest_ms=99) == Start(0, (Place(0, 0b10),))
 
 
+def test_a_host_counts_no_longer_than_a_start_there_ends_before_its_window():
+    cluster = gpus(1, 1)
+    leases = running(cluster, lease(1, 11))
+    window = [Claim(0, GPU, 1, 20, 60)]
+    assert start(cluster, leases, GPU, 2, reserved=window, longest_ms=9).at_ms == 11
+    assert start(cluster, leases, GPU, 2, reserved=window, longest_ms=10).at_ms == 60
+
+
 def test_windows_that_follow_each_other_do_not_add_up():
     windows = [Claim(0, HALF, 1, 10, 20), Claim(0, HALF, 1, 20, 30)]
     assert start(gpus(1), Claims(), HALF, reserved=windows, longest_ms=100).at_ms == 0

@@ -120,7 +120,8 @@ def simulate(
     For --replay, and made up by the seed (which is said) where they are not there:
       arrival_ms, duration_ms         or, in seconds, creation_time, deletion_time, and scheduled_time if it waited
       account                         whose it is
-    For --replay, if need be: name, queue, priority, max_duration_ms, and gang: lines with the same start together.
+    For --replay, if need be: name, queue, priority, max_duration_ms; pods: so many that start
+    together; gang: lines with the same start together.
 
     Without files a made-up cluster is used, and said to be.
 

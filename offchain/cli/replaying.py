@@ -190,7 +190,7 @@ def _mean(values: Iterable[float]) -> float:
     return statistics.mean(found) if found else 0.0
 
 
-_TASK_COLUMNS = ("name", "account", "queue", "priority", "pods", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+_TASK_COLUMNS = ("name", "account", "queue", "priority", "pods", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
 
 
 def _write(folder: Path, done: Sequence[_Done], specs: Sequence[HostSpec]) -> None:
@@ -229,7 +229,7 @@ def _tasks(done: _Done, specs: Sequence[HostSpec]) -> Iterable[Sequence[object]]
 
 def _asked(arrival: Arrival) -> Sequence[object]:
     shape = arrival.shape
-    wanted = (shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli)
+    wanted = (shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli, "|".join(sorted(shape.models)))
     named = (arrival.name, arrival.account, arrival.queue, arrival.priority, arrival.pods)
     return (*named, *wanted, arrival.arrival_ms, arrival.duration_ms)
 

@@ -14,6 +14,9 @@ from offchain.core.replay.arrival import Arrival, Trace
 ACCOUNTS = 10
 """That pods are dealt out to where the table names none; the second gets half as many as the first, and so on."""
 
+_MOST_PODS = 100_000
+"""Of one line."""
+
 _HOUR_MS = 3_600_000
 _USUAL_MS = tuple(hours * _HOUR_MS for hours in (1, 4, 12, 24, 3 * 24, 10 * 24, 30 * 24))
 """What people write for a maximum duration."""
@@ -45,8 +48,8 @@ def recorded(text: str, source: str, seed: int) -> Trace:
 
     Columns as for :func:`offchain.core.placing.traces.pods`, and of these what there is:
     arrival_ms and duration_ms, or creation_time, deletion_time and scheduled_time in seconds (it runs from when it was
-    scheduled; where that is empty, from its creation); name, max_duration_ms, account, queue, priority, and gang, which
-    makes one task of all lines that have the same.
+    scheduled; where that is empty, from its creation); name, max_duration_ms, account, queue, priority, pods (how many
+    start together), and gang, which makes one task of all lines that have the same.
     """
     found: list[_Found] = []
     gangs: dict[str, _Found] = {}
@@ -98,6 +101,7 @@ def _task(line: Line) -> _Found:
         account=line.text("account"),
         queue=line.text("queue"),
         priority=line.number("priority", 0, 255) if line.text("priority") else -1,
+        pods=line.number("pods", 1, _MOST_PODS) if line.text("pods") else 1,
     )
 
 
@@ -115,12 +119,12 @@ def _times(line: Line) -> tuple[int, int]:
 
 
 def _join(gang: _Found, one: _Found, line: Line) -> None:
-    """One pod more: the gang comes with its last pod, and runs as long as any of them."""
+    """More pods: the gang comes with its last pod, and runs as long as any of them."""
     if one.shape != gang.shape:
         raise line.wrong("gang", "let all pods of a gang ask for the same")
     if one.account != gang.account:
         raise line.wrong("gang", "let all pods of a gang be of one account")
-    gang.pods += 1
+    gang.pods += one.pods
     gang.arrival_ms = max(gang.arrival_ms, one.arrival_ms)
     gang.duration_ms = max(gang.duration_ms, one.duration_ms)
     gang.most_ms = max(gang.most_ms, one.most_ms)

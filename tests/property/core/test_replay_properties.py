@@ -75,7 +75,7 @@ def held(runs, at_ms):
     return cpu, devices
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     specs=hosts,
     lines=tasks,
@@ -100,7 +100,7 @@ def test_each_task_runs_once_and_no_host_gives_more_than_it_has(specs, lines, po
     assert outcome == work(specs, trace, policy, order, seed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(specs=hosts, lines=tasks)
 def test_in_order_of_arrival_nobody_starts_before_who_came_before(specs, lines):
     runs = work(specs, traced(lines), "best_fit", "fifo", 1).replayed.runs
@@ -109,7 +109,7 @@ def test_in_order_of_arrival_nobody_starts_before_who_came_before(specs, lines):
     assert starts == sorted(starts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(specs=hosts, lines=tasks, order=st.sampled_from(list(ORDERS)))
 def test_a_task_starts_only_when_it_comes_or_another_ends(specs, lines, order):
     outcome = work(specs, traced(lines), "best_fit", order, 1)

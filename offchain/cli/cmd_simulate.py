@@ -203,7 +203,9 @@ def _names(option: str, what: str, given: str, known: Mapping[str, str]) -> list
     names = list(known) if given == "all" else [name.strip() for name in given.split(",")]
     for name in names:
         if name not in known:
-            raise CliError(f'{option}: there is no {what} "{name}".', f"Known are: {', '.join(known)}, all.", code="usage")
+            raise CliError(
+                f'{option}: there is no {what} "{name}".', f"Known are: {', '.join(known)}, all.", code="usage"
+            )
     return list(dict.fromkeys(names))
 
 

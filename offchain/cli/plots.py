@@ -52,7 +52,9 @@ def draw(name: str, outcomes: Sequence[tuple[str, Outcome]]) -> None:
             axes[3].step([max(1.0, waits[place]) for place in places], parts, where="post", label=label, linewidth=1)
         for axis, (title, _) in zip(axes, over_time, strict=False):
             axis.set(title=title, xlabel="hours", ylim=(0, None))
-        axes[3].set(title="tasks that waited no longer, %", xlabel="seconds (1 or less: at once)", xscale="log", ylim=(0, 101))
+        axes[3].set(
+            title="tasks that waited no longer, %", xlabel="seconds (1 or less: at once)", xscale="log", ylim=(0, 101)
+        )
         axes[0].legend()
         path = Path(name)
         kind = path.suffix.lower().removeprefix(".")

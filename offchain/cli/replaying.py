@@ -190,7 +190,18 @@ def _mean(values: Iterable[float]) -> float:
     return statistics.mean(found) if found else 0.0
 
 
-_TASK_COLUMNS = ("name", "account", "queue", "priority", "pods", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
+_TASK_COLUMNS = (
+    "name",
+    "account",
+    "queue",
+    "priority",
+    "pods",
+    "cpu_milli",
+    "memory_mib",
+    "num_gpu",
+    "gpu_milli",
+    "gpu_spec",
+)
 
 
 def _write(folder: Path, done: Sequence[_Done], specs: Sequence[HostSpec]) -> None:
@@ -213,7 +224,8 @@ def _write(folder: Path, done: Sequence[_Done], specs: Sequence[HostSpec]) -> No
             )
     except OSError as error:
         raise CliError(
-            f"--csv: {error.filename or folder} cannot be written: {error.strerror}.", "Name a folder that you may write."
+            f"--csv: {error.filename or folder} cannot be written: {error.strerror}.",
+            "Name a folder that you may write.",
         ) from None
     progress(f"{2 * len(done)} tables written into {folder}")
 

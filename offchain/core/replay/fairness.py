@@ -24,8 +24,7 @@ def parts(asked: Mapping[str, float], got: Mapping[str, float]) -> list[Part]:
     accounts = sorted(asked)
     fair = max_min([asked[account] for account in accounts], sum(got.get(account, 0.0) for account in accounts))
     return [
-        Part(account, asked[account], got.get(account, 0.0), each)
-        for account, each in zip(accounts, fair, strict=True)
+        Part(account, asked[account], got.get(account, 0.0), each) for account, each in zip(accounts, fair, strict=True)
     ]
 
 

@@ -133,7 +133,11 @@ def _percent(amounts: Sequence[int], times: Sequence[int], total: int) -> float:
 def _accounts(runs: Sequence[Run], specs: Sequence[HostSpec], window_ms: int) -> Sequence[Part]:
     """Tasks that could never run count as not asked for."""
     totals: Floats = np.maximum(
-        [sum(spec.cpu_milli for spec in specs), sum(spec.memory_mib for spec in specs), sum(spec.gpus for spec in specs)],
+        [
+            sum(spec.cpu_milli for spec in specs),
+            sum(spec.memory_mib for spec in specs),
+            sum(spec.gpus for spec in specs),
+        ],
         1,
     ).astype(np.float64)
     asked: dict[str, float] = {}
@@ -155,5 +159,7 @@ def _accounts(runs: Sequence[Run], specs: Sequence[HostSpec], window_ms: int) ->
 def _cost(runs: Sequence[Run], specs: Sequence[HostSpec], prices: Mapping[str, float]) -> float:
     rates = [prices.get(spec.model, 1.0) / WHOLE_GPU / _HOUR_MS for spec in specs]
     return sum(
-        rates[place.host] * run.arrival.shape.total_milli * run.arrival.duration_ms for run in runs for place in run.places
+        rates[place.host] * run.arrival.shape.total_milli * run.arrival.duration_ms
+        for run in runs
+        for place in run.places
     )

@@ -29,7 +29,9 @@ def load_percent(trace: Trace, total_milli: int) -> float:
 def at_load(trace: Trace, percent: float, total_milli: int) -> Trace:
     """The same tasks, coming faster or slower. TraceError where they are too few, or come at once."""
     if not trace.window_ms:
-        raise TraceError("All pods come at once, so there is no pace to change.", "Draw pods, at any pace: --draw 10000.")
+        raise TraceError(
+            "All pods come at once, so there is no pace to change.", "Draw pods, at any pace: --draw 10000."
+        )
     when = np.array([arrival.arrival_ms for arrival in trace.arrivals], dtype=np.float64)
     return _paced(trace, trace.arrivals, when / trace.window_ms, percent, total_milli)
 

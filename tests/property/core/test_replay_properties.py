@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.placing.cluster import HostSpec
-from offchain.core.placing.rehearsal import Prepared
 from offchain.core.placing.policies import make
+from offchain.core.placing.rehearsal import Prepared
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 from offchain.core.replay.arrival import Arrival, Trace
 from offchain.core.replay.names import ORDERS
@@ -57,9 +57,7 @@ def traced(lines):
 def work(specs, trace, policy, order, seed):
     mix = trace.mix()
     prepared = Prepared(lambda cluster, seed: make(policy, cluster, mix, seed), "")
-    return simulate(
-        specs, trace, prepared, lambda cluster: make_order(order, cluster), seed=seed, clock_s=lambda: 0.0
-    )
+    return simulate(specs, trace, prepared, lambda cluster: make_order(order, cluster), seed=seed, clock_s=lambda: 0.0)
 
 
 def held(runs, at_ms):

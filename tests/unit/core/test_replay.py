@@ -81,7 +81,13 @@ def test_a_gang_starts_when_there_is_room_for_all_its_pods():
 
 @pytest.mark.parametrize(
     ("shape", "pods"),
-    [(Shape(0, 0, 3, 1000), 1), (ONE, 3), (HALF, 5), (Shape(0, 0, 1, 1000, frozenset({"blue"})), 1), (Shape(17_000, 0), 1)],
+    [
+        (Shape(0, 0, 3, 1000), 1),
+        (ONE, 3),
+        (HALF, 5),
+        (Shape(0, 0, 1, 1000, frozenset({"blue"})), 1),
+        (Shape(17_000, 0), 1),
+    ],
 )
 def test_what_would_not_fit_on_empty_hosts_is_refused_and_holds_up_nobody(shape, pods):
     found = run(trace((0, 5, shape, "x", pods), (0, 5, ONE, "x")))
@@ -175,7 +181,9 @@ def test_samples_are_at_even_steps_and_never_too_many():
 
 def test_a_sample_shows_how_it_stood_after_all_that_happened_then():
     found = run(trace((0, 4, TWO, "x"), (2, 4, ONE, "x"), (200, 1, ONE, "x")))
-    shown = {sample.at_ms // 1000: (sample.state.gpu_percent, sample.running, sample.waiting) for sample in found.samples}
+    shown = {
+        sample.at_ms // 1000: (sample.state.gpu_percent, sample.running, sample.waiting) for sample in found.samples
+    }
     assert [shown[second] for second in (0, 2, 4, 8, 200)] == [
         (100.0, 1, 0),
         (100.0, 1, 1),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LOAD_PERCENT = 100.0
 """Where pods are drawn and nothing else is said."""
 
+DRAWN = 20_000
+"""Tasks, where the trace has no times and nothing else is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
@@ -37,7 +40,7 @@ class Wishes:
     load_percent: float | None
     """None: tasks come when the trace says."""
     draw: int | None
-    """None: each task of the trace once."""
+    """None: each task of the trace once, if it has times."""
     prices: Mapping[str, float]
     csv: str | None
     plot: str | None
@@ -103,7 +106,7 @@ def _files(wishes: Wishes) -> tuple[list[HostSpec], Callable[[int], Trace], str]
 def _paced(trace: Trace, wishes: Wishes, total_milli: int, seed: int) -> Trace:
     from offchain.core.replay.pace import at_load, drawn  # noqa: PLC0415
 
-    many = wishes.draw if wishes.draw is not None or trace.timed else len(trace.arrivals)
+    many = wishes.draw if wishes.draw is not None or trace.timed else DRAWN
     if many is not None:
         return drawn(trace, many, wishes.load_percent or LOAD_PERCENT, total_milli, seed)
     return trace if wishes.load_percent is None else at_load(trace, wishes.load_percent, total_milli)
@@ -172,12 +175,12 @@ def _table(done: Sequence[_Done]) -> None:
                 order,
                 f"{_mean(measures.gpu_percent for measures in found):.2f}",
                 f"{_mean(measures.cpu_percent for measures in found):.2f}",
-                f"{_mean(wait.mean for wait in waits):.0f}",
-                f"{_mean(wait.p99 for wait in waits):.0f}",
+                f"{_mean(wait.mean for wait in waits):.1f}",
+                f"{_mean(wait.p99 for wait in waits):.1f}",
                 f"{_mean(one.mean for one in slow):.2f}",
                 f"{_mean(measures.jain_index for measures in found):.3f}",
                 f"{_mean(piece.mean for piece in pieces):.1f}",
-                f"{_mean(measures.cost for measures in found):.0f}",
+                f"{_mean(measures.cost for measures in found):.2f}",
                 f"{_mean(float(measures.refused) for measures in found):.0f}",
             )
         )

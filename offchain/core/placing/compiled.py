@@ -72,7 +72,7 @@ def _files() -> Iterable[Path]:
 
 
 def _places() -> list[Path]:
-    """Where NUMBA_CACHE_DIR says, else beside the source, else, where that may not be written, with the user's caches."""
+    """Where NUMBA_CACHE_DIR says, else beside the source or, where that may not be written, in the user's cache."""
     clone = hashlib.sha256(str(_HERE).encode()).hexdigest()[:8]
     if numba.config.CACHE_DIR:
         return [Path(numba.config.CACHE_DIR) / f"placing-{clone}"]

@@ -25,6 +25,9 @@ STEP_MILLI = 40.0
 SEVERAL_GPUS = 0.25
 """How much a pod that needs several GPUs counts, against its probability, where rehearsal.py finds nothing better."""
 
+_HALF = 0.5 + 1e-6
+"""Rounds. Half a GPU is just between two steps, and must be the same step wherever it is lost."""
+
 _WHOLE = 10.0
 """Against what is left of a host, at most 3: of places that lose as much, a GPU in use goes before a whole one."""
 
@@ -132,7 +135,7 @@ def _take(device: Ints, taken: int, milli: int) -> None:
 
 
 @compiled
-def _score(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
+def _score(
     hosts: Ints,
     free: Columns,
     wish: Wish,
@@ -171,7 +174,7 @@ def _score(  # noqa: C901  (one loop; parts of it as functions would take all of
             _sums(device, rows, table, cuts, value)
             _take(device, taken, -wish.milli)
             lost = before - _worth(cpu, memory, cuts, value, rows, mine, most, each)
-            score = math.floor(lost / STEP_MILLI + 0.5) * _TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
+            score = math.floor(lost / STEP_MILLI + _HALF) * _TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
             if score < scores[host]:
                 scores[host] = score
                 devices[host] = taken

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Clock(Generic[T]):
-    """What will happen, and when. What is set for the same moment comes in the order of its rank, then as it was set."""
+    """What will happen, and when. At the same moment the lower rank comes first, then what was set first."""
 
     def __init__(self) -> None:
         self.now_ms = 0

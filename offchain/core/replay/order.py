@@ -27,7 +27,7 @@ class Run:
 
 
 class Order(Protocol):
-    """The waiting list. In each round `next` is asked until it has none; after each answer it is told what came of it."""
+    """The waiting list. In a round `next` is asked until it has none; after each answer it is told what came of it."""
 
     def add(self, arrival: Arrival) -> None:
         """It waits from now on."""

@@ -70,10 +70,11 @@ def _load(arrivals: tuple[Arrival, ...], when: Floats, total_milli: int) -> Call
 def _window_ms(load: Callable[[float], float], percent: float, many: int) -> float:
     """Where the load is as wished, by halving."""
     least, most = 1.0, 1e18
-    if load(least) < percent:
+    reached = load(least)
+    if reached < percent:
         raise TraceError(
-            f"{many} pods never ask for {percent:g} % of all GPUs while they arrive, but for {load(least):.1f} % at most.",
-            f"Draw more of them: --draw {10 * many}; or ask for less: --load {max(1, int(load(least) / 2))}.",
+            f"{many} pods never ask for {percent:g} % of all GPUs while they arrive, but for {reached:.1f} % at most.",
+            f"Draw more of them: --draw {10 * many}; or ask for less: --load {max(1, int(reached / 2))}.",
         )
     for _ in range(_ROUNDS):
         middle = (least * most) ** 0.5

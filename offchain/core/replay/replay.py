@@ -44,6 +44,7 @@ class _Replay:
         self._backfill = backfill
         self._clock: Clock[Arrival | Run] = Clock()
         self._running: dict[int, Run] = {}
+        self._came = 0
         self._waiting = 0
         self._ended = 0
         self._blocked: dict[tuple[Shape, int], int] = {}
@@ -54,8 +55,12 @@ class _Replay:
     def run(self, arrivals: Iterable[Arrival]) -> Replayed:
         for arrival in arrivals:
             self._clock.at(arrival.arrival_ms, _COMES, arrival)
+            self._came += 1
         while (next_ms := self._clock.next_ms()) is not None:
-            self._series.until(next_ms, len(self._running), self._waiting)
+            # When the last has started there is nothing to see but how the cluster empties.
+            going = self._going()
+            if going:
+                self._series.until(next_ms, len(self._running), self._waiting)
             for happens in self._clock.advance():
                 if isinstance(happens, Run):
                     self._end(happens)
@@ -63,8 +68,12 @@ class _Replay:
                     self._come(happens)
             if self._waiting:
                 self._round()
-        self._series.until(self._clock.now_ms + 1, len(self._running), self._waiting)
+            if going and not self._going():
+                self._series.until(next_ms + 1, len(self._running), self._waiting)
         return self._found
+
+    def _going(self) -> bool:
+        return len(self._found.runs) + len(self._found.refused) < self._came
 
     def _come(self, arrival: Arrival) -> None:
         key = (arrival.shape, arrival.pods)

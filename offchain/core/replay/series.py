@@ -35,7 +35,7 @@ class Sample:
 
 
 class Series:
-    """Samples at 0 and after each step."""
+    """Samples at 0 and after each step, until the last task has started."""
 
     def __init__(self, look: Callable[[], State], window_ms: int) -> None:
         self._look = look

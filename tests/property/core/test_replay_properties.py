@@ -1,4 +1,4 @@
-"""Whatever comes: each task runs once and for as long as it should, on hosts that have room, and the same seed does the same."""
+"""Whatever comes: each task runs once, on hosts that have room, and the same seed does the same."""
 
 from collections import Counter
 
@@ -113,3 +113,26 @@ def test_a_task_starts_only_when_it_comes_or_another_ends(specs, lines, order):
     outcome = work(specs, traced(lines), "best_fit", order, 1)
     moments = {run.end_ms for run in outcome.replayed.runs} | {at for at, *_ in lines}
     assert {run.start_ms for run in outcome.replayed.runs} <= moments
+
+
+def fits_somewhere(specs, runs, shape, at_ms):
+    cpu, devices = held(runs, at_ms)
+    return any(
+        spec.cpu_milli - cpu[host] >= shape.cpu_milli
+        and (not shape.models or spec.model in shape.models)
+        and sum(WHOLE_GPU - devices[host, device] >= shape.gpu_milli for device in range(spec.gpus)) >= shape.gpus
+        for host, spec in enumerate(specs)
+    )
+
+
+@settings(max_examples=60)
+@given(specs=hosts, lines=tasks, policy=st.sampled_from(["worth", "first_fit"]))
+def test_while_the_first_in_line_waits_there_is_no_room_for_it(specs, lines, policy):
+    runs = work(specs, traced((*line[:4], 1) for line in lines), policy, "fifo", 1).replayed.runs
+    since_ms = 0
+    for run in runs:
+        since_ms = max(since_ms, run.arrival.arrival_ms)
+        for moment in {since_ms, *(other.end_ms for other in runs)}:
+            if since_ms <= moment < run.start_ms:
+                assert not fits_somewhere(specs, runs, run.arrival.shape, moment)
+        since_ms = run.start_ms

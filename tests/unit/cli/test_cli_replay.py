@@ -25,8 +25,8 @@ def files(tmp_path):
 
 
 def replay(capsys, files, *arguments, status=0):
-    given = ("--nodes", str(files / "nodes.csv"), "--pods", str(files / "pods.csv"), "--policy", "first_fit")
-    assert main(["simulate", "--replay", *(given if files else ()), *arguments]) == status
+    given = ("--nodes", str(files / "nodes.csv"), "--pods", str(files / "pods.csv")) if files else ()
+    assert main(["simulate", "--replay", "--policy", "first_fit", *given, *arguments]) == status
     return capsys.readouterr()
 
 
@@ -60,10 +60,11 @@ def test_tables_have_each_task_and_the_cluster_over_time(capsys, files):
     ]
     with (folder / "first_fit-fifo-1-series.csv").open(newline="") as file:
         series = list(csv.DictReader(file))
-    assert [float(sample["gpu_percent"]) for sample in series if sample["time_ms"] in {"0", "18000", "21000"}] == [
-        100.0,
-        100.0,
-        25.0,
+    shown = {sample["time_ms"]: (sample["gpu_percent"], sample["running"], sample["waiting"]) for sample in series}
+    assert [shown[time_ms] for time_ms in ("0", "6000", "18000")] == [
+        ("100.0000", "1", "0"),
+        ("100.0000", "1", "3"),
+        ("100.0000", "2", "1"),
     ]
     assert {path.name for path in folder.iterdir()} == {"first_fit-fifo-1-tasks.csv", "first_fit-fifo-1-series.csv"}
 
@@ -90,9 +91,9 @@ def test_plots_are_made_and_the_same_each_time(capsys, files):
 
 
 def test_without_times_or_files_it_says_what_is_made_up(capsys):
-    told = replay(capsys, None, "--policy", "first_fit", "--draw", "200", "--load", "120")
+    told = replay(capsys, None, "--draw", "3000", "--load", "20")
     assert "400 nodes" in told.out
-    assert "200 tasks; made up from seed 1" in told.out
+    assert "3000 tasks; made up from seed 1" in told.out
     assert "Made up: times are not given" in told.out
     assert "Made up: accounts are not given" in told.out
 

@@ -1,5 +1,7 @@
 """A trace in virtual time: who starts when, and what is measured, worked out by hand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -171,7 +173,7 @@ def test_samples_are_at_even_steps_and_never_too_many():
     for now_ms in (0, 1_000, 10_000_000):
         series.until(now_ms, 1, 2)
     times = [sample.at_ms for sample in series.samples]
-    steps = {later - earlier for earlier, later in zip(times, times[1:], strict=False)}
+    steps = {later - earlier for earlier, later in pairwise(times)}
     assert len(steps) == 1
     assert times[0] == 0
     assert MOST_SAMPLES // 2 <= len(times) < MOST_SAMPLES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offchain.core.placing.cluster import Cluster, Floats, Ints
+from offchain.core.placing.cluster import Floats, Ints
 from offchain.core.placing.policy import Plain
 from offchain.core.placing.shapes import Shape
 
@@ -10,15 +10,10 @@ from offchain.core.placing.shapes import Shape
 class BestFit(Plain):
     """What would be left. As every host gives the same away, what is free now orders them alike."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
-        self._most_cpu = max(1, max((spec.cpu_milli for spec in cluster.specs), default=1))
-        self._most_milli = max(1, max((spec.gpus for spec in cluster.specs), default=1) * 1000)
-
     def value(self, shape: Shape, hosts: Ints, devices: Ints) -> Floats:
         """From 0, nothing is left, to 2."""
         del devices
         free = self.cluster.free
-        cpu: Floats = (free.cpu[hosts] - shape.cpu_milli) / self._most_cpu
-        milli: Floats = (free.device[hosts].sum(axis=1) - shape.total_milli) / self._most_milli
+        cpu: Floats = (free.cpu[hosts] - shape.cpu_milli) / self.cluster.most[0]
+        milli: Floats = (free.device[hosts].sum(axis=1) - shape.total_milli) / self.cluster.most[2]
         return cpu + milli

@@ -1,4 +1,4 @@
-"""Hosts as columns: what each has, and what is free of it."""
+"""Hosts as columns: what is free of each, and of what kinds its devices are."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.shapes import WHOLE_GPU, Shape
+from offchain.core.placing.shapes import WHOLE_GPU, GpuKind, Shape
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 MOST_DEVICES = 16
-"""Of one host."""
+"""Of one host, as on the chain."""
+
+NOTHING = GpuKind("")
+"""The kind of a host without devices, and of a place where there is none."""
+
+_FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,50 +35,114 @@ class HostSpec:
     model: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class HostRoom:
+    """What is free of one host. `devices`: the kind and the free thousandths of each, 0 where one is out of order."""
+
+    cpu_milli: int
+    memory_mib: int
+    disk_gib: int
+    devices: tuple[tuple[GpuKind, int], ...] = ()
+
+
 class Columns(NamedTuple):
     """What is free, as compiled loops read it. Row `i` of each column is host `i`."""
 
     cpu: Ints
+    """-1: this host takes nothing at all."""
     memory: Ints
+    disk: Ints
     device: Ints
     """[host, device]: free thousandths; 0 beyond the host's last device, so that nothing fits there."""
+    kind: Ints
+    """[host, device]: its place in :attr:`Cluster.kinds`."""
     count: Ints
     """How many devices."""
-    model: Ints
-    """Its place in :attr:`Cluster.models`."""
+    main: Ints
+    """The kind that stands for the host's devices: that of the first."""
 
 
-@dataclass(slots=True)
+def _columns(hosts: int) -> Columns:
+    def column(*more: int) -> Ints:
+        return np.zeros((hosts, *more), dtype=np.int64)
+
+    return Columns(column(), column(), column(), column(MOST_DEVICES), column(MOST_DEVICES), column(), column())
+
+
 class Cluster:
-    """All hosts. What is free changes by :meth:`take` and :meth:`give` alone."""
+    """All hosts, each with the number that it got when it was first put in.
 
-    specs: tuple[HostSpec, ...]
-    models: tuple[str, ...]
-    free: Columns
-    total_milli: int
-    free_milli: int
-    """Thousandths of all GPUs."""
+    What is free changes by :meth:`put`, :meth:`close`, :meth:`take` and :meth:`give` alone.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.kinds: list[GpuKind] = [NOTHING]
+        self.total_milli = 0
+        """Thousandths of all devices."""
+        self.free_milli = 0
+        self.most: Floats = np.ones(3)
+        """The most cores, memory and thousandths of GPUs that were free on one host."""
+        self._numbers: dict[str, int] = {}
+        self._kind_numbers: dict[GpuKind, int] = {NOTHING: 0}
+        self._held = _columns(_FEW)
+        self.free = Columns(*(column[:0] for column in self._held))
 
     @classmethod
     def of(cls, specs: Sequence[HostSpec]) -> Cluster:
         """Empty hosts."""
-        models = tuple(sorted({spec.model for spec in specs}))
-        device = np.zeros((len(specs), MOST_DEVICES), dtype=np.int64)
-        for index, spec in enumerate(specs):
-            device[index, : spec.gpus] = WHOLE_GPU
-        total = sum(spec.gpus for spec in specs) * WHOLE_GPU
-        free = Columns(
-            cpu=np.array([spec.cpu_milli for spec in specs], dtype=np.int64),
-            memory=np.array([spec.memory_mib for spec in specs], dtype=np.int64),
-            device=device,
-            count=np.array([spec.gpus for spec in specs], dtype=np.int64),
-            model=np.array([models.index(spec.model) for spec in specs], dtype=np.int64),
-        )
-        return cls(specs=tuple(specs), models=models, free=free, total_milli=total, free_milli=total)
+        found = cls()
+        for spec in specs:
+            kind = GpuKind(spec.model) if spec.gpus else NOTHING
+            devices = ((kind, WHOLE_GPU),) * spec.gpus
+            found.put(spec.name, HostRoom(spec.cpu_milli, spec.memory_mib, 0, devices))
+        return found
 
     def __len__(self) -> int:
-        """How many hosts."""
-        return len(self.specs)
+        """How many hosts, closed ones among them."""
+        return len(self.names)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the host was ever put in."""
+        return name in self._numbers
+
+    def number(self, name: str) -> int:
+        """The host's row. KeyError where there is none of this name."""
+        return self._numbers[name]
+
+    def put(self, name: str, room: HostRoom) -> int:
+        """Set what is free of a host, a new one or one that is known; gives its number.
+
+        ValueError: more devices than :data:`MOST_DEVICES`.
+        """
+        if len(room.devices) > MOST_DEVICES:
+            raise ValueError(f"host {name} has {len(room.devices)} devices; {MOST_DEVICES} is the most")
+        host = self._numbers.get(name)
+        if host is None:
+            host = self._numbers[name] = len(self.names)
+            self.names.append(name)
+            self._grow(len(self.names))
+        else:
+            self.total_milli -= int(self.free.count[host]) * WHOLE_GPU
+            self.free_milli -= int(self.free.device[host].sum())
+        free, devices = self.free, len(room.devices)
+        free.cpu[host], free.memory[host], free.disk[host] = room.cpu_milli, room.memory_mib, room.disk_gib
+        free.device[host], free.kind[host], free.count[host] = 0, 0, devices
+        free.device[host, :devices] = [left for _, left in room.devices]
+        free.kind[host, :devices] = [self._kind(kind) for kind, _ in room.devices]
+        free.main[host] = free.kind[host, 0]
+        milli = int(free.device[host].sum())
+        self.total_milli += devices * WHOLE_GPU
+        self.free_milli += milli
+        np.maximum(self.most, [room.cpu_milli, room.memory_mib, milli], out=self.most)
+        return host
+
+    def close(self, name: str) -> int | None:
+        """The host takes nothing any more, until it is put in again; gives its number, None where it is unknown."""
+        host = self._numbers.get(name)
+        if host is not None:
+            self.put(name, HostRoom(-1, -1, -1))
+        return host
 
     @property
     def allocation_percent(self) -> float:
@@ -81,48 +150,68 @@ class Cluster:
         return 100.0 * (1.0 - self.free_milli / self.total_milli) if self.total_milli else 0.0
 
     def accepts(self, shape: Shape) -> Bools:
-        """For each model, whether the shape may run there."""
-        return np.array([not shape.models or model in shape.models for model in self.models], dtype=np.bool_)
+        """For each kind, whether the shape may run there."""
+        return np.array([shape.accepts(kind) for kind in self.kinds], dtype=np.bool_)
 
     def fits(self, host: int, shape: Shape) -> bool:
         """Whether there is room for such a pod. This is the rule; devices.py has the same for compiled loops."""
-        if shape.models and self.specs[host].model not in shape.models:
-            return False
-        if self.free.cpu[host] < shape.cpu_milli or self.free.memory[host] < shape.memory_mib:
-            return False
-        return shape.gpus == 0 or int((self.free.device[host] >= shape.gpu_milli).sum()) >= shape.gpus
+        usable = sum(self._usable(host, index, shape) for index in range(int(self.free.count[host])))
+        return not self._short(host, shape) and usable >= shape.gpus
+
+    def fits_on(self, host: int, shape: Shape, devices: int) -> bool:
+        """Whether there is room for such a pod on exactly these devices."""
+        chosen = indices(devices)
+        usable = all(self._usable(host, index, shape) for index in chosen)
+        return usable and not self._short(host, shape) and len(chosen) == shape.gpus
 
     def take(self, host: int, shape: Shape, devices: int) -> None:
         """Give a pod its share of `host`; bit `d` of `devices` is set for device `d`. ValueError: there is no room."""
-        free, chosen = self.free, _indices(devices)
-        short = (
-            free.cpu[host] < shape.cpu_milli
-            or free.memory[host] < shape.memory_mib
-            or any(free.device[host, index] < shape.gpu_milli for index in chosen)
-        )
-        if short or len(chosen) != shape.gpus or (shape.models and self.specs[host].model not in shape.models):
-            raise ValueError(f"host {self.specs[host].name} has no room for {shape} on devices {chosen}")
+        chosen = indices(devices)
+        if not self.fits_on(host, shape, devices):
+            raise ValueError(f"host {self.names[host]} has no room for {shape} on devices {chosen}")
         self._move(host, shape, chosen, -1)
 
     def give(self, host: int, shape: Shape, devices: int) -> None:
         """Take the share back from a pod that has ended. ValueError: the host cannot have given it."""
-        spec, free, chosen = self.specs[host], self.free, _indices(devices)
-        over = (
-            free.cpu[host] + shape.cpu_milli > spec.cpu_milli
-            or free.memory[host] + shape.memory_mib > spec.memory_mib
-            or any(i >= spec.gpus or free.device[host, i] + shape.gpu_milli > WHOLE_GPU for i in chosen)
-        )
+        chosen, free = indices(devices), self.free
+        over = [i for i in chosen if i >= free.count[host] or free.device[host, i] + shape.gpu_milli > WHOLE_GPU]
         if over or len(chosen) != shape.gpus:
-            raise ValueError(f"no {shape} can have run on devices {chosen} of host {spec.name}")
+            raise ValueError(f"no {shape} can have run on devices {chosen} of host {self.names[host]}")
         self._move(host, shape, chosen, 1)
+
+    def _usable(self, host: int, index: int, shape: Shape) -> bool:
+        there = index < self.free.count[host] and self.free.device[host, index] >= shape.gpu_milli
+        return bool(there) and shape.accepts(self.kinds[self.free.kind[host, index]])
+
+    def _short(self, host: int, shape: Shape) -> bool:
+        free = self.free
+        short = free.cpu[host] < shape.cpu_milli or free.memory[host] < shape.memory_mib
+        return bool(short or free.disk[host] < shape.disk_gib)
 
     def _move(self, host: int, shape: Shape, chosen: Sequence[int], sign: int) -> None:
         self.free.cpu[host] += sign * shape.cpu_milli
         self.free.memory[host] += sign * shape.memory_mib
+        self.free.disk[host] += sign * shape.disk_gib
         for index in chosen:
             self.free.device[host, index] += sign * shape.gpu_milli
         self.free_milli += sign * shape.total_milli
 
+    def _kind(self, kind: GpuKind) -> int:
+        number = self._kind_numbers.get(kind)
+        if number is None:
+            number = self._kind_numbers[kind] = len(self.kinds)
+            self.kinds.append(kind)
+        return number
 
-def _indices(devices: int) -> list[int]:
+    def _grow(self, hosts: int) -> None:
+        if hosts > len(self._held.cpu):
+            held = _columns(2 * len(self._held.cpu))
+            for old, new in zip(self._held, held, strict=True):
+                new[: len(old)] = old
+            self._held = held
+        self.free = Columns(*(column[:hosts] for column in self._held))
+
+
+def indices(devices: int) -> list[int]:
+    """The numbers of the devices whose bits are set."""
     return [index for index in range(MOST_DEVICES) if devices >> index & 1]

@@ -14,28 +14,31 @@ class Wish(NamedTuple):
 
     cpu: int
     memory: int
+    disk: int
     gpus: int
     milli: int
     accepts: Bools
-    """For each model of the cluster."""
+    """For each kind of the cluster."""
 
     @classmethod
     def of(cls, shape: Shape, cluster: Cluster) -> Wish:
-        """The shape, for the models of this cluster."""
-        return cls(shape.cpu_milli, shape.memory_mib, shape.gpus, shape.gpu_milli, cluster.accepts(shape))
+        """The shape, for the kinds of this cluster."""
+        accepts = cluster.accepts(shape)
+        return cls(shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli, accepts)
 
 
 @compiled
 def fullest(host: int, free: Columns, wish: Wish) -> int:
     """The fullest devices that have room, as bits; -1 where the pod does not fit on this host."""
-    if free.cpu[host] < wish.cpu or free.memory[host] < wish.memory or not wish.accepts[free.model[host]]:
+    if free.cpu[host] < wish.cpu or free.memory[host] < wish.memory or free.disk[host] < wish.disk:
         return -1
     chosen = 0
     for _ in range(wish.gpus):
         best = -1
         for index in range(free.count[host]):
             left = free.device[host, index]
-            if left >= wish.milli and not chosen >> index & 1 and (best < 0 or left < free.device[host, best]):
+            usable = left >= wish.milli and wish.accepts[free.kind[host, index]] and not chosen >> index & 1
+            if usable and (best < 0 or left < free.device[host, best]):
                 best = index
                 if wish.milli == WHOLE_GPU:
                     break

@@ -13,7 +13,7 @@ class DotProduct(BestFit):
     def value(self, shape: Shape, hosts: Ints, devices: Ints) -> Floats:
         """From 0 to 2."""
         del devices
-        free = self.cluster.free
-        cpu: Floats = free.cpu[hosts] / self._most_cpu * (shape.cpu_milli / self._most_cpu)
-        milli: Floats = free.device[hosts].sum(axis=1) / self._most_milli * (shape.total_milli / self._most_milli)
+        free, (most_cpu, _, most_milli) = self.cluster.free, self.cluster.most
+        cpu: Floats = free.cpu[hosts] / most_cpu * (shape.cpu_milli / most_cpu)
+        milli: Floats = free.device[hosts].sum(axis=1) / most_milli * (shape.total_milli / most_milli)
         return cpu + milli

@@ -52,7 +52,7 @@ class Expected:
         self.share: Floats = np.array([share for _, share in wanted], dtype=np.float64)
         """Probability that the next pod has this shape; with the pods without GPUs they add up to 1."""
         self.accepts: Bools = np.array([cluster.accepts(shape) for shape in self.shapes], dtype=np.bool_).reshape(
-            len(wanted), len(cluster.models)
+            len(wanted), len(cluster.kinds)
         )
         keys = _few(self.shapes)
         rows = sorted(set(keys))
@@ -82,8 +82,8 @@ class Expected:
         mean: Floats = np.round(sums / np.maximum(shares, 1e-300), 3)
         return mean
 
-    def by_model(self, weights: Floats) -> Floats:
-        """[model, row]: the weights of all shapes of that row that may run there."""
+    def by_kind(self, weights: Floats) -> Floats:
+        """[kind, row]: the weights of all shapes of that row that may run there."""
         summed = np.zeros((self.accepts.shape[1], len(self.rows.cpu)))
         for index, row in enumerate(self._row):
             summed[:, row] += self.accepts[index] * weights[index]

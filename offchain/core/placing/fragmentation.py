@@ -27,16 +27,24 @@ class Fragmentation:
 
     def __init__(self, cluster: Cluster, mix: Mix) -> None:
         self._cluster = cluster
-        expected = Expected(mix, cluster)
-        free = np.arange(WHOLE_GPU + 1)[:, None]
-        self._rows = expected.rows
-        self._usable: Floats = np.where(free >= expected.milli[None, :], free, 0).astype(np.float64)
-        self._weight = expected.by_model(expected.share)
+        self._mix = mix
+        self._look()
 
     def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
         """The published score with its sign turned round, and the host's place in the list."""
-        wish = Wish.of(shape, self._cluster)
-        _score(hosts, self._cluster.free, wish, self._rows, self._usable, self._weight, scores, devices)
+        cluster = self._cluster
+        if len(cluster.kinds) > len(self._weight):
+            self._look()
+        wish = Wish.of(shape, cluster)
+        _score(hosts, cluster.free, wish, self._rows, self._usable, self._weight, scores, devices)
+
+    def _look(self) -> None:
+        """See what devices there are."""
+        expected = Expected(self._mix, self._cluster)
+        free = np.arange(WHOLE_GPU + 1)[:, None]
+        self._rows = expected.rows
+        self._usable: Floats = np.where(free >= expected.milli[None, :], free, 0).astype(np.float64)
+        self._weight = expected.by_kind(expected.share)
 
 
 @compiled
@@ -78,13 +86,13 @@ def _score(
         if chosen < 0:
             continue
         device = free.device[host, : free.count[host]].copy()
-        mine = weight[free.model[host]]
+        mine = weight[free.main[host]]
         left = free.cpu[host] - wish.cpu
         before = _expected_use(free.cpu[host], device, rows, usable, mine, fit, sums)
         best = 101
         single = wish.gpus == 1 and wish.milli < WHOLE_GPU
         for index in range(len(device) if single else 1):
-            if single and device[index] < wish.milli:
+            if single and not (device[index] >= wish.milli and wish.accepts[free.kind[host, index]]):
                 continue
             taken = 1 << index if single else chosen
             for other in range(len(device)):

@@ -9,6 +9,16 @@ WHOLE_GPU = 1000
 """Thousandths of a GPU."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class GpuKind:
+    """What pods can tell of a device: devices of one kind are all the same to them, but for what is free."""
+
+    model: str
+    vram_mib: int = 0
+    attested: bool = False
+    simulated: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What one pod asks for: `gpus` devices of one host with `gpu_milli` free thousandths each, of one of `models`.
@@ -21,11 +31,24 @@ class Shape:
     gpus: int = 0
     gpu_milli: int = 0
     models: frozenset[str] = frozenset()
+    disk_gib: int = 0
+    min_vram_mib: int = 0
+    verified_only: bool = False
+    allow_simulated: bool = True
 
     @property
     def total_milli(self) -> int:
         """Thousandths of GPUs in all."""
         return self.gpus * self.gpu_milli
+
+    def accepts(self, kind: GpuKind) -> bool:
+        """Whether such devices will do."""
+        return (
+            (not self.models or kind.model in self.models)
+            and kind.vram_mib >= self.min_vram_mib
+            and (kind.attested or not self.verified_only)
+            and (self.allow_simulated or not kind.simulated)
+        )
 
 
 @dataclass(slots=True)

@@ -31,6 +31,9 @@ _HALF = 0.5 + 1e-6
 _WHOLE = 10.0
 """Against what is left of a host, at most 3: of places that lose as much, a GPU in use goes before a whole one."""
 
+_HALF = 0.5 + 1e-6
+"""Halves are rounded up, and so is what falls short of one by no more than its arithmetic."""
+
 _TIE = 100.0
 """More than what tells hosts apart that lose as much."""
 
@@ -42,25 +45,25 @@ class Worth:
 
     def __init__(self, cluster: Cluster, mix: Mix, several_gpus: float = SEVERAL_GPUS) -> None:
         self._cluster = cluster
-        expected = Expected(mix, cluster)
-        self._rows = expected.rows
-        counts = _counts(expected, several_gpus)
-        self._value = _values(expected, counts)
-        self._weight = expected.by_model(counts * _scarcity(expected, cluster))
-        self._most = np.array(
-            [
-                max((spec.cpu_milli for spec in cluster.specs), default=0) or 1,
-                max((spec.memory_mib for spec in cluster.specs), default=0) or 1,
-                (max((spec.gpus for spec in cluster.specs), default=0) or 1) * WHOLE_GPU,
-            ],
-            dtype=np.float64,
-        )
+        self._mix = mix
+        self._several_gpus = several_gpus
+        self._look()
 
     def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
         """Of devices of one host that lose as much, the fullest is taken."""
-        wish = Wish.of(shape, self._cluster)
-        free, most = self._cluster.free, self._most
-        _score(hosts, free, wish, self._rows, self._value, self._weight, most, scores, devices)
+        cluster = self._cluster
+        if len(cluster.kinds) > len(self._weight):
+            self._look()
+        wish, most = Wish.of(shape, cluster), cluster.most
+        _score(hosts, cluster.free, wish, self._rows, self._value, self._weight, most, scores, devices)
+
+    def _look(self) -> None:
+        """See what devices there are."""
+        expected = Expected(self._mix, self._cluster)
+        self._rows = expected.rows
+        counts = _counts(expected, self._several_gpus)
+        self._value = _values(expected, counts)
+        self._weight = expected.by_kind(counts * _scarcity(expected, self._cluster))
 
 
 def _counts(expected: Expected, several_gpus: float) -> Floats:
@@ -72,8 +75,8 @@ def _counts(expected: Expected, several_gpus: float) -> Floats:
 
 def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
     """[shape]: all GPUs over those of models that it accepts, so that a model is kept for pods that accept no other."""
-    have = np.zeros(len(cluster.models))
-    np.add.at(have, cluster.free.model, cluster.free.count.astype(np.float64))
+    have = np.zeros(len(cluster.kinds))
+    np.add.at(have, cluster.free.main, cluster.free.count.astype(np.float64))
     mine: Floats = np.maximum((expected.accepts * have[None, :]).sum(axis=1), 1.0)
     return np.maximum(have.sum(), 1.0) / mine
 
@@ -155,7 +158,7 @@ def _score(
         if chosen < 0:
             continue
         device = free.device[host, : free.count[host]].copy()
-        mine = weight[free.model[host]]
+        mine = weight[free.main[host]]
         cpu = free.cpu[host] - wish.cpu
         memory = free.memory[host] - wish.memory
         total = _sums(device, rows, table, cuts, value)
@@ -167,7 +170,7 @@ def _score(
         single = wish.gpus == 1 and wish.milli < WHOLE_GPU
         for index in range(len(device) if single else 1):
             left = device[index]
-            if single and (left < wish.milli or _seen(device, index)):
+            if single and (not _usable(host, index, free, wish) or _seen(host, index, free)):
                 continue
             taken = 1 << index if single else chosen
             _take(device, taken, wish.milli)
@@ -181,9 +184,15 @@ def _score(
 
 
 @compiled
-def _seen(device: Ints, index: int) -> bool:
-    """Whether a device before this one has as much free."""
-    for other in range(index):  # noqa: SIM110  (numba compiles no generators)
-        if device[other] == device[index]:
+def _usable(host: int, index: int, free: Columns, wish: Wish) -> bool:
+    return free.device[host, index] >= wish.milli and wish.accepts[free.kind[host, index]]
+
+
+@compiled
+def _seen(host: int, index: int, free: Columns) -> bool:
+    """Whether a device before this one is of the same kind and has as much free."""
+    for other in range(index):
+        same = free.device[host, other] == free.device[host, index]
+        if same and free.kind[host, other] == free.kind[host, index]:
             return True
     return False

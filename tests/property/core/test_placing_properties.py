@@ -1,5 +1,7 @@
 """Whatever comes: no more is taken than there is, what fits is placed, and the same seed does the same."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ hosts = st.lists(
     ),
     min_size=1,
     max_size=6,
-)
+).map(lambda specs: [replace(spec, name=f"host-{place}") for place, spec in enumerate(specs)])
 
 
 @st.composite

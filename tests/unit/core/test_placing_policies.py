@@ -18,7 +18,7 @@ def placed(name, shape, *, before=(), hosts=HOSTS, mix=MIX):
     for host, other, devices in before:
         mine.take(host, other, devices)
     host = Board(mine, make(name, mine, mix, 1), 1).place(shape)
-    return None if host is None else mine.specs[host].name
+    return None if host is None else mine.names[host]
 
 
 @pytest.mark.parametrize("name", POLICIES)

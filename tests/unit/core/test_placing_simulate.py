@@ -95,6 +95,6 @@ def test_many_shapes_become_few_rows_that_ask_for_as_much_on_average():
     pods = [Shape(1000 + 7 * index, 2000 + 11 * index, 1, 100 + index) for index in range(800)]
     expected = Expected(Mix.of(pods), cluster(HostSpec("a", 1, 1, 1, "red")))
     assert 1 < len(expected.rows.cpu) <= MOST_ROWS
-    rows = expected.by_model(expected.share)[0]
+    rows = expected.by_kind(expected.share)[1]
     assert rows.sum() == pytest.approx(1)
     assert (rows * expected.rows.cpu).sum() == pytest.approx(sum(pod.cpu_milli for pod in pods) / len(pods), rel=1e-3)

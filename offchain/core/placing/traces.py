@@ -74,12 +74,17 @@ class Line:
 def nodes(text: str, source: str) -> list[HostSpec]:
     """Hosts from a table with sn, cpu_milli, memory_mib, gpu and model. TraceError names line, column and remedy."""
     found: list[HostSpec] = []
+    names: set[str] = set()
     for line in lines(text, source, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
         gpus = line.number("gpu", 0, MOST_DEVICES)
         if gpus and not line.text("model"):
             raise line.wrong("model", "name the model of its GPUs")
         cpu, memory = line.number("cpu_milli", 0), line.number("memory_mib", 0)
-        found.append(HostSpec(line.text("sn"), cpu, memory, gpus, line.text("model")))
+        name = line.text("sn") or f"node-{len(found) + 1}"
+        if name in names:
+            raise line.wrong("sn", "give each node a name of its own, or none")
+        names.add(name)
+        found.append(HostSpec(name, cpu, memory, gpus, line.text("model")))
     if not any(spec.gpus for spec in found):
         raise TraceError(f"{source}: no node has a GPU.", "Give a list of nodes in which gpu is above 0 somewhere.")
     return found

@@ -15,12 +15,12 @@ from offchain.core.replay.arrival import Arrival
 
 
 class Drf:
-    """Accounts by dominant share, of equals the first by name."""
+    """Accounts by dominant share, of equals the first by name. Made when nothing runs on the cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._totals = (
-            max(1, sum(spec.cpu_milli for spec in cluster.specs)),
-            max(1, sum(spec.memory_mib for spec in cluster.specs)),
+            max(1, int(cluster.free.cpu.sum())),
+            max(1, int(cluster.free.memory.sum())),
             max(1, cluster.total_milli),
         )
         self._used: dict[str, list[int]] = {}

@@ -23,7 +23,7 @@ class Fragments:
         self._cluster = cluster
         self._rows = expected.rows
         self._fits: Bools = np.arange(WHOLE_GPU + 1)[:, None] >= expected.milli[None, :]
-        self._weight = expected.by_model(expected.share / max(1e-300, float(expected.share.sum())))
+        self._weight = expected.by_kind(expected.share / max(1e-300, float(expected.share.sum())))
 
     def percent(self) -> float:
         """Of free GPUs; 0 where nothing is free."""
@@ -53,5 +53,5 @@ def _expected_use(free: Columns, rows: Rows, fits: Bools, weight: Floats) -> flo
         for row in range(len(rows.cpu)):
             k = rows.way[row]
             if free.cpu[host] >= rows.cpu[row] and devices[k] >= rows.gpus[k]:
-                total += weight[free.model[host], row] * sums[k]
+                total += weight[free.main[host], row] * sums[k]
     return total

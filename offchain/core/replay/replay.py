@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from offchain.core.placing.board import Board, Place
-from offchain.core.placing.cluster import Bools, HostSpec
-from offchain.core.placing.shapes import WHOLE_GPU, Shape
+from offchain.core.placing.cluster import Bools
+from offchain.core.placing.shapes import Shape
 from offchain.core.replay.arrival import Arrival
 from offchain.core.replay.clock import Clock
 from offchain.core.replay.order import Backfill, Order, Run
+from offchain.core.replay.room import EmptyHosts
 from offchain.core.replay.series import Series
 
 _ENDS, _COMES = 0, 1
@@ -49,6 +50,7 @@ class _Replay:
         self._ended = 0
         self._blocked: dict[tuple[Shape, int], int] = {}
         """What fitted nowhere when so many had ended: until one more has, it still does not."""
+        self._empty = EmptyHosts(board.cluster)
         self._never: dict[tuple[Shape, int], bool] = {}
         self._found = Replayed()
 
@@ -78,7 +80,7 @@ class _Replay:
     def _come(self, arrival: Arrival) -> None:
         key = (arrival.shape, arrival.pods)
         if key not in self._never:
-            self._never[key] = _room(self._board.cluster.specs, arrival) < arrival.pods
+            self._never[key] = not self._empty.holds(arrival.shape, arrival.pods)
         if self._never[key]:
             self._found.refused.append(arrival)
         else:
@@ -136,25 +138,3 @@ class _Replay:
                 return None
             places.append(place)
         return tuple(places)
-
-
-def _room(specs: Iterable[HostSpec], arrival: Arrival) -> int:
-    """How many of its pods fit on empty hosts; no more than are asked for are counted."""
-    found = 0
-    for spec in specs:
-        found += _room_on(spec, arrival.shape, arrival.pods)
-        if found >= arrival.pods:
-            break
-    return found
-
-
-def _room_on(spec: HostSpec, shape: Shape, pods: int) -> int:
-    if shape.models and spec.model not in shape.models:
-        return 0
-    if shape.gpus:
-        # Each pod takes as many different devices.
-        shares = spec.gpus * (WHOLE_GPU // shape.gpu_milli)
-        pods = min(pods, shares // shape.gpus if spec.gpus >= shape.gpus else 0)
-    if shape.cpu_milli:
-        pods = min(pods, spec.cpu_milli // shape.cpu_milli)
-    return min(pods, spec.memory_mib // shape.memory_mib) if shape.memory_mib else pods

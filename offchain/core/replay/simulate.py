@@ -51,7 +51,7 @@ def simulate(
 
 
 def _state(cluster: Cluster, fragments: Fragments) -> Callable[[], State]:
-    cores = max(1, sum(spec.cpu_milli for spec in cluster.specs))
+    cores = max(1, int(cluster.free.cpu.sum()))
     return lambda: State(
         cluster.allocation_percent, 100.0 * (1.0 - int(cluster.free.cpu.sum()) / cores), fragments.percent()
     )

@@ -1,6 +1,7 @@
 """Whatever comes: each task runs once, on hosts that have room, and the same seed does the same."""
 
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ hosts = st.lists(
     ),
     min_size=1,
     max_size=4,
-)
+).map(lambda specs: [replace(spec, name=f"host-{row}") for row, spec in enumerate(specs)])
 shapes = st.sampled_from(
     [
         Shape(2_000, 1_024),

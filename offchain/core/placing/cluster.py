@@ -56,7 +56,7 @@ class Columns(NamedTuple):
     """[host, device]: free thousandths; 0 beyond the host's last device, so that nothing fits there."""
     kind: Ints
     """[host, device]: its place in :attr:`Cluster.kinds`."""
-    count: Ints
+    count: Ints  # type: ignore[assignment]  # in place of the tuple's own, which nobody needs
     """How many devices."""
     main: Ints
     """The kind that stands for the host's devices: that of the first."""

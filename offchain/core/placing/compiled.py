@@ -19,6 +19,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HERE = Path(__file__).parent
 
+_CONFIG: Any = numba.config
+"""Its attributes come from the environment, unknown to type checkers."""
+
 
 def compiled(function: F) -> F:
     """The same function as machine code, made when it is first called."""
@@ -74,8 +77,8 @@ def _files() -> Iterable[Path]:
 def _places() -> list[Path]:
     """Where NUMBA_CACHE_DIR says, else beside the source or, where that may not be written, in the user's cache."""
     clone = hashlib.sha256(str(_HERE).encode()).hexdigest()[:8]
-    if numba.config.CACHE_DIR:
-        return [Path(numba.config.CACHE_DIR) / f"placing-{clone}"]
+    if _CONFIG.CACHE_DIR:
+        return [Path(_CONFIG.CACHE_DIR) / f"placing-{clone}"]
     places = [_HERE / "__pycache__"]
     with suppress(RuntimeError):  # a user without a home
         places.append(Path.home() / ".cache" / "gantry" / f"placing-{clone}")
@@ -84,4 +87,4 @@ def _places() -> list[Path]:
 
 _KEPT_IN = kept_in(_places(), digest_of(_files()))
 if _KEPT_IN is not None:
-    numba.config.CACHE_DIR = str(_KEPT_IN)
+    _CONFIG.CACHE_DIR = str(_KEPT_IN)

@@ -27,11 +27,12 @@ def piece_values(demand: Mapping[int, float]) -> Floats:
     # Each column of `patterns` is a way to cut a GPU, `used` how many are cut so. At first: all into equal shares.
     each = (WHOLE_GPU // sizes).astype(np.float64)
     patterns = np.diag(each)
-    used = np.array([demand[int(size)] for size in sizes]) / each
+    used: Floats = np.array([demand[int(size)] for size in sizes]) / each
     value = np.zeros(WHOLE_GPU + 1)
     last = np.zeros(WHOLE_GPU + 1, dtype=np.int64)
     for _ in range(_ROUNDS):
-        fill(sizes, np.linalg.solve(patterns.T, np.ones(len(sizes))), value, last)
+        prices: Floats = np.linalg.solve(patterns.T, np.ones(len(sizes))).astype(np.float64)
+        fill(sizes, prices, value, last)
         if value[WHOLE_GPU] <= 1 + _EXACT:
             break
         better = _pattern(sizes, last)
@@ -43,7 +44,8 @@ def piece_values(demand: Mapping[int, float]) -> Floats:
         used[leaves] = many
         patterns[:, leaves] = better
     # Where rounds ran out the prices are too high by the same part for all.
-    return value / max(1.0, value[WHOLE_GPU])
+    worth: Floats = value / max(1.0, value[WHOLE_GPU])
+    return worth
 
 
 def _pattern(sizes: Ints, last: Ints) -> Floats:

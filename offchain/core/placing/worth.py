@@ -78,7 +78,8 @@ def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
     have = np.zeros(len(cluster.kinds))
     np.add.at(have, cluster.free.main, cluster.free.count.astype(np.float64))
     mine: Floats = np.maximum((expected.accepts * have[None, :]).sum(axis=1), 1.0)
-    return np.maximum(have.sum(), 1.0) / mine
+    scarce: Floats = np.maximum(have.sum(), 1.0) / mine
+    return scarce
 
 
 def _values(expected: Expected, counts: Floats) -> Floats:
@@ -185,7 +186,7 @@ def _score(
 
 @compiled
 def _usable(host: int, index: int, free: Columns, wish: Wish) -> bool:
-    return free.device[host, index] >= wish.milli and wish.accepts[free.kind[host, index]]
+    return bool(free.device[host, index] >= wish.milli and wish.accepts[free.kind[host, index]])
 
 
 @compiled

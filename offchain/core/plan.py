@@ -1,18 +1,21 @@
-"""A plan for one snapshot: what the planner would do with it, made anew.
+"""Placing queued tasks: first fit over hosts in a seeded order, by priority and then age, gangs whole or not at all.
 
-The scheduler keeps one planner and tells it of changes; this is for tests, for dry runs and for whoever has a snapshot
-and a question. The same snapshot, time and seed give the same plan.
+The same snapshot, time and seed give the same plan. Schedulers with different seeds try hosts in different orders,
+so that several of them seldom meet on the same host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from offchain.core.fit import Misfit
-from offchain.core.planning.planner import Blocked, Planner
+from offchain.core.fit import Fit, Misfit, candidate, fit, take
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import PodPlacement, Task, TaskState
+from offchain.core.values import BillingUnit, Host, Placement, PodPlacement, Resources, RetainedData, Task, TaskState
+
+_Shape = tuple[Resources, Placement, BillingUnit, int, int, int, RetainedData | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +49,34 @@ class Plan:
     waiting: tuple[Waiting, ...]
 
 
+@dataclass(slots=True)
+class _Room:
+    """The hosts as they are left by the placements so far. Capacity only falls while a plan is made."""
+
+    hosts: dict[str, Host]
+    order: Sequence[str]
+    resume: dict[_Shape, int] = field(default_factory=dict)
+    """Where the search for a shape goes on: no host before this one can take such a pod any more."""
+    refused: dict[_Shape, Waiting] = field(default_factory=dict)
+
+
 def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = frozenset()) -> Plan:
     """Place what can be placed at chain time `now` (ms). Tasks in `skip` are left out (they wait after a refusal)."""
-    planner = Planner(seed)
-    planner.put_hosts(snapshot.hosts.values())
-    late: list[Waiting] = []
-    open_tasks: list[Task] = []
+    room = _Room(dict(snapshot.hosts), host_order(snapshot.hosts, seed))
+    placements: dict[int, tuple[PodPlacement, ...]] = {}
+    waiting: list[Waiting] = []
     for task in queue_order(snapshot.tasks.values()):
         if task.id in skip:
             continue
         if task.state is TaskState.QUEUED and task.deadline is not None and now > task.deadline:
-            late.append(Waiting(task.id, len(snapshot.hosts), {}, 0, task.least, deadline_passed=True))
+            waiting.append(Waiting(task.id, len(room.hosts), {}, 0, task.least, deadline_passed=True))
+            continue
+        placed = _place(room, task)
+        if isinstance(placed, Waiting):
+            waiting.append(placed)
         else:
-            open_tasks.append(task)
-    made = planner.plan(InTurn(open_tasks))
-    return Plan(made.placements, (*late, *(explain(planner, blocked) for blocked in made.blocked)))
-
-
-def explain(planner: Planner, blocked: Blocked) -> Waiting:
-    """Why a task found no place, as hosts are now."""
-    excluded = planner.excluded(blocked.want)
-    return Waiting(blocked.task, len(planner.fleet.records), excluded, blocked.pods_fitting, blocked.pods_needed)
+            placements[task.id] = placed
+    return Plan(placements, tuple(waiting))
 
 
 def queue_order(tasks: Iterable[Task]) -> list[Task]:
@@ -76,18 +86,54 @@ def queue_order(tasks: Iterable[Task]) -> list[Task]:
     )
 
 
-class InTurn:
-    """Each of these, one after the other."""
+def host_order(hosts: Iterable[str], seed: bytes) -> list[str]:
+    """Every host once, in the order in which this seed tries them. `seed`: at most 64 bytes."""
+    return sorted(hosts, key=lambda host: hashlib.blake2b(host.encode(), key=seed, digest_size=8).digest())
 
-    def __init__(self, tasks: Iterable[Task]) -> None:
-        self._left = iter(tasks)
 
-    def next(self) -> Task | None:
-        """The next."""
-        return next(self._left, None)
+def _place(room: _Room, task: Task) -> tuple[PodPlacement, ...] | Waiting:
+    shape = (
+        task.resources,
+        task.placement,
+        task.unit,
+        task.max_rate_per_hour,
+        task.least,
+        len(task.open_pods),
+        task.takes_over,
+    )
+    known = room.refused.get(shape)
+    if known is not None:
+        return Waiting(task.id, known.hosts, known.excluded, known.pods_fitting, known.pods_needed)
+    taken: dict[str, Host] = {}
+    placements: list[PodPlacement] = []
+    at = room.resume.get(shape, 0)
+    while len(placements) < len(task.open_pods) and at < len(room.order):
+        host_id = room.order[at]
+        host = taken.get(host_id) or candidate(task, room.hosts[host_id])
+        found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour) if host else None
+        if host is not None and isinstance(found, Fit):
+            placements.append(PodPlacement(task.open_pods[len(placements)], host_id, bytes(found.devices)))
+            taken[host_id] = take(host, task.resources, found.devices, task.placement)
+        else:
+            at += 1
+    if len(placements) < task.least:
+        waiting = _explain(room, task, len(placements))
+        room.refused[shape] = waiting
+        return waiting
+    room.hosts.update(taken)
+    room.resume[shape] = at
+    return tuple(placements)
 
-    def placed(self, task: Task, pods: int) -> None:
-        """Changes nothing."""
 
-    def blocked(self, task: Task) -> None:
-        """Changes nothing."""
+def _explain(room: _Room, task: Task, pods_fitting: int) -> Waiting:
+    excluded: Counter[Misfit] = Counter()
+    for there in room.hosts.values():
+        host = candidate(task, there)
+        if host is None:
+            excluded[Misfit.DATA_ELSEWHERE] += 1
+            continue
+        found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour)
+        if isinstance(found, Misfit):
+            excluded[found] += 1
+    ordered = {misfit: excluded[misfit] for misfit in Misfit if excluded[misfit]}
+    return Waiting(task.id, len(room.hosts), ordered, pods_fitting, task.least)

@@ -39,7 +39,27 @@ class Names:
 
 
 class Facts:
-    """All hosts' facts. They change by :meth:`put` alone."""
+    """All hosts' facts. They change by :meth:`put` and :meth:`gone` alone."""
+
+    online: Bools
+    """Whether tasks may be assigned."""
+    host: Ints
+    """Numbers of :attr:`hosts`; so for the next three."""
+    region: Ints
+    provider: Ints
+    tier: Ints
+    mbps: Ints
+    """Of the network, in the slower direction."""
+    capabilities: Ints
+    """Bits of :func:`capability_bits`."""
+    healthy: Bools
+    """[host, device]; False where there is no device."""
+    price: Floats
+    """[host, 3]: base units per hour of a core, a GiB of memory, a GiB of disk."""
+    gpu_price: Floats
+    """[host, device]: base units per hour; infinite where there is no device."""
+    factor: Floats
+    """[host, unit]: what billing by that unit costs, in millionths of the list price; 0: not offered."""
 
     def __init__(self) -> None:
         self.regions, self.providers, self.tiers, self.hosts = Names(), Names(), Names(), Names()
@@ -57,111 +77,59 @@ class Facts:
             "factor": _column(np.float64, len(UNITS)),
         }
         self._rows = 0
+        self._show(0)
 
     def at(self, rows: Ints) -> Facts:
         """A copy that has only these rows."""
         part = Facts()
         part.regions, part.providers, part.tiers, part.hosts = self.regions, self.providers, self.tiers, self.hosts
         part._held = {name: column[rows] for name, column in self._held.items()}
-        part._rows = len(rows)
+        part._show(len(rows))
         return part
 
     def put(self, row: int, host: Host) -> None:
         """Set what is known of the host in this row."""
         self._grow(row + 1)
-        held = self._held
-        held["online"][row] = host.status is HostStatus.ONLINE
-        held["host"][row] = self.hosts.number(host.id)
-        held["region"][row] = self.regions.number(host.region)
-        held["provider"][row] = self.providers.number(host.provider)
-        held["tier"][row] = self.tiers.number(host.tier)
-        held["mbps"][row] = min(host.network_mbps_down, host.network_mbps_up)
-        held["capabilities"][row] = capability_bits(host.capabilities)
-        held["healthy"][row] = False
-        held["healthy"][row, : len(host.devices)] = [device.healthy for device in host.devices]
+        self.online[row] = host.status is HostStatus.ONLINE
+        self.host[row] = self.hosts.number(host.id)
+        self.region[row] = self.regions.number(host.region)
+        self.provider[row] = self.providers.number(host.provider)
+        self.tier[row] = self.tiers.number(host.tier)
+        self.mbps[row] = min(host.network_mbps_down, host.network_mbps_up)
+        self.capabilities[row] = capability_bits(host.capabilities)
+        self.healthy[row] = False
+        self.healthy[row, : len(host.devices)] = [device.healthy for device in host.devices]
         ask = host.ask
-        held["price"][row] = (ask.cpu_core_per_hour, ask.memory_gib_per_hour, ask.disk_gib_per_hour)
+        self.price[row] = (ask.cpu_core_per_hour, ask.memory_gib_per_hour, ask.disk_gib_per_hour)
         prices = {price.model: price.per_hour for price in ask.gpu}
-        held["gpu_price"][row] = np.inf
-        held["gpu_price"][row, : len(host.devices)] = [
+        self.gpu_price[row] = np.inf
+        self.gpu_price[row, : len(host.devices)] = [
             float(prices.get(device.spec.model, ask.gpu_per_hour)) for device in host.devices
         ]
-        held["factor"][row] = (ask.second_ppm, ask.hour_ppm, ask.day_ppm)
+        self.factor[row] = (ask.second_ppm, ask.hour_ppm, ask.day_ppm)
 
     def gone(self, row: int) -> None:
         """The host in this row is no more."""
         if row < self._rows:
-            self._held["online"][row] = False
+            self.online[row] = False
 
     def __len__(self) -> int:
         """How many rows."""
         return self._rows
 
-    @property
-    def online(self) -> Bools:
-        """Whether tasks may be assigned."""
-        return self._column("online")
-
-    @property
-    def host(self) -> Ints:
-        """Numbers of :attr:`hosts`."""
-        return self._column("host")
-
-    @property
-    def region(self) -> Ints:
-        """Numbers of :attr:`regions`."""
-        return self._column("region")
-
-    @property
-    def provider(self) -> Ints:
-        """Numbers of :attr:`providers`."""
-        return self._column("provider")
-
-    @property
-    def tier(self) -> Ints:
-        """Numbers of :attr:`tiers`."""
-        return self._column("tier")
-
-    @property
-    def mbps(self) -> Ints:
-        """Of the network, in the slower direction."""
-        return self._column("mbps")
-
-    @property
-    def capabilities(self) -> Ints:
-        """Bits of :func:`capability_bits`."""
-        return self._column("capabilities")
-
-    @property
-    def healthy(self) -> Bools:
-        """[host, device]; False where there is no device."""
-        return self._column("healthy")
-
-    @property
-    def price(self) -> Floats:
-        """[host, 3]: base units per hour of a core, a GiB of memory, a GiB of disk."""
-        return self._column("price")
-
-    @property
-    def gpu_price(self) -> Floats:
-        """[host, device]: base units per hour; infinite where there is no device."""
-        return self._column("gpu_price")
-
-    @property
-    def factor(self) -> Floats:
-        """[host, unit]: what billing by that unit costs, in millionths of the list price; 0: not offered."""
-        return self._column("factor")
-
-    def _column(self, name: str) -> Any:
-        return self._held[name][: self._rows]
-
     def _grow(self, rows: int) -> None:
-        self._rows = max(self._rows, rows)
         for name, column in self._held.items():
             if rows > len(column):
                 more = np.zeros((max(rows, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
                 more[: len(column)] = column
                 self._held[name] = more
+        if rows > self._rows:
+            self._show(rows)
+
+    def _show(self, rows: int) -> None:
+        self._rows = rows
+        for name, column in self._held.items():
+            setattr(self, name, column[:rows])
 
 
 def capability_bits(capabilities: Capabilities) -> int:

@@ -92,7 +92,7 @@ def _devices(want: Want, facts: Facts, cluster: Cluster, free: Columns) -> list[
         found: Bools = np.array(fine, dtype=np.bool_)[free.kind]
         return found
 
-    there = np.arange(free.device.shape[1])[None, :] < free.count[:, None]
+    there = np.arange(free.device.shape[1])[None, :] < free.gpus[:, None]
     steps = (
         (Misfit.WRONG_DEVICE_COUNT, there),
         (Misfit.SIMULATED_NOT_ALLOWED, of_kind([shape.allow_simulated or not kind.simulated for kind in kinds])),

@@ -56,7 +56,7 @@ class Columns(NamedTuple):
     """[host, device]: free thousandths; 0 beyond the host's last device, so that nothing fits there."""
     kind: Ints
     """[host, device]: its place in :attr:`Cluster.kinds`."""
-    count: Ints  # type: ignore[assignment]  # in place of the tuple's own, which nobody needs
+    gpus: Ints
     """How many devices."""
     main: Ints
     """The kind that stands for the host's devices: that of the first."""
@@ -123,11 +123,11 @@ class Cluster:
             self.names.append(name)
             self._grow(len(self.names))
         else:
-            self.total_milli -= int(self.free.count[host]) * WHOLE_GPU
+            self.total_milli -= int(self.free.gpus[host]) * WHOLE_GPU
             self.free_milli -= int(self.free.device[host].sum())
         free, devices = self.free, len(room.devices)
         free.cpu[host], free.memory[host], free.disk[host] = room.cpu_milli, room.memory_mib, room.disk_gib
-        free.device[host], free.kind[host], free.count[host] = 0, 0, devices
+        free.device[host], free.kind[host], free.gpus[host] = 0, 0, devices
         free.device[host, :devices] = [left for _, left in room.devices]
         free.kind[host, :devices] = [self._kind(kind) for kind, _ in room.devices]
         free.main[host] = free.kind[host, 0]
@@ -155,7 +155,7 @@ class Cluster:
 
     def fits(self, host: int, shape: Shape) -> bool:
         """Whether there is room for such a pod. This is the rule; devices.py has the same for compiled loops."""
-        usable = sum(self._usable(host, index, shape) for index in range(int(self.free.count[host])))
+        usable = sum(self._usable(host, index, shape) for index in range(int(self.free.gpus[host])))
         return not self._short(host, shape) and usable >= shape.gpus
 
     def fits_on(self, host: int, shape: Shape, devices: int) -> bool:
@@ -174,13 +174,13 @@ class Cluster:
     def give(self, host: int, shape: Shape, devices: int) -> None:
         """Take the share back from a pod that has ended. ValueError: the host cannot have given it."""
         chosen, free = indices(devices), self.free
-        over = [i for i in chosen if i >= free.count[host] or free.device[host, i] + shape.gpu_milli > WHOLE_GPU]
+        over = [i for i in chosen if i >= free.gpus[host] or free.device[host, i] + shape.gpu_milli > WHOLE_GPU]
         if over or len(chosen) != shape.gpus:
             raise ValueError(f"no {shape} can have run on devices {chosen} of host {self.names[host]}")
         self._move(host, shape, chosen, 1)
 
     def _usable(self, host: int, index: int, shape: Shape) -> bool:
-        there = index < self.free.count[host] and self.free.device[host, index] >= shape.gpu_milli
+        there = index < self.free.gpus[host] and self.free.device[host, index] >= shape.gpu_milli
         return bool(there) and shape.accepts(self.kinds[self.free.kind[host, index]])
 
     def _short(self, host: int, shape: Shape) -> bool:

@@ -27,12 +27,12 @@ def piece_values(demand: Mapping[int, float]) -> Floats:
     # Each column of `patterns` is a way to cut a GPU, `used` how many are cut so. At first: all into equal shares.
     each = (WHOLE_GPU // sizes).astype(np.float64)
     patterns = np.diag(each)
-    used: Floats = np.array([demand[int(size)] for size in sizes]) / each
+    used = np.array([demand[int(size)] for size in sizes]) / each
     value = np.zeros(WHOLE_GPU + 1)
     last = np.zeros(WHOLE_GPU + 1, dtype=np.int64)
     for _ in range(_ROUNDS):
-        prices: Floats = np.linalg.solve(patterns.T, np.ones(len(sizes))).astype(np.float64)
-        fill(sizes, prices, value, last)
+        price = np.linalg.solve(patterns.T, np.ones(len(sizes))).astype(np.float64)
+        fill(sizes, price, value, last)
         if value[WHOLE_GPU] <= 1 + _EXACT:
             break
         better = _pattern(sizes, last)

@@ -35,7 +35,7 @@ def fullest(host: int, free: Columns, wish: Wish) -> int:
     chosen = 0
     for _ in range(wish.gpus):
         best = -1
-        for index in range(free.count[host]):
+        for index in range(free.gpus[host]):
             left = free.device[host, index]
             usable = left >= wish.milli and wish.accepts[free.kind[host, index]] and not chosen >> index & 1
             if usable and (best < 0 or left < free.device[host, best]):

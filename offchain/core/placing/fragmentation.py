@@ -85,7 +85,7 @@ def _score(
         devices[host] = chosen
         if chosen < 0:
             continue
-        device = free.device[host, : free.count[host]].copy()
+        device = free.device[host, : free.gpus[host]].copy()
         mine = weight[free.main[host]]
         left = free.cpu[host] - wish.cpu
         before = _expected_use(free.cpu[host], device, rows, usable, mine, fit, sums)

@@ -20,11 +20,11 @@ class GpuPacking(Plain):
         device = free.device[hosts]
         idle = (device == WHOLE_GPU).sum(axis=1)
         if not shape.gpus:
-            apart: Floats = np.where(idle < free.count[hosts], 0.0, 1.0) * _CLASS + idle
-            return apart
+            plain: Floats = np.where(idle < free.gpus[hosts], 0.0, 1.0) * _CLASS + idle
+            return plain
         chosen = (np.maximum(devices, 0)[:, None] >> np.arange(MOST_DEVICES)) & 1
         breaks = ((device == WHOLE_GPU) & (chosen == 1)).any(axis=1)
-        kind = np.where(~breaks, 0.0, np.where(idle < free.count[hosts], 1.0, 2.0))
-        share: Floats = (device * chosen).sum(axis=1) / (WHOLE_GPU * _CLASS)
-        scores: Floats = kind * _CLASS + idle + share
-        return scores
+        kind = np.where(~breaks, 0.0, np.where(idle < free.gpus[hosts], 1.0, 2.0))
+        share = (device * chosen).sum(axis=1) / (WHOLE_GPU * _CLASS)
+        shared: Floats = kind * _CLASS + idle + share
+        return shared

@@ -25,9 +25,6 @@ STEP_MILLI = 40.0
 SEVERAL_GPUS = 0.25
 """How much a pod that needs several GPUs counts, against its probability, where rehearsal.py finds nothing better."""
 
-_HALF = 0.5 + 1e-6
-"""Rounds. Half a GPU is just between two steps, and must be the same step wherever it is lost."""
-
 _WHOLE = 10.0
 """Against what is left of a host, at most 3: of places that lose as much, a GPU in use goes before a whole one."""
 
@@ -76,8 +73,8 @@ def _counts(expected: Expected, several_gpus: float) -> Floats:
 def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
     """[shape]: all GPUs over those of models that it accepts, so that a model is kept for pods that accept no other."""
     have = np.zeros(len(cluster.kinds))
-    np.add.at(have, cluster.free.main, cluster.free.count.astype(np.float64))
-    mine: Floats = np.maximum((expected.accepts * have[None, :]).sum(axis=1), 1.0)
+    np.add.at(have, cluster.free.main, cluster.free.gpus.astype(np.float64))
+    mine = np.maximum((expected.accepts * have[None, :]).sum(axis=1), 1.0)
     scarce: Floats = np.maximum(have.sum(), 1.0) / mine
     return scarce
 
@@ -158,7 +155,7 @@ def _score(
         devices[host] = chosen
         if chosen < 0:
             continue
-        device = free.device[host, : free.count[host]].copy()
+        device = free.device[host, : free.gpus[host]].copy()
         mine = weight[free.main[host]]
         cpu = free.cpu[host] - wish.cpu
         memory = free.memory[host] - wish.memory

@@ -50,10 +50,12 @@ class Round:
     blocked: tuple[Blocked, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Held:
     want: Want
     places: tuple[Place, ...]
+    ahead: bool = True
+    """Whether it is still to come into the chain's records."""
 
 
 class Planner:
@@ -86,8 +88,16 @@ class Planner:
             if change is not None:
                 self._rows.changed(change.row, facts=True)
 
+    def follow(self, task: int, *, ahead: bool) -> None:
+        """Whether what was placed of this task is ahead of the records, or in them, in a block that may go again."""
+        held = self._held.get(task)
+        if held is not None and held.ahead != ahead:
+            held.ahead = ahead
+            for row in {place.host for place in held.places}:
+                self._reset(row)
+
     def release(self, task: int) -> None:
-        """What the planner has placed of this task is in the chain's records now, or never will be."""
+        """What the planner has placed of this task is in the chain's records for good, or never will be."""
         held = self._held.pop(task, None)
         for row in {place.host for place in held.places} if held else ():
             self._held_at[row].discard(task)
@@ -174,6 +184,6 @@ class Planner:
         """Take what is held off a record that has just come in. What the record has overtaken takes nothing."""
         for task in sorted(self._held_at.get(row, ())):
             held = self._held[task]
-            for place in held.places:
+            for place in held.places if held.ahead else ():
                 if place.host == row and self.fleet.cluster.fits_on(row, held.want.shape, place.devices):
                     self.fleet.cluster.take(row, held.want.shape, place.devices)

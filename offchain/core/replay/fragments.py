@@ -43,7 +43,7 @@ def _expected_use(free: Columns, rows: Rows, fits: Bools, weight: Floats) -> flo
     for host in range(len(free.cpu)):
         devices[:] = 0.0
         sums[:] = 0.0
-        for index in range(free.count[host]):
+        for index in range(free.gpus[host]):
             left = free.device[host, index]
             if left:
                 for k in range(ways):

@@ -77,6 +77,7 @@ def test_without_files_it_says_that_the_cluster_is_made_up(capsys):
         ("pods.csv", "num_gpu", "gpus", "line 1: the header has no column num_gpu", "The first line names the columns"),
         ("pods.csv", "LS", "LS,more", "line 2: 8 values for 7 columns", "double quotes"),
         ("pods.csv", "one,", '"one,', "line 5: unexpected end of data", "quotes in pairs"),
+        ("nodes.csv", "\nb,", "\na,", "line 3, column 1: sn is 'a'", "a name of its own"),
         ("nodes.csv", "131072,4,red", "131072,17,red", "line 2, column 16: gpu is '17'", "from 0 to 16"),
         ("nodes.csv", "131072,4,red", "131072,4,", "line 2, column 18: model is missing", "Name the model"),
         ("nodes.csv", NODES_CSV, "", "nodes.csv is empty", "The first line names the columns"),

@@ -1,0 +1,138 @@
+"""What each queue and account holds, the limits on it, and which limit keeps a task waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from offchain.core.queues.accounts import AccountHolds
+from offchain.core.queues.amount import NOTHING, UNLIMITED, Amount
+from offchain.core.queues.claim import Claim, Held, Holding, broken
+from offchain.core.queues.line import Alike
+from offchain.core.queues.nodes import Branch, Leaf, Node
+from offchain.core.queues.tree import DEFAULT, ROOT, Part, Tree
+
+
+class Ledger:
+    """A node for each queue of the tree, and for each account in `default` that has come; `totals`: of hosts online."""
+
+    def __init__(self, tree: Tree, totals: Amount) -> None:
+        self.tree = tree
+        self.totals = totals
+        self.root = Branch(ROOT, 1.0, None)
+        self.branches: dict[str, Branch] = {ROOT: self.root}
+        self.leaves: dict[Part, Leaf] = {}
+        self._accounts: dict[tuple[str, str], AccountHolds] = {}
+        self._limiting = {name: tuple(one for one in tree.path(name) if one.account_most is not None) for name in tree.queues}
+        for name, queue in tree.queues.items():
+            if name == DEFAULT or (name and name in tree.parts):
+                self.branches[name] = Branch(name, queue.weight, self.branches[queue.parent])
+            elif name:
+                parent = self.branches[queue.parent]
+                self.leaves[Part(name)] = Leaf(Part(name), queue.weight, parent, tree.ageing(name))
+        self._set_limits()
+
+    def leaf(self, part: Part) -> Leaf:
+        """The node of a part of the tree; a new account in `default` gets one."""
+        leaf = self.leaves.get(part)
+        if leaf is None:
+            if part.queue != DEFAULT:
+                raise ValueError(f'no tasks wait in queue "{part.queue}"')
+            leaf = self.leaves[part] = Leaf(part, 1.0, self.branches[DEFAULT], self.tree.ageing(DEFAULT))
+        return leaf
+
+    def accounts(self, part: Part, account: str) -> tuple[AccountHolds, ...]:
+        """What an account holds of each queue, from this part of the tree upwards, that limits it."""
+        return tuple(self._account(queue.name, account) for queue in self._limiting[part.queue])
+
+    def charge(self, holding: Holding) -> Leaf:
+        """So much more is held."""
+        part = self.tree.part_of(holding.queue, holding.account)
+        leaf = self.leaf(part)
+        leaf.held = leaf.held.plus(holding.amount)
+        for branch in above(leaf):
+            branch.held = branch.held.plus(holding.amount)
+        for account in self.accounts(part, holding.account):
+            account.held = account.held.plus(holding.amount)
+        return leaf
+
+    def release(self, holding: Holding) -> tuple[Leaf, list[Alike]]:
+        """So much is held no more. Gives also the tasks that no limit of their account keeps any longer."""
+        part = self.tree.part_of(holding.queue, holding.account)
+        leaf = self.leaf(part)
+        if not holding.amount.within(leaf.held):
+            raise ValueError(f'queue "{leaf.name}" does not hold the {holding.amount} that it is to release')
+        leaf.held = leaf.held.minus(holding.amount)
+        for branch in above(leaf):
+            branch.held = branch.held.minus(holding.amount)
+        free: list[Alike] = []
+        for account in self.accounts(part, holding.account):
+            account.held = account.held.minus(holding.amount)
+            free += account.let_go()
+        return leaf, free
+
+    def resize(self, totals: Amount) -> list[Alike]:
+        """The network has so much now. Gives the tasks that no limit of their account keeps any longer."""
+        self.totals = totals
+        self._set_limits()
+        free: list[Alike] = []
+        for (queue, _), account in self._accounts.items():
+            account.most = self._account_most(queue)
+            free += account.let_go()
+        return free
+
+    def limit_on(self, claim: Claim) -> Held | None:
+        """The limit that keeps a task waiting now, of its account first; None: no limit does."""
+        part = self.tree.part_of(claim.queue, claim.account)
+        for holds in self.accounts(part, claim.account):
+            at = broken(holds.held, claim.amount, holds.most)
+            if at is not None:
+                return Held(holds.queue, holds.account, False, at, holds.held[at], holds.most[at], claim.amount[at])
+        node: Node | None = self.leaf(part)
+        while node is not None:
+            at = None if node.limit is None else broken(node.held, claim.amount, node.limit)
+            if at is not None and node.limit is not None:
+                owned = node.limit[at] < self._most(node.name)[at]
+                return Held(node.name, "", owned, at, node.held[at], node.limit[at], claim.amount[at])
+            node = node.parent
+        return None
+
+    def served(self, leaf: Leaf, when_ms: int) -> None:
+        """A task of it was placed then."""
+        leaf.served = max(leaf.served, when_ms)
+        for branch in above(leaf):
+            branch.served = max(branch.served, when_ms)
+
+    def settle(self) -> None:
+        """Find the place of every node among its siblings again."""
+        for leaf in self.leaves.values():
+            leaf.settle(self.totals)
+
+    def holdings(self) -> dict[Part, Amount]:
+        """What each part of the tree holds."""
+        return {part: leaf.held for part, leaf in self.leaves.items() if leaf.held != NOTHING}
+
+    def _most(self, queue: str) -> Amount:
+        most = self.tree.queues[queue].most
+        return UNLIMITED if most is None else most.of(self.totals)
+
+    def _account_most(self, queue: str) -> Amount:
+        most = self.tree.queues[queue].account_most
+        return UNLIMITED if most is None else most.of(self.totals)
+
+    def _account(self, queue: str, account: str) -> AccountHolds:
+        found = self._accounts.get((queue, account))
+        if found is None:
+            found = self._accounts[queue, account] = AccountHolds(queue, account, self._account_most(queue))
+        return found
+
+    def _set_limits(self) -> None:
+        for node in (*self.branches.values(), *(leaf for part, leaf in self.leaves.items() if not part.account)):
+            node.limit = self.tree.limit(node.name, self.totals)
+
+
+def above(leaf: Leaf) -> Iterator[Branch]:
+    """The queues that it is a part of, up to the root."""
+    branch = leaf.parent
+    while branch is not None:
+        yield branch
+        branch = branch.parent

@@ -86,13 +86,28 @@ class Ledger:
         for holds in self.accounts(part, claim.account):
             at = broken(holds.held, claim.amount, holds.most)
             if at is not None:
-                return Held(holds.queue, holds.account, False, at, holds.held[at], holds.most[at], claim.amount[at])
+                return Held(
+                    queue=holds.queue,
+                    account=holds.account,
+                    owned=False,
+                    resource=at,
+                    holds=holds.held[at],
+                    most=holds.most[at],
+                    asks=claim.amount[at],
+                )
         node: Node | None = self.leaf(part)
         while node is not None:
             at = None if node.limit is None else broken(node.held, claim.amount, node.limit)
             if at is not None and node.limit is not None:
-                owned = node.limit[at] < self._most(node.name)[at]
-                return Held(node.name, "", owned, at, node.held[at], node.limit[at], claim.amount[at])
+                return Held(
+                    queue=node.name,
+                    account="",
+                    owned=node.limit[at] < self._most(node.name)[at],
+                    resource=at,
+                    holds=node.held[at],
+                    most=node.limit[at],
+                    asks=claim.amount[at],
+                )
             node = node.parent
         return None
 

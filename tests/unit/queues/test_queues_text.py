@@ -78,3 +78,10 @@ def test_a_tree_with_a_gap_is_refused():
         Tree({"": Queue(""), "default": Queue("default"), "a/b": Queue("a/b")})
     with pytest.raises(ValueError, match='there must be a queue "default"'):
         Tree({"": Queue("")})
+
+
+def test_the_file_in_the_docs_is_one():
+    text = (ROOT / "docs/scheduling.md").read_text(encoding="utf-8")
+    found = parse_queues(text.partition("```yaml\n")[2].partition("```")[0])
+    assert found.parts["research"] == ("research/vision", "research/speech")
+    assert not found.queues["product"].borrow

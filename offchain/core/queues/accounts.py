@@ -33,8 +33,8 @@ class AccountHolds:
 
     def let_go(self) -> list[Alike]:
         """Those that it may hold now; they are kept no more."""
-        free = [alike for alike in self.keeps if alike.claims and self.allows(alike.group.shape.amount)]
-        self.keeps = [alike for alike in self.keeps if alike.claims and not self.allows(alike.group.shape.amount)]
+        free = [alike for alike in self.keeps if alike.claims and self.allows(alike.shape.amount)]
+        self.keeps = [alike for alike in self.keeps if alike.claims and not self.allows(alike.shape.amount)]
         for alike in free:
             alike.kept = False
         return free

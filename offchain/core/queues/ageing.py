@@ -1,6 +1,6 @@
-"""Ageing: a task gains priority while it waits, up to a bound, so that nobody waits behind a stream of more important ones.
+"""Ageing: a task gains priority while it waits, up to a bound: nobody waits for ever behind more important ones.
 
-    effective = max(priority, min(up_to, priority + per_hour × hours waited))
+    effective = max(priority, min(up_to, priority + per_hour * hours waited))
 
 Those that have come up to the bound are all alike: among them the oldest is first. So there are three ranks: above the
 bound by their own priority; at the bound, by age; below it, by when they will reach it, which is the order of their

@@ -62,7 +62,8 @@ class Held:
         if self.asks > self.most:
             return f"the task asks for {asks} of at most {limit}{of_queue} that {who} may ever hold"
         why = ", its share, and may not borrow" if self.owned and not self.account else ""
-        return f"{who} holds {number(self.resource, self.holds)} of at most {limit}{of_queue}{why}; the task asks for {asks}"
+        holds = number(self.resource, self.holds)
+        return f"{who} holds {holds} of at most {limit}{of_queue}{why}; the task asks for {asks}"
 
 
 def broken(holds: Amount, asks: Amount, most: Amount) -> int | None:

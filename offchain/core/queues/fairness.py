@@ -1,6 +1,6 @@
 """How evenly a network was shared: Jain's index over what accounts got of what they asked for.
 
-    index = (Σ x)² / (n × Σ x²),  x = got / asked
+    index = (Σ x)² / (n * Σ x²),  x = got / asked
 
 Got and asked are dominant shares times time. 1: all got the same part of what they asked for; 1/n: one got everything.
 (Jain, Chiu and Hawe, DEC Research Report TR-301, 1984.)
@@ -24,14 +24,12 @@ def jain(values: Iterable[float]) -> float:
 
 @dataclass(slots=True)
 class Fairness:
-    """What each account got and asked for, in dominant share × ms."""
+    """What each account got and asked for, in dominant shares times ms."""
 
     got: dict[str, float] = field(default_factory=dict)
     asked: dict[str, float] = field(default_factory=dict)
 
-    def passed(
-        self, for_ms: int, holds: Mapping[str, Amount], waits: Mapping[str, Amount], totals: Amount
-    ) -> None:
+    def passed(self, for_ms: int, holds: Mapping[str, Amount], waits: Mapping[str, Amount], totals: Amount) -> None:
         """For so long accounts held and waited for this. One asks for what it holds and what it waits for."""
         for account in holds.keys() | waits.keys():
             held = holds.get(account, NOTHING)

@@ -22,7 +22,9 @@ class Ledger:
         self.branches: dict[str, Branch] = {ROOT: self.root}
         self.leaves: dict[Part, Leaf] = {}
         self._accounts: dict[tuple[str, str], AccountHolds] = {}
-        self._limiting = {name: tuple(one for one in tree.path(name) if one.account_most is not None) for name in tree.queues}
+        self._limiting = {
+            name: tuple(one for one in tree.path(name) if one.account_most is not None) for name in tree.queues
+        }
         for name, queue in tree.queues.items():
             if name == DEFAULT or (name and name in tree.parts):
                 self.branches[name] = Branch(name, queue.weight, self.branches[queue.parent])

@@ -7,7 +7,8 @@ are one member of the `Line`, so that a shape that fits nowhere is passed over a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush
 
 from offchain.core.queues.accounts import AccountHolds
@@ -165,7 +166,7 @@ class Line:
         """Whether somebody waits whom no limit of an account keeps."""
         return self._heaps.first() is not None
 
-    def first(self, now_ms: int, room: Amount, awake: Set[Shape]) -> Alike | None:
+    def first(self, now_ms: int, room: Amount, awake: AbstractSet[Shape]) -> Alike | None:
         """Who is next, of a shape in `awake` (all that are not blocked) that there is room for."""
         self._advance(now_ms)
         while True:
@@ -179,7 +180,7 @@ class Line:
             keeper.keep(alike)
             self._stand(alike, None)
 
-    def _best(self, room: Amount, awake: Set[Shape]) -> Alike | Crowd | None:
+    def _best(self, room: Amount, awake: AbstractSet[Shape]) -> Alike | Crowd | None:
         top = self._heaps.first()
         if top is None or (not top.shape.blocked and top.shape.amount.within(room)):
             return top
@@ -193,7 +194,7 @@ class Line:
                 best, best_key = member, key
         return best
 
-    def _awake(self, awake: Set[Shape]) -> Iterator[Alike | Crowd]:
+    def _awake(self, awake: AbstractSet[Shape]) -> Iterator[Alike | Crowd]:
         """Every member that is not blocked, and perhaps others: by whichever list is shorter."""
         if len(awake) < len(self.members):
             return (self.members[shape] for shape in awake if shape in self.members)

@@ -86,8 +86,11 @@ class Leaf(Node):
 
 
 class Branch(Node):
-    """A queue with parts. `waits`: how many wait in all of it, by shape. `asking`: by resource, how many of those
-    shapes ask for it and are not asleep."""
+    """A queue with parts.
+
+    `waits`: how many wait in all of it, by shape. `asking`: by resource, how many of those shapes ask for it and are not
+    asleep.
+    """
 
     __slots__ = ("asking", "heap", "parts", "waits", "witness")
 
@@ -158,4 +161,3 @@ class Branch(Node):
         for resource in range(3):
             if shape.amount[resource]:
                 self.asking[resource] += count
-

@@ -21,7 +21,7 @@ ALL_RESOURCES: Final = (True, True, True)
 
 
 def dominant_share(used: Amount, totals: Amount, counted: Sequence[bool] = ALL_RESOURCES) -> float:
-    """The greatest of the parts of the resources that are counted. Of what the network has nothing, nobody holds any."""
+    """The greatest of the parts of the resources that are counted; none of those of which the network has nothing."""
     share = 0.0
     for at in (0, 1, 2):
         if counted[at] and totals[at]:

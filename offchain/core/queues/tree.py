@@ -86,7 +86,7 @@ class Tree:
 
     def part_of(self, queue: str, account: str) -> Part:
         """Where a task of this account that names this queue waits."""
-        if queue != DEFAULT and queue != ROOT and queue in self.queues and queue not in self.parts:
+        if queue not in (ROOT, DEFAULT) and queue in self.queues and queue not in self.parts:
             above = self.path(queue)
             if all(not one.accounts or account in one.accounts for one in above):
                 return Part(queue)

@@ -4,8 +4,8 @@ A planning round: `begin`, then `next` as long as it gives a task, and after eac
 rounds tasks come and go (`add`, `remove`) and running ones end (`release`); nothing is computed that did not change.
 The same state gives the same order, whatever way it came about.
 
-From the root down the part with the least share by weight is next (:mod:`offchain.core.queues.share`); of equals the one
-that was served the longest ago, then the first by name. In a part of the tree without parts, the highest effective
+From the root down the part with the least share by weight is next (:mod:`offchain.core.queues.share`); of equals
+the one served the longest ago, then the first by name. In a part of the tree without parts, the highest effective
 priority is next (:mod:`offchain.core.queues.ageing`), then the oldest, then the lowest number.
 """
 
@@ -26,8 +26,11 @@ from offchain.core.queues.tree import DEFAULT, Part, Tree
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a Turn knows of earlier rounds. `served`: when each part was last served, chain time in ms, which decides
-    between equal shares. `asleep`: the shapes that fitted nowhere when they were last tried."""
+    """What a Turn knows of earlier rounds.
+
+    `served`: when each part was last served, chain time in ms, which decides between equal shares. `asleep`: the shapes
+    that fitted nowhere when they were last tried.
+    """
 
     served: Mapping[Part, int] = field(default_factory=dict)
     asleep: frozenset[Hashable] = frozenset()

@@ -1,4 +1,4 @@
-"""Whatever waits and runs: nobody is held without a limit, none is broken, shares come out, and order has one reason."""
+"""Whatever waits and runs: nobody is held without a limit, no limit is broken, shares come out, order has one reason."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_two_queues_that_always_want_stay_within_one_task_of_their_weights(weigh
     per_hour=st.sampled_from((1, 10, 100)),
 )
 def test_nobody_waits_for_ever_behind_a_stream_of_higher_priority(priority, per_hour):
-    """Two come for each one that can be placed. Behind those from before it was as important as they are, it is placed."""
+    """Two come for each one that is placed. It is, behind those from before it was as important as they are."""
     queues = (Queue("lab", ageing=Ageing(per_hour=per_hour)),)
     found = turn(claim(0, queue="lab", priority=0), queues=queues)
     head_start_ms = priority * HOUR_MS / per_hour
@@ -158,8 +158,7 @@ def test_kept_over_rounds_it_is_the_same_as_made_anew(queues, waiting, later, da
     running = []
     for now_ms in (5000, 6000, 7000):
         found.begin(now_ms)
-        for number in fill(found, data.draw(frees)):
-            running.append(there.pop(number))
+        running += [there.pop(number) for number in fill(found, data.draw(frees))]
         for one in data.draw(st.lists(st.sampled_from(running), unique_by=id)) if running else ():
             running.remove(one)
             found.release(holding(one))

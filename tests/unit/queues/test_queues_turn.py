@@ -90,7 +90,7 @@ def test_of_equal_shares_the_one_served_longest_ago_is_next():
 
 
 def test_cores_are_not_kept_from_a_part_because_its_sibling_holds_the_gpus():
-    """Plain shares in a tree would give the shop every core: the lab as a whole looks rich in GPUs, which are all taken."""
+    """Plain shares in a tree would give the shop every core: the lab looks rich in GPUs, which are all taken."""
     queues = (Queue("lab/gpus"), Queue("lab/cores"), SHOP)
     used = [holding(claim(n, queue="lab/gpus")) for n in range(8)]
     waiting = [claim(1, queue="lab/gpus")]
@@ -157,7 +157,9 @@ def test_what_asks_for_more_than_the_limit_is_told_so():
     asks = claim(1, queue="lab", amount=Amount(1000, 1000, 8000))
     found = turn(asks, queues=(Queue("lab", account_most=Most(gpu_milli=4000)),))
     assert found.next() is None
-    assert str(found.held(asks)) == "the task asks for 8 of at most 4 GPUs of queue lab that account alice may ever hold"
+    assert (
+        str(found.held(asks)) == "the task asks for 8 of at most 4 GPUs of queue lab that account alice may ever hold"
+    )
 
 
 def test_a_limit_in_parts_follows_the_network():

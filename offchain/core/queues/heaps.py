@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
-from offchain.core.queues.ageing import Key
+from offchain.core.queues.ageing import RISING, Key
 
 _SLACK = 16
 """So many entries that do not count are always allowed."""
@@ -41,15 +41,17 @@ M = TypeVar("M", bound=Ranked)
 class Heaps(Generic[M]):
     """An entry counts while its member still has that key."""
 
-    __slots__ = ("rising", "standing")
+    __slots__ = ("passed", "rising", "standing")
 
     def __init__(self) -> None:
         self.standing: list[tuple[Key, M]] = []
         self.rising: list[tuple[Key, M]] = []
+        self.passed: list[tuple[Key, M]] = []
+        """Entries that were taken out for a time."""
 
     def fill(self, members: Iterable[M]) -> None:
         """These are the members."""
-        self.standing, self.rising = [], []
+        self.standing, self.rising, self.passed = [], [], []
         for member in members:
             if member.standing_key is not None:
                 self.standing.append((member.standing_key, member))
@@ -92,3 +94,14 @@ class Heaps(Generic[M]):
         if self.first_standing() is not None:
             return self.standing[0][1]
         return self.rising[0][1] if self.first_rising() is not None else None
+
+    def pass_over(self) -> None:
+        """Take the first member out for a time. There must be one."""
+        heap = self.standing if self.first_standing() is not None else self.rising
+        self.passed.append(heappop(heap))
+
+    def bring_back(self) -> None:
+        """Those that were taken out are there again."""
+        for entry in self.passed:
+            heappush(self.rising if entry[0][0] == RISING else self.standing, entry)
+        self.passed = []

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from offchain.core.queues.accounts import AccountHolds
 from offchain.core.queues.amount import NOTHING, UNLIMITED, Amount
-from offchain.core.queues.claim import Claim, Held, Holding, broken
+from offchain.core.queues.claim import Claim, Held, broken
 from offchain.core.queues.line import Alike
-from offchain.core.queues.nodes import Branch, Leaf, Node
+from offchain.core.queues.nodes import Branch, Leaf
 from offchain.core.queues.tree import DEFAULT, ROOT, Part, Tree
+
+
+class Place(NamedTuple):
+    """Where a task counts: its part of the tree, what that is a part of, and its account where it has limits."""
+
+    leaf: Leaf
+    branches: tuple[Branch, ...]
+    accounts: tuple[AccountHolds, ...]
 
 
 class Ledger:
@@ -22,6 +31,7 @@ class Ledger:
         self.branches: dict[str, Branch] = {ROOT: self.root}
         self.leaves: dict[Part, Leaf] = {}
         self._accounts: dict[tuple[str, str], AccountHolds] = {}
+        self._places: dict[tuple[str, str], Place] = {}
         self._limiting = {
             name: tuple(one for one in tree.path(name) if one.account_most is not None) for name in tree.queues
         }
@@ -42,35 +52,36 @@ class Ledger:
             leaf = self.leaves[part] = Leaf(part, 1.0, self.branches[DEFAULT], self.tree.ageing(DEFAULT))
         return leaf
 
-    def accounts(self, part: Part, account: str) -> tuple[AccountHolds, ...]:
-        """What an account holds of each queue, from this part of the tree upwards, that limits it."""
-        return tuple(self._account(queue.name, account) for queue in self._limiting[part.queue])
+    def place(self, queue: str, account: str) -> Place:
+        """Where a task of this account that names this queue counts."""
+        found = self._places.get((queue, account))
+        if found is None:
+            part = self.tree.part_of(queue, account)
+            leaf = self.leaf(part)
+            limiting = tuple(self._account(one.name, account) for one in self._limiting[part.queue])
+            found = self._places[queue, account] = Place(leaf, tuple(_above(leaf)), limiting)
+        return found
 
-    def charge(self, holding: Holding) -> Leaf:
-        """So much more is held."""
-        part = self.tree.part_of(holding.queue, holding.account)
-        leaf = self.leaf(part)
-        leaf.held = leaf.held.plus(holding.amount)
-        for branch in above(leaf):
-            branch.held = branch.held.plus(holding.amount)
-        for account in self.accounts(part, holding.account):
-            account.held = account.held.plus(holding.amount)
-        return leaf
+    def charge(self, place: Place, amount: Amount) -> None:
+        """So much more is held there."""
+        place.leaf.held = place.leaf.held.plus(amount)
+        for branch in place.branches:
+            branch.held = branch.held.plus(amount)
+        for account in place.accounts:
+            account.held = account.held.plus(amount)
 
-    def release(self, holding: Holding) -> tuple[Leaf, list[Alike]]:
-        """So much is held no more. Gives also the tasks that no limit of their account keeps any longer."""
-        part = self.tree.part_of(holding.queue, holding.account)
-        leaf = self.leaf(part)
-        if not holding.amount.within(leaf.held):
-            raise ValueError(f'queue "{leaf.name}" does not hold the {holding.amount} that it is to release')
-        leaf.held = leaf.held.minus(holding.amount)
-        for branch in above(leaf):
-            branch.held = branch.held.minus(holding.amount)
+    def release(self, place: Place, amount: Amount) -> list[Alike]:
+        """So much is held there no more. Gives the tasks that no limit of their account keeps any longer."""
+        if not amount.within(place.leaf.held):
+            raise ValueError(f'queue "{place.leaf.name}" does not hold the {amount} that it is to release')
+        place.leaf.held = place.leaf.held.minus(amount)
+        for branch in place.branches:
+            branch.held = branch.held.minus(amount)
         free: list[Alike] = []
-        for account in self.accounts(part, holding.account):
-            account.held = account.held.minus(holding.amount)
+        for account in place.accounts:
+            account.held = account.held.minus(amount)
             free += account.let_go()
-        return leaf, free
+        return free
 
     def resize(self, totals: Amount) -> list[Alike]:
         """The network has so much now. Gives the tasks that no limit of their account keeps any longer."""
@@ -84,8 +95,8 @@ class Ledger:
 
     def limit_on(self, claim: Claim) -> Held | None:
         """The limit that keeps a task waiting now, of its account first; None: no limit does."""
-        part = self.tree.part_of(claim.queue, claim.account)
-        for holds in self.accounts(part, claim.account):
+        place = self.place(claim.queue, claim.account)
+        for holds in place.accounts:
             at = broken(holds.held, claim.amount, holds.most)
             if at is not None:
                 return Held(
@@ -97,8 +108,7 @@ class Ledger:
                     most=holds.most[at],
                     asks=claim.amount[at],
                 )
-        node: Node | None = self.leaf(part)
-        while node is not None:
+        for node in (place.leaf, *place.branches):
             at = None if node.limit is None else broken(node.held, claim.amount, node.limit)
             if at is not None and node.limit is not None:
                 return Held(
@@ -110,14 +120,7 @@ class Ledger:
                     most=node.limit[at],
                     asks=claim.amount[at],
                 )
-            node = node.parent
         return None
-
-    def served(self, leaf: Leaf, when_ms: int) -> None:
-        """A task of it was placed then."""
-        leaf.served = max(leaf.served, when_ms)
-        for branch in above(leaf):
-            branch.served = max(branch.served, when_ms)
 
     def settle(self) -> None:
         """Find the place of every node among its siblings again."""
@@ -147,7 +150,7 @@ class Ledger:
             node.limit = self.tree.limit(node.name, self.totals)
 
 
-def above(leaf: Leaf) -> Iterator[Branch]:
+def _above(leaf: Leaf) -> Iterator[Branch]:
     """The queues that it is a part of, up to the root."""
     branch = leaf.parent
     while branch is not None:

@@ -18,6 +18,9 @@ from offchain.core.queues.claim import Claim
 from offchain.core.queues.heaps import Heaps, Ranked
 from offchain.core.queues.tree import Part
 
+_PASSES = 24
+"""So many that cannot go are passed over one by one before all that could are looked at."""
+
 
 class Shape:
     """A shape that waits somewhere. `blocked`: it fits nowhere in this round. `asleep`: nor when last tried."""
@@ -41,7 +44,7 @@ class Alike(Ranked):
     def __init__(
         self, line: Line, shape: Shape, account: str, priority: int, accounts: tuple[AccountHolds, ...]
     ) -> None:
-        super().__init__()
+        self.standing_key = self.rising_key = None
         self.line = line
         self.shape = shape
         self.account = account
@@ -50,7 +53,7 @@ class Alike(Ranked):
         self.crowd: Crowd | None = None
         self.claims: list[Claim] = []
         self.gone = 0
-        """How many of `claims` may not wait any more, besides the first."""
+        """How many of `claims` wait no more."""
         self.kept = False
 
     def join(self, claim: Claim) -> None:
@@ -77,6 +80,11 @@ class Alike(Ranked):
             self.claims = [one for one in self.claims if waiting.get(one.id) is one]
             heapify(self.claims)
             self.gone = 0
+
+    @property
+    def count(self) -> int:
+        """How many wait."""
+        return len(self.claims) - self.gone
 
     def stand(self, key: Key | None) -> None:
         """The first has this key now; None: there is nobody, or they are kept."""
@@ -147,6 +155,11 @@ class Line:
         if not alike.crowd.alikes:
             del self.members[alike.shape]
 
+    def alikes(self) -> Iterator[Alike]:
+        """All that wait here."""
+        for member in self.members.values():
+            yield from member.alikes.values() if isinstance(member, Crowd) else (member,)
+
     def fill(self, now_ms: int) -> None:
         """Everybody has come at once: find all places. Nobody may have had one."""
         for member in self.members.values():
@@ -162,8 +175,17 @@ class Line:
         """The first of `alike` is another one now, or is kept no more; None: there is none."""
         self._stand(alike, None if first is None or alike.kept else self._key(first, now_ms))
 
+    def bring_back(self) -> None:
+        """A new round: those that were passed over are looked at again."""
+        self._heaps.bring_back()
+
+    @property
+    def passed(self) -> bool:
+        """Whether somebody was passed over."""
+        return bool(self._heaps.passed)
+
     def somebody(self) -> bool:
-        """Whether somebody waits whom no limit of an account keeps."""
+        """Whether somebody waits whom no limit of an account keeps, and who was not passed over."""
         return self._heaps.first() is not None
 
     def first(self, now_ms: int, room: Amount, awake: AbstractSet[Shape]) -> Alike | None:
@@ -181,9 +203,12 @@ class Line:
             self._stand(alike, None)
 
     def _best(self, room: Amount, awake: AbstractSet[Shape]) -> Alike | Crowd | None:
-        top = self._heaps.first()
-        if top is None or (not top.shape.blocked and top.shape.amount.within(room)):
-            return top
+        heaps = self._heaps
+        for _ in range(min(_PASSES, len(awake))):
+            top = heaps.first()
+            if top is None or (not top.shape.blocked and top.shape.amount.within(room)):
+                return top
+            heaps.pass_over()
         best: Alike | Crowd | None = None
         best_key: Key | None = None
         for member in self._awake(awake):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush
 
 from offchain.core.queues.ageing import Ageing
@@ -51,6 +52,14 @@ class Node:
         """What its limit leaves of the room that those above leave."""
         return room if self.limit is None else room.at_most(self.limit.minus(self.held))
 
+    def serve(self, when_ms: int) -> None:
+        """A task of it was placed then."""
+        node: Node | None = self
+        while node is not None:
+            if node.served < when_ms:
+                node.served = when_ms
+            node = node.parent
+
     def settle(self, totals: Amount) -> None:
         """Find its place among its siblings again, and the places of all above it."""
         node: Node = self
@@ -88,8 +97,8 @@ class Leaf(Node):
 class Branch(Node):
     """A queue with parts.
 
-    `waits`: how many wait in all of it, by shape. `asking`: by resource, how many of those shapes ask for it and are not
-    asleep.
+    `waits`: how many wait in all of it, by shape. `asking`: by resource, how many of those
+    shapes ask for it and are not asleep.
     """
 
     __slots__ = ("asking", "heap", "parts", "waits", "witness")
@@ -128,15 +137,13 @@ class Branch(Node):
             self.heap = [part.entry for part in self.parts.values() if part.entry is not None]
             heapify(self.heap)
 
-    def can_serve(self, room: Amount) -> bool:
-        """Whether a shape waits here that is not blocked and that there is room for."""
-        witness = self.witness
-        if witness is not None and not witness.blocked and witness in self.waits and witness.amount.within(room):
+    def can_serve(self, room: Amount, awake: AbstractSet[Shape]) -> bool:
+        """Whether a shape waits here that is in `awake` (those that are not blocked) and that there is room for."""
+        waits, witness = self.waits, self.witness
+        if witness is not None and not witness.blocked and witness in waits and witness.amount.within(room):
             return True
-        self.witness = next(
-            (shape for shape in self.waits if not shape.blocked and shape.amount.within(room)),
-            None,
-        )
+        fewer = (shape for shape in awake if shape in waits) if len(awake) < len(waits) else iter(waits)
+        self.witness = next((shape for shape in fewer if not shape.blocked and shape.amount.within(room)), None)
         return self.witness is not None
 
     def comes(self, shape: Shape, count: int) -> None:

@@ -11,14 +11,13 @@ priority is next (:mod:`offchain.core.queues.ageing`), then the oldest, then the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
 from offchain.core.queues.amount import NOTHING, UNLIMITED, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
-from offchain.core.queues.ledger import Ledger, above
+from offchain.core.queues.ledger import Ledger, Place
 from offchain.core.queues.line import Alike, Shape
 from offchain.core.queues.nodes import Branch, Leaf, Node
 from offchain.core.queues.tree import DEFAULT, Part, Tree
@@ -59,13 +58,14 @@ class Turn:
         self._shapes: dict[Hashable, Shape] = {}
         self._awake: set[Shape] = set()
         self._aside: list[Node] = []
+        self._passing: set[Leaf] = set()
         for holding in used:
-            self._ledger.charge(holding)
+            self._ledger.charge(self._of(holding), holding.amount)
         known = memory or Memory()
         for part, when_ms in known.served.items():
             if part.queue == DEFAULT or part in self._ledger.leaves:
-                self._ledger.served(self._ledger.leaf(part), when_ms)
-        self._fill(waiting, known.asleep)
+                self._ledger.leaf(part).serve(when_ms)
+        self._fill(list(waiting), known.asleep)
 
     def __len__(self) -> int:
         """How many wait."""
@@ -95,12 +95,14 @@ class Turn:
             room = UNLIMITED
             while isinstance(node, Branch):
                 room = node.room(room)
-                part = node.next_part() if node.can_serve(room) else None
+                part = node.next_part() if node.can_serve(room, self._awake) else None
                 if part is None:
                     break
                 node = part
             if isinstance(node, Leaf):
                 alike = node.line.first(self._now_ms, node.room(room), self._awake)
+                if node.line.passed:
+                    self._passing.add(node)
                 if alike is not None:
                     return alike.claims[0]
             elif node.parent is None:
@@ -111,12 +113,13 @@ class Turn:
 
     def placed(self, claim: Claim) -> None:
         """It has its place, and holds what it asked for from now on."""
-        shape = self._take(claim)
-        leaf = self._ledger.charge(Holding(claim.queue, claim.account, claim.amount))
-        self._ledger.served(leaf, self._now_ms)
+        place = self._of(claim)
+        shape = self._take(place, self._known(claim))
+        self._ledger.charge(place, claim.amount)
+        place.leaf.serve(self._now_ms)
         if shape.asleep:
             self._asleep(shape, asleep=False)
-        leaf.settle(self._ledger.totals)
+        place.leaf.settle(self._ledger.totals)
 
     def blocked(self, claim: Claim) -> None:
         """It fits nowhere now: its shape is passed over in this round, in all queues."""
@@ -130,34 +133,37 @@ class Turn:
         """A task waits. ValueError where its number waits already, or its shape is known with another amount."""
         if claim.id in self._waiting:
             raise ValueError(f"task {claim.id} waits already")
-        alike = self._alike(claim)
-        leaf = self._ledger.leaf(alike.line.part)
-        for branch in above(leaf):
+        place = self._of(claim)
+        alike = self._alike(place, claim)
+        for branch in place.branches:
             branch.comes(alike.shape, 1)
         self._waiting[claim.id] = claim
         alike.join(claim)
         self._place(alike)
         self._bring_back()
-        leaf.settle(self._ledger.totals)
+        place.leaf.settle(self._ledger.totals)
 
     def remove(self, task: int) -> None:
         """The task with this number does not wait any more. ValueError where it did not."""
         claim = self._waiting.get(task)
         if claim is None:
             raise ValueError(f"task {task} does not wait")
-        self._take(claim)
-        self._leaf(claim).settle(self._ledger.totals)
+        place = self._of(claim)
+        self._take(place, claim)
+        place.leaf.settle(self._ledger.totals)
 
     def charge(self, holding: Holding) -> None:
         """A task runs that was not placed through here."""
-        self._ledger.charge(holding).settle(self._ledger.totals)
+        place = self._of(holding)
+        self._ledger.charge(place, holding.amount)
+        place.leaf.settle(self._ledger.totals)
 
     def release(self, holding: Holding) -> None:
         """A task holds so much no more. ValueError where its part of the tree does not hold as much."""
-        leaf, free = self._ledger.release(holding)
-        self._let_go(free)
+        place = self._of(holding)
+        self._let_go(self._ledger.release(place, holding.amount))
         self._bring_back()
-        leaf.settle(self._ledger.totals)
+        place.leaf.settle(self._ledger.totals)
 
     def held(self, claim: Claim) -> Held | None:
         """The limit that keeps a task waiting now, of its account first; None: no limit does."""
@@ -168,75 +174,70 @@ class Turn:
         return self._ledger.holdings()
 
     def wanted(self) -> dict[Part, Amount]:
-        """What each part waits for, without what a limit keeps. Looks at every task."""
+        """What each part waits for, without what a limit keeps."""
         found: dict[Part, Amount] = {}
-        for claim in self._waiting.values():
-            if self._ledger.limit_on(claim) is None:
-                part = self._ledger.tree.part_of(claim.queue, claim.account)
-                found[part] = found.get(part, NOTHING).plus(claim.amount)
+        for part, leaf in self._ledger.leaves.items():
+            for alike in leaf.line.alikes():
+                if self._ledger.limit_on(alike.claims[0]) is None:
+                    found[part] = found.get(part, NOTHING).plus(alike.shape.amount.times(alike.count))
         return found
 
-    def _fill(self, claims: Iterable[Claim], asleep: frozenset[Hashable]) -> None:
+    def _fill(self, claims: list[Claim], asleep: frozenset[Hashable]) -> None:
         """The first tasks, all at once."""
-        found: dict[tuple[str, str, Hashable, int], Alike] = {}
-        waiting, count = self._waiting, 0
-        for claim in claims:
-            key = (claim.queue, claim.account, claim.shape, claim.priority)
-            alike = found.get(key)
-            if alike is None:
-                alike = found[key] = self._alike(claim)
-            elif claim.amount is not alike.shape.amount and claim.amount != alike.shape.amount:
-                raise ValueError(_two_amounts(claim, alike.shape.amount))
-            alike.claims.append(claim)
-            waiting[claim.id] = claim
-            count += 1
-        if count != len(waiting):
-            raise ValueError(f"{count - len(waiting)} tasks are there twice")
-        for name, shape in self._shapes.items():
-            shape.asleep = name in asleep
-        by_leaf: dict[Part, Counter[Shape]] = {}
-        for alike in dict.fromkeys(found.values()):
-            alike.claims.sort(key=_AGE)
-            by_leaf.setdefault(alike.line.part, Counter())[alike.shape] += len(alike.claims)
-        for part, shapes in by_leaf.items():
-            leaf = self._ledger.leaf(part)
+        self._waiting = {claim.id: claim for claim in claims}
+        if len(self._waiting) != len(claims):
+            raise ValueError(f"{len(claims) - len(self._waiting)} tasks are there twice")
+        kinds: dict[tuple[str, str, Hashable, int], list[Claim]] = {}
+        for kind, claim in zip(map(_KIND, claims), claims, strict=True):
+            if kind in kinds:
+                kinds[kind].append(claim)
+            else:
+                kinds[kind] = [claim]
+        leaves: set[Leaf] = set()
+        for of_kind in kinds.values():
+            place = self._ledger.place(of_kind[0].queue, of_kind[0].account)
+            alike = self._alike(place, of_kind[0])
+            amount = alike.shape.amount
+            for claim in of_kind:
+                if claim.amount is not amount and claim.amount != amount:
+                    raise ValueError(_two_amounts(claim, amount))
+            alike.shape.asleep = of_kind[0].shape in asleep
+            for branch in place.branches:
+                branch.comes(alike.shape, len(of_kind))
+            alike.claims = sorted(alike.claims + of_kind, key=_AGE) if len(of_kind) > 1 or alike.claims else of_kind
+            leaves.add(place.leaf)
+        for leaf in leaves:
             leaf.line.fill(self._now_ms)
-            for branch in above(leaf):
-                for shape, of_shape in shapes.items():
-                    branch.comes(shape, of_shape)
         self._ledger.settle()
 
-    def _leaf(self, claim: Claim) -> Leaf:
-        return self._ledger.leaf(self._ledger.tree.part_of(claim.queue, claim.account))
+    def _of(self, task: Claim | Holding) -> Place:
+        return self._ledger.place(task.queue, task.account)
 
-    def _alike(self, claim: Claim) -> Alike:
+    def _alike(self, place: Place, claim: Claim) -> Alike:
         """Those that it stands among, or will."""
-        line = self._leaf(claim).line
         shape = self._shapes.get(claim.shape)
         if shape is None:
             shape = self._shapes[claim.shape] = Shape(claim.amount)
             self._awake.add(shape)
-        elif claim.amount != shape.amount:
+        elif claim.amount is not shape.amount and claim.amount != shape.amount:
             raise ValueError(_two_amounts(claim, shape.amount))
-        accounts = self._ledger.accounts(line.part, claim.account)
-        account = claim.account if accounts else ""
+        account = claim.account if place.accounts else ""
+        line = place.leaf.line
         alike = line.find(shape, account, claim.priority)
         if alike is None:
-            alike = Alike(line, shape, account, claim.priority, accounts)
+            alike = Alike(line, shape, account, claim.priority, place.accounts)
             line.take_in(alike)
         return alike
 
-    def _take(self, claim: Claim) -> Shape:
+    def _take(self, place: Place, claim: Claim) -> Shape:
         """It waits no more."""
-        claim = self._known(claim)
-        alike = self._alike(claim)
+        alike = self._alike(place, claim)
         shape = alike.shape
         del self._waiting[claim.id]
         alike.leaves(claim, self._waiting)
-        first = self._place(alike)
-        if first is None:
+        if self._place(alike) is None:
             alike.line.drop(alike)
-        for branch in above(self._ledger.leaf(alike.line.part)):
+        for branch in place.branches:
             branch.goes(shape)
         if shape not in self._ledger.root.waits:
             del self._shapes[claim.shape]
@@ -271,13 +272,18 @@ class Turn:
     def _bring_back(self) -> None:
         """Whoever was set aside is looked at again."""
         aside, self._aside = self._aside, []
+        passing, self._passing = self._passing, set()
         for node in aside:
             node.aside = False
+        for leaf in passing:
+            leaf.line.bring_back()
+            leaf.settle(self._ledger.totals)
         for node in aside:
             node.settle(self._ledger.totals)
 
 
 _AGE = attrgetter("submitted_at", "id")
+_KIND = attrgetter("queue", "account", "shape", "priority")
 
 
 def _two_amounts(claim: Claim, amount: Amount) -> str:

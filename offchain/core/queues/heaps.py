@@ -7,7 +7,7 @@ rising. Whoever stands comes before whoever is rising (:mod:`offchain.core.queue
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, TypeVar
 
 from offchain.core.queues.ageing import RISING, Key
@@ -39,7 +39,7 @@ M = TypeVar("M", bound=Ranked)
 
 
 class Heaps(Generic[M]):
-    """An entry counts while its member still has that key."""
+    """An entry counts while its member still has that key, the very same object."""
 
     __slots__ = ("passed", "rising", "standing")
 
@@ -62,10 +62,10 @@ class Heaps(Generic[M]):
 
     def moved(self, member: M, standing: Key | None, rising: Key | None, members: Iterable[M], count: int) -> None:
         """A member's keys were these two, and may be others now. `members`: all of them, so many."""
-        if member.standing_key is not None and member.standing_key != standing:
-            heappush(self.standing, (member.standing_key, member))
-        if member.rising_key is not None and member.rising_key != rising:
-            heappush(self.rising, (member.rising_key, member))
+        if member.standing_key is not None and member.standing_key is not standing:
+            _enter(self.standing, standing, (member.standing_key, member))
+        if member.rising_key is not None and member.rising_key is not rising:
+            _enter(self.rising, rising, (member.rising_key, member))
         if len(self.standing) > 2 * count + _SLACK or len(self.rising) > 2 * count + _SLACK:
             self.fill(members)
 
@@ -74,7 +74,7 @@ class Heaps(Generic[M]):
         heap = self.standing
         while heap:
             key, member = heap[0]
-            if member.standing_key == key:
+            if member.standing_key is key:
                 return key
             heappop(heap)
         return None
@@ -84,14 +84,14 @@ class Heaps(Generic[M]):
         heap = self.rising
         while heap:
             key, member = heap[0]
-            if member.rising_key == key:
+            if member.rising_key is key:
                 return key
             heappop(heap)
         return None
 
     def first(self) -> M | None:
         """The member with the least key of all."""
-        if self.first_standing() is not None:
+        if self.standing and self.first_standing() is not None:
             return self.standing[0][1]
         return self.rising[0][1] if self.first_rising() is not None else None
 
@@ -105,3 +105,11 @@ class Heaps(Generic[M]):
         for entry in self.passed:
             heappush(self.rising if entry[0][0] == RISING else self.standing, entry)
         self.passed = []
+
+
+def _enter(heap: list[tuple[Key, M]], old: Key | None, entry: tuple[Key, M]) -> None:
+    """Put an entry in, in place of the member's old one where that is the first."""
+    if old is not None and heap and heap[0][0] is old:
+        heapreplace(heap, entry)
+    else:
+        heappush(heap, entry)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
 
 from offchain.core.queues.accounts import AccountHolds
 from offchain.core.queues.ageing import RISING, Ageing, Key
@@ -20,6 +21,8 @@ from offchain.core.queues.tree import Part
 
 _PASSES = 24
 """So many that cannot go are passed over one by one before all that could are looked at."""
+
+_AGE = attrgetter("submitted_at", "id")
 
 
 class Shape:
@@ -160,11 +163,25 @@ class Line:
         for member in self.members.values():
             yield from member.alikes.values() if isinstance(member, Crowd) else (member,)
 
+    def gather(
+        self, shape: Shape, account: str, priority: int, accounts: tuple[AccountHolds, ...], claims: list[Claim]
+    ) -> None:
+        """Several alike come at once. Nobody has a place until `fill`."""
+        alike = self.find(shape, account, priority) if shape in self.members else None
+        if alike is None:
+            alike = Alike(self, shape, account, priority, accounts)
+            alike.claims = claims
+            self.take_in(alike)
+        else:
+            alike.claims += claims
+
     def fill(self, now_ms: int) -> None:
-        """Everybody has come at once: find all places. Nobody may have had one."""
+        """Everybody has come: find all places. Nobody may have had one."""
+        for alike in self.alikes():
+            if len(alike.claims) > 1:
+                alike.claims.sort(key=_AGE)
+            alike.stand(self._key(alike.claims[0], now_ms))
         for member in self.members.values():
-            for alike in member.alikes.values() if isinstance(member, Crowd) else (member,):
-                alike.stand(self._key(alike.claims[0], now_ms))
             if isinstance(member, Crowd):
                 member.heaps.fill(member.alikes.values())
                 member.standing_key = member.heaps.first_standing()
@@ -236,6 +253,8 @@ class Line:
         return self._ageing.key(claim.priority, claim.submitted_at, claim.id, now_ms)
 
     def _stand(self, alike: Alike, key: Key | None) -> None:
+        if key == alike.key:
+            return
         standing, rising = alike.standing_key, alike.rising_key
         alike.stand(key)
         crowd = alike.crowd

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 
 from offchain.core.queues.ageing import Ageing
 from offchain.core.queues.amount import NOTHING, Amount
@@ -65,8 +65,9 @@ class Node:
         node: Node = self
         while node.parent is not None:
             if node.ready() and not node.aside:
+                old = node.entry
                 node.entry = (node.share(totals) / node.weight, node.served, node.name, node)
-                node.parent.enter(node.entry)
+                node.parent.enter(node.entry, old)
             else:
                 node.entry = None
             node = node.parent
@@ -130,9 +131,12 @@ class Branch(Node):
             heappop(heap)
         return None
 
-    def enter(self, entry: Entry) -> None:
-        """A part has this place now, and has noted it."""
-        heappush(self.heap, entry)
+    def enter(self, entry: Entry, old: Entry | None) -> None:
+        """A part has this place now, and has noted it. It had the old one."""
+        if old is not None and self.heap and self.heap[0] is old:
+            heapreplace(self.heap, entry)
+        else:
+            heappush(self.heap, entry)
         if len(self.heap) > 2 * len(self.parts) + _SLACK:
             self.heap = [part.entry for part in self.parts.values() if part.entry is not None]
             heapify(self.heap)

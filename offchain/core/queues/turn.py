@@ -11,9 +11,11 @@ priority is next (:mod:`offchain.core.queues.ageing`), then the oldest, then the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Any
 
 from offchain.core.queues.amount import NOTHING, UNLIMITED, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
@@ -187,25 +189,20 @@ class Turn:
         self._waiting = {claim.id: claim for claim in claims}
         if len(self._waiting) != len(claims):
             raise ValueError(f"{len(claims) - len(self._waiting)} tasks are there twice")
-        kinds: dict[tuple[str, str, Hashable, int], list[Claim]] = {}
-        for kind, claim in zip(map(_KIND, claims), claims, strict=True):
-            if kind in kinds:
-                kinds[kind].append(claim)
-            else:
-                kinds[kind] = [claim]
+        tallies: dict[Branch, Counter[Hashable]] = {}
         leaves: set[Leaf] = set()
-        for of_kind in kinds.values():
-            place = self._ledger.place(of_kind[0].queue, of_kind[0].account)
-            alike = self._alike(place, of_kind[0])
-            amount = alike.shape.amount
-            for claim in of_kind:
-                if claim.amount is not amount and claim.amount != amount:
-                    raise ValueError(_two_amounts(claim, amount))
-            alike.shape.asleep = of_kind[0].shape in asleep
-            for branch in place.branches:
-                branch.comes(alike.shape, len(of_kind))
-            alike.claims = sorted(alike.claims + of_kind, key=_AGE) if len(of_kind) > 1 or alike.claims else of_kind
+        for (queue, account), here in _split(_WHO, claims).items():
+            place = self._ledger.place(queue, account)
             leaves.add(place.leaf)
+            for branch in place.branches:
+                tallies.setdefault(branch, Counter()).update(map(_SHAPE, here))
+            for (name, priority), of_kind in _split(_KIND, here).items():
+                shape = self._shape(name, of_kind)
+                shape.asleep = name in asleep
+                place.leaf.line.gather(shape, account if place.accounts else "", priority, place.accounts, of_kind)
+        for branch, tally in tallies.items():
+            for name, count in tally.items():
+                branch.comes(self._shapes[name], count)
         for leaf in leaves:
             leaf.line.fill(self._now_ms)
         self._ledger.settle()
@@ -215,12 +212,7 @@ class Turn:
 
     def _alike(self, place: Place, claim: Claim) -> Alike:
         """Those that it stands among, or will."""
-        shape = self._shapes.get(claim.shape)
-        if shape is None:
-            shape = self._shapes[claim.shape] = Shape(claim.amount)
-            self._awake.add(shape)
-        elif claim.amount is not shape.amount and claim.amount != shape.amount:
-            raise ValueError(_two_amounts(claim, shape.amount))
+        shape = self._shape(claim.shape, (claim,))
         account = claim.account if place.accounts else ""
         line = place.leaf.line
         alike = line.find(shape, account, claim.priority)
@@ -228,6 +220,18 @@ class Turn:
             alike = Alike(line, shape, account, claim.priority, place.accounts)
             line.take_in(alike)
         return alike
+
+    def _shape(self, name: Hashable, claims: Sequence[Claim]) -> Shape:
+        """The shape of these tasks. ValueError where they ask for different amounts."""
+        shape = self._shapes.get(name)
+        if shape is None:
+            shape = self._shapes[name] = Shape(claims[0].amount)
+            self._awake.add(shape)
+        amount = shape.amount
+        for claim in claims:
+            if claim.amount is not amount and claim.amount != amount:
+                raise ValueError(f"task {claim.id} asks for {claim.amount}, others of its shape for {amount}")
+        return shape
 
     def _take(self, place: Place, claim: Claim) -> Shape:
         """It waits no more."""
@@ -282,9 +286,17 @@ class Turn:
             node.settle(self._ledger.totals)
 
 
-_AGE = attrgetter("submitted_at", "id")
-_KIND = attrgetter("queue", "account", "shape", "priority")
+_WHO = attrgetter("queue", "account")
+_KIND = attrgetter("shape", "priority")
+_SHAPE = attrgetter("shape")
 
 
-def _two_amounts(claim: Claim, amount: Amount) -> str:
-    return f"task {claim.id} asks for {claim.amount}, others of its shape for {amount}"
+def _split(by: Callable[[Claim], Any], claims: list[Claim]) -> dict[Any, list[Claim]]:
+    """The tasks by this property of theirs."""
+    found: dict[Any, list[Claim]] = {}
+    for value, claim in zip(map(by, claims), claims, strict=True):
+        if value in found:
+            found[value].append(claim)
+        else:
+            found[value] = [claim]
+    return found

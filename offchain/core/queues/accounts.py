@@ -33,8 +33,12 @@ class AccountHolds:
 
     def let_go(self) -> list[Alike]:
         """Those that it may hold now; they are kept no more."""
-        free = [alike for alike in self.keeps if alike.claims and self.allows(alike.shape.amount)]
-        self.keeps = [alike for alike in self.keeps if alike.claims and not self.allows(alike.shape.amount)]
+        room = self.most.minus(self.held)
+        free, kept = [], []
+        for alike in self.keeps:
+            if alike.claims:
+                (free if alike.shape.amount.within(room) else kept).append(alike)
+        self.keeps = kept
         for alike in free:
             alike.kept = False
         return free

@@ -61,6 +61,8 @@ class Turn:
         self._awake: set[Shape] = set()
         self._aside: list[Node] = []
         self._passing: set[Leaf] = set()
+        self._offer: Alike | None = None
+        """Among whom the task was that `next` gave: mostly it is the next to be placed."""
         for holding in used:
             self._ledger.charge(self._of(holding), holding.amount)
         known = memory or Memory()
@@ -106,6 +108,7 @@ class Turn:
                 if node.line.passed:
                     self._passing.add(node)
                 if alike is not None:
+                    self._offer = alike
                     return alike.claims[0]
             elif node.parent is None:
                 return None
@@ -235,7 +238,8 @@ class Turn:
 
     def _take(self, place: Place, claim: Claim) -> Shape:
         """It waits no more."""
-        alike = self._alike(place, claim)
+        offer = self._offer
+        alike = offer if offer and offer.claims and offer.claims[0] is claim else self._alike(place, claim)
         shape = alike.shape
         del self._waiting[claim.id]
         alike.leaves(claim, self._waiting)
@@ -263,7 +267,8 @@ class Turn:
     def _let_go(self, free: list[Alike]) -> None:
         for alike in free:
             self._place(alike)
-            self._ledger.leaf(alike.line.part).settle(self._ledger.totals)
+        for part in {alike.line.part for alike in free}:
+            self._ledger.leaf(part).settle(self._ledger.totals)
 
     def _asleep(self, shape: Shape, *, asleep: bool) -> None:
         """Found out that it fits nowhere, or somewhere: queues with parts are compared in other resources now."""

@@ -34,7 +34,8 @@ class AccountHolds:
     def let_go(self) -> list[Alike]:
         """Those that it may hold now; they are kept no more."""
         room = self.most.minus(self.held)
-        free, kept = [], []
+        free: list[Alike] = []
+        kept: list[Alike] = []
         for alike in self.keeps:
             if alike.claims:
                 (free if alike.shape.amount.within(room) else kept).append(alike)

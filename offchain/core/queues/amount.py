@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-
 _new = tuple.__new__  # the quickest way, and amounts are made all the time
 
 

@@ -54,6 +54,8 @@ class Ledger:
 
     def place(self, queue: str, account: str) -> Place:
         """Where a task of this account that names this queue counts."""
+        if queue not in self.tree.queues:
+            queue = DEFAULT
         found = self._places.get((queue, account))
         if found is None:
             part = self.tree.part_of(queue, account)

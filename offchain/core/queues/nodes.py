@@ -56,8 +56,7 @@ class Node:
         """A task of it was placed then."""
         node: Node | None = self
         while node is not None:
-            if node.served < when_ms:
-                node.served = when_ms
+            node.served = max(node.served, when_ms)
             node = node.parent
 
     def settle(self, totals: Amount) -> None:

@@ -1,4 +1,4 @@
-"""Whatever waits and runs: nobody is held without a limit, no limit is broken, shares come out, order has one reason."""
+"""Whatever waits and runs: nobody is held without a limit, none is broken, shares come out, a state has one order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ frees = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(queues=trees(), waiting=claims(), free=frees)
 def test_a_round_ends_only_when_nothing_fits_that_no_limit_holds(queues, waiting, free):
     found = Turn(queues, TOTALS, (), waiting, 5000)
@@ -69,7 +69,7 @@ def test_a_round_ends_only_when_nothing_fits_that_no_limit_holds(queues, waiting
             assert not one.amount.within(left) or found.held(one) is not None
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(queues=trees(), waiting=claims(most=40))
 def test_no_limit_is_ever_broken(queues, waiting):
     found = Turn(queues, TOTALS, (), waiting, 5000)
@@ -130,7 +130,7 @@ def test_nobody_waits_for_ever_behind_a_stream_of_higher_priority(priority, per_
     raise AssertionError(f"still waiting after {bound} turns")
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(waiting=claims(most=30), ageing=ageings, now_s=st.integers(5, 400))
 def test_in_a_queue_the_effective_priority_decides(waiting, ageing, now_s):
     ageing = ageing or Ageing()
@@ -150,7 +150,7 @@ def _rest(one):
     return {"amount": one.amount, "priority": one.priority, "submitted_at": one.submitted_at}
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(queues=trees(), waiting=claims(), later=claims(), data=st.data())
 def test_kept_over_rounds_it_is_the_same_as_made_anew(queues, waiting, later, data):
     found = Turn(queues, TOTALS, (), waiting, 5000)
@@ -182,7 +182,7 @@ def test_kept_over_rounds_it_is_the_same_as_made_anew(queues, waiting, later, da
         running += [there.pop(number) for number in placed]
 
 
-@settings(max_examples=100)
+@settings(max_examples=80)
 @given(queues=trees(), waiting=claims(), running=claims(), free=frees)
 def test_no_more_is_taken_back_than_was_lent_or_is_missed(queues, waiting, running, free):
     found = Turn(queues, TOTALS, map(holding, running), waiting, 5000)

@@ -102,7 +102,11 @@ def _deadline_ms(field: Field | None, reader: Reader) -> int | None:
 def _queue(field: Field | None, reader: Reader) -> str:
     queue = reader.text(field, max_bytes=32) if field is not None else None
     if field is not None and queue is not None and _QUEUE.fullmatch(queue) is None:
-        reader.problem(field, f'"{queue}" is not a queue', "Use small letters, digits and dashes, and a slash before the part of a queue")
+        reader.problem(
+            field,
+            f'"{queue}" is not a queue',
+            "Use small letters, digits and dashes, and a slash before the part of a queue",
+        )
     return queue or "default"
 
 

@@ -85,3 +85,10 @@ def test_fairness_compares_what_was_got_with_what_was_asked_for():
     assert fairness.got == {"alice": pytest.approx(400), "bob": pytest.approx(100), "carol": 0}
     assert fairness.asked == {"alice": pytest.approx(800), "bob": pytest.approx(200), "carol": 0}
     assert fairness.index() == pytest.approx(1)
+
+
+def test_what_a_contented_queue_leaves_is_divided_among_the_others():
+    queues = tree((Queue("lab"), Queue("shop"), Queue("night")))
+    holds = {LAB: gpus(9), SHOP: gpus(1)}
+    found = reclaims(queues, TOTALS, holds, {Part("night"): gpus(5), LAB: gpus(1)})
+    assert found == (Reclaim(LAB, gpus(4.5)),)

@@ -262,3 +262,51 @@ def test_what_is_not_there_is_refused():
 
 def test_a_network_without_hosts_gives_an_order_too():
     assert take(turn(claim(1), claim(2, "bob"), claim(3), totals=NOTHING), 3) == [1, 2, 3]
+
+
+def test_room_under_a_limit_is_used_in_the_same_round():
+    waiting = [claim(n, queue="lab") for n in (1, 2, 3)]
+    found = turn(*waiting, queues=(Queue("lab", most=Most(gpu_milli=2000)),))
+    assert take(found, 9) == [1, 2]
+    found.release(holding(waiting[0]))
+    assert take(found, 9) == [3]
+
+
+def test_what_comes_to_a_queue_that_had_nothing_to_give_is_seen_in_the_same_round():
+    closed = claim(2, queue="shop", amount=CORES)
+    found = turn(claim(1, queue="lab"), closed, queues=(LAB, Queue("shop", most=Most(part=0))))
+    found.blocked(found.next())
+    assert found.next() is None
+    found.add(claim(3, queue="lab", amount=Amount(1, 1, 0)))
+    assert found.next().id == 3
+
+
+def test_what_is_wanted_is_counted_without_those_that_left():
+    found = turn(claim(0), claim(1), claim(2))
+    found.remove(1)
+    assert found.wanted() == {Part("default", "alice"): GPU.times(2)}
+    assert take(found, 1) == [0]
+    assert found.wanted() == {Part("default", "alice"): GPU}
+
+
+def test_a_shape_sleeps_until_one_of_it_is_placed():
+    found = turn(claim(1), claim(2))
+    found.blocked(found.next())
+    assert found.memory.asleep == {GPU}
+    found.begin(1)
+    assert found.memory.asleep == {GPU}
+    assert take(found, 1) == [1]
+    assert found.memory.asleep == frozenset()
+
+
+def test_behind_shapes_that_others_found_blocked_the_order_is_the_same():
+    """As many are blocked as can go: here all that can go are compared, elsewhere the blocked are passed one by one."""
+    one, two, three, four = (Amount(1000, 1000, gpus) for gpus in (4000, 3000, 2000, 1000))
+    waiting = [claim(1, queue="shop", amount=one), claim(2, queue="shop", amount=two)]
+    waiting += [claim(3, queue="lab", amount=one, priority=200), claim(4, queue="lab", amount=two, priority=200)]
+    waiting += [claim(5, queue="lab", amount=four, priority=110), claim(6, queue="lab", amount=three, priority=120)]
+    found = turn(*waiting, queues=(LAB, SHOP), used=[holding(claim(9, queue="lab"))])
+    for task in (1, 2):
+        assert found.next().id == task
+        found.blocked(found.next())
+    assert take(found, 9) == [6, 5]

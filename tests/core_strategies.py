@@ -159,6 +159,7 @@ def _tasks(identity: int) -> st.SearchStrategy[Task]:
         max_duration_ms=st.integers(1, 10**8),
         deadline=st.none() | st.integers(0, 10**6),
         priority=st.integers(0, 3),
+        queue=st.just(b"default"),
         generation=st.just(0),
         submitted_at=st.integers(0, 3),
         changed_at=st.integers(0, 10**6),

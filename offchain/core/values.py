@@ -145,6 +145,7 @@ class Task:
     max_duration_ms: int
     deadline: int | None
     priority: int
+    queue: bytes
     generation: int
     submitted_at: int
     changed_at: int

@@ -57,6 +57,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         max_duration_ms=spec.max_duration_ms,
         deadline=None if spec.kind is not chain.TaskKind.JOB and record.generation else spec.deadline,
         priority=spec.priority,
+        queue=spec.queue,
         generation=record.generation,
         submitted_at=record.submitted_at,
         changed_at=record.changed_at,

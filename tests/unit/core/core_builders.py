@@ -86,6 +86,7 @@ def task(id: int = 1, *leases: Lease, **changes: Any) -> Task:  # noqa: A002
         "max_duration_ms": 3_600_000,
         "deadline": None,
         "priority": 0,
+        "queue": b"default",
         "generation": 0,
         "submitted_at": id,
         "changed_at": id,

@@ -102,6 +102,7 @@ def hosts_with(identity: str) -> st.SearchStrategy[Host]:
         id=st.just(identity),
         provider=PROVIDERS,
         status=st.sampled_from((HostStatus.ONLINE, HostStatus.ONLINE, HostStatus.OFFLINE)),
+        total=st.just(Capacity(8000, 8192, 20)),
         free=capacities,
         devices=st.lists(devices, max_size=4).map(tuple),
         ask=asks,

@@ -63,7 +63,9 @@ def room_of(cluster: Cluster, host: int) -> Room:
 
 def fits(cluster: Cluster, shape: Shape, pods: int) -> bool:
     """Whether all of them have room now."""
-    hosts = [i for i, spec in enumerate(cluster.specs) if not shape.models or spec.model in shape.models]
+    hosts = [
+        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+    ]
     return sum(most_pods(room_of(cluster, host), shape, pods) for host in hosts) >= pods
 
 

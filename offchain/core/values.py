@@ -91,6 +91,7 @@ class Host:
     id: str
     provider: str
     status: HostStatus
+    total: Capacity
     free: Capacity
     devices: tuple[Device, ...]
     ask: Ask

@@ -17,6 +17,7 @@ def host_of(host_id: str, record: chain.HostRecord) -> Host:
         id=host_id,
         provider=record.provider,
         status=HostStatus(record.status.tag),
+        total=record.total,
         free=record.free,
         devices=record.devices,
         ask=record.ask,

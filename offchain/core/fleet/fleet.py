@@ -10,7 +10,7 @@ from offchain.core.fleet import rules
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Cluster, HostRoom
-from offchain.core.placing.shapes import GpuKind
+from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
 from offchain.core.values import Device, Host
 
 
@@ -37,7 +37,7 @@ class Fleet:
         before = self.records.get(host.id)
         self.records[host.id] = host
         room = room_of(host)
-        row = self.cluster.put(host.id, room)
+        row = self.cluster.put(host.id, room, whole_of(host))
         same = before is not None and _told_apart(before) == _told_apart(host)
         if not same:
             self.facts.put(row, host)
@@ -45,7 +45,7 @@ class Fleet:
 
     def put_room(self, host: Host) -> None:
         """Free what was taken off a host since its record came."""
-        self.cluster.put(host.id, room_of(host))
+        self.cluster.put(host.id, room_of(host), whole_of(host))
 
     def gone(self, host_id: str) -> Change | None:
         """The host is no more; None where it was not known."""
@@ -67,6 +67,13 @@ class Fleet:
                 found[misfit] = found.get(misfit, 0) - less
                 over -= less
         return {misfit: count for misfit, count in found.items() if count}
+
+
+def whole_of(host: Host) -> HostRoom:
+    """What it has when nothing runs there."""
+    total = host.total
+    devices = tuple((kind_of(device), WHOLE_GPU if device.healthy else 0) for device in host.devices)
+    return HostRoom(total.cpu_milli, total.memory_mib, total.disk_gib, devices)
 
 
 def room_of(host: Host) -> HostRoom:

@@ -85,8 +85,9 @@ class Cluster:
         """The most cores, memory and thousandths of GPUs that were free on one host."""
         self._numbers: dict[str, int] = {}
         self._kind_numbers: dict[GpuKind, int] = {NOTHING: 0}
-        self._held = _columns(_FEW)
-        self.free = Columns(*(column[:0] for column in self._held))
+        self._held = _columns(_FEW), _columns(_FEW)
+        self.free, self.whole = self._shown(0)
+        """`whole`: what each host has when nothing runs there; devices that are out of order have nothing."""
 
     @classmethod
     def of(cls, specs: Sequence[HostSpec]) -> Cluster:
@@ -110,10 +111,11 @@ class Cluster:
         """The host's row. KeyError where there is none of this name."""
         return self._numbers[name]
 
-    def put(self, name: str, room: HostRoom) -> int:
+    def put(self, name: str, room: HostRoom, whole: HostRoom | None = None) -> int:
         """Set what is free of a host, a new one or one that is known; gives its number.
 
-        ValueError: more devices than :data:`MOST_DEVICES`.
+        `whole`: what it has when nothing runs there; None: just that. ValueError: more devices than
+        :data:`MOST_DEVICES`.
         """
         if len(room.devices) > MOST_DEVICES:
             raise ValueError(f"host {name} has {len(room.devices)} devices; {MOST_DEVICES} is the most")
@@ -125,14 +127,10 @@ class Cluster:
         else:
             self.total_milli -= int(self.free.gpus[host]) * WHOLE_GPU
             self.free_milli -= int(self.free.device[host].sum())
-        free, devices = self.free, len(room.devices)
-        free.cpu[host], free.memory[host], free.disk[host] = room.cpu_milli, room.memory_mib, room.disk_gib
-        free.device[host], free.kind[host], free.gpus[host] = 0, 0, devices
-        free.device[host, :devices] = [left for _, left in room.devices]
-        free.kind[host, :devices] = [self._kind(kind) for kind, _ in room.devices]
-        free.main[host] = free.kind[host, 0]
-        milli = int(free.device[host].sum())
-        self.total_milli += devices * WHOLE_GPU
+        self._set(self.free, host, room)
+        self._set(self.whole, host, whole or room)
+        milli = int(self.free.device[host].sum())
+        self.total_milli += len(room.devices) * WHOLE_GPU
         self.free_milli += milli
         np.maximum(self.most, [room.cpu_milli, room.memory_mib, milli], out=self.most)
         return host
@@ -196,6 +194,14 @@ class Cluster:
             self.free.device[host, index] += sign * shape.gpu_milli
         self.free_milli += sign * shape.total_milli
 
+    def _set(self, columns: Columns, host: int, room: HostRoom) -> None:
+        devices = len(room.devices)
+        columns.cpu[host], columns.memory[host], columns.disk[host] = room.cpu_milli, room.memory_mib, room.disk_gib
+        columns.device[host], columns.kind[host], columns.gpus[host] = 0, 0, devices
+        columns.device[host, :devices] = [left for _, left in room.devices]
+        columns.kind[host, :devices] = [self._kind(kind) for kind, _ in room.devices]
+        columns.main[host] = columns.kind[host, 0]
+
     def _kind(self, kind: GpuKind) -> int:
         number = self._kind_numbers.get(kind)
         if number is None:
@@ -204,12 +210,20 @@ class Cluster:
         return number
 
     def _grow(self, hosts: int) -> None:
-        if hosts > len(self._held.cpu):
-            held = _columns(2 * len(self._held.cpu))
-            for old, new in zip(self._held, held, strict=True):
-                new[: len(old)] = old
-            self._held = held
-        self.free = Columns(*(column[:hosts] for column in self._held))
+        if hosts > len(self._held[0].cpu):
+            self._held = _twice(self._held[0]), _twice(self._held[1])
+        self.free, self.whole = self._shown(hosts)
+
+    def _shown(self, hosts: int) -> tuple[Columns, Columns]:
+        free, whole = (Columns(*(column[:hosts] for column in held)) for held in self._held)
+        return free, whole
+
+
+def _twice(held: Columns) -> Columns:
+    more = _columns(2 * len(held.cpu))
+    for old, new in zip(held, more, strict=True):
+        new[: len(old)] = old
+    return more
 
 
 def indices(devices: int) -> list[int]:

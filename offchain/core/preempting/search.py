@@ -154,7 +154,7 @@ class Search:
         return Room(int(free.cpu[host]), int(free.memory[host]), free.device[host].copy()), int(self._now[host])
 
     def _on(self, host: int, room: Room) -> int:
-        if not self._wish.accepts[self._free.model[host]]:
+        if not self._wish.accepts[self._free.main[host]]:
             return 0
         return int(pods_on(room.cpu_milli, room.memory_mib, room.device, self._wish, self._pods))
 

@@ -62,7 +62,7 @@ def counts(free: Columns, wish: Wish, most: int, found: Ints) -> None:
     """Write for each host how many such pods have room, up to `most`."""
     for host in range(len(free.cpu)):
         found[host] = 0
-        if wish.accepts[free.model[host]]:
+        if wish.accepts[free.main[host]]:
             found[host] = pods_on(free.cpu[host], free.memory[host], free.device[host], wish, most)
 
 

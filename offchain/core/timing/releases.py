@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Ints
+from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import FOREVER, Claim, Claims, Column, as_row
 from offchain.core.timing.loops import AT, DEVICES, MILLI, Changes, lowest
@@ -52,7 +52,7 @@ class Profile:
         ends[:, Column.UNTIL] = np.maximum(ends[:, Column.EXPECTED if expected else Column.UNTIL], now_ms + 1)
         rows = ends[ends[:, Column.UNTIL] < FOREVER]
         # Cores and memory when all that ends has ended and nothing else begins; devices as now.
-        self.most = Columns(free.cpu.copy(), free.memory.copy(), free.device, free.count, free.model)
+        self.most = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy())
         hosts = rows[:, Column.HOST]
         np.add.at(self.most.cpu, hosts, rows[:, Column.CPU])
         np.add.at(self.most.memory, hosts, rows[:, Column.MEMORY])
@@ -93,9 +93,9 @@ class Profile:
 
     def candidates(self, shape: Shape) -> Ints:
         """Hosts that may have room for such a pod at some time; no other can."""
-        accepts: Bools = self.cluster.accepts(shape)[self.free.model]
+        accepts: Bools = self.cluster.accepts(shape)[self.free.main]
         most = self.most
-        fits: Bools = (most.cpu >= shape.cpu_milli) & (most.memory >= shape.memory_mib) & (most.count >= shape.gpus)
+        fits: Bools = (most.cpu >= shape.cpu_milli) & (most.memory >= shape.memory_mib) & (most.gpus >= shape.gpus)
         return np.flatnonzero(accepts & fits)
 
     def _change(self, rows: Ints, sign: int) -> None:

@@ -69,12 +69,12 @@ def earliest(profile: Profile, shape: Shape, pods: int, longest_ms: int, at_ms: 
 
 def excluded(cluster: Cluster, shape: Shape) -> Mapping[str, int]:
     """How many hosts each constraint excludes even while nothing runs there."""
-    free = Cluster.of(cluster.specs).free
+    free = cluster.whole
     open_: Ints = np.arange(len(cluster))
     found = {}
     for field, fits in (
-        ("models", cluster.accepts(shape)[free.model] if len(cluster) else np.ones(0, dtype=np.bool_)),
-        ("gpus", free.count >= shape.gpus),
+        ("models", cluster.accepts(shape)[free.main] if len(cluster) else np.ones(0, dtype=np.bool_)),
+        ("gpus", free.gpus >= shape.gpus),
         ("cpu_milli", free.cpu >= shape.cpu_milli),
         ("memory_mib", free.memory >= shape.memory_mib),
     ):
@@ -101,7 +101,7 @@ def _places(profile: Profile, shape: Shape, pods: int, times: tuple[int, int], r
 
 def _never(cluster: Cluster, shape: Shape, pods: int, found: Ints) -> Never:
     empty: Ints = np.zeros(len(cluster), dtype=np.int64)
-    counts(Cluster.of(cluster.specs).free, Wish.of(shape, cluster), pods, empty)
+    counts(cluster.whole, Wish.of(shape, cluster), pods, empty)
     ever: Ints = np.zeros(len(cluster), dtype=np.int64)
     np.add.at(ever, found[:, HOST], found[:, PODS])
     room = min(int(empty.sum()), pods)

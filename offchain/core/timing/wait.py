@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from offchain.core.placing.cluster import Cluster
-from offchain.core.placing.shapes import WHOLE_GPU, Shape
+from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.start import Never, Start, earliest
@@ -116,8 +118,8 @@ def _busy_ms(cluster: Cluster, tasks: Sequence[Ahead], *, overtakes: bool) -> in
         work[1] += one.shape.memory_mib * time
         work[2] += one.shape.total_milli * time
     have = (
-        sum(spec.cpu_milli for spec in cluster.specs),
-        sum(spec.memory_mib for spec in cluster.specs),
-        sum(spec.gpus for spec in cluster.specs) * WHOLE_GPU,
+        int(np.maximum(cluster.whole.cpu, 0).sum()),
+        int(np.maximum(cluster.whole.memory, 0).sum()),
+        int(cluster.whole.device.sum()),
     )
     return max(int(part // whole) for part, whole in zip(work, have, strict=True) if whole)

@@ -1,5 +1,7 @@
 """Whatever comes: promises are kept, and starts are the first there are."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ clusters = st.lists(
     ),
     min_size=1,
     max_size=3,
-).map(Cluster.of)
+).map(lambda specs: Cluster.of([replace(spec, name=f"host-{place}") for place, spec in enumerate(specs)]))
 
 
 @st.composite
@@ -81,7 +83,9 @@ def rooms(cluster, leases, windows, host, moments):
 @given(busy(), shapes(), st.integers(1, 3), st.integers(1, 8))
 def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, shape, pods, longest_ms):
     cluster, leases, windows = work
-    hosts = [i for i, spec in enumerate(cluster.specs) if not shape.models or spec.model in shape.models]
+    hosts = [
+        i for i in range(len(cluster)) if not shape.models or cluster.kinds[cluster.free.main[i]].model in shape.models
+    ]
 
     def fit(at):
         times = range(at, at + longest_ms)

@@ -52,6 +52,7 @@ def host(id: str = "h1", **changes: Any) -> Host:  # noqa: A002
         "id": id,
         "provider": "p",
         "status": HostStatus.ONLINE,
+        "total": Capacity(4000, 8192, 100),
         "free": Capacity(4000, 8192, 100),
         "devices": (),
         "ask": ask(

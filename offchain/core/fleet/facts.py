@@ -56,8 +56,8 @@ class Facts:
     """[host, device]; False where there is no device."""
     price: Floats
     """[host, 3]: base units per hour of a core, a GiB of memory, a GiB of disk."""
-    gpu_price: Floats
-    """[host, device]: base units per hour; infinite where there is no device."""
+    cheapest: Floats
+    """[host, n]: base units per hour of the n+1 cheapest devices together; infinite where there are not so many."""
     factor: Floats
     """[host, unit]: what billing by that unit costs, in millionths of the list price; 0: not offered."""
 
@@ -73,7 +73,7 @@ class Facts:
             "capabilities": _column(np.int64),
             "healthy": _column(np.bool_, MOST_DEVICES),
             "price": _column(np.float64, 3),
-            "gpu_price": _column(np.float64, MOST_DEVICES),
+            "cheapest": _column(np.float64, MOST_DEVICES),
             "factor": _column(np.float64, len(UNITS)),
         }
         self._rows = 0
@@ -102,10 +102,9 @@ class Facts:
         ask = host.ask
         self.price[row] = (ask.cpu_core_per_hour, ask.memory_gib_per_hour, ask.disk_gib_per_hour)
         prices = {price.model: price.per_hour for price in ask.gpu}
-        self.gpu_price[row] = np.inf
-        self.gpu_price[row, : len(host.devices)] = [
-            float(prices.get(device.spec.model, ask.gpu_per_hour)) for device in host.devices
-        ]
+        each = sorted(float(prices.get(device.spec.model, ask.gpu_per_hour)) for device in host.devices)
+        self.cheapest[row] = np.inf
+        self.cheapest[row, : len(each)] = np.cumsum(each)
         self.factor[row] = (ask.second_ppm, ask.hour_ppm, ask.day_ppm)
 
     def gone(self, row: int) -> None:

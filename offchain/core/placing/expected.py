@@ -33,6 +33,7 @@ class Rows(NamedTuple):
     per_cpu: Floats
     """A host has cores for floor(cpu * per_cpu + more_cpu) pods of a row."""
     more_cpu: Floats
+    memory: Floats
     per_memory: Floats
     more_memory: Floats
     way: Ints
@@ -67,6 +68,7 @@ class Expected:
             cpu=cpu,
             per_cpu=_inverse(cpu),
             more_cpu=np.where(cpu > 0, 1e-6, _ALWAYS),
+            memory=memory,
             per_memory=_inverse(memory),
             more_memory=np.where(memory > 0, 1e-6, _ALWAYS),
             way=np.array([ways.index((gpus, milli)) for _, _, gpus, milli in rows], dtype=np.int64),

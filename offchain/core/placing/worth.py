@@ -9,6 +9,7 @@ steps, the fullest is taken. docs/scheduling.md has the formula, its numbers, an
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,40 @@ _TIE = 100.0
 """More than what tells hosts apart that lose as much."""
 
 
+CPU_GRAIN_MILLI = 500
+MEMORY_GRAIN_MIB = 1024
+"""Hosts that differ by less are worth the same."""
+
+_KNOWN = 1 << 18
+_MARK_CPU = 0x1E3779B97F4A7C15
+_MARK_MEMORY = 0x42B2AE3D27D4EB4F
+_MARK_KIND = 0x165667B19E3779F9
+"""Odd numbers without a pattern: what is free becomes one number by them."""
+
+
+class Tables(NamedTuple):
+    """What the worth of a host is computed from, for compiled loops."""
+
+    value: Floats
+    """[free thousandths, k]: see :func:`_values`."""
+    weight: Floats
+    """[kind, row]."""
+    cpu_each: float
+    memory_each: float
+    """The most that pods can use beside a thousandth of a GPU."""
+
+
+class Known(NamedTuple):
+    """What was computed already: a state's key is in the place that its last bits say, the latest of several."""
+
+    keys: Ints
+    values: Floats
+    marks: Ints
+    """[thousandths]: what a device with so much free adds to the key."""
+    room: Floats
+    """For sums on the way."""
+
+
 class Worth:
     """The loss of worth, in steps, and then how little is left."""
 
@@ -49,18 +84,23 @@ class Worth:
     def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
         """Of devices of one host that lose as much, the fullest is taken."""
         cluster = self._cluster
-        if len(cluster.kinds) > len(self._weight):
+        if len(cluster.kinds) > len(self._tables.weight):
             self._look()
         wish, most = Wish.of(shape, cluster), cluster.most
-        _score(hosts, cluster.free, wish, self._rows, self._value, self._weight, most, scores, devices)
+        _score(hosts, cluster.free, wish, self._rows, self._tables, self._known, most, scores, devices)
 
     def _look(self) -> None:
         """See what devices there are."""
         expected = Expected(self._mix, self._cluster)
         self._rows = expected.rows
         counts = _counts(expected, self._several_gpus)
-        self._value = _values(expected, counts)
-        self._weight = expected.by_kind(counts * _scarcity(expected, self._cluster))
+        weight = expected.by_kind(counts * _scarcity(expected, self._cluster))
+        self._tables = Tables(_values(expected, counts), weight, *_most_each(expected))
+        ways = len(expected.rows.gpus)
+        random = np.random.default_rng(1)
+        marks = random.integers(1, 2**62, WHOLE_GPU + 1, dtype=np.int64)
+        marks[0] = 0
+        self._known = Known(np.zeros(_KNOWN, dtype=np.int64), np.zeros(_KNOWN), marks, np.zeros((4, ways)))
 
 
 def _counts(expected: Expected, several_gpus: float) -> Floats:
@@ -77,6 +117,15 @@ def _scarcity(expected: Expected, cluster: Cluster) -> Floats:
     mine = np.maximum((expected.accepts * have[None, :]).sum(axis=1), 1.0)
     scarce: Floats = np.maximum(have.sum(), 1.0) / mine
     return scarce
+
+
+def _most_each(expected: Expected) -> tuple[float, float]:
+    """Of cores and of memory, the most that an expected pod asks for beside each thousandth of a GPU."""
+    rows = expected.rows
+    if not len(rows.cpu):
+        return 0.0, 0.0
+    milli = rows.gpus[rows.way] * expected.milli[rows.way]
+    return float((rows.cpu / milli).max()), float((rows.memory / milli).max())
 
 
 def _values(expected: Expected, counts: Floats) -> Floats:
@@ -136,46 +185,82 @@ def _take(device: Ints, taken: int, milli: int) -> None:
 
 
 @compiled
+def _remembered(
+    cpu: int, memory: int, total: int, mark: int, device: Ints, rows: Rows, tables: Tables, kind: int, known: Known
+) -> float:
+    """The worth of what is free. `total` and `mark`: the sums over `device` of thousandths and of their marks."""
+    # Cores and memory beyond what the free GPUs' pods can use are worth nothing, and a little less of them too.
+    cores = min(cpu, int(total * tables.cpu_each)) // CPU_GRAIN_MILLI
+    memory_grains = min(memory, int(total * tables.memory_each)) // MEMORY_GRAIN_MIB
+    key = mark + cores * _MARK_CPU + memory_grains * _MARK_MEMORY + kind * _MARK_KIND
+    key ^= key >> 31
+    place = key & (len(known.keys) - 1)
+    if known.keys[place] != key:
+        cuts, value = known.room[0], known.room[1]
+        _sums(device, rows, tables.value, cuts, value)
+        known.values[place] = _worth(
+            cores * CPU_GRAIN_MILLI,
+            memory_grains * MEMORY_GRAIN_MIB,
+            cuts,
+            value,
+            rows,
+            tables.weight[kind],
+            known.room[2],
+            known.room[3],
+        )
+        known.keys[place] = key
+    return known.values[place]
+
+
+@compiled
 def _score(
     hosts: Ints,
     free: Columns,
     wish: Wish,
     rows: Rows,
-    table: Floats,
-    weight: Floats,
+    tables: Tables,
+    known: Known,
     scale: Floats,
     scores: Floats,
     devices: Ints,
 ) -> None:
-    ways = len(rows.gpus)
-    cuts, value, most, each = np.zeros(ways), np.zeros(ways), np.zeros(ways), np.zeros(ways)
+    marks = known.marks
     for host in hosts:
         chosen = fullest(host, free, wish)
         scores[host] = np.inf
         devices[host] = chosen
         if chosen < 0:
             continue
-        device = free.device[host, : free.gpus[host]].copy()
-        mine = weight[free.main[host]]
+        device = free.device[host, : free.gpus[host]]
+        kind = free.main[host]
         cpu = free.cpu[host] - wish.cpu
         memory = free.memory[host] - wish.memory
-        total = _sums(device, rows, table, cuts, value)
-        rest = cpu / scale[0] + memory / scale[1] + (total - wish.gpus * wish.milli) / scale[2]
+        total = 0
+        mark = 0
+        for left in device:
+            total += left
+            mark += marks[left]
+        asked = wish.gpus * wish.milli
+        rest = cpu / scale[0] + memory / scale[1] + (total - asked) / scale[2]
         if total == 0:
             scores[host] = rest
             continue
-        before = _worth(free.cpu[host], free.memory[host], cuts, value, rows, mine, most, each)
+        before = _remembered(free.cpu[host], free.memory[host], total, mark, device, rows, tables, kind, known)
         single = wish.gpus == 1 and wish.milli < WHOLE_GPU
         for index in range(len(device) if single else 1):
             left = device[index]
             if single and (not _usable(host, index, free, wish) or _seen(host, index, free)):
                 continue
             taken = 1 << index if single else chosen
+            after_mark = mark
+            for other in range(len(device)):
+                if taken >> other & 1:
+                    after_mark += marks[device[other] - wish.milli] - marks[device[other]]
             _take(device, taken, wish.milli)
-            _sums(device, rows, table, cuts, value)
+            after = _remembered(cpu, memory, total - asked, after_mark, device, rows, tables, kind, known)
             _take(device, taken, -wish.milli)
-            lost = before - _worth(cpu, memory, cuts, value, rows, mine, most, each)
-            score = math.floor(lost / STEP_MILLI + _HALF) * _TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
+            steps = math.floor((before - after) / STEP_MILLI + _HALF)
+            score = steps * _TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
             if score < scores[host]:
                 scores[host] = score
                 devices[host] = taken

@@ -31,8 +31,7 @@ def least_rate(want: Want, facts: Facts) -> Floats:
     asked, gpus = want.resources, want.resources.gpus
     parts = facts.price @ np.array([asked.cpu_milli / 1000, asked.memory_mib / 1024, float(asked.disk_gib)])
     if gpus.count:
-        cheapest = np.sort(facts.gpu_price, axis=1)[:, : gpus.count]
-        parts = parts + cheapest.sum(axis=1) * gpus.milli / 1000
+        parts = parts + facts.cheapest[:, gpus.count - 1] * gpus.milli / 1000
     # The exact rule rounds each part down, and what comes of them.
     rounded: Floats = np.where(np.isinf(parts), 0.0, np.maximum(0.0, parts - gpus.count - 3))
     return np.maximum(0.0, rounded * facts.factor[:, UNITS.index(want.unit)] / _MILLION - 1)

@@ -121,7 +121,11 @@ def _load(trace: Trace, total_milli: int) -> float:
 def _prepared(policy: str, specs: Sequence[HostSpec], trace: Trace) -> Prepared:
     from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
 
-    return prepare(policy, specs, trace.mix())
+    began_s = time.perf_counter()
+    prepared = prepare(policy, specs, trace.mix())
+    if prepared.note:
+        progress(f"{policy}: rehearsed in {time.perf_counter() - began_s:.1f} s, {prepared.note}")
+    return prepared
 
 
 def _replay(

@@ -86,6 +86,10 @@ class Board:
         """The scores of all hosts for a shape that was looked at."""
         return self._rows[shape].scores
 
+    def devices(self, shape: Shape) -> Ints:
+        """[host]: the devices that such a pod would take there, as bits; they mean nothing where it does not fit."""
+        return self._row(shape).devices
+
     def _fits_nowhere(self, shape: Shape) -> bool:
         """Whether it is known without a look at all hosts: it fitted nowhere, and fits on none that got more since."""
         since = self._nowhere.get(shape)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Bools
+from offchain.core.placing.cluster import Bools, Ints
 from offchain.core.replay.arrival import Arrival
 
 
@@ -60,5 +60,11 @@ class Backfill(Protocol):
     def reserve(self, arrival: Arrival) -> None:
         """That one is blocked. Whether room is reserved for it is for the backfill to say."""
 
-    def allowed(self, arrival: Arrival) -> Bools | None:
-        """For each host, whether it may go there in spite of all reservations; None: anywhere."""
+    def allowed(self, arrival: Arrival, devices: Ints) -> Bools | None:
+        """For each host, whether a pod of it may go there in spite of all reservations; None: anywhere.
+
+        `devices[host]`, as bits, are those that it would take; they mean nothing where it does not fit.
+        """
+
+    def placed(self, run: Run) -> None:
+        """That one starts now."""

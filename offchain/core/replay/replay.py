@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from offchain.core.placing.board import Board, Place
-from offchain.core.placing.cluster import Bools
 from offchain.core.placing.shapes import Shape
 from offchain.core.replay.arrival import Arrival
 from offchain.core.replay.clock import Clock
@@ -101,8 +100,7 @@ class _Replay:
             self._backfill.begin(self._running.values(), now_ms)
         passing = False
         while (arrival := self._order.next()) is not None:
-            allowed = self._backfill.allowed(arrival) if self._backfill is not None and passing else None
-            places = self._place(arrival, allowed)
+            places = self._place(arrival, self._backfill if passing else None)
             if places is not None:
                 run = Run(arrival, now_ms, places)
                 self._order.placed(arrival)
@@ -110,6 +108,8 @@ class _Replay:
                 self._found.runs.append(run)
                 self._clock.at(run.end_ms, _ENDS, run)
                 self._waiting -= 1
+                if self._backfill is not None:
+                    self._backfill.placed(run)
             elif not self._running:
                 # A gang for which there would be room, were its pods put elsewhere than this policy puts them.
                 self._order.dropped(arrival)
@@ -121,7 +121,7 @@ class _Replay:
                     self._backfill.reserve(arrival)
                     passing = True
 
-    def _place(self, arrival: Arrival, allowed: Bools | None) -> tuple[Place, ...] | None:
+    def _place(self, arrival: Arrival, backfill: Backfill | None) -> tuple[Place, ...] | None:
         """All pods, or none."""
         key = (arrival.shape, arrival.pods)
         if self._blocked.get(key) == self._ended:
@@ -129,11 +129,14 @@ class _Replay:
         self._found.tries += 1
         places: list[Place] = []
         for _ in range(arrival.pods):
+            allowed = None
+            if backfill is not None:
+                allowed = backfill.allowed(arrival, self._board.devices(arrival.shape))
             place = self._board.put(arrival.shape, allowed)
             if place is None:
                 for taken in places:
                     self._board.give(arrival.shape, taken)
-                if allowed is None:
+                if backfill is None:
                     self._blocked[key] = self._ended
                 return None
             places.append(place)

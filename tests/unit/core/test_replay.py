@@ -107,7 +107,7 @@ class Room:
 
     def __init__(self, mask):
         self.mask = np.array(mask, dtype=np.bool_)
-        self.wanted = []
+        self.wanted, self.devices, self.starts = [], [], []
 
     def begin(self, running, now_ms):
         self.running = [run.arrival.number for run in running]
@@ -116,9 +116,12 @@ class Room:
     def reserve(self, arrival):
         self.wanted.append((self.now_ms // 1000, arrival.number, self.running))
 
-    def allowed(self, arrival):
-        del arrival
+    def allowed(self, arrival, devices):
+        self.devices.append((arrival.number, devices.tolist()))
         return self.mask
+
+    def placed(self, run):
+        self.starts.append(run.arrival.number)
 
 
 @pytest.mark.parametrize(("mask", "starts"), [([True], {0: 0, 1: 9, 2: 2}), ([False], {0: 0, 1: 9, 2: 19})])
@@ -127,6 +130,8 @@ def test_a_backfill_says_where_those_may_go_that_pass(mask, starts):
     lines = trace((0, 9, ONE, "x"), (1, 10, TWO, "x"), (2, 3, ONE, "x"))
     assert started(run(lines, lambda _: Fifo(passes=True), backfill=lambda _: room)) == starts
     assert room.wanted[0] == (1, 1, [0])
+    assert room.devices[0] == (2, [0b10])
+    assert sorted(room.starts) == [0, 1, 2]
 
 
 def test_who_passes_in_a_list_is_the_first_that_asks_for_something_else():

@@ -209,7 +209,7 @@ def _remembered(
             known.room[3],
         )
         known.keys[place] = key
-    return known.values[place]
+    return float(known.values[place])
 
 
 @compiled

@@ -37,6 +37,11 @@ _COMMANDS = {
         "outbox",
         "See what a worker or an agent has yet to do on the chain, and what it gave up.",
     ),
+    "simulate": (
+        "cmd_simulate",
+        "simulate",
+        "Fill a cluster from a trace and compare placement policies. Needs no network.",
+    ),
     "history": ("cmd_history", "history", "Ask the index of the chain's history: a task, a host, an account, events."),
     "agent": ("cmd_agent", "agent", "Make this machine a paid host, and look after it (providers)."),
 }

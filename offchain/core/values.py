@@ -91,6 +91,7 @@ class Host:
     id: str
     provider: str
     status: HostStatus
+    total: Capacity
     free: Capacity
     devices: tuple[Device, ...]
     ask: Ask
@@ -145,6 +146,7 @@ class Task:
     max_duration_ms: int
     deadline: int | None
     priority: int
+    queue: bytes
     generation: int
     submitted_at: int
     changed_at: int

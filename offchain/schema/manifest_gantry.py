@@ -18,7 +18,7 @@ from offchain.schema.manifest_values import parse_amount, parse_duration, parse_
 
 _GIB = 1024**3
 _U32 = 2**32 - 1
-_QUEUE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
+_QUEUE = re.compile(r"[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*", re.ASCII)
 _UNITS: dict[str, Billing] = {"second": "second", "hour": "hour", "day": "day"}
 
 
@@ -102,7 +102,11 @@ def _deadline_ms(field: Field | None, reader: Reader) -> int | None:
 def _queue(field: Field | None, reader: Reader) -> str:
     queue = reader.text(field, max_bytes=32) if field is not None else None
     if field is not None and queue is not None and _QUEUE.fullmatch(queue) is None:
-        reader.problem(field, f'"{queue}" is not a queue', "Use small letters, digits and dashes")
+        reader.problem(
+            field,
+            f'"{queue}" is not a queue',
+            "Use small letters, digits and dashes, and a slash before the part of a queue",
+        )
     return queue or "default"
 
 

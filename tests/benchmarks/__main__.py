@@ -12,6 +12,7 @@ from typing import Any
 import agent
 import fleet
 import rush
+import scheduler
 import way
 from chainbench import report as chain
 from chainbench.node import NodeError
@@ -21,6 +22,7 @@ from index_bench import IndexBenchError
 from index_bench import measure as measure_index
 from log_lines import LogError
 from main_job import BenchError, measure, say
+from scheduler import SchedulerBenchError
 from table import Figure, pace, record
 
 from offchain.local.node_rpc import RefusedError
@@ -34,7 +36,7 @@ def main() -> int:
     before = pace()
     try:
         figures, lines, facts = _BENCHMARKS[options.name](options)
-    except (BenchError, FaultError, IndexBenchError, LogError, NodeError, RefusedError) as error:
+    except (BenchError, FaultError, IndexBenchError, LogError, NodeError, RefusedError, SchedulerBenchError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     except LocalError as error:
@@ -133,10 +135,21 @@ def _arguments() -> argparse.Namespace:
     )
     index.add_argument("--events", type=int, default=1_000_000, metavar="N", help="that are indexed (1000000)")
     index.add_argument("--blocks", type=int, default=40, metavar="N", help="of 1,000 events on a real node (40)")
+    placing = add(
+        "scheduler",
+        "placement: GPUs given away by each policy, decisions a second",
+        "gantry simulate's core, published FGD against our own. Without files: a made-up trace. Needs neither node nor "
+        "Docker. About 15 seconds a trace. Short: --seeds 1.",
+    )
+    placing.add_argument("--nodes", type=Path, metavar="FILE", help="the hosts: sn,cpu_milli,memory_mib,gpu,model")
+    placing.add_argument(
+        "--pods", type=Path, nargs="+", default=[], metavar="FILE", help="a list of pods for each trace"
+    )
+    placing.add_argument("--seeds", type=int, default=scheduler.SEEDS, metavar="N", help=f"runs ({scheduler.SEEDS})")
     options = parser.parse_args()
     if options.name == "chain" and options.seconds < 2:
         parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
-    for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds"):
+    for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds", "seeds"):
         if getattr(options, name, 1) < 1:
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")
     return options
@@ -176,6 +189,11 @@ def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str
     return [], said or ["Every task ended once and was paid once; nothing is left behind; every coin is there."], found
 
 
+def _scheduler(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    figures, lines = scheduler.measure(options.nodes, options.pods, options.seeds, say)
+    return figures, lines, _plain(figures)[2]
+
+
 def _index(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     return _plain(measure_index(options.events, options.blocks))
 
@@ -193,6 +211,7 @@ _BENCHMARKS = {
     "faults": _faults,
     "index": _index,
     "agent": _agent,
+    "scheduler": _scheduler,
 }
 
 

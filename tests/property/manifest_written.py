@@ -109,7 +109,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         billing=draw(st.sampled_from(["second", "hour", "day"])),
         deadline_ms=None,
         priority=draw(st.integers(0, 255)),
-        queue=draw(st.sampled_from(["default", "night"])),
+        queue=draw(st.sampled_from(["default", "night", "night/video"])),
         verification="acceptance" if replicas is None else "redundant",
         placement=types.PlacementSpec(
             *((), (), (), (), ()),

@@ -3,199 +3,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.core.fit import Fit, fit, take
-from offchain.core.plan import Plan, plan
+from offchain.core.plan import Plan
+from offchain.core.plan import plan as first_fit
+from offchain.core.planning.once import plan as by_columns
 from offchain.core.rate import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.settle import due
 from offchain.core.snapshot import Snapshot, with_pending
 from offchain.core.values import (
     Ask,
     BillingUnit,
-    Capacity,
     Device,
-    DeviceSpec,
-    GpuRequest,
     Host,
     HostStatus,
-    Lease,
-    LeaseState,
-    Periods,
     Placement,
     Resources,
-    Task,
-    TaskKind,
     TaskState,
-    Tier,
-    Vendor,
 )
-from offchain.schema._generated_chain import GpuPrice
-from offchain.schema.ids import lease_id
-from tests.chain_records import DOCKER, NOTHING, escrow
-
-MODELS = st.sampled_from((b"A100", b"T4"))
-REGIONS = st.sampled_from((b"eu", b"us"))
-HOST_IDS = ("h0", "h1", "h2", "h3", "h4")
-PROVIDERS = st.sampled_from(("p", "q"))
-PRICES = st.integers(0, 10**13)
-
-capacities = st.builds(
-    Capacity, cpu_milli=st.integers(0, 8000), memory_mib=st.integers(0, 8192), disk_gib=st.integers(0, 20)
-)
-devices = st.builds(
-    Device,
-    spec=st.builds(
-        DeviceSpec,
-        vendor=st.just(Vendor.NVIDIA),
-        model=MODELS,
-        vram_mib=st.sampled_from((8_192, 40_960)),
-        simulated=st.booleans(),
-    ),
-    milli_free=st.integers(0, 1000),
-    attested=st.booleans(),
-    healthy=st.booleans(),
-)
-resources = st.builds(
-    Resources,
-    cpu_milli=st.integers(1, 4000),
-    memory_mib=st.integers(1, 4096),
-    disk_gib=st.integers(0, 10),
-    gpus=st.builds(
-        GpuRequest,
-        count=st.integers(0, 3),
-        milli=st.sampled_from((250, 500, 1000)),
-        min_vram_mib=st.sampled_from((0, 10_000)),
-        models=st.lists(MODELS, max_size=2, unique=True).map(tuple),
-    ),
-)
-asks = st.builds(
-    Ask,
-    gpu=st.dictionaries(MODELS, PRICES, max_size=2).map(
-        lambda prices: tuple(GpuPrice(model, price) for model, price in prices.items())
-    ),
-    gpu_per_hour=PRICES,
-    cpu_core_per_hour=PRICES,
-    memory_gib_per_hour=PRICES,
-    disk_gib_per_hour=PRICES,
-    network_gib=st.just(0),
-    storage_gib_per_hour=PRICES,
-    second_ppm=st.sampled_from((0, 900_000, 1_000_000)),
-    hour_ppm=st.just(1_000_000),
-    day_ppm=st.just(1_000_000),
-)
-tiers = st.sampled_from(Tier)
-placements = st.builds(
-    Placement,
-    regions=st.lists(REGIONS, max_size=2, unique=True).map(tuple),
-    hosts=st.lists(st.sampled_from(HOST_IDS), max_size=2, unique=True).map(tuple),
-    providers_allowed=st.lists(PROVIDERS, max_size=1).map(tuple),
-    providers_denied=st.lists(PROVIDERS, max_size=1).map(tuple),
-    tiers=st.lists(tiers, max_size=2, unique=True).map(tuple),
-    verified_only=st.booleans(),
-    allow_simulated=st.booleans(),
-    min_network_mbps=st.sampled_from((0, 100)),
-    capabilities=st.sampled_from((NOTHING, NOTHING, DOCKER)),
-)
+from tests.core_strategies import PRICES, asks, devices, hosts_with, placements, resources, seeds, snapshots, times
 
 
-def hosts_with(identity: str) -> st.SearchStrategy[Host]:
-    return st.builds(
-        Host,
-        id=st.just(identity),
-        provider=PROVIDERS,
-        status=st.sampled_from((HostStatus.ONLINE, HostStatus.ONLINE, HostStatus.OFFLINE)),
-        free=capacities,
-        devices=st.lists(devices, max_size=4).map(tuple),
-        ask=asks,
-        region=REGIONS,
-        tier=tiers,
-        capabilities=st.sampled_from((DOCKER, DOCKER, NOTHING)),
-        network_mbps_down=st.sampled_from((0, 1000)),
-        network_mbps_up=st.sampled_from((0, 1000)),
-        last_heartbeat=st.integers(0, 10**6),
-        downtime_ms=st.just(0),
-        live_leases=st.just(0),
-    )
-
-
-def leases_with(identity: int) -> st.SearchStrategy[Lease]:
-    return st.builds(
-        Lease,
-        id=st.just(identity),
-        host=st.sampled_from(HOST_IDS),
-        state=st.sampled_from(LeaseState),
-        created_at=st.integers(0, 10**6),
-        escrow=st.builds(
-            escrow,
-            rate_per_hour=st.sampled_from((0, 10**12)),
-            since=st.none() | st.integers(0, 10**6),
-            until=st.none() | st.integers(0, 10**6),
-        ),
-        reclaim_at=st.none() | st.integers(0, 10**6),
-    )
-
-
-@st.composite
-def tasks_with(draw: st.DrawFn, identity: int) -> Task:
-    task = draw(_tasks(identity))
-    if task.state is TaskState.QUEUED:
-        count = draw(st.sampled_from((0, task.pods_min, task.pods_min + 2)))
-        return replace(task, open_pods=tuple(range(count)))
-    if task.kind is not TaskKind.JOB and task.state in (TaskState.ASSIGNED, TaskState.RUNNING):
-        return replace(task, open_pods=tuple(sorted(draw(st.sets(st.integers(1, 4), max_size=3)))))
-    return task
-
-
-def _tasks(identity: int) -> st.SearchStrategy[Task]:
-    return st.builds(
-        Task,
-        id=st.just(identity),
-        tenant=st.just("t"),
-        state=st.sampled_from(TaskState),
-        kind=st.sampled_from(TaskKind),
-        resources=resources,
-        placement=placements,
-        unit=st.sampled_from(BillingUnit),
-        pods_min=st.integers(1, 3),
-        max_rate_per_hour=st.sampled_from((10**12, 10**14, 10**16)),
-        max_duration_ms=st.integers(1, 10**8),
-        deadline=st.none() | st.integers(0, 10**6),
-        priority=st.integers(0, 3),
-        generation=st.just(0),
-        submitted_at=st.integers(0, 3),
-        changed_at=st.integers(0, 10**6),
-        open_pods=st.just(()),
-        leases=st.lists(leases_with(lease_id(identity, 0, 0)), max_size=1).map(tuple),
-    )
-
-
-@st.composite
-def snapshots(draw: st.DrawFn) -> Snapshot:
-    hosts = [draw(hosts_with(name)) for name in HOST_IDS[: draw(st.integers(0, len(HOST_IDS)))]]
-    tasks = [draw(tasks_with(number)) for number in range(1, 1 + draw(st.integers(0, 8)))]
-    return Snapshot(
-        number=1,
-        now_ms=0,
-        periods=Periods(
-            start_timeout_ms=60_000, dispute_window_ms=10_000, absence_limit_ms=30_000, archive_after_ms=100_000
-        ),
-        agenda_at=draw(st.none() | st.integers(0, 10**6)),
-        hosts={host.id: host for host in hosts},
-        tasks={task.id: task for task in tasks},
-    )
-
-
-seeds = st.binary(max_size=64)
-times = st.integers(0, 2 * 10**6)
+@pytest.fixture(name="plan", params=[first_fit, by_columns], scope="module")
+def made_by(request):
+    return request.param
 
 
 @given(snapshots(), times, seeds)
-def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed: bytes):
+def test_no_host_is_filled_over_its_capacity(plan, snapshot: Snapshot, now: int, seed: bytes):
     cpu: dict[str, int] = defaultdict(int)
     memory: dict[str, int] = defaultdict(int)
     disk: dict[str, int] = defaultdict(int)
@@ -219,7 +59,7 @@ def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed:
 
 
 @given(snapshots(), times, seeds)
-def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot, now: int, seed: bytes):
+def test_every_placed_pod_satisfies_the_tasks_own_conditions(plan, snapshot: Snapshot, now: int, seed: bytes):
     for task_id, pods in plan(snapshot, now, seed).placements.items():
         task = snapshot.tasks[task_id]
         assert task.state is not TaskState.QUEUED or task.deadline is None or now <= task.deadline
@@ -246,7 +86,7 @@ def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot,
 
 
 @given(snapshots(), times, seeds)
-def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, now: int, seed: bytes):
+def test_gangs_are_whole_and_every_queued_task_is_answered(plan, snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
     for task_id, pods in made.placements.items():
         task = snapshot.tasks[task_id]
@@ -257,7 +97,7 @@ def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, n
 
 
 @given(snapshots(), times, seeds)
-def test_the_same_input_gives_the_same_plan(snapshot: Snapshot, now: int, seed: bytes):
+def test_the_same_input_gives_the_same_plan(plan, snapshot: Snapshot, now: int, seed: bytes):
     backwards = Snapshot(
         number=snapshot.number,
         now_ms=snapshot.now_ms,
@@ -271,7 +111,7 @@ def test_the_same_input_gives_the_same_plan(snapshot: Snapshot, now: int, seed: 
 
 
 @given(snapshots(), times, seeds)
-def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snapshot, now: int, seed: bytes):
+def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(plan, snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
     after = with_pending(snapshot, made.placements)
     again: Plan = plan(after, now, seed)

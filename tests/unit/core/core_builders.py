@@ -52,6 +52,7 @@ def host(id: str = "h1", **changes: Any) -> Host:  # noqa: A002
         "id": id,
         "provider": "p",
         "status": HostStatus.ONLINE,
+        "total": Capacity(4000, 8192, 100),
         "free": Capacity(4000, 8192, 100),
         "devices": (),
         "ask": ask(
@@ -86,6 +87,7 @@ def task(id: int = 1, *leases: Lease, **changes: Any) -> Task:  # noqa: A002
         "max_duration_ms": 3_600_000,
         "deadline": None,
         "priority": 0,
+        "queue": b"default",
         "generation": 0,
         "submitted_at": id,
         "changed_at": id,

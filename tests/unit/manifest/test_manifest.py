@@ -67,7 +67,7 @@ def test_everything_a_manifest_can_say() -> None:
             billing="hour",
             deadline="2030-01-31T18:00:00+02:00",
             priority=7,
-            queue="night",
+            queue="night/video",
             verification="acceptance",
             placement={
                 "regions": ["eu-west"],
@@ -101,7 +101,7 @@ def test_everything_a_manifest_can_say() -> None:
         ("H200",),
     )
     assert found.deadline_ms == 1_896_105_600_000
-    assert (found.billing, found.priority, found.queue, found.pods, found.disk_gib) == ("hour", 7, "night", 3, 10)
+    assert (found.billing, found.priority, found.queue, found.pods, found.disk_gib) == ("hour", 7, "night/video", 3, 10)
     assert found.result == ResultSpec("file", "/out/result.bin")
     assert found.placement.regions == ("eu-west",)
     assert found.placement.hosts == (ALICE,)
@@ -215,6 +215,7 @@ def test_each_deploy_key_that_is_not_supported_is_named(key: str) -> None:
         (gantry(billing="minute"), "x-gantry.billing", 'unknown value "minute"'),
         (gantry(priority=256), "x-gantry.priority", "256 is out of range"),
         (gantry(queue="A B"), "x-gantry.queue", "is not a queue"),
+        (gantry(queue="night/"), "x-gantry.queue", "is not a queue"),
         (gantry(queue="q" * 33), "x-gantry.queue", "33 bytes"),
         (gantry(verification="redundant"), "x-gantry.verification", "is not a way to verify"),
         (gantry(result="out"), "x-gantry.result", "is not a result"),

@@ -1,0 +1,141 @@
+"""What filters look at, as columns: row `i` of each is host `i` of the cluster beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from offchain.core.placing.cluster import MOST_DEVICES, Bools, Floats, Ints
+from offchain.core.values import BillingUnit, Capabilities, Host, HostStatus
+
+UNITS = tuple(BillingUnit)
+"""The order of the columns of :attr:`Facts.factor`."""
+
+_FEW = 16
+
+
+class Names:
+    """Numbers for names, so that a column of names is a column of numbers."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+
+    def number(self, name: Hashable) -> int:
+        """The name's number, a new one where it has none."""
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def among(self, names: Iterable[Hashable], column: Ints) -> Bools:
+        """For each row of the column, whether it is one of these names."""
+        table = np.zeros(len(self._numbers) + 1, dtype=np.bool_)
+        for name in names:
+            number = self._numbers.get(name)
+            if number is not None:
+                table[number] = True
+        found: Bools = table[column]
+        return found
+
+
+class Facts:
+    """All hosts' facts. They change by :meth:`put` and :meth:`gone` alone."""
+
+    online: Bools
+    """Whether tasks may be assigned."""
+    host: Ints
+    """Numbers of :attr:`hosts`; so for the next three."""
+    region: Ints
+    provider: Ints
+    tier: Ints
+    mbps: Ints
+    """Of the network, in the slower direction."""
+    capabilities: Ints
+    """Bits of :func:`capability_bits`."""
+    healthy: Bools
+    """[host, device]; False where there is no device."""
+    price: Floats
+    """[host, 3]: base units per hour of a core, a GiB of memory, a GiB of disk."""
+    cheapest: Floats
+    """[host, n]: base units per hour of the n+1 cheapest devices together; infinite where there are not so many."""
+    factor: Floats
+    """[host, unit]: what billing by that unit costs, in millionths of the list price; 0: not offered."""
+
+    def __init__(self) -> None:
+        self.regions, self.providers, self.tiers, self.hosts = Names(), Names(), Names(), Names()
+        self._held: dict[str, npt.NDArray[Any]] = {
+            "online": _column(np.bool_),
+            "host": _column(np.int64),
+            "region": _column(np.int64),
+            "provider": _column(np.int64),
+            "tier": _column(np.int64),
+            "mbps": _column(np.int64),
+            "capabilities": _column(np.int64),
+            "healthy": _column(np.bool_, MOST_DEVICES),
+            "price": _column(np.float64, 3),
+            "cheapest": _column(np.float64, MOST_DEVICES),
+            "factor": _column(np.float64, len(UNITS)),
+        }
+        self._rows = 0
+        self._show(0)
+
+    def at(self, rows: Ints) -> Facts:
+        """A copy that has only these rows."""
+        part = Facts()
+        part.regions, part.providers, part.tiers, part.hosts = self.regions, self.providers, self.tiers, self.hosts
+        part._held = {name: column[rows] for name, column in self._held.items()}
+        part._show(len(rows))
+        return part
+
+    def put(self, row: int, host: Host) -> None:
+        """Set what is known of the host in this row."""
+        self._grow(row + 1)
+        self.online[row] = host.status is HostStatus.ONLINE
+        self.host[row] = self.hosts.number(host.id)
+        self.region[row] = self.regions.number(host.region)
+        self.provider[row] = self.providers.number(host.provider)
+        self.tier[row] = self.tiers.number(host.tier)
+        self.mbps[row] = min(host.network_mbps_down, host.network_mbps_up)
+        self.capabilities[row] = capability_bits(host.capabilities)
+        self.healthy[row] = False
+        self.healthy[row, : len(host.devices)] = [device.healthy for device in host.devices]
+        ask = host.ask
+        self.price[row] = (ask.cpu_core_per_hour, ask.memory_gib_per_hour, ask.disk_gib_per_hour)
+        prices = {price.model: price.per_hour for price in ask.gpu}
+        each = sorted(float(prices.get(device.spec.model, ask.gpu_per_hour)) for device in host.devices)
+        self.cheapest[row] = np.inf
+        self.cheapest[row, : len(each)] = np.cumsum(each)
+        self.factor[row] = (ask.second_ppm, ask.hour_ppm, ask.day_ppm)
+
+    def gone(self, row: int) -> None:
+        """The host in this row is no more."""
+        if row < self._rows:
+            self.online[row] = False
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return self._rows
+
+    def _grow(self, rows: int) -> None:
+        for name, column in self._held.items():
+            if rows > len(column):
+                more = np.zeros((max(rows, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
+                more[: len(column)] = column
+                self._held[name] = more
+        if rows > self._rows:
+            self._show(rows)
+
+    def _show(self, rows: int) -> None:
+        self._rows = rows
+        for name, column in self._held.items():
+            setattr(self, name, column[:rows])
+
+
+def capability_bits(capabilities: Capabilities) -> int:
+    """One bit for each thing that a host can do or a task needs."""
+    has = capabilities
+    return sum(1 << place for place, one in enumerate((has.docker, has.kvm, has.kubernetes, has.cdi, has.mig)) if one)
+
+
+def _column(of: Any, *more: int) -> npt.NDArray[Any]:
+    return np.zeros((_FEW, *more), dtype=of)

@@ -1,0 +1,19 @@
+"""Hosts that bill by the task's unit."""
+
+from __future__ import annotations
+
+from offchain.core.fit import Misfit
+from offchain.core.fleet.facts import UNITS, Facts
+from offchain.core.fleet.want import Want
+from offchain.core.placing.cluster import Bools
+
+
+class UnitNotOffered:
+    """Source: the chain's rule of the same name, docs/protocol.md."""
+
+    misfit = Misfit.UNIT_NOT_OFFERED
+
+    def allows(self, want: Want, facts: Facts) -> Bools | None:
+        """For each host, whether it may be there."""
+        found: Bools = facts.factor[:, UNITS.index(want.unit)] > 0
+        return found

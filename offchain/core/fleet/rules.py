@@ -1,0 +1,111 @@
+"""All rules over all hosts, in the chain's order: core/fit.py for columns.
+
+`tests/property/core/test_fleet_properties.py` holds them against it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from offchain.core.fit import Misfit
+from offchain.core.fleet.facts import Facts
+from offchain.core.fleet.filters.capabilities import CapabilityMissing
+from offchain.core.fleet.filters.data import DataElsewhere
+from offchain.core.fleet.filters.filter import Filter
+from offchain.core.fleet.filters.hosts import HostNotWanted
+from offchain.core.fleet.filters.network import NotEnoughNetwork
+from offchain.core.fleet.filters.online import Online
+from offchain.core.fleet.filters.price import Price
+from offchain.core.fleet.filters.providers import ProviderNotWanted
+from offchain.core.fleet.filters.regions import RegionNotWanted
+from offchain.core.fleet.filters.tiers import TierNotWanted
+from offchain.core.fleet.filters.unit import UnitNotOffered
+from offchain.core.fleet.want import Want
+from offchain.core.placing.cluster import Bools, Cluster, Columns, Ints
+
+BEFORE_ROOM: Final[tuple[Filter, ...]] = (
+    DataElsewhere(),
+    Online(),
+    HostNotWanted(),
+    RegionNotWanted(),
+    ProviderNotWanted(),
+    TierNotWanted(),
+    NotEnoughNetwork(),
+    CapabilityMissing(),
+)
+AFTER_ROOM: Final[tuple[Filter, ...]] = (UnitNotOffered(), Price())
+
+_MISFITS = tuple(Misfit)
+_NONE = -1
+
+
+def allowed(want: Want, facts: Facts) -> Bools:
+    """For each host, whether the pod may go there if there is room. Of prices, those that are surely too high."""
+    found = np.ones(len(facts), dtype=np.bool_)
+    for one in (*BEFORE_ROOM, *AFTER_ROOM):
+        mask = one.allows(want, facts)
+        if mask is not None:
+            found &= mask
+    return found
+
+
+def excluded(want: Want, facts: Facts, cluster: Cluster) -> Mapping[Misfit, int]:
+    """How many hosts each rule excludes, each host by the first rule that does; in the order of the rules."""
+    counts = Counter(first_misfits(want, facts, cluster).tolist())
+    return {misfit: counts[place] for place, misfit in enumerate(_MISFITS) if counts[place]}
+
+
+def first_misfits(want: Want, facts: Facts, cluster: Cluster) -> Ints:
+    """For each host, the place in :class:`Misfit` of the first rule that excludes it; -1 where none does."""
+    found = np.full(len(facts), _NONE, dtype=np.int64)
+
+    def rule(misfit: Misfit, fine: Bools) -> None:
+        found[(found == _NONE) & ~fine] = _MISFITS.index(misfit)
+
+    def rules(filters: tuple[Filter, ...]) -> None:
+        for one in filters:
+            mask = one.allows(want, facts)
+            if mask is not None:
+                rule(one.misfit, mask)
+
+    rules(BEFORE_ROOM)
+    free, shape = cluster.free, want.shape
+    rule(Misfit.NOT_ENOUGH_CPU, free.cpu >= shape.cpu_milli)
+    rule(Misfit.NOT_ENOUGH_MEMORY, free.memory >= shape.memory_mib)
+    rule(Misfit.NOT_ENOUGH_DISK, free.disk >= shape.disk_gib)
+    if shape.gpus:
+        for misfit, enough in _devices(want, facts, cluster, free):
+            rule(misfit, enough)
+    rules(AFTER_ROOM)
+    return found
+
+
+def _devices(want: Want, facts: Facts, cluster: Cluster, free: Columns) -> list[tuple[Misfit, Bools]]:
+    """Whether enough devices are left by each rule and those before it."""
+    shape, kinds = want.shape, cluster.kinds
+
+    def of_kind(fine: list[bool]) -> Bools:
+        found: Bools = np.array(fine, dtype=np.bool_)[free.kind]
+        return found
+
+    there = np.arange(free.device.shape[1])[None, :] < free.gpus[:, None]
+    steps = (
+        (Misfit.WRONG_DEVICE_COUNT, there),
+        (Misfit.SIMULATED_NOT_ALLOWED, of_kind([shape.allow_simulated or not kind.simulated for kind in kinds])),
+        (Misfit.NOT_ATTESTED, of_kind([kind.attested or not shape.verified_only for kind in kinds])),
+        (Misfit.WRONG_MODEL, of_kind([not shape.models or kind.model in shape.models for kind in kinds])),
+        (Misfit.NOT_ENOUGH_VRAM, of_kind([kind.vram_mib >= shape.min_vram_mib for kind in kinds])),
+        (Misfit.DEVICE_UNHEALTHY, facts.healthy),
+        (Misfit.DEVICE_BUSY, free.device >= shape.gpu_milli),
+    )
+    found: list[tuple[Misfit, Bools]] = []
+    left = there
+    for misfit, fine in steps:
+        left = left & fine
+        enough: Bools = left.sum(axis=1) >= shape.gpus
+        found.append((misfit, enough))
+    return found

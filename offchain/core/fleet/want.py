@@ -1,0 +1,51 @@
+"""What a pod asks for, in the form in which all pods that ask for the same are equal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offchain.core.placing.shapes import Shape
+from offchain.core.values import BillingUnit, Placement, Resources, RetainedData, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """`shape` is for columns, the rest is what its filters and the chain's own rule look at."""
+
+    shape: Shape
+    resources: Resources
+    placement: Placement
+    unit: BillingUnit
+    max_rate_per_hour: int
+    takes_over: RetainedData | None = None
+
+    @classmethod
+    def of(cls, task: Task) -> Want:
+        """What each of the task's pods asks for."""
+        return cls(
+            shape_of(task.resources, task.placement, task.takes_over),
+            task.resources,
+            task.placement,
+            task.unit,
+            task.max_rate_per_hour,
+            task.takes_over,
+        )
+
+
+def shape_of(resources: Resources, placement: Placement, takes_over: RetainedData | None = None) -> Shape:
+    """The part of it that is a matter of room. What it takes over lies there already, with its disk."""
+    gpus = resources.gpus
+    disk = resources.disk_gib - (takes_over.disk_gib if takes_over else 0)
+    if not gpus.count:
+        return Shape(resources.cpu_milli, resources.memory_mib, disk_gib=max(0, disk))
+    return Shape(
+        resources.cpu_milli,
+        resources.memory_mib,
+        gpus.count,
+        gpus.milli,
+        frozenset(model.decode("utf-8", "surrogateescape") for model in gpus.models),
+        max(0, disk),
+        gpus.min_vram_mib,
+        placement.verified_only,
+        placement.allow_simulated,
+    )

@@ -1,0 +1,231 @@
+"""Hosts as columns: what is free of each, and of what kinds its devices are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from offchain.core.placing.shapes import WHOLE_GPU, GpuKind, Shape
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+MOST_DEVICES = 16
+"""Of one host, as on the chain."""
+
+NOTHING = GpuKind("")
+"""The kind of a host without devices, and of a place where there is none."""
+
+_FEW = 16
+
+
+@dataclass(frozen=True, slots=True)
+class HostSpec:
+    """One host as it is when nothing runs there; all its GPUs are of one model."""
+
+    name: str
+    cpu_milli: int
+    memory_mib: int
+    gpus: int
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostRoom:
+    """What is free of one host. `devices`: the kind and the free thousandths of each, 0 where one is out of order."""
+
+    cpu_milli: int
+    memory_mib: int
+    disk_gib: int
+    devices: tuple[tuple[GpuKind, int], ...] = ()
+
+
+class Columns(NamedTuple):
+    """What is free, as compiled loops read it. Row `i` of each column is host `i`."""
+
+    cpu: Ints
+    """-1: this host takes nothing at all."""
+    memory: Ints
+    disk: Ints
+    device: Ints
+    """[host, device]: free thousandths; 0 beyond the host's last device, so that nothing fits there."""
+    kind: Ints
+    """[host, device]: its place in :attr:`Cluster.kinds`."""
+    gpus: Ints
+    """How many devices."""
+    main: Ints
+    """The kind that stands for the host's devices: that of the first."""
+
+
+def _columns(hosts: int) -> Columns:
+    def column(*more: int) -> Ints:
+        return np.zeros((hosts, *more), dtype=np.int64)
+
+    return Columns(column(), column(), column(), column(MOST_DEVICES), column(MOST_DEVICES), column(), column())
+
+
+class Cluster:
+    """All hosts, each with the number that it got when it was first put in.
+
+    What is free changes by :meth:`put`, :meth:`close`, :meth:`take` and :meth:`give` alone.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.kinds: list[GpuKind] = [NOTHING]
+        self.total_milli = 0
+        """Thousandths of all devices."""
+        self.free_milli = 0
+        self.most: Floats = np.ones(3)
+        """The most cores, memory and thousandths of GPUs that were free on one host."""
+        self._numbers: dict[str, int] = {}
+        self._kind_numbers: dict[GpuKind, int] = {NOTHING: 0}
+        self._held = _columns(_FEW), _columns(_FEW)
+        self.free, self.whole = self._shown(0)
+        """`whole`: what each host has when nothing runs there; devices that are out of order have nothing."""
+
+    @classmethod
+    def of(cls, specs: Sequence[HostSpec]) -> Cluster:
+        """Empty hosts."""
+        found = cls()
+        for spec in specs:
+            kind = GpuKind(spec.model) if spec.gpus else NOTHING
+            devices = ((kind, WHOLE_GPU),) * spec.gpus
+            found.put(spec.name, HostRoom(spec.cpu_milli, spec.memory_mib, 0, devices))
+        return found
+
+    def __len__(self) -> int:
+        """How many hosts, closed ones among them."""
+        return len(self.names)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the host was ever put in."""
+        return name in self._numbers
+
+    def number(self, name: str) -> int:
+        """The host's row. KeyError where there is none of this name."""
+        return self._numbers[name]
+
+    def put(self, name: str, room: HostRoom, whole: HostRoom | None = None) -> int:
+        """Set what is free of a host, a new one or one that is known; gives its number.
+
+        `whole`: what it has when nothing runs there; None: just that. ValueError: more devices than
+        :data:`MOST_DEVICES`.
+        """
+        if len(room.devices) > MOST_DEVICES:
+            raise ValueError(f"host {name} has {len(room.devices)} devices; {MOST_DEVICES} is the most")
+        host = self._numbers.get(name)
+        if host is None:
+            host = self._numbers[name] = len(self.names)
+            self.names.append(name)
+            self._grow(len(self.names))
+        else:
+            self.total_milli -= int(self.free.gpus[host]) * WHOLE_GPU
+            self.free_milli -= int(self.free.device[host].sum())
+        self._set(self.free, host, room)
+        self._set(self.whole, host, whole or room)
+        milli = int(self.free.device[host].sum())
+        self.total_milli += len(room.devices) * WHOLE_GPU
+        self.free_milli += milli
+        np.maximum(self.most, [room.cpu_milli, room.memory_mib, milli], out=self.most)
+        return host
+
+    def close(self, name: str) -> int | None:
+        """The host takes nothing any more, until it is put in again; gives its number, None where it is unknown."""
+        host = self._numbers.get(name)
+        if host is not None:
+            self.put(name, HostRoom(-1, -1, -1))
+        return host
+
+    @property
+    def allocation_percent(self) -> float:
+        """The part of all GPUs that is in use."""
+        return 100.0 * (1.0 - self.free_milli / self.total_milli) if self.total_milli else 0.0
+
+    def accepts(self, shape: Shape) -> Bools:
+        """For each kind, whether the shape may run there."""
+        return np.array([shape.accepts(kind) for kind in self.kinds], dtype=np.bool_)
+
+    def fits(self, host: int, shape: Shape) -> bool:
+        """Whether there is room for such a pod. This is the rule; devices.py has the same for compiled loops."""
+        usable = sum(self._usable(host, index, shape) for index in range(int(self.free.gpus[host])))
+        return not self._short(host, shape) and usable >= shape.gpus
+
+    def fits_on(self, host: int, shape: Shape, devices: int) -> bool:
+        """Whether there is room for such a pod on exactly these devices."""
+        chosen = indices(devices)
+        usable = all(self._usable(host, index, shape) for index in chosen)
+        return usable and not self._short(host, shape) and len(chosen) == shape.gpus
+
+    def take(self, host: int, shape: Shape, devices: int) -> None:
+        """Give a pod its share of `host`; bit `d` of `devices` is set for device `d`. ValueError: there is no room."""
+        chosen = indices(devices)
+        if not self.fits_on(host, shape, devices):
+            raise ValueError(f"host {self.names[host]} has no room for {shape} on devices {chosen}")
+        self._move(host, shape, chosen, -1)
+
+    def give(self, host: int, shape: Shape, devices: int) -> None:
+        """Take the share back from a pod that has ended. ValueError: the host cannot have given it."""
+        chosen, free = indices(devices), self.free
+        over = [i for i in chosen if i >= free.gpus[host] or free.device[host, i] + shape.gpu_milli > WHOLE_GPU]
+        if over or len(chosen) != shape.gpus:
+            raise ValueError(f"no {shape} can have run on devices {chosen} of host {self.names[host]}")
+        self._move(host, shape, chosen, 1)
+
+    def _usable(self, host: int, index: int, shape: Shape) -> bool:
+        there = index < self.free.gpus[host] and self.free.device[host, index] >= shape.gpu_milli
+        return bool(there) and shape.accepts(self.kinds[self.free.kind[host, index]])
+
+    def _short(self, host: int, shape: Shape) -> bool:
+        free = self.free
+        short = free.cpu[host] < shape.cpu_milli or free.memory[host] < shape.memory_mib
+        return bool(short or free.disk[host] < shape.disk_gib)
+
+    def _move(self, host: int, shape: Shape, chosen: Sequence[int], sign: int) -> None:
+        self.free.cpu[host] += sign * shape.cpu_milli
+        self.free.memory[host] += sign * shape.memory_mib
+        self.free.disk[host] += sign * shape.disk_gib
+        for index in chosen:
+            self.free.device[host, index] += sign * shape.gpu_milli
+        self.free_milli += sign * shape.total_milli
+
+    def _set(self, columns: Columns, host: int, room: HostRoom) -> None:
+        devices = len(room.devices)
+        columns.cpu[host], columns.memory[host], columns.disk[host] = room.cpu_milli, room.memory_mib, room.disk_gib
+        columns.device[host], columns.kind[host], columns.gpus[host] = 0, 0, devices
+        columns.device[host, :devices] = [left for _, left in room.devices]
+        columns.kind[host, :devices] = [self._kind(kind) for kind, _ in room.devices]
+        columns.main[host] = columns.kind[host, 0]
+
+    def _kind(self, kind: GpuKind) -> int:
+        number = self._kind_numbers.get(kind)
+        if number is None:
+            number = self._kind_numbers[kind] = len(self.kinds)
+            self.kinds.append(kind)
+        return number
+
+    def _grow(self, hosts: int) -> None:
+        if hosts > len(self._held[0].cpu):
+            self._held = _twice(self._held[0]), _twice(self._held[1])
+        self.free, self.whole = self._shown(hosts)
+
+    def _shown(self, hosts: int) -> tuple[Columns, Columns]:
+        free, whole = (Columns(*(column[:hosts] for column in held)) for held in self._held)
+        return free, whole
+
+
+def _twice(held: Columns) -> Columns:
+    more = _columns(2 * len(held.cpu))
+    for old, new in zip(held, more, strict=True):
+        new[: len(old)] = old
+    return more
+
+
+def indices(devices: int) -> list[int]:
+    """The numbers of the devices whose bits are set."""
+    return [index for index in range(MOST_DEVICES) if devices >> index & 1]

@@ -1,0 +1,55 @@
+"""Where a pod has room, and the devices that it takes where the policy has no opinion of its own: the fullest."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from offchain.core.placing.cluster import Bools, Cluster, Columns, Ints
+from offchain.core.placing.compiled import compiled
+from offchain.core.placing.shapes import WHOLE_GPU, Shape
+
+
+class Wish(NamedTuple):
+    """A shape, as compiled loops read it."""
+
+    cpu: int
+    memory: int
+    disk: int
+    gpus: int
+    milli: int
+    accepts: Bools
+    """For each kind of the cluster."""
+
+    @classmethod
+    def of(cls, shape: Shape, cluster: Cluster) -> Wish:
+        """The shape, for the kinds of this cluster."""
+        accepts = cluster.accepts(shape)
+        return cls(shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli, accepts)
+
+
+@compiled
+def fullest(host: int, free: Columns, wish: Wish) -> int:
+    """The fullest devices that have room, as bits; -1 where the pod does not fit on this host."""
+    if free.cpu[host] < wish.cpu or free.memory[host] < wish.memory or free.disk[host] < wish.disk:
+        return -1
+    chosen = 0
+    for _ in range(wish.gpus):
+        best = -1
+        for index in range(free.gpus[host]):
+            left = free.device[host, index]
+            usable = left >= wish.milli and wish.accepts[free.kind[host, index]] and not chosen >> index & 1
+            if usable and (best < 0 or left < free.device[host, best]):
+                best = index
+                if wish.milli == WHOLE_GPU:
+                    break
+        if best < 0:
+            return -1
+        chosen |= 1 << best
+    return chosen
+
+
+@compiled
+def choose(hosts: Ints, free: Columns, wish: Wish, devices: Ints) -> None:
+    """The same for each of `hosts`, written into its place of `devices`."""
+    for host in hosts:
+        devices[host] = fullest(host, free, wish)

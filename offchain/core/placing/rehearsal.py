@@ -1,0 +1,72 @@
+"""Gantry's policy tries out what suits a cluster and its pods before it is used.
+
+How much a place for a pod of several GPUs is worth depends on whether other pods would fill it: with many small pods it
+is worth little, with few it is all there is. No formula of ours knew that for every mix, so candidates are rehearsed:
+each fills a copy of the empty cluster with pods drawn from the expected mix. Published FGD is one of them, for clusters
+that run out of cores long before they run out of GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from offchain.core.placing.board import Board
+from offchain.core.placing.cluster import Cluster, HostSpec
+from offchain.core.placing.filling import MARKS, arrivals, fill
+from offchain.core.placing.fragmentation import Fragmentation
+from offchain.core.placing.policies import make
+from offchain.core.placing.policy import Policy
+from offchain.core.placing.shapes import Mix
+from offchain.core.placing.worth import SEVERAL_GPUS, Worth
+
+MOST_HOSTS = 2000
+"""Of larger clusters, a part that has as many of each kind."""
+
+_SEEDS = (1_000_003, 1_000_033)
+"""Of the arrivals in rehearsals: others than anybody measures with."""
+
+_WEIGHTS = (SEVERAL_GPUS, 1.0, 4.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A policy that can be made for any empty cluster of these hosts. `note`: what was chosen, for people."""
+
+    make: Callable[[Cluster, int], Policy]
+    note: str
+
+
+def prepare(name: str, specs: Sequence[HostSpec], mix: Mix) -> Prepared:
+    """The policy of this name for the pods that are expected. ValueError where there is none."""
+    if name != "worth":
+        return Prepared(lambda cluster, seed: make(name, cluster, mix, seed), "")
+    candidates = [_worth(mix, weight) for weight in _WEIGHTS]
+    candidates.append(Prepared(lambda cluster, _: Fragmentation(cluster, mix), "fgd"))
+    if not any(spec.gpus for spec in specs) or not any(shape.gpus for shape in mix.counts):
+        return candidates[0]
+    stage = _stage(specs)
+    # The first of equals.
+    return max(candidates, key=lambda candidate: _rehearse(candidate, stage, mix))
+
+
+def _worth(mix: Mix, weight: float) -> Prepared:
+    return Prepared(lambda cluster, _: Worth(cluster, mix, several_gpus=weight), f"several GPUs count {weight:g} times")
+
+
+def _stage(specs: Sequence[HostSpec]) -> Sequence[HostSpec]:
+    if len(specs) <= MOST_HOSTS:
+        return specs
+    alike = sorted(specs, key=lambda spec: (spec.model, spec.gpus, spec.cpu_milli, spec.memory_mib))
+    return alike[:: -(-len(alike) // MOST_HOSTS)]
+
+
+def _rehearse(candidate: Prepared, specs: Sequence[HostSpec], mix: Mix) -> float:
+    """The mean allocation when as much was asked for as there is, and when far more was."""
+    reached = 0.0
+    for seed in _SEEDS:
+        cluster = Cluster.of(specs)
+        board = Board(cluster, candidate.make(cluster, seed), seed)
+        filled = fill(board, arrivals(mix, cluster.total_milli * MARKS[-1] / 100, seed))
+        reached += filled.at_load[MARKS[0]] + cluster.allocation_percent
+    return round(reached / (2 * len(_SEEDS)), 6)

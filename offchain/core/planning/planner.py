@@ -1,0 +1,189 @@
+"""The planner: keeps hosts and what is on its way to them, and finds places for waiting tasks.
+
+A state machine: records and verdicts go in, placements come out; what it has placed stays taken until the chain has
+it in its records or refuses it. It reads no clock, and the same inputs and seed give the same placements.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from offchain.core.fit import Misfit
+from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.want import Want
+from offchain.core.placing.best_fit import BestFit
+from offchain.core.placing.cluster import indices
+from offchain.core.placing.policy import Policy
+from offchain.core.planning.order import Order
+from offchain.core.planning.rows import Rows
+from offchain.core.planning.scores import Weights
+from offchain.core.rate import rate_per_hour
+from offchain.core.values import Host, PodPlacement
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pod's place: the row of its host, and the devices as bits."""
+
+    pod: int
+    host: int
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A task that found no place, for itself and all that ask for the same: how many of its pods would."""
+
+    task: int
+    want: Want
+    pods_fitting: int
+    pods_needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round has decided: what to assign, in this order, and who found no place."""
+
+    placements: Mapping[int, tuple[PodPlacement, ...]]
+    blocked: tuple[Blocked, ...]
+
+
+@dataclass(slots=True)
+class _Held:
+    want: Want
+    places: tuple[Place, ...]
+    ahead: bool = True
+    """Whether it is still to come into the chain's records."""
+
+
+class Planner:
+    """`seed` decides between hosts that are alike."""
+
+    def __init__(self, seed: bytes, weights: Weights | None = None) -> None:
+        self.fleet = Fleet()
+        self._rows = Rows(self.fleet, BestFit(self.fleet.cluster), weights or Weights(), seed)
+        self._held: dict[int, _Held] = {}
+        self._held_at: defaultdict[int, set[int]] = defaultdict(set)
+        """[row]: the tasks that hold something there."""
+
+    def use(self, policy: Policy) -> None:
+        """Score by another policy from now on."""
+        self._rows.use(policy)
+
+    def put_hosts(self, hosts: Iterable[Host]) -> None:
+        """Take in records of the chain."""
+        for host in hosts:
+            change = self.fleet.put(host)
+            if change.room:
+                self._hold_again(change.row)
+            if change.room or change.facts:
+                self._rows.changed(change.row, facts=change.facts)
+
+    def hosts_gone(self, hosts: Iterable[str]) -> None:
+        """These are no more."""
+        for host in hosts:
+            change = self.fleet.gone(host)
+            if change is not None:
+                self._rows.changed(change.row, facts=True)
+
+    def follow(self, task: int, *, ahead: bool) -> None:
+        """Whether what was placed of this task is ahead of the records, or in them, in a block that may go again."""
+        held = self._held.get(task)
+        if held is not None and held.ahead != ahead:
+            held.ahead = ahead
+            for row in {place.host for place in held.places}:
+                self._reset(row)
+
+    def release(self, task: int) -> None:
+        """What the planner has placed of this task is in the chain's records for good, or never will be."""
+        held = self._held.pop(task, None)
+        for row in {place.host for place in held.places} if held else ():
+            self._held_at[row].discard(task)
+            if not self._held_at[row]:
+                del self._held_at[row]
+            self._reset(row)
+
+    @property
+    def held(self) -> frozenset[int]:
+        """The tasks of which something is on its way."""
+        return frozenset(self._held)
+
+    def plan(self, order: Order) -> Round:
+        """Place whoever has room, in this order. What is placed is held."""
+        placements: dict[int, tuple[PodPlacement, ...]] = {}
+        blocked: list[Blocked] = []
+        full: dict[tuple[Want, int, int], int] = {}
+        while (task := order.next()) is not None:
+            want = Want.of(task)
+            same = want, task.least, len(task.open_pods)
+            # Room only falls during a round.
+            places = [] if same in full else self._find(want, task.open_pods)
+            if len(places) < task.least:
+                self._give(want, places)
+                fitting = full.setdefault(same, len(places))
+                blocked.append(Blocked(task.id, want, fitting, task.least))
+                order.blocked(task)
+                continue
+            self._hold(task.id, want, places)
+            placements[task.id] = tuple(
+                PodPlacement(place.pod, self.fleet.cluster.names[place.host], bytes(indices(place.devices)))
+                for place in places
+            )
+            order.placed(task, len(places))
+        return Round(placements, tuple(blocked))
+
+    def excluded(self, want: Want) -> Mapping[Misfit, int]:
+        """How many hosts each rule excludes now."""
+        return self.fleet.excluded(want)
+
+    def _find(self, want: Want, pods: Sequence[int]) -> list[Place]:
+        """Places for as many of the pods as there are, taken off what is free."""
+        places: list[Place] = []
+        for pod in pods:
+            found = self._best(want)
+            if found is None:
+                break
+            host, devices = found
+            self.fleet.cluster.take(host, want.shape, devices)
+            self._rows.changed(host)
+            places.append(Place(pod, host, devices))
+        return places
+
+    def _best(self, want: Want) -> tuple[int, int] | None:
+        """The best host whose price is within the limit by the chain's own rule."""
+        while (found := self._rows.best(want)) is not None:
+            host, devices = found
+            record = self.fleet.records[self.fleet.cluster.names[host]]
+            rate = rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
+            if rate <= want.max_rate_per_hour:
+                return found
+            self._rows.exclude(want, host)
+        return None
+
+    def _give(self, want: Want, places: Sequence[Place]) -> None:
+        for place in places:
+            self.fleet.cluster.give(place.host, want.shape, place.devices)
+            self._rows.changed(place.host)
+
+    def _hold(self, task: int, want: Want, places: Sequence[Place]) -> None:
+        self._held[task] = _Held(want, tuple(places))
+        for place in places:
+            self._held_at[place.host].add(task)
+
+    def _reset(self, row: int) -> None:
+        """Back to the chain's record, less what is held."""
+        record = self.fleet.records.get(self.fleet.cluster.names[row])
+        if record is not None:
+            self.fleet.put_room(record)
+            self._hold_again(row)
+        self._rows.changed(row)
+
+    def _hold_again(self, row: int) -> None:
+        """Take what is held off a record that has just come in. What the record has overtaken takes nothing."""
+        for task in sorted(self._held_at.get(row, ())):
+            held = self._held[task]
+            for place in held.places if held.ahead else ():
+                if place.host == row and self.fleet.cluster.fits_on(row, held.want.shape, place.devices):
+                    self.fleet.cluster.take(row, held.want.shape, place.devices)

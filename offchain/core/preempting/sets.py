@@ -1,0 +1,71 @@
+"""Of tasks on one host, the cheapest set that is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offchain.core.preempting.rules import Running
+
+ALL_SETS: Final = 10
+"""Of so many tasks, every set is looked at that may be cheaper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A task that may be ended, and what is lost with it."""
+
+    cost: int
+    running: Running
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The cheapest first; of equals, the later one."""
+        return self.cost, -self.running.task
+
+
+Enough = Callable[[Sequence[Victim]], bool]
+"""Whether the end of these is enough. More of them always are."""
+
+
+def cheapest(victims: Sequence[Victim], enough: Enough) -> list[Victim] | None:
+    """The cheapest of all sets where there are few `victims`, else one of which each is needed; None: all are too few.
+
+    `victims`: the cheapest first.
+    """
+    found = _needed(victims, enough)
+    return _cheaper(victims, enough, found) if found and len(victims) <= ALL_SETS else found
+
+
+def _needed(victims: Sequence[Victim], enough: Enough) -> list[Victim] | None:
+    found: list[Victim] = []
+    for victim in victims:
+        found.append(victim)
+        if enough(found):
+            break
+    else:
+        return None
+    # The last one is needed: without it, it was not enough.
+    for victim in reversed(found[:-1]):
+        rest = [other for other in found if other is not victim]
+        if enough(rest):
+            found = rest
+    return found
+
+
+def _cheaper(victims: Sequence[Victim], enough: Enough, best: list[Victim]) -> list[Victim]:
+    least = sum(victim.cost for victim in best)
+    open_: list[tuple[int, int, list[Victim]]] = [(0, 0, [])]
+    while open_:
+        begin, spent, taken = open_.pop()
+        for index in range(begin, len(victims)):
+            cost = spent + victims[index].cost
+            if cost >= least or not enough([*taken, *victims[index:]]):
+                break
+            some = [*taken, victims[index]]
+            if enough(some):
+                best, least = some, cost
+            else:
+                open_.append((index + 1, cost, some))
+    return best

@@ -1,0 +1,50 @@
+"""The cheapest tasks whose end makes room for another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from offchain.core.placing.cluster import Bools, Cluster
+from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
+from offchain.core.preempting.search import Search
+from offchain.core.preempting.sets import Victim
+
+
+class Refused(Enum):
+    """Why nobody is made to leave."""
+
+    FITS = "there is room without"
+    VICTIM = "it was made to leave itself, and waits for room"
+    TOO_OFTEN = "its account has made others leave too often; it may again later"
+    NOBODY = "no spot tasks of lower priority hold enough"
+
+
+def preempt(
+    wanting: Wanting,
+    running: Iterable[Running],
+    cluster: Cluster,
+    now_ms: int,
+    rules: Rules,
+    past: Past,
+    closed: Bools | None = None,
+) -> Preemption | Refused:
+    """Who leaves for `wanting`, where all of its pods then have room; on hosts that are not `closed`.
+
+    Closed are those of which something is reserved for others (``Backfill.reserved``). Nobody is told to leave who is
+    not needed: without any one of the victims there would be no room.
+    """
+    if wanting.task in past.leaving:
+        return Refused.VICTIM
+    search = Search(wanting.shape, wanting.pods, cluster, closed)
+    if search.spare >= wanting.pods:
+        return Refused.FITS
+    if past.too_often(wanting.account, now_ms, rules):
+        return Refused.TOO_OFTEN
+    eligible = [Victim(rules.cost(one, now_ms), one) for one in running if past.may_leave(one, wanting, now_ms, rules)]
+    chosen = search.find(eligible)
+    if chosen is None:
+        return Refused.NOBODY
+    cost = sum(victim.cost for victim in chosen)
+    victims = tuple(victim.running for victim in chosen)
+    return Preemption(wanting, victims, search.places(), now_ms + rules.notice_ms, cost)

@@ -1,0 +1,46 @@
+"""Ageing: a task gains priority while it waits, up to a bound: nobody waits for ever behind more important ones.
+
+    effective = max(priority, min(up_to, priority + per_hour * hours waited))
+
+Those that have come up to the bound are all alike: among them the oldest is first. So there are three ranks: above the
+bound by their own priority; at the bound, by age; below it, by when they will reach it, which is the order of their
+effective priorities at any time. A task changes its rank once, at a moment that is known when it comes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+HOUR_MS: Final = 3_600_000
+HIGHEST_PRIORITY: Final = 255
+
+Key = tuple[int, int, int, int]
+"""Rank, then what counts in it, then when it was submitted, then its number; the least is first."""
+
+ABOVE: Final = 0
+RISEN: Final = 1
+RISING: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ageing:
+    """How much priority a task gains in an hour, and up to which effective priority. 0 an hour: it does not age."""
+
+    per_hour: float = 10.0
+    up_to: int = HIGHEST_PRIORITY
+
+    def key(self, priority: int, submitted_at: int, task: int, now_ms: int) -> Key:
+        """Where a task stands among others of its queue. A key of the rank RISING holds until its second part, ms."""
+        if priority > self.up_to or not self.per_hour:
+            return (ABOVE, -priority, submitted_at, task)
+        risen_at = submitted_at + math.ceil((self.up_to - priority) * HOUR_MS / self.per_hour)
+        if risen_at <= now_ms:
+            return (RISEN, 0, submitted_at, task)
+        return (RISING, risen_at, submitted_at, task)
+
+    def effective(self, priority: int, submitted_at: int, now_ms: int) -> float:
+        """The effective priority now, for people."""
+        gained = self.per_hour * max(0, now_ms - submitted_at) / HOUR_MS
+        return max(float(priority), min(float(self.up_to), priority + gained))

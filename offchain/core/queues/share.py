@@ -1,0 +1,58 @@
+"""Dominant resource shares (Ghodsi et al., NSDI 2011), and what each queue has a right to.
+
+The share of a queue or account is the greatest of its parts of the network's cores, memory and GPUs. Shares are
+compared among siblings, divided by their weights, from the root down.
+
+Plain shares in a tree starve (Bhattacharya et al., SoCC 2013): where one part of a queue holds all GPUs and another
+waits for cores, the queue as a whole looks rich in GPUs, and its siblings get every core. So a queue with parts is
+compared only in the resources that such of its waiting tasks ask for as somebody can serve: a shape that fits nowhere
+(found out in this round or the last, and not placed since) does not count. A tree of depth one is plain DRF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offchain.core.queues.amount import Amount
+
+ALL_RESOURCES: Final = (True, True, True)
+
+
+def dominant_share(used: Amount, totals: Amount, counted: Sequence[bool] = ALL_RESOURCES) -> float:
+    """The greatest of the parts of the resources that are counted; none of those of which the network has nothing."""
+    share = 0.0
+    for at in (0, 1, 2):
+        if counted[at] and totals[at]:
+            share = max(share, used[at] / totals[at])
+    return share
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A queue among its siblings: its weight, the share it holds, whether it wants more than that."""
+
+    weight: float
+    share: float
+    wants_more: bool
+
+
+def divided(whole: float, wishes: Mapping[str, Wish]) -> dict[str, float]:
+    """What each sibling has a right to of their parent's share `whole`: by weight among those who want it.
+
+    One that wants no more has a right to what it holds at most; what it leaves is divided among the others by weight.
+    """
+    rights: dict[str, float] = {}
+    left, open_ = whole, dict(wishes)
+    while open_:
+        per_weight = left / sum(wish.weight for wish in open_.values())
+        content = [
+            name for name, wish in open_.items() if not wish.wants_more and wish.share <= per_weight * wish.weight
+        ]
+        if not content:
+            return rights | {name: per_weight * wish.weight for name, wish in open_.items()}
+        for name in content:
+            rights[name] = open_.pop(name).share
+            left = max(0.0, left - rights[name])
+    return rights

@@ -1,0 +1,6 @@
+"""What orders there are. Apart from them, so that the command line can name them without loading them."""
+
+ORDERS = {
+    "fifo": "first come, first served; who does not fit holds up all behind",
+    "drf": "the account that has the least, by dominant resource",
+}

@@ -1,0 +1,70 @@
+"""Who is next, and who may pass: what a replay asks of an order and of a backfill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from offchain.core.placing.board import Place
+from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.replay.arrival import Arrival
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A task that runs, or ran."""
+
+    arrival: Arrival
+    start_ms: int
+    places: tuple[Place, ...]
+    """Of each pod."""
+
+    @property
+    def end_ms(self) -> int:
+        """When it ends; nobody who decides may look at this."""
+        return self.start_ms + self.arrival.duration_ms
+
+
+class Order(Protocol):
+    """The waiting list. In a round `next` is asked until it has none; after each answer it is told what came of it."""
+
+    def add(self, arrival: Arrival) -> None:
+        """It waits from now on."""
+
+    def begin(self, now_ms: int) -> None:
+        """A round begins: who was blocked in the last one may fit now."""
+
+    def next(self) -> Arrival | None:
+        """Whose turn it is; the same until it is told what became of it. None: the round is over."""
+
+    def placed(self, arrival: Arrival) -> None:
+        """That one runs."""
+
+    def blocked(self, arrival: Arrival) -> None:
+        """That one fits nowhere now; it waits for the next round."""
+
+    def dropped(self, arrival: Arrival) -> None:
+        """That one will never fit; it waits no longer."""
+
+    def ended(self, arrival: Arrival) -> None:
+        """One that was placed has ended."""
+
+
+class Backfill(Protocol):
+    """Keeps room for those that are blocked, so that others that pass do not delay them. It knows maximum durations."""
+
+    def begin(self, running: Iterable[Run], now_ms: int) -> None:
+        """A round begins; nothing is reserved."""
+
+    def reserve(self, arrival: Arrival) -> None:
+        """That one is blocked. Whether room is reserved for it is for the backfill to say."""
+
+    def allowed(self, arrival: Arrival, devices: Ints) -> Bools | None:
+        """For each host, whether a pod of it may go there in spite of all reservations; None: anywhere.
+
+        `devices[host]`, as bits, are those that it would take; they mean nothing where it does not fit.
+        """
+
+    def placed(self, run: Run) -> None:
+        """That one starts now."""

@@ -1,0 +1,120 @@
+"""Who holds what of which host, from when until when: live leases, and reservations."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from offchain.core.placing.cluster import Ints
+from offchain.core.placing.shapes import Shape
+
+FOREVER: Final = 1 << 62
+"""The end, or the length, of what has none."""
+
+_FEWEST: Final = 64
+
+
+class Place(NamedTuple):
+    """Where one pod goes."""
+
+    host: int
+    devices: int
+    """Bit `d` is set for device `d`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The part of one host that a pod (or an operator, for a window of time) holds from one moment up to another.
+
+    `until_ms` is the latest: a lease ends then by its maximum duration. `expected_ms` is when it probably ends, for
+    estimates that are told to people; nothing is promised by it.
+    """
+
+    host: int
+    shape: Shape
+    devices: int
+    from_ms: int
+    until_ms: int
+    expected_ms: int | None = None
+
+
+class Column:
+    """The columns of :attr:`Claims.rows`."""
+
+    HOST, CPU, MEMORY, MILLI, DEVICES, FROM, UNTIL, EXPECTED = range(8)
+    COUNT = 8
+
+
+class Claims:
+    """Claims as rows of numbers, by any key. Kept from round to round; a change costs the same however many."""
+
+    __slots__ = ("_keys", "_places", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: Ints = np.zeros((_FEWEST, Column.COUNT), dtype=np.int64)
+        self._keys: list[Hashable] = []
+        self._places: dict[Hashable, int] = {}
+
+    @classmethod
+    def of(cls, claims: Iterable[Claim]) -> Claims:
+        """All of them, numbered."""
+        made = cls()
+        for key, claim in enumerate(claims):
+            made.put(key, claim)
+        return made
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self._keys)
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether something is held under this key."""
+        return key in self._places
+
+    @property
+    def rows(self) -> Ints:
+        """[claim, column]; to be read only."""
+        return self._rows[: len(self._keys)]
+
+    def put(self, key: Hashable, claim: Claim) -> None:
+        """Hold this under `key`, instead of what it held before."""
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = len(self._keys)
+            self._keys.append(key)
+            if place == len(self._rows):
+                self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+        self._rows[place] = as_row(claim)
+
+    def drop(self, key: Hashable) -> None:
+        """What was held under `key` is no more. KeyError: nothing was."""
+        place, last = self._places.pop(key), self._keys.pop()
+        if last != key:
+            self._keys[place] = last
+            self._places[last] = place
+            self._rows[place] = self._rows[len(self._keys)]
+
+    def shorten(self, key: Hashable, until_ms: int) -> None:
+        """It ends at `until_ms` at the latest, as it was told to. KeyError: nothing is held under `key`."""
+        row = self._rows[self._places[key]]
+        row[Column.UNTIL] = min(row[Column.UNTIL], until_ms)
+        row[Column.EXPECTED] = min(row[Column.EXPECTED], until_ms)
+
+
+def as_row(claim: Claim) -> tuple[int, ...]:
+    """The numbers of one claim, in the order of the columns."""
+    shape = claim.shape
+    expected = claim.until_ms if claim.expected_ms is None else min(claim.expected_ms, claim.until_ms)
+    return (
+        claim.host,
+        shape.cpu_milli,
+        shape.memory_mib,
+        shape.gpu_milli,
+        claim.devices,
+        claim.from_ms,
+        claim.until_ms,
+        expected,
+    )

@@ -1,0 +1,176 @@
+"""How much room a host has, and from when on: the loops that are compiled.
+
+They are in one file, because compiled code is kept by the file that it is written in: a change in another file that is
+called from here would go unnoticed (those of offchain.core.placing are watched).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from offchain.core.placing.cluster import Columns, Ints
+from offchain.core.placing.compiled import compiled
+from offchain.core.placing.devices import Wish
+
+AT, CPU, MEMORY, MILLI, DEVICES = range(5)
+"""The columns of :attr:`Changes.rows`: when, and what comes (or, less than 0, goes); `MILLI` of each of `DEVICES`."""
+
+MOMENT, HOST, PODS = range(3)
+"""The columns of what :func:`steps` finds."""
+
+
+class Changes(NamedTuple):
+    """How what is free will change, host by host and in the order of time."""
+
+    rows: Ints
+    first: Ints
+    """[host]: its first row; its last is before that of the next host."""
+    shrinks_ms: Ints
+    """[host]: when room goes for the last time, 0 where it only comes."""
+
+
+@compiled
+def pods_on(cpu: int, memory: int, device: Ints, wish: Wish, most: int) -> int:
+    """How many such pods have room beside each other, up to `most`; each needs its GPUs on different devices.
+
+    `n` pods have, where the devices have room for `n` times their number, no device counting for more than `n`.
+    """
+    pods = most
+    if wish.cpu > 0:
+        pods = min(pods, cpu // wish.cpu)
+    if wish.memory > 0:
+        pods = min(pods, memory // wish.memory)
+    if cpu < 0 or memory < 0 or pods <= 0:
+        return 0
+    if wish.gpus == 0:
+        return pods
+    while pods > 0:
+        have = 0
+        for left in device:
+            if left >= wish.milli:
+                have += min(left // wish.milli, pods)
+        if have >= pods * wish.gpus:
+            break
+        pods = have // wish.gpus
+    return pods
+
+
+@compiled
+def counts(free: Columns, wish: Wish, most: int, found: Ints) -> None:
+    """Write for each host how many such pods have room, up to `most`."""
+    for host in range(len(free.cpu)):
+        found[host] = 0
+        if wish.accepts[free.main[host]]:
+            found[host] = pods_on(free.cpu[host], free.memory[host], free.device[host], wish, most)
+
+
+@compiled
+def _change(rows: Ints, row: int, device: Ints) -> None:
+    devices = rows[row, DEVICES]
+    if devices:
+        for index in range(len(device)):
+            device[index] += rows[row, MILLI] * (devices >> index & 1)
+
+
+@compiled
+def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: int, least: Ints) -> tuple[int, int]:
+    """The least cores and memory that are free at any moment before `until_ms`; into `least`, that of each device."""
+    rows = changes.rows
+    row, end = changes.first[host], changes.first[host + 1]
+    cpu, memory = free.cpu[host], free.memory[host]
+    device = free.device[host].copy()
+    while row < end and rows[row, AT] <= from_ms:
+        cpu += rows[row, CPU]
+        memory += rows[row, MEMORY]
+        _change(rows, row, device)
+        row += 1
+    least_cpu, least_memory = cpu, memory
+    least[:] = device
+    while row < end and rows[row, AT] < until_ms:
+        moment = rows[row, AT]
+        # What comes and what goes in the same moment are one change.
+        while row < end and rows[row, AT] == moment:
+            cpu += rows[row, CPU]
+            memory += rows[row, MEMORY]
+            _change(rows, row, device)
+            row += 1
+        least_cpu, least_memory = min(least_cpu, cpu), min(least_memory, memory)
+        for index in range(len(device)):
+            least[index] = min(least[index], device[index])
+    return least_cpu, least_memory
+
+
+@compiled
+def _moments(rows: Ints, first: int, end: int, begin_ms: int, longest_ms: int) -> Ints:
+    """When the number of pods that could start may change: room comes, or a start would reach into what goes."""
+    moments = np.full(end - first + 1, begin_ms)
+    for row in range(first, end):
+        goes = rows[row, CPU] < 0 or rows[row, MEMORY] < 0 or rows[row, MILLI] < 0
+        moments[row - first] = max(begin_ms, rows[row, AT] - longest_ms + 1 if goes else rows[row, AT])
+    moments.sort()
+    return moments
+
+
+@compiled
+def steps(  # noqa: C901  (one loop; parts of it as functions would take all of this as arguments)
+    hosts: Ints,
+    free: Columns,
+    changes: Changes,
+    wish: Wish,
+    begin_ms: int,
+    longest_ms: int,
+    pods: int,
+    found: Ints,
+) -> int:
+    """Write when the number of pods that could start on each of `hosts`, and stay, changes by how many; how many rows.
+
+    Nothing after the first moment at which one host alone has room for all `pods`.
+    """
+    rows = changes.rows
+    many = 0
+    soonest = 1 << 62
+    device = np.empty(free.device.shape[1], dtype=np.int64)
+    for host in hosts:
+        row, end = changes.first[host], changes.first[host + 1]
+        had = 0
+        if changes.shrinks_ms[host] > begin_ms:
+            last = -1
+            for moment in _moments(rows, row, end, begin_ms, longest_ms):
+                if moment == last:
+                    continue
+                last = moment
+                if moment > soonest:
+                    break
+                cpu, memory = lowest(host, free, changes, moment, moment + longest_ms, device)
+                has = pods_on(cpu, memory, device, wish, pods)
+                if has != had:
+                    found[many, MOMENT], found[many, HOST], found[many, PODS] = moment, host, has - had
+                    many += 1
+                    had = has
+                if had >= pods:
+                    soonest = moment
+                    break
+            continue
+        cpu, memory = free.cpu[host], free.memory[host]
+        device[:] = free.device[host]
+        moment = begin_ms
+        while moment <= soonest:
+            while row < end and rows[row, AT] <= moment:
+                cpu += rows[row, CPU]
+                memory += rows[row, MEMORY]
+                _change(rows, row, device)
+                row += 1
+            has = pods_on(cpu, memory, device, wish, pods)
+            if has > had:
+                found[many, MOMENT], found[many, HOST], found[many, PODS] = moment, host, has - had
+                many += 1
+                had = has
+            if had >= pods:
+                soonest = moment
+                break
+            if row == end:
+                break
+            moment = rows[row, AT]
+    return many

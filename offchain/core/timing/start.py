@@ -1,0 +1,108 @@
+"""The first moment at which all pods of a gang have room, and stay to their end; or why that never comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from offchain.core.placing.cluster import Cluster, Ints
+from offchain.core.placing.devices import Wish
+from offchain.core.placing.shapes import Shape
+from offchain.core.timing.claims import Place
+from offchain.core.timing.loops import HOST, MOMENT, PODS, counts, steps
+from offchain.core.timing.releases import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """When, and where each pod goes."""
+
+    at_ms: int
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """They never fit together, as the hosts are."""
+
+    pods: int
+    room: int
+    """For so many of them there would be room if nothing else ran, counted up to `pods`."""
+    excluded: Mapping[str, int]
+    """How many hosts each constraint excludes, by the field of the shape; a host counts for the first that does."""
+    held: int
+    """Hosts of which others hold, without an end, what such pods would need."""
+
+    def __str__(self) -> str:
+        """For people."""
+        of = f"{self.pods} pods" if self.pods > 1 else "a pod"
+        parts = [f"{field} excludes {count} hosts" for field, count in self.excluded.items()]
+        if self.held:
+            parts.append(f"{self.held} hosts are held without an end")
+        if self.room < self.pods:
+            parts.append(f"if nothing else ran there would be room for {self.room}")
+        return f"there will never be room for {of}: {', '.join(parts)}"
+
+
+def earliest(profile: Profile, shape: Shape, pods: int, longest_ms: int, at_ms: int = 0) -> Start | Never:
+    """When `pods` pods of this shape fit together for `longest_ms`, not before `at_ms`; on as few hosts as can be."""
+    begin_ms = max(profile.now_ms, at_ms)
+    hosts = profile.candidates(shape)
+    found: Ints = np.empty((len(profile.changes.rows) + len(hosts), 3), dtype=np.int64)
+    wish = Wish.of(shape, profile.cluster)
+    found = found[: steps(hosts, profile.free, profile.changes, wish, begin_ms, longest_ms, pods, found)]
+    found = found[np.argsort(found[:, MOMENT])]
+    moments, total = found[:, MOMENT], np.cumsum(found[:, PODS])
+    # Changes of one moment are one.
+    last = np.flatnonzero(np.append(moments[1:] != moments[:-1], np.True_)) if len(found) else np.array([], dtype=int)
+    enough = last[total[last] >= pods]
+    if not len(enough):
+        return _never(profile.cluster, shape, pods, found)
+    upto = found[: enough[0] + 1]
+    at = int(moments[enough[0]])
+    room = np.zeros(len(profile.cluster), dtype=np.int64)
+    np.add.at(room, upto[:, HOST], upto[:, PODS])
+    return Start(at, _places(profile, shape, pods, (at, at + longest_ms), room))
+
+
+def excluded(cluster: Cluster, shape: Shape) -> Mapping[str, int]:
+    """How many hosts each constraint excludes even while nothing runs there."""
+    free = cluster.whole
+    open_: Ints = np.arange(len(cluster))
+    found = {}
+    for field, fits in (
+        ("models", cluster.accepts(shape)[free.main] if len(cluster) else np.ones(0, dtype=np.bool_)),
+        ("gpus", free.gpus >= shape.gpus),
+        ("cpu_milli", free.cpu >= shape.cpu_milli),
+        ("memory_mib", free.memory >= shape.memory_mib),
+    ):
+        left = open_[fits[open_]]
+        if len(left) < len(open_):
+            found[field] = len(open_) - len(left)
+        open_ = left
+    return found
+
+
+def _places(profile: Profile, shape: Shape, pods: int, times: tuple[int, int], room: Ints) -> tuple[Place, ...]:
+    places: list[Place] = []
+    hosts = np.flatnonzero(room > 0)
+    for host in hosts[np.lexsort((hosts, -room[hosts]))]:
+        here = profile.room(int(host), *times)
+        for _ in range(min(int(room[host]), pods - len(places))):
+            devices = here.pick(shape)
+            here.take(shape, devices)
+            places.append(Place(int(host), devices))
+        if len(places) == pods:
+            break
+    return tuple(places)
+
+
+def _never(cluster: Cluster, shape: Shape, pods: int, found: Ints) -> Never:
+    empty: Ints = np.zeros(len(cluster), dtype=np.int64)
+    counts(cluster.whole, Wish.of(shape, cluster), pods, empty)
+    ever: Ints = np.zeros(len(cluster), dtype=np.int64)
+    np.add.at(ever, found[:, HOST], found[:, PODS])
+    room = min(int(empty.sum()), pods)
+    return Never(pods, room, excluded(cluster, shape), int((ever < empty).sum()))

@@ -1,0 +1,75 @@
+"""Placement: how much of a cluster's GPUs each policy gives away, and how fast it decides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from table import Figure
+
+from offchain.core.placing import generated, traces
+from offchain.core.placing.cluster import HostSpec
+from offchain.core.placing.rehearsal import prepare
+from offchain.core.placing.shapes import Mix, Shape
+from offchain.core.placing.simulate import simulate
+
+SEEDS = 10
+LOAD_PERCENT = 130
+POLICIES = ("fgd", "worth")
+_SEED = 1
+
+
+class SchedulerBenchError(Exception):
+    """Files that cannot be used, with what to do."""
+
+
+def measure(
+    nodes: Path | None, pods: Sequence[Path], seeds: int, say: Callable[[str], None]
+) -> tuple[list[Figure], list[str]]:
+    """The figures of each trace, and what to say of it. Without files: of the made-up trace."""
+    if (nodes is None) != (not pods):
+        raise SchedulerBenchError("--nodes and --pods belong together: give both, or none for the made-up trace")
+    figures: list[Figure] = []
+    lines: list[str] = []
+    for name, hosts, shapes in _traces(nodes, pods):
+        mix = Mix.of(shapes)
+        reached: dict[str, tuple[float, ...]] = {}
+        for policy in POLICIES:
+            prepared = prepare(policy, hosts, mix)
+            outcomes = []
+            for seed in range(_SEED, _SEED + seeds):
+                outcomes.append(
+                    simulate(hosts, mix, prepared, load_percent=LOAD_PERCENT, seed=seed, clock_s=time.perf_counter)
+                )
+                say(f"{name}, {policy}, seed {seed}: {outcomes[-1].allocation_percent:.2f} %")
+            reached[policy] = tuple(outcome.allocation_percent for outcome in outcomes)
+            mean = sum(reached[policy]) / seeds
+            least = sum(reached["fgd"]) / seeds if policy != "fgd" else None
+            paces = tuple(outcome.decisions_per_second for outcome in outcomes)
+            figures.append(Figure(f"place-{name}-{policy}", "% of GPUs", reached[policy], least, at_least=True))
+            figures.append(Figure(f"place-{name}-{policy}-pace", "decisions/s", paces))
+            spread = max(reached[policy]) - min(reached[policy])
+            lines.append(f"{name}: {policy} {mean:.2f} %, {spread:.2f} between seeds; {prepared.note}".rstrip("; "))
+    if nodes is None:
+        lines.append("No files were given: this is the made-up trace, like no particular cluster.")
+    return figures, lines
+
+
+def _traces(nodes: Path | None, pods: Sequence[Path]) -> list[tuple[str, list[HostSpec], list[Shape]]]:
+    if nodes is None:
+        return [("made-up", generated.hosts(_SEED), generated.pods(_SEED))]
+    try:
+        hosts = traces.nodes(nodes.read_text(encoding="utf-8-sig"), str(nodes))
+        return [
+            (
+                file.stem.removeprefix("openb_pod_list_"),
+                hosts,
+                traces.pods(file.read_text(encoding="utf-8-sig"), str(file)),
+            )
+            for file in pods
+        ]
+    except traces.TraceError as error:
+        raise SchedulerBenchError(f"{error.message} {error.remedy}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchedulerBenchError(f"a trace cannot be read: {error}") from None

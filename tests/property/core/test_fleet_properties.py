@@ -1,0 +1,62 @@
+"""The rules over columns are the rules of core/fit.py, host by host."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offchain.core.fit import Misfit, candidate, fit
+from offchain.core.fleet import rules
+from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.want import Want
+from offchain.core.values import Host, Task
+from tests.core_strategies import HOST_IDS, hosts_with, tasks_with
+
+fleets = st.lists(st.sampled_from(HOST_IDS), unique=True).flatmap(
+    lambda names: st.tuples(*(hosts_with(name) for name in names))
+)
+MISFITS = tuple(Misfit)
+
+
+def of_records(hosts: tuple[Host, ...]) -> Fleet:
+    fleet = Fleet()
+    for host in hosts:
+        fleet.put(host)
+    return fleet
+
+
+def first_misfit(host: Host, task: Task) -> Misfit | None:
+    there = candidate(task, host)
+    if there is None:
+        return Misfit.DATA_ELSEWHERE
+    found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour)
+    return found if isinstance(found, Misfit) else None
+
+
+@given(fleets, tasks_with(1))
+def test_each_host_is_excluded_for_the_reason_that_the_chain_gives(hosts: tuple[Host, ...], task: Task):
+    fleet = of_records(hosts)
+    found = rules.first_misfits(Want.of(task), fleet.facts, fleet.cluster).tolist()
+    for host in hosts:
+        place = found[fleet.cluster.number(host.id)]
+        expected = first_misfit(host, task)
+        if expected is Misfit.PRICE and place == -1:
+            continue  # Columns look at the cheapest devices; the planner asks the exact rule for those it chooses.
+        assert (None if place == -1 else MISFITS[place]) == expected
+
+
+@given(fleets, fleets, tasks_with(1))
+def test_a_fleet_that_followed_changes_is_one_made_anew(before: tuple[Host, ...], after: tuple[Host, ...], task: Task):
+    followed = of_records(before)
+    for host in before:
+        if host.id not in {one.id for one in after}:
+            followed.gone(host.id)
+    for host in after:
+        followed.put(host)
+    anew, want = of_records(after), Want.of(task)
+    assert followed.excluded(want) == anew.excluded(want)
+    for host in after:
+        found = [rules.allowed(want, fleet.facts)[fleet.cluster.number(host.id)] for fleet in (followed, anew)]
+        assert found[0] == found[1]
+    assert followed.cluster.free_milli == anew.cluster.free_milli
+    assert followed.cluster.total_milli == anew.cluster.total_milli

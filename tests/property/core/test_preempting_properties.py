@@ -1,0 +1,90 @@
+"""Whatever runs: only those leave who may, are enough, and are needed."""
+
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
+from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.timing.claims import Place
+from tests.property.core.test_timing_properties import clusters, shapes
+from tests.timing_samples import fits, room_of
+
+NOW = 10_000
+RULES = Rules(notice_ms=10)
+
+
+@st.composite
+def work(draw):
+    """A cluster, and who runs there; some over several hosts."""
+    cluster = draw(clusters)
+    running = []
+    for task in range(draw(st.integers(1, 7))):
+        shape, places = draw(shapes()), []
+        for _ in range(draw(st.sampled_from([1, 1, 1, 2]))):
+            host = draw(st.integers(0, len(cluster) - 1))
+            devices = room_of(cluster, host).pick(shape)
+            if devices >= 0 and cluster.fits(host, shape):
+                cluster.take(host, shape, devices)
+                places.append(Place(host, devices))
+        if places:
+            one = Running(
+                task,
+                "other",
+                draw(st.integers(0, 3)),
+                draw(st.sampled_from([True, True, True, False])),
+                shape,
+                tuple(places),
+                draw(st.integers(1, 9)),
+                0,
+                draw(st.none() | st.integers(0, NOW)),
+                draw(st.integers(0, 99)),
+            )
+            running.append(one)
+    return cluster, running
+
+
+def without(cluster, gone, then):
+    """What `then` says of the cluster when these have ended."""
+    for one in gone:
+        for place in one.places:
+            cluster.give(place.host, one.shape, place.devices)
+    said = then()
+    for one in gone:
+        for place in one.places:
+            cluster.take(place.host, one.shape, place.devices)
+    return said
+
+
+@settings(max_examples=120)
+@given(work(), shapes(), st.integers(1, 3), st.integers(0, 3), st.frozensets(st.integers(0, 6), max_size=2))
+def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, priority, leaving):
+    cluster, running = work
+    wanting = Wanting(99, "mine", priority, shape, pods, 1000)
+    done = preempt(wanting, running, cluster, NOW, RULES, Past(leaving=leaving))
+    may = [one for one in running if one.spot and one.priority < priority and one.task not in leaving]
+
+    def enough(gone):
+        return without(cluster, gone, lambda: fits(cluster, shape, pods))
+
+    assert (done is Refused.FITS) == enough([])
+    assert isinstance(done, Preemption) == (not enough([]) and enough(may))
+    if not isinstance(done, Preemption):
+        return
+    assert set(done.victims) <= set(may)
+    for victim in done.victims:
+        assert not enough([one for one in done.victims if one is not victim])
+
+    def places():
+        for place in done.places:
+            cluster.take(place.host, shape, place.devices)
+        for place in done.places:
+            cluster.give(place.host, shape, place.devices)
+        return len(done.places)
+
+    assert without(cluster, done.victims, places) == pods
+    assert done.cost == sum(RULES.cost(one, NOW) for one in done.victims)
+    if pods == 1:
+        sets = [some for many in range(1, len(may) + 1) for some in combinations(may, many)]
+        assert done.cost == min(sum(RULES.cost(one, NOW) for one in some) for some in sets if enough(some))

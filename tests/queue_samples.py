@@ -1,0 +1,52 @@
+"""Waiting tasks for tests of queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from offchain.core.queues.amount import Amount
+from offchain.core.queues.claim import Claim, Holding
+from offchain.core.queues.tree import Queue, tree
+from offchain.core.queues.turn import Turn
+
+TOTALS = Amount(cpu_milli=100_000, memory_mib=100_000, gpu_milli=10_000)
+GPU = Amount(1000, 1000, 1000)
+CORES = Amount(10_000, 1000, 0)
+
+
+def claim(id: int, account: str = "alice", **changes: Any) -> Claim:  # noqa: A002
+    """Asks for a GPU if nothing else is said; the shape is the amount."""
+    values: dict[str, Any] = {"queue": "default", "amount": GPU, "priority": 100, "submitted_at": id} | changes
+    values.setdefault("shape", values["amount"])
+    return Claim(id=id, account=account, **values)
+
+
+def turn(*waiting: Claim, queues: tuple[Queue, ...] = (), **changes: Any) -> Turn:
+    values: dict[str, Any] = {"tree": tree(queues), "totals": TOTALS, "used": (), "now_ms": 0} | changes
+    return Turn(waiting=waiting, **values)
+
+
+def holding(of: Claim) -> Holding:
+    return Holding(of.queue, of.account, of.amount)
+
+
+def take(from_: Turn, count: int) -> list[int]:
+    """The numbers of the next tasks, each placed."""
+    found = []
+    while len(found) < count and (one := from_.next()) is not None:
+        from_.placed(one)
+        found.append(one.id)
+    return found
+
+
+def fill(from_: Turn, free: Amount) -> list[int]:
+    """A round with so much free, in one piece: what was placed."""
+    found = []
+    while (one := from_.next()) is not None:
+        if one.amount.within(free):
+            free = free.minus(one.amount)
+            from_.placed(one)
+            found.append(one.id)
+        else:
+            from_.blocked(one)
+    return found

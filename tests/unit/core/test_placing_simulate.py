@@ -1,0 +1,100 @@
+"""The cluster that fills up, and capacity that is taken and given back."""
+
+import pytest
+
+from offchain.core.placing import generated
+from offchain.core.placing.cluster import HostSpec
+from offchain.core.placing.expected import MOST_ROWS, Expected
+from offchain.core.placing.filling import MARKS, arrivals
+from offchain.core.placing.rehearsal import prepare
+from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
+from offchain.core.placing.simulate import simulate
+from tests.placing_samples import BLUE, HALF, HOSTS, PAIR, PLAIN, WHOLE, cluster
+
+
+class Clock:
+    """Each look at it is a second later."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+def run(policy="worth", seed=1, load=130.0, hosts=HOSTS, pods=(WHOLE, HALF, PAIR, PLAIN)):
+    mix = Mix.of(pods)
+    return simulate(hosts, mix, prepare(policy, hosts, mix), load_percent=load, seed=seed, clock_s=Clock())
+
+
+def test_pods_arrive_until_they_have_asked_for_the_load():
+    came = list(arrivals(Mix.of([WHOLE]), 10_500, 1))
+    assert len(came) == 11
+    assert list(arrivals(Mix.of([WHOLE, HALF]), 20_000, 1)) == list(arrivals(Mix.of([WHOLE, HALF]), 20_000, 1))
+    assert list(arrivals(Mix.of([WHOLE, HALF]), 20_000, 1)) != list(arrivals(Mix.of([WHOLE, HALF]), 20_000, 2))
+
+
+def test_what_was_asked_for_is_placed_or_failed():
+    found = run(pods=(WHOLE,))
+    assert found.filled.pods == 19  # 130 % of 14 GPUs, rounded up
+    assert (found.filled.failed, found.filled.failed_with_gpus) == (5, 5)
+    assert found.allocation_percent == 100.0
+    assert found.filled.at_load == dict.fromkeys(MARKS, 100.0)
+    assert found.decisions_per_second == 19
+
+
+def test_a_lower_load_leaves_the_cluster_part_empty():
+    found = run(load=50, pods=(WHOLE,))
+    assert found.allocation_percent == 50.0
+    assert found.filled.at_load == {}
+
+
+def test_without_gpus_there_is_nothing_to_fill():
+    with pytest.raises(ValueError, match="no pod asks for a GPU"):
+        run(pods=(PLAIN,))
+    with pytest.raises(ValueError, match="no node has a GPU"):
+        run(hosts=HOSTS[3:])
+
+
+def test_the_made_up_trace_is_better_filled_by_worth_than_by_chance():
+    hosts, pods = generated.hosts(1, 100), generated.pods(1, 1000)
+    reached = {name: run(name, hosts=hosts, pods=pods).allocation_percent for name in ("worth", "random")}
+    assert reached["worth"] > reached["random"]
+
+
+def test_what_is_given_back_is_free_again():
+    mine = cluster()
+    mine.take(0, PAIR, 0b101)
+    assert list(mine.free.device[0, :4]) == [0, WHOLE_GPU, 0, WHOLE_GPU]
+    assert (mine.free.cpu[0], mine.free.memory[0], mine.free_milli) == (24_000, 114_688, 12_000)
+    mine.give(0, PAIR, 0b101)
+    assert mine.free_milli == mine.total_milli
+    assert mine.free.cpu[0] == HOSTS[0].cpu_milli
+
+
+@pytest.mark.parametrize(
+    ("host", "shape", "devices"),
+    [(0, PAIR, 0b1), (1, WHOLE, 0b100), (1, Shape(16_001, 0), 0), (0, BLUE, 0b1), (1, Shape(0, 65_537), 0)],
+)
+def test_no_more_is_taken_than_there_is(host, shape, devices):
+    mine = cluster()
+    with pytest.raises(ValueError, match="no room"):
+        mine.take(host, shape, devices)
+    assert mine.free_milli == mine.total_milli
+
+
+def test_no_more_is_given_back_than_was_taken():
+    mine = cluster()
+    mine.take(0, HALF, 0b1)
+    with pytest.raises(ValueError, match="can have run"):
+        mine.give(0, WHOLE, 0b1)
+
+
+def test_many_shapes_become_few_rows_that_ask_for_as_much_on_average():
+    pods = [Shape(1000 + 7 * index, 2000 + 11 * index, 1, 100 + index) for index in range(800)]
+    expected = Expected(Mix.of(pods), cluster(HostSpec("a", 1, 1, 1, "red")))
+    assert 1 < len(expected.rows.cpu) <= MOST_ROWS
+    rows = expected.by_kind(expected.share)[1]
+    assert rows.sum() == pytest.approx(1)
+    assert (rows * expected.rows.cpu).sum() == pytest.approx(sum(pod.cpu_milli for pod in pods) / len(pods), rel=1e-3)

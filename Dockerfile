@@ -44,6 +44,12 @@ COPY offchain /opt/gantry/offchain
 COPY node_agent /opt/gantry/node_agent
 RUN /opt/gantry/venv/bin/python -m compileall -q /opt/gantry/offchain /opt/gantry/node_agent
 
+# The scheduler needs more.
+FROM installed AS scheduling
+COPY requirements-scheduling.lock /opt/gantry/requirements-scheduling.lock
+RUN /opt/gantry/venv/bin/python -m pip install --no-cache-dir --require-hashes --no-deps \
+        -r /opt/gantry/requirements-scheduling.lock
+
 FROM python AS runtime
 COPY --from=installed /opt/gantry /opt/gantry
 ENV PYTHONPATH=/opt/gantry PYTHONUNBUFFERED=1 XDG_STATE_HOME=/var/lib GANTRY_CACHE=/var/lib/gantry/cache
@@ -54,6 +60,7 @@ HEALTHCHECK --interval=15s --timeout=3s --start-period=60s --retries=3 \
 # Scheduler, settler, and every other gantry command.
 FROM runtime AS workers
 RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry
+COPY --from=scheduling /opt/gantry /opt/gantry
 USER gantry
 VOLUME /var/lib/gantry
 ENTRYPOINT ["/opt/gantry/venv/bin/python", "-m", "offchain.cli"]

@@ -52,13 +52,25 @@ find_python() { # sets python
     die "this distribution's Python is older than 3.11" "Install Python 3.11 or newer and set GANTRY_PYTHON to it."
 }
 
-# An environment from a lock file, named after the lock and the interpreter: it never changes once it is complete.
-ensure_venv() { # lock file; sets venv
-  local lock=$1 key
+# Named after the lock and the interpreter.
+name_venv() { # lock file; sets venv
+  local key
   find_python
-  key=$({ cat "$lock" && "$python" -c 'import sys, platform; print(sys.version, sys.base_prefix, platform.machine())'; } |
+  key=$({ cat "$1" && "$python" -c 'import sys, platform; print(sys.version, sys.base_prefix, platform.machine())'; } |
     sha256sum | cut -c1-16)
   venv=$cache/venv-$key
+}
+
+# The environment of scripts/up, which can do everything, if it is there; else the small one.
+ensure_any_venv() { # sets venv
+  name_venv "$root/requirements-scheduling.lock"
+  if [ ! -e "$venv/.complete" ]; then ensure_venv "$root/requirements.lock"; fi
+}
+
+# An environment from a lock file: it never changes once it is complete.
+ensure_venv() { # lock file; sets venv
+  local lock=$1
+  name_venv "$lock"
   if [ -e "$venv/.complete" ]; then return; fi
   mkdir -p "$cache"
   # One writer at a time; the descriptor closes with the subshell.

@@ -43,6 +43,11 @@ class Backoff(Generic[K]):
         """When the first of them may be tried again."""
         return min((time for time in self._not_before.values() if now < time), default=None)
 
+    def succeeded(self, key: K) -> None:
+        """Forget its refusals: it succeeded, or is of no concern any more."""
+        self._refusals.pop(key, None)
+        self._not_before.pop(key, None)
+
     def keep_only(self, keys: Iterable[K]) -> None:
         """Forget all others: they succeeded, or are of no concern any more."""
         kept = set(keys)

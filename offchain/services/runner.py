@@ -26,7 +26,6 @@ from offchain.link.watcher import Watcher
 from offchain.schema._generated_chain import calls
 from offchain.services import autoscaler, log
 from offchain.services.acts import Performer
-from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
 from offchain.services.view import View
 from offchain.services.worker import Role, Worker
@@ -64,6 +63,8 @@ async def run_worker(
         named = ", ".join(unknown) or "none"
         raise WorkerError(f"Unknown worker role: {named}.", f"Roles are {', '.join(ROLES)}.", code="usage")
     log.set_up()
+    if "scheduler" in roles:
+        await _warm()
     with _alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
         chain = SubstrateChain(url, expected_genesis=chain_pin.expected_genesis(store, expected_genesis))
         try:
@@ -120,11 +121,29 @@ async def _work(roles: Sequence[str], chain: ChainPort, store: Store, account: S
             if account.address not in await GantryChain(chain).schedulers():
                 # The first act of this account, so that no assignment goes out ahead of it.
                 group.create_task(_bond(perform, chain, account))
-            seed = hashlib.blake2b(account.public_key, digest_size=32).digest()
-            made.append(Scheduler(view, perform, seed, worker.wake))
+            made.append(_scheduler(view, perform, account, worker.wake))
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         group.create_task(worker.run(made))
+
+
+def _scheduler(view: View, perform: Performer, account: Signer, wake: Callable[[], None]) -> Role:
+    from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)
+
+    seed = hashlib.blake2b(account.public_key, digest_size=32).digest()
+    return Scheduler(view, perform, seed, wake)
+
+
+async def _warm() -> None:
+    """Have the planner compiled, and its packages looked for, before anything waits for it. Raises WorkerError."""
+    try:
+        from offchain.core.planning.warm import warm  # noqa: PLC0415  (other roles do without numpy and numba)
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            f"The scheduler needs the Python package {error.name}, which is not installed.",
+            "In a clone scripts/gantry worker installs it; elsewhere: python3 -m pip install numba numpy",
+        ) from None
+    await asyncio.to_thread(warm)
 
 
 async def _bond(perform: Performer, chain: ChainPort, account: Signer) -> None:

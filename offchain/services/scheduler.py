@@ -1,4 +1,4 @@
-"""The scheduler's shell: plans whenever the picture of the chain changes, and assigns through the outbox.
+"""The scheduler's shell: tells the desk what has changed on the chain, and assigns what it places through the outbox.
 
 A refusal is a normal answer (another scheduler was faster, a host went away, the tenant has spent its coins): the
 assignment is taken back, and the task is planned again after a pause that grows with every refusal.
@@ -10,13 +10,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from offchain.core.backoff import Backoff
-from offchain.core.plan import Plan, plan
-from offchain.core.snapshot import Touched, with_pending
+from offchain.core.planning.desk import Desk
+from offchain.core.planning.once import explain
+from offchain.core.planning.planner import Round
+from offchain.core.queues.tree import Tree
+from offchain.core.snapshot import Touched
 from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
 from offchain.services.view import View
+
+_READER = "scheduler"
+
+MOST_TOLD = 8
+"""So many reasons for waiting are worked out and logged in one step, new ones first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +42,30 @@ def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
 
 
 class Scheduler:
-    """Places queued tasks. `seed` decides in which order hosts are tried; `wake` asks for another step."""
+    """Places queued tasks. `seed` decides between hosts that are alike; `wake` asks for another step."""
 
-    def __init__(self, view: View, perform: Perform, seed: bytes, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, view: View, perform: Perform, seed: bytes, wake: Callable[[], None], queues: Tree | None = None
+    ) -> None:
         self._view = view
         self._perform = perform
-        self._seed = seed
+        self._desk = Desk(seed, queues)
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, str] = {}
-        self._again_at: int | None = None
         self._log = EventLog("scheduler")
         self.running = Running(wake)
 
     async def step(self, touched: Touched | None = None) -> None:
         """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
         self.running.check()
-        now = self._view.snapshot.now_ms
-        if touched is not None and not touched.anything and (self._again_at is None or now < self._again_at):
+        now = self._view.now_ms
+        news = self._view.news(_READER)
+        due = self._desk.next_ms
+        if touched is not None and news is not None and not news.anything and (due is None or now < due):
             return
-        self._forget()
-        ahead = with_pending(self._view.snapshot, {task: found.placements for task, found in self._pending.items()})
-        made = plan(ahead, now, self._seed, skip=self._backoff.waiting(now) | self._pending.keys())
-        self._again_at = self._backoff.next_time(now)
+        self._follow(news)
+        made = self._desk.round(now)
         self._tell(made)
         if not made.placements:
             return
@@ -65,6 +74,45 @@ class Scheduler:
             task = fresh.tasks.get(number)
             if task is not None and {placement.pod for placement in placements} <= set(task.open_pods):
                 self._assign(task, placements)
+            else:
+                self._desk.release(number)
+
+    def _follow(self, news: Touched | None) -> None:
+        """Give the desk the records that have changed."""
+        view, desk = self._view, self._desk
+        if news is None:
+            snapshot = view.snapshot
+            desk.put_hosts(snapshot.hosts.values())
+            for task in snapshot.tasks.values():
+                desk.put_task(task)
+            return
+        for name in sorted(news.hosts):
+            host = view.host(name)
+            if host is None:
+                desk.hosts_gone((name,))
+            else:
+                desk.put_hosts((host,))
+        for number in sorted(news.tasks):
+            self._forget(number)
+            found = view.task(number)
+            if found is None:
+                desk.task_gone(number)
+                self._waiting.pop(number, None)
+            else:
+                desk.put_task(found)
+
+    def _forget(self, number: int) -> None:
+        """Drop what the picture has overtaken for good."""
+        pending = self._pending.get(number)
+        task = self._view.final.tasks.get(number)
+        if pending is not None and self._view.is_final(number):
+            pods = {placement.pod for placement in pending.placements}
+            if task is None or not pods <= set(task.open_pods) or task.generation != pending.generation:
+                del self._pending[number]
+                self._desk.release(number)
+        ahead = self._view.task(number)
+        if number not in self._pending and (ahead is None or not ahead.open_pods):
+            self._backoff.succeeded(number)
 
     def _assign(self, task: Task, placements: tuple[PodPlacement, ...]) -> None:
         self._pending[task.id] = _Pending(task.generation, placements)
@@ -78,26 +126,17 @@ class Scheduler:
         if verdict.done:
             self._log.info("assigned", task=task.id, generation=task.generation)
             return
-        self._pending.pop(task.id, None)
-        self._backoff.refused(task.id, self._view.snapshot.now_ms)
+        if self._pending.pop(task.id, None) is not None:
+            self._desk.release(task.id)
+        self._desk.wait(task.id, self._backoff.refused(task.id, self._view.now_ms))
         self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)
 
-    def _forget(self) -> None:
-        """Drop what the picture has overtaken."""
-        for number, pending in list(self._pending.items()):
-            task = self._view.snapshot.tasks.get(number)
-            pods = {placement.pod for placement in pending.placements}
-            if self._view.is_final(number) and (
-                task is None or not pods <= set(task.open_pods) or task.generation != pending.generation
-            ):
-                del self._pending[number]
-        waiting = {task.id for task in self._view.snapshot.tasks.values() if task.open_pods}
-        self._backoff.keep_only(waiting | self._pending.keys())
-
-    def _tell(self, made: Plan) -> None:
-        """Say why a task waits when the reason is a new one."""
-        reasons = {waiting.task: str(waiting) for waiting in made.waiting}
-        for task, reason in reasons.items():
-            if self._waiting.get(task) != reason:
-                self._log.info("waits", task=task, reason=reason)
-        self._waiting = reasons
+    def _tell(self, made: Round) -> None:
+        """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
+        for number in made.placements:
+            self._waiting.pop(number, None)
+        for blocked in sorted(made.blocked, key=lambda one: one.task in self._waiting)[:MOST_TOLD]:
+            reason = str(explain(self._desk.planner, blocked))
+            if self._waiting.get(blocked.task) != reason:
+                self._waiting[blocked.task] = reason
+                self._log.info("waits", task=blocked.task, reason=reason)

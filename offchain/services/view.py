@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
+from offchain.core.values import Host, Task
 from offchain.link.ports import Block, BlockRef, ChainPort
 from offchain.services.reads import Reads
 
@@ -25,6 +26,7 @@ class View:
         self._now = 0
         self._touched_ahead: dict[int, Touched] = {}
         self._ahead = Read()
+        self._news: dict[str, Touched] = {}
 
     async def start(self) -> BlockRef:
         """Read everything live at the last finalized block; gives that block."""
@@ -33,6 +35,7 @@ class View:
         self._next_task = await self.reads.next_task_id(head.hash)
         self._best, self._now = head, self._final.now_ms
         self._touched_ahead, self._ahead = {}, Read()
+        self._news.clear()
         return head
 
     async def finalized(self, block: Block) -> Touched:
@@ -48,6 +51,7 @@ class View:
         self._touched_ahead = {n: keys for n, keys in self._touched_ahead.items() if n > block.ref.number}
         self._ahead = only(self._ahead, union(self._touched_ahead.values()))
         self._now = max(self._now, block.timestamp_ms)
+        self._tell(found)
         return found
 
     async def best(self, ref: BlockRef) -> Touched:
@@ -64,12 +68,38 @@ class View:
         self._touched_ahead[ref.number] = union((known, found))
         before = self._ahead
         self._ahead = await self.reads.read(union(self._touched_ahead.values()), ref.hash)
-        return union((found, changed(before, self._ahead)))
+        all_of_it = union((found, changed(before, self._ahead)))
+        self._tell(all_of_it)
+        return all_of_it
 
     async def refresh(self, keys: Touched) -> None:
         """Read these records again at the last finalized block, for changes that leave no event."""
         read = await self.reads.read(keys, self._final_hash)
         self._final = advance(self.final, self.final.number, self.final.now_ms, read)
+        self._tell(keys)
+
+    def news(self, reader: str) -> Touched | None:
+        """What may have changed since this reader asked last; None: everything, for it asks for the first time."""
+        found = self._news.get(reader)
+        self._news[reader] = Touched()
+        return found
+
+    def _tell(self, keys: Touched) -> None:
+        if keys.anything:
+            self._news = {reader: union((known, keys)) for reader, known in self._news.items()}
+
+    def host(self, host: str) -> Host | None:
+        """A host as :attr:`snapshot` has it, without making that; None where there is none."""
+        return self._ahead.hosts[host] if host in self._ahead.hosts else self.final.hosts.get(host)
+
+    def task(self, number: int) -> Task | None:
+        """A task as :attr:`snapshot` has it, without making that; None where it is final."""
+        return self._ahead.tasks[number] if number in self._ahead.tasks else self.final.tasks.get(number)
+
+    @property
+    def now_ms(self) -> int:
+        """Chain time of the best block."""
+        return self._now
 
     def is_final(self, task: int) -> bool:
         """Whether this task's submission is in a finalized block."""

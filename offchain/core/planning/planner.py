@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from offchain.core.placing.best_fit import BestFit
 from offchain.core.placing.cluster import indices
 from offchain.core.placing.policy import Policy
+from offchain.core.placing.shapes import Mix
+from offchain.core.placing.worth import Worth
 from offchain.core.planning.order import Order
 from offchain.core.planning.rows import Rows
 from offchain.core.planning.scores import Weights
@@ -63,7 +64,7 @@ class Planner:
 
     def __init__(self, seed: bytes, weights: Weights | None = None) -> None:
         self.fleet = Fleet()
-        self._rows = Rows(self.fleet, BestFit(self.fleet.cluster), weights or Weights(), seed)
+        self._rows = Rows(self.fleet, Worth(self.fleet.cluster, Mix()), weights or Weights(), seed)
         self._held: dict[int, _Held] = {}
         self._held_at: defaultdict[int, set[int]] = defaultdict(set)
         """[row]: the tasks that hold something there."""
@@ -104,6 +105,16 @@ class Planner:
             if not self._held_at[row]:
                 del self._held_at[row]
             self._reset(row)
+
+    def placed_pods(self, task: int) -> frozenset[int]:
+        """The pods of this task that were placed and not yet released."""
+        held = self._held.get(task)
+        return frozenset(place.pod for place in held.places) if held else frozenset()
+
+    def pods_ahead(self, task: int) -> frozenset[int]:
+        """Of these, the ones that the records do not have yet."""
+        held = self._held.get(task)
+        return self.placed_pods(task) if held and held.ahead else frozenset()
 
     @property
     def held(self) -> frozenset[int]:

@@ -1,0 +1,238 @@
+"""All that a scheduler knows and decides: hosts, waiting tasks in their queues, and what is on its way to the chain.
+
+A state machine without a clock: records and refusals go in, a round of placements comes out. Whoever tells it the same
+in the same order, with the same seed, gets the same placements.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable
+
+from offchain.core.fleet.want import Want
+from offchain.core.placing.shapes import Mix
+from offchain.core.placing.worth import Worth
+from offchain.core.planning.planner import Planner, Round
+from offchain.core.planning.scores import Weights
+from offchain.core.queues.amount import NOTHING, Amount
+from offchain.core.queues.claim import Claim, Held, Holding
+from offchain.core.queues.tree import Tree, tree
+from offchain.core.queues.turn import Turn
+from offchain.core.values import Host, Task, TaskState
+
+_Group = tuple[Want, int, int]
+"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most."""
+
+_Who = tuple[_Group, str, str, int]
+"""Also its queue, its account and its priority."""
+
+LEARN_AGAIN = 1000
+"""After so many new tasks, or twice as many as were known, what is expected is counted anew."""
+
+
+class Desk:
+    """`queues`: their definitions; without any, accounts share alike."""
+
+    def __init__(self, seed: bytes, queues: Tree | None = None, weights: Weights | None = None) -> None:
+        self.planner = Planner(seed, weights)
+        self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
+        self._tasks: dict[int, Task] = {}
+        """Those that are waiting or hold something."""
+        self._claims: dict[int, Claim] = {}
+        self._holdings: dict[int, Holding] = {}
+        self._who: dict[int, _Who] = {}
+        """What each claim was made from."""
+        self._groups: dict[_Group, tuple[int, int]] = {}
+        """[group]: its number, and how many claims have it."""
+        self._numbers = itertools.count()
+        self._deadlines: list[tuple[int, int]] = []
+        self._not_before: dict[int, int] = {}
+        self._mix = Mix()
+        self._learned = 0
+        self._used = 0
+
+    def put_hosts(self, hosts: Iterable[Host]) -> None:
+        """Take in records."""
+        self.planner.put_hosts(hosts)
+
+    def hosts_gone(self, hosts: Iterable[str]) -> None:
+        """These are no more."""
+        self.planner.hosts_gone(hosts)
+
+    def put_task(self, task: Task) -> None:
+        """Take in a record of a task that is not final."""
+        if task.id not in self._tasks and task.open_pods:
+            self._learn(task)
+        self._tasks[task.id] = task
+        held = self.planner.placed_pods(task.id)
+        if held:
+            self.planner.follow(task.id, ahead=held <= set(task.open_pods))
+        self._account(task)
+        self._queue(task)
+
+    def task_gone(self, number: int) -> None:
+        """It is final."""
+        self.planner.release(number)
+        self._drop(number)
+        self._charge(number, None)
+        self._tasks.pop(number, None)
+        self._not_before.pop(number, None)
+
+    def release(self, number: int) -> None:
+        """What was placed of this task is final, or was refused."""
+        self.planner.release(number)
+        task = self._tasks.get(number)
+        if task is not None:
+            self._account(task)
+            self._queue(task)
+
+    def wait(self, number: int, until_ms: int) -> None:
+        """Do not place this task before then: the chain has refused it."""
+        self._not_before[number] = until_ms
+        self._drop(number)
+
+    def round(self, now_ms: int) -> Round:
+        """Place whoever has room, in turn. What is placed is held until :meth:`release`."""
+        self._wake(now_ms)
+        self._use_what_was_learned()
+        self._turn.begin(now_ms, self._totals())
+        return self.planner.plan(self)
+
+    def next(self) -> Task | None:
+        """Whose turn it is in this round."""
+        claim = self._turn.next()
+        return None if claim is None else self._tasks[claim.id]
+
+    def placed(self, task: Task, pods: int) -> None:
+        """So many of its pods have a place."""
+        del pods
+        claim = self._claims[task.id]
+        self._turn.placed(claim)
+        self._forget(task.id)
+        before = self._holdings.get(task.id)
+        amount = claim.amount if before is None else claim.amount.plus(before.amount)
+        self._holdings[task.id] = Holding(claim.queue, claim.account, amount)
+        # Fewer than it would have may have been placed.
+        self._account(task)
+
+    def blocked(self, task: Task) -> None:
+        """It fits nowhere now."""
+        self._turn.blocked(self._claims[task.id])
+
+    @property
+    def next_ms(self) -> int | None:
+        """When a task may be tried again that waits after a refusal."""
+        return min(self._not_before.values(), default=None)
+
+    def late(self, number: int, now_ms: int) -> bool:
+        """Whether the task's deadline for its start has passed."""
+        task = self._tasks[number]
+        return task.state is TaskState.QUEUED and task.deadline is not None and now_ms > task.deadline
+
+    def limit(self, number: int) -> Held | None:
+        """The limit of a queue or an account that keeps a task waiting."""
+        claim = self._claims.get(number)
+        return None if claim is None else self._turn.held(claim)
+
+    @property
+    def waiting(self) -> Iterable[int]:
+        """The tasks in the queues."""
+        return self._claims.keys()
+
+    def task(self, number: int) -> Task | None:
+        """As its record has it."""
+        return self._tasks.get(number)
+
+    # --- who waits --------------------------------------------------------------------------------------------------
+
+    def _queue(self, task: Task) -> None:
+        """Let it wait, if its record and what is on its way say so."""
+        if not task.open_pods or self.planner.placed_pods(task.id) or task.id in self._not_before:
+            self._drop(task.id)
+            return
+        group = Want.of(task), task.least, len(task.open_pods)
+        who = group, _queue_name(task), task.tenant, task.priority
+        if self._who.get(task.id) == who:
+            return
+        self._drop(task.id)
+        number, count = self._groups.get(group) or (next(self._numbers), 0)
+        self._groups[group] = number, count + 1
+        self._who[task.id] = who
+        _, queue, account, priority = who
+        amount = amount_of(task, len(task.open_pods))
+        claim = Claim(task.id, queue, account, number, amount, priority, task.submitted_at)
+        self._claims[task.id] = claim
+        self._turn.add(claim)
+        if task.state is TaskState.QUEUED and task.deadline is not None:
+            heapq.heappush(self._deadlines, (task.deadline, task.id))
+
+    def _drop(self, number: int) -> None:
+        """It waits no more."""
+        if number in self._claims:
+            self._turn.remove(number)
+            self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        del self._claims[number]
+        group, *_ = self._who.pop(number)
+        known, count = self._groups.pop(group)
+        if count > 1:
+            self._groups[group] = known, count - 1
+
+    def _wake(self, now_ms: int) -> None:
+        """Those whose time has come wait again; those whose deadline has passed do not any more."""
+        for number in [number for number, when in self._not_before.items() if when <= now_ms]:
+            del self._not_before[number]
+            task = self._tasks.get(number)
+            if task is not None:
+                self._queue(task)
+        while self._deadlines and self._deadlines[0][0] < now_ms:
+            _, number = heapq.heappop(self._deadlines)
+            if number in self._tasks and self.late(number, now_ms):
+                self._drop(number)
+
+    # --- who holds what ---------------------------------------------------------------------------------------------
+
+    def _account(self, task: Task) -> None:
+        """Charge its queue with its leases, and with what is on its way."""
+        pods = len(task.leases) + len(self.planner.pods_ahead(task.id))
+        self._charge(task.id, Holding(_queue_name(task), task.tenant, amount_of(task, pods)) if pods else None)
+
+    def _charge(self, number: int, holding: Holding | None) -> None:
+        before = self._holdings.pop(number, None)
+        if before != holding:
+            if before is not None:
+                self._turn.release(before)
+            if holding is not None:
+                self._turn.charge(holding)
+        if holding is not None:
+            self._holdings[number] = holding
+
+    def _totals(self) -> Amount:
+        """What hosts that are online have."""
+        online, whole = self.planner.fleet.facts.online, self.planner.fleet.cluster.whole
+        return Amount(int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum()))
+
+    # --- what is expected -------------------------------------------------------------------------------------------
+
+    def _learn(self, task: Task) -> None:
+        for _ in task.open_pods:
+            self._mix.learn(Want.of(task).shape)
+        self._learned += 1
+
+    def _use_what_was_learned(self) -> None:
+        new = self._learned - self._used
+        if new and new >= min(LEARN_AGAIN, self._used):
+            self._used = self._learned
+            self.planner.use(Worth(self.planner.fleet.cluster, self._mix))
+
+
+def amount_of(task: Task, pods: int) -> Amount:
+    """What so many of its pods ask for."""
+    asked = task.resources
+    return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
+
+
+def _queue_name(task: Task) -> str:
+    return task.queue.decode("utf-8", "replace")

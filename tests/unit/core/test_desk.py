@@ -1,0 +1,134 @@
+"""The desk: who waits, who holds what, and what one round after the other makes of it."""
+
+from __future__ import annotations
+
+from core_builders import host, lease, pod, task
+
+from offchain.core.fit import Misfit
+from offchain.core.planning.desk import Desk
+from offchain.core.queues.tree import Most, Queue, tree
+from offchain.core.values import Capacity, LeaseState, TaskKind, TaskState
+
+SEED = b"seed"
+ONE = Capacity(1000, 1024, 1)
+TWO = Capacity(2000, 2048, 2)
+
+
+def desk(*records, queues=None):
+    found = Desk(SEED, queues)
+    for record in records:
+        if hasattr(record, "devices"):
+            found.put_hosts([record])
+        else:
+            found.put_task(record)
+    return found
+
+
+def placed(found, now=10):
+    return list(found.round(now).placements)
+
+
+def test_priority_comes_before_age_within_an_account():
+    found = desk(host(free=TWO), task(1), task(2, priority=1), task(3, submitted_at=0))
+    assert placed(found) == [2, 3]
+    assert list(found.waiting) == [1]
+
+
+def test_accounts_take_turns_whoever_came_first():
+    many = [task(number, tenant="a") for number in range(1, 9)]
+    found = desk(host(free=Capacity(4000, 8192, 100)), *many, task(9, tenant="b"))
+    assert 9 in placed(found)
+
+
+def test_what_was_placed_waits_no_more_and_does_again_when_it_is_refused():
+    found = desk(host(free=ONE), task(1))
+    assert placed(found) == [1]
+    assert placed(found) == []
+    found.release(1)
+    assert placed(found) == [1]
+
+
+def test_a_refused_task_waits_until_its_time_and_lets_others_go_first():
+    found = desk(host(free=ONE), task(1, priority=9), task(2))
+    assert placed(found) == [1]
+    found.release(1)
+    found.wait(1, 50)
+    assert found.next_ms == 50
+    assert placed(found, now=49) == [2]
+    found.release(2)
+    assert placed(found, now=50) == [1]
+    assert found.next_ms is None
+
+
+def test_a_task_that_the_records_show_as_assigned_is_charged_once():
+    found = desk(
+        host(free=TWO, total=TWO), task(1), task(2), queues=tree([Queue("default", account_most=Most(part=0.5))])
+    )
+    assert placed(found) == [1]
+    held = found.limit(2)
+    assert held is not None
+    assert str(held) == "account t holds 1 of at most 1 core of queue default; the task asks for 1"
+    found.put_task(task(1, lease(), state=TaskState.ASSIGNED))
+    found.put_hosts([host(free=ONE, total=TWO)])
+    assert placed(found) == []
+    found.release(1)
+    assert placed(found) == []
+    found.task_gone(1)
+    found.put_hosts([host(free=TWO, total=TWO)])
+    assert placed(found) == [2]
+
+
+def test_a_block_that_goes_again_leaves_the_placement_on_its_way():
+    found = desk(host(free=TWO), task(1))
+    assert placed(found) == [1]
+    found.put_task(task(1, lease(), state=TaskState.ASSIGNED))
+    found.put_hosts([host(free=ONE)])
+    found.put_task(task(1))
+    found.put_hosts([host(free=TWO)])
+    assert placed(found) == []
+    found.put_task(task(2))
+    found.put_task(task(3))
+    assert placed(found) == [2]
+
+
+def test_a_deadline_that_passes_takes_a_task_out_of_the_queue():
+    found = desk(task(1, deadline=20))
+    assert placed(found, now=20) == []
+    found.put_hosts([host()])
+    assert placed(found, now=21) == []
+    assert found.late(1, 21)
+    assert not list(found.waiting)
+
+
+def test_a_task_that_changes_waits_as_it_is_now():
+    found = desk(host(free=ONE), task(1, kind=TaskKind.SERVICE, pods_min=2, open_pods=(0, 1)))
+    (blocked,) = found.round(10).blocked
+    assert (blocked.pods_fitting, blocked.pods_needed) == (1, 2)
+    running = task(1, lease(state=LeaseState.ACTIVE), kind=TaskKind.SERVICE, state=TaskState.RUNNING, open_pods=(1,))
+    found.put_task(running)
+    assert found.round(11).placements[1][0].pod == 1
+
+
+def test_the_missing_pods_of_a_service_are_charged_beside_those_that_run():
+    service = task(1, lease(state=LeaseState.ACTIVE), kind=TaskKind.SERVICE, state=TaskState.RUNNING, open_pods=(1, 2))
+    two_more = Capacity(2000, 8192, 100)
+    found = desk(host(free=two_more, total=Capacity(4000, 8192, 100)), service, task(2))
+    assert len(found.round(10).placements[1]) == 2
+    found.task_gone(1)
+    found.put_hosts([host()])
+    assert placed(found) == [2]
+
+
+def test_the_reason_for_waiting_is_counted_over_hosts():
+    found = desk(host(free=ONE), task(1, resources=pod(cpu_milli=1500)))
+    (blocked,) = found.round(10).blocked
+    assert found.planner.excluded(blocked.want) == {Misfit.NOT_ENOUGH_CPU: 1}
+
+
+def test_limits_of_a_queue_hold_for_all_its_accounts():
+    queues = tree([Queue("research", most=Most(cpu_milli=1000))])
+    wide = host(free=Capacity(4000, 8192, 100))
+    tasks = [task(number, tenant=f"t{number}", queue=b"research") for number in (1, 2)]
+    found = desk(wide, *tasks, task(3, queue=b"nobody's"), queues=queues)
+    assert sorted(placed(found)) == [1, 3]
+    assert str(found.limit(2)) == "queue research holds 1 of at most 1 core; the task asks for 1"

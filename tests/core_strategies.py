@@ -122,6 +122,7 @@ def leases_with(identity: int) -> st.SearchStrategy[Lease]:
         Lease,
         id=st.just(identity),
         host=st.sampled_from(HOST_IDS),
+        devices=st.just(()),
         state=st.sampled_from(LeaseState),
         created_at=st.integers(0, 10**6),
         escrow=st.builds(

@@ -12,12 +12,13 @@ from typing import Any
 
 import click
 
-from offchain.cli import accounts, options
+from offchain.cli import accounts, options, outlook_text
 from offchain.cli.checks import check_funds, check_hosts
 from offchain.cli.failures import CliError
 from offchain.cli.follow import Outcome, follow, until_running
 from offchain.cli.manifest_text import deliveries, deposit_text, next_steps
 from offchain.cli.network import environment
+from offchain.cli.outlooks import Asked, outlook_of
 from offchain.cli.output import details, emit, progress, say
 from offchain.cli.session import connected, run, send
 from offchain.cli.views import TaskView, score_text
@@ -44,6 +45,9 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
     default=True,
     help="With --wait: accept the result when it has arrived whole (the default), or let the dispute window pass.",
 )
+@click.option(
+    "--dry-run", is_flag=True, help="Send nothing: tell which hosts would take it now, at what price, and when."
+)
 @options.account
 @options.url
 @options.as_json
@@ -51,6 +55,7 @@ def submit(
     file: str,
     wait: bool,
     accept: bool,
+    dry_run: bool,
     account: str | None,
     password_file: str | None,
     url: str | None,
@@ -70,12 +75,16 @@ def submit(
       LIMIT=1000 gantry submit examples/primes.yaml --account anna --json
       gantry submit task.yaml --url ws://node.example:9944 --account anna
       gantry submit examples/service.yaml --account anna --wait
+      gantry submit examples/primes.yaml --account anna --dry-run
     """
     began = time.monotonic()
     text, manifest = load(file)
     spec = to_task_spec(manifest, manifest_digest(text))
     _warn_of_secrets(manifest)
     signer = accounts.open_account(account, password_file)
+    if dry_run:
+        _dry_run(spec, text, signer, url, as_json=as_json)
+        return
 
     async def work() -> tuple[int, Outcome | TaskView | None]:
         async with connected(url) as chain:
@@ -148,6 +157,21 @@ async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) 
     free = int(account["data"]["free"]) if account else 0
     check_funds(spec, len(text), free, params, int(spare))
     check_hosts(spec, [(host_of(key, record), record.total) for key, record in hosts.items()])
+
+
+def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, as_json: bool) -> None:
+
+    async def work() -> Asked:
+        async with connected(url) as chain:
+            await _check(chain, spec, text, signer)
+            return await outlook_of(chain, spec, signer.address)
+
+    found = run(work())
+    if as_json:
+        emit(outlook_text.fields(found.outlook, found.task))
+        return
+    details(outlook_text.pairs(found.outlook, found.task, found.now_ms))
+    say("\nNothing was sent.")
 
 
 async def _send(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:

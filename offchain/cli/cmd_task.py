@@ -11,6 +11,7 @@ import click
 
 from offchain.cli import accounts, cmd_snapshot, cmd_task_life, options
 from offchain.cli.cmd_logs import logs
+from offchain.cli.cmd_task_why import why
 from offchain.cli.cmd_usage import usage
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import fetch_result, lease_of
@@ -143,6 +144,7 @@ def show(number: int, url: str | None, as_json: bool) -> None:
 
 
 task.add_command(logs)
+task.add_command(why)
 
 
 @task.command()

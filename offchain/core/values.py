@@ -111,6 +111,7 @@ class Lease:
 
     id: int
     host: str
+    devices: tuple[int, ...]
     state: LeaseState
     created_at: int
     escrow: Escrow

@@ -92,6 +92,7 @@ def _leases(task: TaskAndSpec) -> list[Lease]:
         Lease(
             id=lease.id,
             host=lease.record.host,
+            devices=tuple(lease.record.devices),
             state=LeaseState(lease.record.state.tag),
             created_at=lease.record.created_at,
             escrow=lease.record.escrow,

@@ -21,7 +21,7 @@ from offchain.link.fake import FakeChain
 from offchain.link.ports import Call
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
-from tests.chain_records import GTY, Tasks, ask, device, escrow, host_record, lease, tasks_params
+from tests.chain_records import GTY, Tasks, ask, device, escrow, host_record, hosts_params, lease, tasks_params
 
 CHARLIE = keys.from_uri("//Charlie").address
 BOB = keys.from_uri("//Bob").address
@@ -98,6 +98,7 @@ def make_chain() -> FakeChain:
     chain.constants["Balances", "ExistentialDeposit"] = 10**9
     chain.storage["System", "Account"][CHARLIE,] = {"data": {"free": 1000 * GTY, "reserved": 0}}
     chain.storage["Hosts", "Hosts"][HOST,] = the_host()
+    chain.storage["Hosts", "Params"][()] = hosts_params()
     chain.storage["Tasks", "Params"][()] = tasks_params(deposit_base=GTY // 100, deposit_per_byte=10**7)
     return chain
 
@@ -219,6 +220,7 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
         "cmd_submit",
         "cmd_task",
         "cmd_task_life",
+        "cmd_task_why",
         "cmd_usage",
         "cmd_host",
         "cmd_account",

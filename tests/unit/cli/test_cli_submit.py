@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, World
+from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, World, the_host
 
 from offchain.cli import follow
 from offchain.link.errors import SubmitRefusal
 from offchain.link.p2p import HostUnreachable
 from offchain.link.ports import DispatchFailure
+from offchain.schema import _generated_chain as gen
 
 
 @pytest.fixture
@@ -101,6 +102,35 @@ def test_a_task_that_is_not_settled_is_an_error(world: World, pallets: Pallets, 
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--wait")
     assert status == 1
     assert "error: task 0 ended as Failed(AttemptsExhausted)." in err
+
+
+def test_a_dry_run_tells_price_and_hosts_and_sends_nothing(world: World, pallets: Pallets, manifest: Path) -> None:
+    found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run")
+    assert found["candidates"] == [{"host": HOST, "provider": BOB, "pods": 1, "rate_per_hour": RATE}]
+    assert (found["lowest_rate_per_hour"], found["highest_rate_per_hour"]) == (RATE, RATE)
+    assert (found["start"], found["ahead"], found["excluded_now"]) == ("now", 0, {})
+    assert not pallets.calls
+    status, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
+    assert status == 0
+    assert f"1 of 1 take it now: {HOST}" in out
+    assert "an hour and pod; the limit is 2.5 GTY" in out
+    assert out.endswith("Nothing was sent.\n")
+
+
+def test_a_dry_run_names_what_excludes_a_host_now(world: World, manifest: Path) -> None:
+    busy = the_host(free=gen.Capacity(100, 8192, 100).encode())
+    world.put("Hosts", "Hosts", HOST, busy)
+    found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run")
+    assert found["candidates"] == []
+    assert found["candidates_later"] == 1
+    assert found["excluded_now"] == {"too little free cpu": 1}
+    assert found["excluded_always"] == {}
+    assert found["start"] == "waits"
+
+
+def test_a_dry_run_refuses_what_submitting_would(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("2.5 GTY", "0.5 GTY"))
+    assert refused(world, manifest, "--account", "//Charlie", "--dry-run")[0] == "price_too_low"
 
 
 def refused(world: World, *arguments: str | Path) -> tuple[str, str]:

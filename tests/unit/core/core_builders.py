@@ -104,6 +104,7 @@ def lease(id: int = 1, *, until: int | None = None, **changes: Any) -> Lease:  #
     values = {
         "id": id,
         "host": "h1",
+        "devices": (),
         "state": LeaseState.PENDING,
         "created_at": 0,
         "escrow": paid_for,

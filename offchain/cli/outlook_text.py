@@ -1,0 +1,83 @@
+"""What a task has to expect, as a command prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from offchain.cli.story import time_text
+from offchain.core.fit import Misfit
+from offchain.core.outlook import Outlook
+from offchain.core.values import Task
+from offchain.schema.manifest_values import format_amount
+
+_NAMED = 3
+
+
+def fields(outlook: Outlook, task: Task) -> dict[str, Any]:
+    """For --json. Rates are base units per hour and pod; moments are ms of chain time."""
+    rates = [offer.rate_per_hour for offer in outlook.offers]
+    return {
+        "hosts": outlook.hosts,
+        "candidates": [
+            {"host": offer.host, "provider": offer.provider, "pods": offer.pods, "rate_per_hour": offer.rate_per_hour}
+            for offer in outlook.offers
+        ],
+        "candidates_later": outlook.later,
+        "lowest_rate_per_hour": min(rates, default=None),
+        "highest_rate_per_hour": max(rates, default=None),
+        "max_rate_per_hour": task.max_rate_per_hour,
+        "pods_needed": outlook.pods_needed,
+        "pods_now": outlook.pods_now,
+        "pods_ever": outlook.pods_ever,
+        "start": "now" if outlook.starts_now else "waits",
+        "start_by_ms": outlook.start_by_ms,
+        "ahead": outlook.ahead,
+        "excluded_now": {str(reason): count for reason, count in outlook.now.items()},
+        "excluded_always": {str(reason): count for reason, count in outlook.never.items()},
+    }
+
+
+def pairs(outlook: Outlook, task: Task, now_ms: int) -> list[tuple[str, object]]:
+    """For people."""
+    offers = outlook.offers
+    named = ", ".join(offer.host for offer in offers[:_NAMED])
+    more = f" and {len(offers) - _NAMED} more" if len(offers) > _NAMED else ""
+    return [
+        ("Hosts", f"{len(offers)} of {outlook.hosts} take it now" + (f": {named}{more}" if offers else "")),
+        ("Later", f"{outlook.later} more when what runs there has ended" if outlook.later else None),
+        ("Price", _price(outlook, task)),
+        ("Start", start_text(outlook, now_ms)),
+        ("Not now", reasons_text(outlook.now) or None),
+        ("Never", reasons_text(outlook.never) or None),
+    ]
+
+
+def reasons_text(counts: Mapping[Misfit, int]) -> str:
+    """How many hosts each rule excludes."""
+    return ", ".join(f"{count} {reason}" for reason, count in counts.items())
+
+
+def start_text(outlook: Outlook, now_ms: int) -> str:
+    """When it is expected to start."""
+    wait = outlook.ahead
+    before = f"; {wait} task{'s' if wait > 1 else ''} wait{'' if wait > 1 else 's'} before it" if wait else ""
+    if outlook.pods_now >= outlook.pods_needed:
+        return f"now{before}"
+    if outlook.pods_ever < outlook.pods_needed:
+        fit = f"{outlook.pods_ever} of the {outlook.pods_needed} pods that it needs"
+        return f"not with these hosts: {fit} would have room if nothing else ran"
+    if outlook.start_by_ms is None:
+        return f"when leases end that have no end yet{before}"
+    minutes = max(0, outlook.start_by_ms - now_ms) // 60_000
+    span = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    return f"in {span} at the latest ({time_text(outlook.start_by_ms)}), as leases end{before}"
+
+
+def _price(outlook: Outlook, task: Task) -> str | None:
+    rates = [offer.rate_per_hour for offer in outlook.offers]
+    if not rates:
+        return None
+    lowest, highest = format_amount(min(rates)), format_amount(max(rates))
+    span = lowest if lowest == highest else f"{lowest} to {highest}"
+    return f"{span} an hour and pod; the limit is {format_amount(task.max_rate_per_hour)}"

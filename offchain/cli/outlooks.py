@@ -1,0 +1,68 @@
+"""Asks the chain what a task has to expect: one that is kept there, or one that was not sent yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offchain.cli.failures import CliError
+from offchain.core.outlook import Outlook, outlook
+from offchain.core.values import RetainedData, Task, TaskState
+from offchain.link.ports import ChainPort
+from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import TaskSpec
+from offchain.services.reads import Reads
+
+_NOT_SENT = 1 << 62
+"""Greater than any task's number: whoever waits is before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A task, what it has to expect, and the chain time at which that was so."""
+
+    task: Task
+    outlook: Outlook
+    now_ms: int
+
+
+async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str) -> Asked:
+    """The outlook of a task that was not sent."""
+    snapshot = await Reads(chain).snapshot(await chain.finalized_head())
+    data = None
+    if spec.data_from is not None:
+        lease = await GantryChain(chain).lease(spec.data_from)
+        data = None if lease is None else RetainedData(lease.record.host, lease.task.spec.resources.disk_gib)
+    task = Task(
+        id=_NOT_SENT,
+        tenant=tenant,
+        state=TaskState.QUEUED,
+        kind=spec.kind,
+        resources=spec.resources,
+        placement=spec.placement,
+        unit=spec.unit,
+        pods_min=spec.pods_min,
+        max_rate_per_hour=spec.max_rate_per_hour,
+        max_duration_ms=spec.max_duration_ms,
+        deadline=spec.deadline,
+        priority=spec.priority,
+        queue=spec.queue,
+        generation=0,
+        submitted_at=snapshot.now_ms,
+        changed_at=snapshot.now_ms,
+        open_pods=tuple(range(spec.pods_max)),
+        takes_over=data,
+    )
+    return Asked(task, outlook(snapshot, task), snapshot.now_ms)
+
+
+async def outlook_at(chain: ChainPort, number: int) -> Asked:
+    """The outlook of a task that is not final. CliError where it is, or unknown."""
+    snapshot = await Reads(chain).snapshot(await chain.finalized_head())
+    task = snapshot.tasks.get(number)
+    if task is None:
+        raise CliError(
+            f"task {number} is final or unknown: nothing is decided about it any more.",
+            f"gantry chain inspect task {number} tells its story.",
+            code="no_task",
+        )
+    return Asked(task, outlook(snapshot, task), snapshot.now_ms)

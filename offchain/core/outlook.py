@@ -1,0 +1,190 @@
+"""What a task has to expect: which hosts would take it, at what price, when, and what stands against the others.
+
+For people who ask before they submit, or while they wait. Reads a snapshot, host by host; the scheduler decides by
+:mod:`offchain.core.planning`, which knows the same rules.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offchain.core.fit import Fit, Misfit, candidate, fit, take
+from offchain.core.snapshot import Snapshot
+from offchain.core.values import Capacity, Host, Lease, LeaseState, Resources, Task
+from offchain.schema.escrow import NEVER, ends_at
+
+WHOLE_GPU: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A host that would take pods of the task now: so many, the first at this rate in base units per hour."""
+
+    host: str
+    provider: str
+    pods: int
+    rate_per_hour: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """`offers`: the cheapest first. `later`: hosts that have no room now and would take it when nothing runs there.
+
+    `now`: why hosts that are not in `offers` do not take it now, and how many. `never`: the same of those that would
+    not even when nothing ran there. `start_by_ms`: when the pods that it needs at least have room, if every lease
+    lasts as long as it may and nobody else comes; None: leases without an end, or too few hosts. `ahead`: tasks that
+    wait with a higher priority, or the same for longer. `pods_ever`: how many pods would have room if nothing ran.
+    """
+
+    hosts: int
+    pods_needed: int
+    offers: tuple[Offer, ...]
+    later: int
+    now: Mapping[Misfit, int]
+    never: Mapping[Misfit, int]
+    pods_ever: int
+    start_by_ms: int | None
+    ahead: int
+
+    @property
+    def pods_now(self) -> int:
+        """How many of its pods have room now."""
+        return sum(offer.pods for offer in self.offers)
+
+    @property
+    def starts_now(self) -> bool:
+        """Whether enough of them have, and nobody is ahead."""
+        return self.pods_now >= self.pods_needed and not self.ahead
+
+
+def outlook(snapshot: Snapshot, task: Task) -> Outlook:
+    """The outlook of a task that waits, or would wait, in this snapshot; it need not be in it."""
+    offers: list[Offer] = []
+    now: Counter[Misfit] = Counter()
+    never: Counter[Misfit] = Counter()
+    waiting: list[Host] = []
+    pods_ever = 0
+    most = max(1, len(task.open_pods))
+    for there in snapshot.hosts.values():
+        host = candidate(task, there)
+        if host is None:
+            now[Misfit.DATA_ELSEWHERE] += 1
+            never[Misfit.DATA_ELSEWHERE] += 1
+            continue
+        pods, verdict = _room(host, task, most)
+        if isinstance(verdict, Fit):
+            offers.append(Offer(host.id, host.provider, pods, verdict.rate_per_hour))
+            pods_ever += _room(emptied(host), task, most)[0]
+            waiting.append(host)
+            continue
+        now[verdict] += 1
+        ever, reason = _room(emptied(host), task, most)
+        pods_ever += ever
+        if isinstance(reason, Misfit):
+            never[reason] += 1
+        else:
+            waiting.append(host)
+    offers.sort(key=lambda offer: (offer.rate_per_hour, offer.host))
+    start: int | None = snapshot.now_ms
+    if sum(offer.pods for offer in offers) < task.least:
+        start = _start(snapshot, task, waiting, most)
+    return Outlook(
+        hosts=len(snapshot.hosts),
+        pods_needed=task.least,
+        offers=tuple(offers),
+        later=len(waiting) - len(offers),
+        now=_ordered(now),
+        never=_ordered(never),
+        pods_ever=pods_ever,
+        start_by_ms=start if start is not None and start < NEVER else None,
+        ahead=sum(_before(other, task) for other in snapshot.tasks.values()),
+    )
+
+
+def emptied(host: Host) -> Host:
+    """The host with nothing leased."""
+    devices = tuple(replace(device, milli_free=WHOLE_GPU) for device in host.devices)
+    return replace(host, free=host.total, devices=devices)
+
+
+def _room(host: Host, task: Task, most: int) -> tuple[int, Fit | Misfit]:
+    """How many pods have room beside each other, up to `most`; and the first one's devices and rate, or why none."""
+    first = found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour)
+    pods = 0
+    while isinstance(found, Fit):
+        pods += 1
+        if pods == most:
+            break
+        host = take(host, task.resources, found.devices, task.placement)
+        found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour)
+    return pods, first
+
+
+def _before(other: Task, task: Task) -> bool:
+    if not other.open_pods or other.id == task.id:
+        return False
+    return (-other.priority, other.submitted_at, other.id) < (-task.priority, task.submitted_at, task.id)
+
+
+def _start(snapshot: Snapshot, task: Task, hosts: Sequence[Host], most: int) -> int | None:
+    """When enough pods have room, as leases end one after the other on these hosts."""
+    rooms = {host.id: host for host in hosts}
+    pods = {host.id: _room(host, task, most)[0] for host in hosts}
+    ends = _ends(snapshot, rooms)
+    heapq.heapify(ends)
+    total = sum(pods.values())
+    while ends:
+        moment, host, _, resources, devices = heapq.heappop(ends)
+        rooms[host] = _given_back(rooms[host], resources, devices)
+        total -= pods[host]
+        pods[host] = _room(rooms[host], task, most)[0]
+        total += pods[host]
+        if total >= task.least:
+            return max(moment, snapshot.now_ms)
+    return None
+
+
+def _ends(snapshot: Snapshot, hosts: Mapping[str, Host]) -> list[tuple[int, str, int, Resources, tuple[int, ...]]]:
+    """When each lease on these hosts ends at the latest, and what it gives back."""
+    # Whose machine is stopped holds its disk alone.
+    return [
+        (_latest(lease, task, snapshot), lease.host, lease.id, _held(task.resources, lease), lease.devices)
+        for task in snapshot.tasks.values()
+        for lease in task.leases
+        if lease.host in hosts
+    ]
+
+
+def _held(resources: Resources, lease: Lease) -> Resources:
+    if lease.state is not LeaseState.SUSPENDED:
+        return resources
+    return replace(resources, cpu_milli=0, memory_mib=0, gpus=replace(resources.gpus, milli=0))
+
+
+def _latest(lease: Lease, task: Task, snapshot: Snapshot) -> int:
+    """One that has not begun is taken to begin now."""
+    end = ends_at(lease.escrow, snapshot.hosts[lease.host].downtime_ms, lease.reclaim_at)
+    return snapshot.now_ms + task.max_duration_ms if end is None else end
+
+
+def _given_back(host: Host, resources: Resources, devices: Iterable[int]) -> Host:
+    chosen = frozenset(devices)
+    free = Capacity(
+        min(host.total.cpu_milli, host.free.cpu_milli + resources.cpu_milli),
+        min(host.total.memory_mib, host.free.memory_mib + resources.memory_mib),
+        min(host.total.disk_gib, host.free.disk_gib + resources.disk_gib),
+    )
+    milli = resources.gpus.milli
+    after = tuple(
+        replace(device, milli_free=min(WHOLE_GPU, device.milli_free + milli)) if index in chosen else device
+        for index, device in enumerate(host.devices)
+    )
+    return replace(host, free=free, devices=after)
+
+
+def _ordered(counts: Counter[Misfit]) -> Mapping[Misfit, int]:
+    return {misfit: counts[misfit] for misfit in Misfit if counts[misfit]}

@@ -48,20 +48,25 @@ class Snapshot:
     agenda_at: int | None = None
     hosts: Mapping[str, Host] = field(default_factory=lambda: MappingProxyType({}))
     tasks: Mapping[int, Task] = field(default_factory=lambda: MappingProxyType({}))
+    schedulers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The keys of records that a block's events may have changed. `params`: the parameters changed too."""
+    """The keys of records that a block's events may have changed.
+
+    `params`, `schedulers`: the parameters, and who is bonded as a scheduler, changed too.
+    """
 
     hosts: frozenset[str] = frozenset()
     tasks: frozenset[int] = frozenset()
     params: bool = False
+    schedulers: bool = False
 
     @property
     def anything(self) -> bool:
         """Whether there is a record to read again."""
-        return bool(self.hosts or self.tasks or self.params)
+        return bool(self.hosts or self.tasks or self.params or self.schedulers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +76,27 @@ class Read:
     hosts: Mapping[str, Host | None] = field(default_factory=dict)
     tasks: Mapping[int, Task | None] = field(default_factory=dict)
     periods: Periods | None = None
+    schedulers: frozenset[str] | None = None
 
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 _PARAMS_PALLETS = frozenset({"Hosts", "Tasks"})
+_SCHEDULERS = frozenset({"SchedulerBonded", "SchedulerUnbonded"})
 
 
 def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
     """Which records to read again after these events. What changes a task may change the hosts of its leases."""
     hosts: set[str] = set()
     tasks: set[int] = set()
-    params = False
+    params = schedulers = False
     for event in events:
         fields = event.fields
         if event.pallet in _PARAMS_PALLETS and event.name == "ParamsChanged":
             params = True
+        elif event.pallet == "Tasks" and event.name in _SCHEDULERS:
+            schedulers = True
         elif event.pallet == "Hosts" and "host" in fields:
             hosts.add(fields["host"])
         elif event.pallet in TASK_PALLETS:
@@ -98,7 +107,7 @@ def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
         known = snapshot.tasks.get(number)
         if known is not None:
             hosts |= {lease.host for lease in known.leases}
-    return Touched(frozenset(hosts), frozenset(tasks), params)
+    return Touched(frozenset(hosts), frozenset(tasks), params, schedulers)
 
 
 def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapshot:
@@ -108,6 +117,7 @@ def advance(snapshot: Snapshot, number: int, now_ms: int, read: Read) -> Snapsho
         number=number,
         now_ms=now_ms,
         periods=read.periods or snapshot.periods,
+        schedulers=snapshot.schedulers if read.schedulers is None else read.schedulers,
         hosts=_merge(snapshot.hosts, read.hosts),
         tasks=_merge(snapshot.tasks, read.tasks),
     )
@@ -120,6 +130,7 @@ def union(parts: Iterable[Touched]) -> Touched:
         frozenset().union(*(part.hosts for part in found)),
         frozenset().union(*(part.tasks for part in found)),
         any(part.params for part in found),
+        any(part.schedulers for part in found),
     )
 
 
@@ -129,6 +140,7 @@ def only(read: Read, keys: Touched) -> Read:
         {key: host for key, host in read.hosts.items() if key in keys.hosts},
         {key: task for key, task in read.tasks.items() if key in keys.tasks},
         read.periods if keys.params else None,
+        read.schedulers if keys.schedulers else None,
     )
 
 
@@ -138,6 +150,7 @@ def changed(before: Read, after: Read) -> Touched:
         _differing(before.hosts, after.hosts),
         _differing(before.tasks, after.tasks),
         before.periods != after.periods,
+        before.schedulers != after.schedulers,
     )
 
 

@@ -32,6 +32,7 @@ class Reads:
             agenda_at=await self.agenda_at(at.hash),
             hosts={host_id: host_of(host_id, record) for host_id, record in hosts.items()},
             tasks={key: task for key, task in tasks.items() if task is not None},
+            schedulers=await self.schedulers(at.hash),
         )
 
     async def read(self, touched: Touched, at: bytes) -> Read:
@@ -40,7 +41,12 @@ class Reads:
             hosts=await self.hosts(touched.hosts, at),
             tasks=await self.tasks(touched.tasks, at),
             periods=await self.periods(at) if touched.params else None,
+            schedulers=await self.schedulers(at) if touched.schedulers else None,
         )
+
+    async def schedulers(self, at: bytes) -> frozenset[str]:
+        """Who is bonded as a scheduler."""
+        return frozenset(await self._chain.schedulers(at))
 
     async def events(self, at: bytes) -> list[ChainEvent]:
         """The events of a block that may not be final yet."""

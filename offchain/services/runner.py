@@ -131,7 +131,7 @@ def _scheduler(view: View, perform: Performer, account: Signer, wake: Callable[[
     from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)
 
     seed = hashlib.blake2b(account.public_key, digest_size=32).digest()
-    return Scheduler(view, perform, seed, wake)
+    return Scheduler(view, perform, seed, wake, account=account.address)
 
 
 async def _warm() -> None:

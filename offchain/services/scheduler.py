@@ -42,17 +42,28 @@ def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
 
 
 class Scheduler:
-    """Places queued tasks. `seed` decides between hosts that are alike; `wake` asks for another step."""
+    """Places queued tasks.
+
+    `seed` decides between hosts that are alike, `account` is its own; `wake` asks for another step.
+    """
 
     def __init__(
-        self, view: View, perform: Perform, seed: bytes, wake: Callable[[], None], queues: Tree | None = None
+        self,
+        view: View,
+        perform: Perform,
+        seed: bytes,
+        wake: Callable[[], None],
+        *,
+        account: str,
+        queues: Tree | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
-        self._desk = Desk(seed, queues)
+        self._desk = Desk(seed, queues, account=account)
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, str] = {}
+        self._again_at: int | None = None
         self._log = EventLog("scheduler")
         self.running = Running(wake)
 
@@ -61,11 +72,12 @@ class Scheduler:
         self.running.check()
         now = self._view.now_ms
         news = self._view.news(_READER)
-        due = self._desk.next_ms
-        if touched is not None and news is not None and not news.anything and (due is None or now < due):
+        quiet = touched is not None and news is not None and not news.anything
+        if quiet and (self._again_at is None or now < self._again_at):
             return
         self._follow(news)
         made = self._desk.round(now)
+        self._again_at = self._desk.next_ms(now)
         self._tell(made)
         if not made.placements:
             return
@@ -80,6 +92,8 @@ class Scheduler:
     def _follow(self, news: Touched | None) -> None:
         """Give the desk the records that have changed."""
         view, desk = self._view, self._desk
+        if news is None or news.schedulers:
+            desk.schedulers(view.schedulers)
         if news is None:
             snapshot = view.snapshot
             desk.put_hosts(snapshot.hosts.values())

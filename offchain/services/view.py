@@ -97,6 +97,11 @@ class View:
         return self._ahead.tasks[number] if number in self._ahead.tasks else self.final.tasks.get(number)
 
     @property
+    def schedulers(self) -> frozenset[str]:
+        """Who is bonded as a scheduler, in the best block."""
+        return self.final.schedulers if self._ahead.schedulers is None else self._ahead.schedulers
+
+    @property
     def now_ms(self) -> int:
         """Chain time of the best block."""
         return self._now

@@ -15,6 +15,7 @@ from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.scores import Weights
+from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
@@ -32,9 +33,14 @@ LEARN_AGAIN = 1000
 
 
 class Desk:
-    """`queues`: their definitions; without any, accounts share alike."""
+    """`queues`: their definitions; without any, accounts share alike. `account`: the scheduler's own."""
 
-    def __init__(self, seed: bytes, queues: Tree | None = None, weights: Weights | None = None) -> None:
+    def __init__(
+        self, seed: bytes, queues: Tree | None = None, weights: Weights | None = None, account: str = ""
+    ) -> None:
+        self._shifts = Shifts(account)
+        self._kinds: dict[int, bytes] = {}
+        """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._tasks: dict[int, Task] = {}
@@ -96,7 +102,8 @@ class Desk:
         """Place whoever has room, in turn. What is placed is held until :meth:`release`."""
         self._wake(now_ms)
         self._use_what_was_learned()
-        self._turn.begin(now_ms, self._totals())
+        away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
+        self._turn.begin(now_ms, self._totals(), away)
         return self.planner.plan(self)
 
     def next(self) -> Task | None:
@@ -120,10 +127,15 @@ class Desk:
         """It fits nowhere now."""
         self._turn.blocked(self._claims[task.id])
 
-    @property
-    def next_ms(self) -> int | None:
-        """When a task may be tried again that waits after a refusal."""
-        return min(self._not_before.values(), default=None)
+    def schedulers(self, accounts: Iterable[str]) -> None:
+        """All who are bonded."""
+        self._shifts.schedulers(accounts)
+
+    def next_ms(self, now_ms: int) -> int | None:
+        """When there may be more to place although no record changes: after a refusal, or with the next shift."""
+        moments = list(self._not_before.values())
+        shift = self._shifts.next_ms(now_ms) if self._claims else None
+        return min(moments if shift is None else [*moments, shift], default=None)
 
     def late(self, number: int, now_ms: int) -> bool:
         """Whether the task's deadline for its start has passed."""
@@ -156,7 +168,10 @@ class Desk:
         if self._who.get(task.id) == who:
             return
         self._drop(task.id)
-        number, count = self._groups.get(group) or (next(self._numbers), 0)
+        if group not in self._groups:
+            self._groups[group] = next(self._numbers), 0
+            self._kinds[self._groups[group][0]] = kind_of(*group)
+        number, count = self._groups[group]
         self._groups[group] = number, count + 1
         self._who[task.id] = who
         _, queue, account, priority = who
@@ -179,6 +194,8 @@ class Desk:
         known, count = self._groups.pop(group)
         if count > 1:
             self._groups[group] = known, count - 1
+        else:
+            del self._kinds[known]
 
     def _wake(self, now_ms: int) -> None:
         """Those whose time has come wait again; those whose deadline has passed do not any more."""

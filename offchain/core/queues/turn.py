@@ -12,7 +12,7 @@ priority is next (:mod:`offchain.core.queues.ageing`), then the oldest, then the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -81,12 +81,15 @@ class Turn:
         served = {part: leaf.served for part, leaf in self._ledger.leaves.items() if leaf.served >= 0}
         return Memory(served, frozenset(name for name, shape in self._shapes.items() if shape.asleep))
 
-    def begin(self, now_ms: int, totals: Amount | None = None) -> None:
-        """A new round: what was blocked may fit again. `totals`: where the hosts have changed."""
+    def begin(self, now_ms: int, totals: Amount | None = None, away: Container[Hashable] = ()) -> None:
+        """A new round: what was blocked may fit again.
+
+        `totals`: where the hosts have changed. `away`: shapes that are passed over in this round.
+        """
         self._now_ms = now_ms
-        for shape in self._shapes.values():
-            shape.blocked = False
-        self._awake = set(self._shapes.values())
+        for name, shape in self._shapes.items():
+            shape.blocked = name in away
+        self._awake = {shape for shape in self._shapes.values() if not shape.blocked}
         self._bring_back()
         if totals is not None and totals != self._ledger.totals:
             self._let_go(self._ledger.resize(totals))

@@ -186,7 +186,7 @@ class Toy:
         worker = Worker(self.chain, Watcher(self.chain, self.store, "worker", start=head.number), outbox, view)
         made = []
         if "scheduler" in roles:
-            made.append(Scheduler(view, perform, b"seed", worker.wake))
+            made.append(Scheduler(view, perform, b"seed", worker.wake, account=WORKER.address))
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         running = asyncio.create_task(worker.run(made))

@@ -8,8 +8,8 @@ import sys
 from core_builders import host, pod, task
 
 from offchain.core.planning.desk import Desk
-from offchain.core.values import Capacity
 from offchain.core.planning.shifts import HANDOVER_MS, SHIFT_MS, Shifts
+from offchain.core.values import Capacity
 
 ALL = ("ann", "bob", "cy", "dee")
 KINDS = [bytes([number]) * 16 for number in range(200)]
@@ -82,8 +82,7 @@ def test_a_task_is_of_the_same_kind_in_every_process():
         "import sys; sys.path[:0] = sys.argv[1:]\n"
         "from core_builders import pod, task, wants\n"
         "from offchain.core.fleet.want import Want\n"
-        "from offchain.core.values import Capacity
-from offchain.core.planning.shifts import kind_of\n"
+        "from offchain.core.planning.shifts import kind_of\n"
         "models = (b'A100', b'H200', b'T4', b'V100')\n"
         "print(kind_of(Want.of(task(1, resources=pod(gpus=wants(models=models)))), 1, 1).hex())"
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from offchain.core.fit import candidate, take
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
     Ask,
@@ -20,6 +22,7 @@ from offchain.core.values import (
     LeaseState,
     Periods,
     Placement,
+    PodPlacement,
     Resources,
     Task,
     TaskKind,
@@ -188,3 +191,16 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
 
 seeds = st.binary(max_size=64)
 times = st.integers(0, 2 * 10**6)
+
+
+def carried_out(snapshot: Snapshot, placements: Mapping[int, Sequence[PodPlacement]]) -> Snapshot:
+    """The snapshot as the chain would have it after these assignments."""
+    hosts, tasks = dict(snapshot.hosts), dict(snapshot.tasks)
+    for number, pods in placements.items():
+        task = tasks[number]
+        tasks[number] = replace(task, open_pods=())
+        for pod in pods:
+            host = candidate(task, hosts[pod.host])
+            assert host is not None
+            hosts[pod.host] = take(host, task.resources, pod.devices, task.placement)
+    return replace(snapshot, hosts=hosts, tasks=tasks)

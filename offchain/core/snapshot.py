@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from offchain.core.fit import candidate, fits, take
-from offchain.core.values import Host, Periods, PodPlacement, Task
+from offchain.core.values import Host, Periods, Task
 from offchain.schema.ids import TASK_PALLETS, tasks_of_event
 
 
@@ -156,28 +155,6 @@ def changed(before: Read, after: Read) -> Touched:
 
 def _differing(before: Mapping[_K, _V | None], after: Mapping[_K, _V | None]) -> frozenset[_K]:
     return frozenset(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-
-
-def with_pending(snapshot: Snapshot, pending: Mapping[int, tuple[PodPlacement, ...]]) -> Snapshot:
-    """The snapshot as it will be when assignments on their way are in: their pods are placed, capacity is taken.
-
-    A placement that the snapshot has overtaken (the pod is not open any more, or the host is full) takes nothing.
-    """
-    hosts: dict[str, Host | None] = {}
-    placed: dict[int, Task | None] = {}
-    for task_id, placements in pending.items():
-        task = snapshot.tasks.get(task_id)
-        if task is None or not {placement.pod for placement in placements} <= set(task.open_pods):
-            continue
-        placed[task_id] = replace(task, open_pods=())
-        for placement in placements:
-            there = hosts.get(placement.host) or snapshot.hosts.get(placement.host)
-            host = None if there is None else candidate(task, there)
-            if host is None:
-                continue
-            if fits(host.free, host.devices, task.resources, placement.devices, task.placement) is None:
-                hosts[placement.host] = take(host, task.resources, placement.devices, task.placement)
-    return replace(snapshot, hosts=_merge(snapshot.hosts, hosts), tasks=_merge(snapshot.tasks, placed))
 
 
 def _merge(old: Mapping[_K, _V], read: Mapping[_K, _V | None]) -> Mapping[_K, _V]:

@@ -6,12 +6,44 @@ and a question. The same snapshot, time and seed give the same plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from offchain.core.plan import Plan, Waiting, queue_order
+from offchain.core.fit import Misfit
 from offchain.core.planning.planner import Blocked, Planner
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import Task, TaskState
+from offchain.core.values import PodPlacement, Task, TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a task stays in the queue: how many hosts each rule excludes, and how many of its pods found a place."""
+
+    task: int
+    hosts: int
+    excluded: Mapping[Misfit, int]
+    pods_fitting: int
+    pods_needed: int
+    deadline_passed: bool = False
+
+    def __str__(self) -> str:
+        """One line for people."""
+        if self.deadline_passed:
+            return "its deadline has passed"
+        if self.hosts == 0:
+            return "no host is registered"
+        reasons = ", ".join(f"{count} {misfit}" for misfit, count in self.excluded.items())
+        if self.pods_fitting:
+            return f"{self.pods_fitting} of {self.pods_needed} pods fit now; of {self.hosts} hosts: {reasons}"
+        return f"of {self.hosts} hosts: {reasons}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to assign, in this order, and what waits."""
+
+    placements: Mapping[int, tuple[PodPlacement, ...]]
+    waiting: tuple[Waiting, ...]
 
 
 def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = frozenset()) -> Plan:
@@ -35,6 +67,13 @@ def explain(planner: Planner, blocked: Blocked) -> Waiting:
     """Why a task found no place, as hosts are now."""
     excluded = planner.excluded(blocked.want)
     return Waiting(blocked.task, len(planner.fleet.records), excluded, blocked.pods_fitting, blocked.pods_needed)
+
+
+def queue_order(tasks: Iterable[Task]) -> list[Task]:
+    """Tasks with pods to place, the highest priority first, then the oldest."""
+    return sorted(
+        (task for task in tasks if task.open_pods), key=lambda task: (-task.priority, task.submitted_at, task.id)
+    )
 
 
 class InTurn:

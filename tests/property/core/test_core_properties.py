@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.core.fit import Fit, fit, take
-from offchain.core.plan import Plan
-from offchain.core.plan import plan as first_fit
-from offchain.core.planning.once import plan as by_columns
+from offchain.core.planning.once import Plan, plan
 from offchain.core.rate import HOUR_MS, PPM, UNPAYABLE, deposit, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.settle import due
-from offchain.core.snapshot import Snapshot, with_pending
+from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
     Ask,
     BillingUnit,
@@ -26,16 +23,22 @@ from offchain.core.values import (
     Resources,
     TaskState,
 )
-from tests.core_strategies import PRICES, asks, devices, hosts_with, placements, resources, seeds, snapshots, times
-
-
-@pytest.fixture(name="plan", params=[first_fit, by_columns], scope="module")
-def made_by(request):
-    return request.param
+from tests.core_strategies import (
+    PRICES,
+    asks,
+    carried_out,
+    devices,
+    hosts_with,
+    placements,
+    resources,
+    seeds,
+    snapshots,
+    times,
+)
 
 
 @given(snapshots(), times, seeds)
-def test_no_host_is_filled_over_its_capacity(plan, snapshot: Snapshot, now: int, seed: bytes):
+def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed: bytes):
     cpu: dict[str, int] = defaultdict(int)
     memory: dict[str, int] = defaultdict(int)
     disk: dict[str, int] = defaultdict(int)
@@ -59,7 +62,7 @@ def test_no_host_is_filled_over_its_capacity(plan, snapshot: Snapshot, now: int,
 
 
 @given(snapshots(), times, seeds)
-def test_every_placed_pod_satisfies_the_tasks_own_conditions(plan, snapshot: Snapshot, now: int, seed: bytes):
+def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot, now: int, seed: bytes):
     for task_id, pods in plan(snapshot, now, seed).placements.items():
         task = snapshot.tasks[task_id]
         assert task.state is not TaskState.QUEUED or task.deadline is None or now <= task.deadline
@@ -86,7 +89,7 @@ def test_every_placed_pod_satisfies_the_tasks_own_conditions(plan, snapshot: Sna
 
 
 @given(snapshots(), times, seeds)
-def test_gangs_are_whole_and_every_queued_task_is_answered(plan, snapshot: Snapshot, now: int, seed: bytes):
+def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
     for task_id, pods in made.placements.items():
         task = snapshot.tasks[task_id]
@@ -97,7 +100,7 @@ def test_gangs_are_whole_and_every_queued_task_is_answered(plan, snapshot: Snaps
 
 
 @given(snapshots(), times, seeds)
-def test_the_same_input_gives_the_same_plan(plan, snapshot: Snapshot, now: int, seed: bytes):
+def test_the_same_input_gives_the_same_plan(snapshot: Snapshot, now: int, seed: bytes):
     backwards = Snapshot(
         number=snapshot.number,
         now_ms=snapshot.now_ms,
@@ -111,9 +114,9 @@ def test_the_same_input_gives_the_same_plan(plan, snapshot: Snapshot, now: int, 
 
 
 @given(snapshots(), times, seeds)
-def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(plan, snapshot: Snapshot, now: int, seed: bytes):
+def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
-    after = with_pending(snapshot, made.placements)
+    after = carried_out(snapshot, made.placements)
     again: Plan = plan(after, now, seed)
     assert not again.placements
     assert {w.task for w in again.waiting} == {w.task for w in made.waiting}

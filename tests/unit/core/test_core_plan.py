@@ -1,24 +1,16 @@
 from __future__ import annotations
 
-import pytest
 from core_builders import GTY, host, lease, pod, snapshot, task
 
 from offchain.core.fit import Misfit
-from offchain.core.plan import plan as first_fit
-from offchain.core.planning.once import plan as by_columns
-from offchain.core.snapshot import with_pending
-from offchain.core.values import Capacity, HostStatus, LeaseState, PodPlacement, RetainedData, TaskKind, TaskState
+from offchain.core.planning.once import plan
+from offchain.core.values import Capacity, HostStatus, LeaseState, RetainedData, TaskKind, TaskState
 
 SMALL = Capacity(1000, 1024, 1)
 SEED = b"seed"
 
 
-@pytest.fixture(name="plan", params=[first_fit, by_columns], scope="module")
-def made_by(request):
-    return request.param
-
-
-def test_priority_comes_before_age_and_age_before_number(plan):
+def test_priority_comes_before_age_and_age_before_number():
     queue = (
         task(1, submitted_at=5),
         task(2, submitted_at=5, priority=1),
@@ -28,7 +20,7 @@ def test_priority_comes_before_age_and_age_before_number(plan):
     assert list(made.placements) == [2, 3, 1]
 
 
-def test_capacity_is_taken_inside_a_plan(plan):
+def test_capacity_is_taken_inside_a_plan():
     made = plan(snapshot(host(free=SMALL), task(1), task(2)), 10, SEED)
     assert list(made.placements) == [1]
     (waiting,) = made.waiting
@@ -36,20 +28,20 @@ def test_capacity_is_taken_inside_a_plan(plan):
     assert waiting.excluded == {Misfit.NOT_ENOUGH_CPU: 1}
 
 
-def test_a_gang_is_placed_whole(plan):
+def test_a_gang_is_placed_whole():
     made = plan(snapshot(host("a", free=SMALL), host("b", free=SMALL), task(1, pods_min=2)), 10, SEED)
     assert [p.pod for p in made.placements[1]] == [0, 1]
     assert {p.host for p in made.placements[1]} == {"a", "b"}
 
 
-def test_a_gang_that_does_not_fit_leaves_the_room_to_the_next(plan):
+def test_a_gang_that_does_not_fit_leaves_the_room_to_the_next():
     made = plan(snapshot(host(free=SMALL), task(1, pods_min=2), task(2)), 10, SEED)
     assert list(made.placements) == [2]
     assert made.waiting[0].task == 1
     assert (made.waiting[0].pods_fitting, made.waiting[0].pods_needed) == (1, 2)
 
 
-def test_waiting_counts_hosts_by_the_rule_that_excludes_them(plan):
+def test_waiting_counts_hosts_by_the_rule_that_excludes_them():
     hosts = (
         host("a", status=HostStatus.OFFLINE),
         host("b", status=HostStatus.DRAINING),
@@ -60,7 +52,7 @@ def test_waiting_counts_hosts_by_the_rule_that_excludes_them(plan):
     assert str(waiting) == "of 3 hosts: 2 not online, 1 too little free cpu"
 
 
-def test_waiting_says_when_there_is_no_host_or_no_time(plan):
+def test_waiting_says_when_there_is_no_host_or_no_time():
     assert str(plan(snapshot(task()), 10, SEED).waiting[0]) == "no host is registered"
     late = plan(snapshot(host(), task(deadline=9)), 10, SEED)
     assert not late.placements
@@ -68,43 +60,29 @@ def test_waiting_says_when_there_is_no_host_or_no_time(plan):
     assert plan(snapshot(host(), task(deadline=10)), 10, SEED).placements
 
 
-def test_a_limit_below_every_ask_is_named(plan):
+def test_a_limit_below_every_ask_is_named():
     (waiting,) = plan(snapshot(host(), task(max_rate_per_hour=GTY // 1000)), 10, SEED).waiting
     assert waiting.excluded == {Misfit.PRICE: 1}
 
 
-def test_only_queued_tasks_that_are_not_skipped_are_placed(plan):
+def test_only_queued_tasks_that_are_not_skipped_are_placed():
     made = plan(snapshot(host(), task(1, state=TaskState.RUNNING), task(2), task(3)), 10, SEED, skip=frozenset({2}))
     assert list(made.placements) == [3]
 
 
-def test_seeds_try_hosts_in_different_orders(plan):
+def test_seeds_try_hosts_in_different_orders():
     snap = snapshot(*(host(f"h{i}") for i in range(20)), task())
     chosen = {plan(snap, 10, bytes([seed])).placements[1][0].host for seed in range(20)}
     assert len(chosen) > 1
 
 
-def test_an_assignment_on_its_way_takes_its_place(plan):
-    snap = snapshot(host(free=SMALL), task(1), task(2))
-    ahead = with_pending(snap, {1: (PodPlacement(0, "h1", b""),)})
-    made = plan(ahead, 10, SEED)
-    assert not made.placements
-    assert [w.task for w in made.waiting] == [2]
-
-
-def test_an_assignment_that_is_in_takes_nothing_twice(plan):
-    snap = snapshot(host(), task(1, state=TaskState.ASSIGNED), task(2, resources=pod(cpu_milli=4000)))
-    ahead = with_pending(snap, {1: (PodPlacement(0, "h1", b""),)})
-    assert list(plan(ahead, 10, SEED).placements) == [2]
-
-
-def test_a_task_that_no_agent_can_run_is_left_to_its_tenant(plan):
+def test_a_task_that_no_agent_can_run_is_left_to_its_tenant():
     made = plan(snapshot(host(), task(1, open_pods=())), 10, SEED)
     assert not made.placements
     assert not made.waiting
 
 
-def test_a_service_gets_as_many_pods_as_fit_and_its_least_at_least(plan):
+def test_a_service_gets_as_many_pods_as_fit_and_its_least_at_least():
     service = task(1, kind=TaskKind.SERVICE, pods_min=2, open_pods=(0, 1, 2, 3))
     three = Capacity(3000, 8192, 100)
     made = plan(snapshot(host(free=three), service), 10, SEED)
@@ -112,16 +90,14 @@ def test_a_service_gets_as_many_pods_as_fit_and_its_least_at_least(plan):
     assert not plan(snapshot(host(free=SMALL), service), 10, SEED).placements
 
 
-def test_the_pods_that_a_running_service_misses_are_placed_one_by_one(plan):
+def test_the_pods_that_a_running_service_misses_are_placed_one_by_one():
     held = lease(1, state=LeaseState.ACTIVE)
     service = task(1, held, kind=TaskKind.SERVICE, state=TaskState.RUNNING, pods_min=3, open_pods=(0, 2), deadline=1)
     made = plan(snapshot(host(free=SMALL), service), 10, SEED)
     assert [p.pod for p in made.placements[1]] == [0]
-    ahead = with_pending(snapshot(host(), service), {1: (PodPlacement(2, "h1", b""),)})
-    assert not plan(ahead, 10, SEED).placements
 
 
-def test_a_rental_goes_where_the_data_lies_that_it_takes_over(plan):
+def test_a_rental_goes_where_the_data_lies_that_it_takes_over():
     full = Capacity(4000, 8192, 0)
     rental = task(1, kind=TaskKind.RENTAL, takes_over=RetainedData("b", 1))
     made = plan(snapshot(host("a"), host("b", free=full), host("c"), rental), 10, SEED)

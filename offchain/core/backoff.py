@@ -35,10 +35,6 @@ class Backoff(Generic[K]):
         """Whether it is too early."""
         return now < self._not_before.get(key, 0)
 
-    def waiting(self, now: int) -> frozenset[K]:
-        """Everything it is too early for."""
-        return frozenset(key for key, time in self._not_before.items() if now < time)
-
     def next_time(self, now: int) -> int | None:
         """When the first of them may be tried again."""
         return min((time for time in self._not_before.values() if now < time), default=None)

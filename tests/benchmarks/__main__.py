@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import agent
+import crowd
 import fleet
 import rush
 import scheduler
@@ -91,6 +92,18 @@ def _arguments() -> argparse.Namespace:
     )
     of_rush.add_argument("--hosts", type=int, default=rush.HOSTS, metavar="N", help=f"agents ({rush.HOSTS})")
     of_rush.add_argument("--tasks", type=int, default=rush.TASKS, metavar="N", help=f"at once ({rush.TASKS})")
+    of_crowd = add(
+        "crowd",
+        "several schedulers, some killed in the middle: nothing lost or doubled, how often they collide",
+        "As rush, with schedulers that do not know of each other. About 5 minutes. "
+        "Short: --hosts 5 --tasks 100 --schedulers 2 --killed 1.",
+    )
+    of_crowd.add_argument("--hosts", type=int, default=crowd.HOSTS, metavar="N", help=f"agents ({crowd.HOSTS})")
+    of_crowd.add_argument("--tasks", type=int, default=crowd.TASKS, metavar="N", help=f"at once ({crowd.TASKS})")
+    of_crowd.add_argument(
+        "--schedulers", type=int, default=crowd.SCHEDULERS, metavar="N", help=f"at work ({crowd.SCHEDULERS})"
+    )
+    of_crowd.add_argument("--killed", type=int, default=crowd.KILLED, metavar="N", help=f"of them ({crowd.KILLED})")
     of_chain = add(
         "chain",
         "the released node alone: operations a second, their cost, bytes",
@@ -175,6 +188,11 @@ def _rush(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str],
     return figures, facts["said"] or ["Every task ended once and was paid once; every coin is there."], facts
 
 
+def _crowd(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    figures, facts = crowd.measure(options.schedulers, options.killed, options.hosts, options.tasks)
+    return figures, facts["said"] or ["Every task ended once and was paid once; every coin is there."], facts
+
+
 def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     return _plain(way.measure(options.agents))
 
@@ -206,6 +224,7 @@ _BENCHMARKS = {
     "main": _main_job,
     "fleet": _fleet,
     "rush": _rush,
+    "crowd": _crowd,
     "chain": _chain,
     "way": _way,
     "faults": _faults,

@@ -52,7 +52,7 @@ async def _measure(folder: Path, hosts: int, tasks: int) -> tuple[list[Figure], 
                 handed_s = time.monotonic() - began_s
                 ledger = await _ended(chain, first, tasks)
                 seconds = time.monotonic() - began_s
-                return await _judged(chain, ledger, tasks, handed_s, seconds)
+                return await judged(chain, ledger, tasks, handed_s, seconds)
             finally:
                 await chain.close()
 
@@ -85,7 +85,7 @@ async def _ended(chain: SubstrateChain, first: int, tasks: int) -> Ledger:
     return ledger
 
 
-async def _judged(
+async def judged(
     chain: SubstrateChain, ledger: Ledger, tasks: int, handed_s: float, seconds: float
 ) -> tuple[list[Figure], dict[str, Any]]:
     found = ledger.judge(Expected(tasks, RESULT))

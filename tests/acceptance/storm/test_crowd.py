@@ -1,0 +1,30 @@
+"""Several schedulers, one killed in the middle, in a bounded form; `scripts/bench crowd` has two thousand tasks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from offchain.local.places import ROOT
+
+TASKS = 60
+
+
+def test_no_task_is_lost_or_doubled_among_schedulers_of_which_one_is_killed():
+    line = [sys.executable, str(ROOT / "tests" / "benchmarks"), "crowd", f"--tasks={TASKS}", "--hosts=3"]
+    done = subprocess.run(
+        [*line, "--schedulers=3", "--killed=1", "--json", "--no-record"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines(), f"the run ended with {done.returncode}; its messages are above"
+    found = json.loads(done.stdout.splitlines()[-1])
+    sys.stderr.write(f"{found}\n")
+    assert found["said"] == []
+    assert (found["tasks"], found["lost"], found["doubled"]) == (TASKS, 0, 0)
+    assert done.returncode == 0

@@ -1,0 +1,148 @@
+"""Several schedulers, some killed in the middle: is any task lost or doubled, and how often they collide."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from faults.verdict import Ledger
+from fleet import MANIFEST, TENANT, running_fleet
+from fleet_hosts import NUMBER
+from main_job import BenchError, say
+from rush import PATIENCE_S, SECONDS_A_TASK, judged
+from table import ROOT, Figure
+
+from offchain.link.keys import from_uri
+from offchain.link.substrate import SubstrateChain
+from offchain.link.watcher import blocks_after
+from offchain.local.node import LIMITS, Node, endow
+from offchain.local.release import binaries
+from offchain.schema._generated_chain import calls
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_task import manifest_digest, to_task_spec
+
+HOSTS = 20
+TASKS = 2_000
+SCHEDULERS = 4
+KILLED = 2
+KINDS = 16
+"""Tasks ask for so many different amounts of cores; those that ask for the same fall to the same scheduler."""
+COINS = 10**18
+SETTLER = "//Dave"
+
+
+def measure(
+    schedulers: int = SCHEDULERS, killed: int = KILLED, hosts: int = HOSTS, tasks: int = TASKS
+) -> tuple[list[Figure], dict[str, Any]]:
+    """`killed` of the schedulers end without a word when a third and more of the tasks have ended."""
+    with tempfile.TemporaryDirectory(prefix="gantry-crowd-") as folder:
+        return asyncio.run(_measure(Path(folder), schedulers, killed, hosts, tasks))
+
+
+def _uri(number: int) -> str:
+    return f"//Scheduler{number}"
+
+
+async def _measure(
+    folder: Path, schedulers: int, killed: int, hosts: int, tasks: int
+) -> tuple[list[Figure], dict[str, Any]]:
+    found = binaries()
+    patch = endow(found, {from_uri(_uri(number)).address: COINS for number in range(schedulers)})
+    options = (*LIMITS, "--rpc-max-connections=1000")
+    with contextlib.ExitStack() as stack:
+        node = stack.enter_context(Node(found, folder / "node", *options, patch=patch))
+        stack.enter_context(_worker("settler", SETTLER, node.url, folder / "settler"))
+        crew = [
+            stack.enter_context(_worker("scheduler", _uri(number), node.url, folder / f"scheduler{number}"))
+            for number in range(schedulers)
+        ]
+        say(f"{hosts} hosts come online")
+        async with running_fleet(node.url, hosts):
+            chain = SubstrateChain(node.url, timeout=60)
+            await chain.connect()
+            try:
+                signed = await _signed(chain, tasks)
+                say(f"{tasks} tasks at once, {schedulers} schedulers")
+                began_s, first = time.monotonic(), (await chain.finalized_head()).number
+                await asyncio.gather(*(chain.broadcast(one) for one in signed))
+                handed_s = time.monotonic() - began_s
+                ledger = await _ended(chain, first, tasks, crew[:killed])
+                seconds = time.monotonic() - began_s
+                figures, facts = await judged(chain, ledger, tasks, handed_s, seconds)
+            finally:
+                await chain.close()
+    tried, refused = _collisions(folder, schedulers)
+    facts |= {"schedulers": schedulers, "killed": killed, "assigned": tried, "refused": refused}
+    share = round(100 * refused / max(1, tried), 2)
+    del figures
+    return [
+        Figure(f"crowd-{schedulers}-settled", "s", (round(seconds, 1),)),
+        Figure(f"crowd-{schedulers}-refused", "% of assignments", (share,)),
+    ], facts
+
+
+@contextlib.contextmanager
+def _worker(role: str, account: str, url: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    folder.mkdir(mode=0o700)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
+    line = [sys.executable, "-m", "offchain.cli", "worker", role, f"--url={url}", f"--account={account}"]
+    with (
+        folder.with_suffix(".log").open("wb") as out,
+        subprocess.Popen(
+            [*line, f"--state-dir={folder}"], cwd=ROOT, env=env | {"PYTHONPATH": str(ROOT)}, stdout=out, stderr=out
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+async def _signed(chain: SubstrateChain, count: int) -> list[Any]:
+    nonce = await chain.next_nonce(TENANT.address)
+    signed = []
+    for number in range(count):
+        text = MANIFEST.format(digest="0" * 64, variable=NUMBER, number=number)
+        text = text.replace('cpus: "0.5"', f'cpus: "0.{20 + number % KINDS}"')
+        spec = to_task_spec(parse_manifest(text.encode()), manifest_digest(text.encode()))
+        signed.append(await chain.sign(calls.tasks_submit(spec=spec, manifest=text.encode()), TENANT, nonce + number))
+    return signed
+
+
+async def _ended(chain: SubstrateChain, first: int, tasks: int, victims: list[subprocess.Popen[bytes]]) -> Ledger:
+    """What final blocks say until the last task has ended; the victims are killed on the way."""
+    ledger, left = Ledger(), list(victims)
+    try:
+        async with (
+            asyncio.timeout(PATIENCE_S + tasks * SECONDS_A_TASK),
+            aclosing(blocks_after(chain, None, first)) as all_,
+        ):
+            async for block, _ in all_:
+                ledger.add(block)
+                ended = ledger.ended()
+                if left and ended >= tasks * (len(victims) - len(left) + 1) // (len(victims) + 1):
+                    say(f"a scheduler is killed, {ended} tasks have ended")
+                    left.pop(0).send_signal(signal.SIGKILL)
+                if ended >= tasks:
+                    break
+    except TimeoutError:
+        raise BenchError(f"only {ledger.ended()} of {tasks} tasks have ended; the node still runs") from None
+    return ledger
+
+
+def _collisions(folder: Path, schedulers: int) -> tuple[int, int]:
+    """How many assignments were sent, and how many of them the chain refused, as their logs say."""
+    logs = [(folder / f"scheduler{number}.log").read_text(encoding="utf-8") for number in range(schedulers)]
+    lines = [line for log in logs for line in log.splitlines() if " gantry.scheduler " in line]
+    return sum(" assign task=" in line for line in lines), sum(" refused task=" in line for line in lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from offchain.core.placing.shapes import Shape
 from offchain.core.values import BillingUnit, Placement, Resources, RetainedData, Task
@@ -18,6 +18,16 @@ class Want:
     unit: BillingUnit
     max_rate_per_hour: int
     takes_over: RetainedData | None = None
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Rows are looked up by it all the time."""
+        rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over
+        object.__setattr__(self, "_hash", hash(rest))
+
+    def __hash__(self) -> int:
+        """Counted once."""
+        return self._hash
 
     @classmethod
     def of(cls, task: Task) -> Want:

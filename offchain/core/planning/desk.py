@@ -51,6 +51,8 @@ class Desk:
         """What each claim was made from."""
         self._groups: dict[_Group, tuple[int, int]] = {}
         """[group]: its number, and how many claims have it."""
+        self._wants: dict[Want, Want] = {}
+        """Each once."""
         self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
@@ -106,10 +108,10 @@ class Desk:
         self._turn.begin(now_ms, self._totals(), away)
         return self.planner.plan(self)
 
-    def next(self) -> Task | None:
+    def next(self) -> tuple[Task, Want] | None:
         """Whose turn it is in this round."""
         claim = self._turn.next()
-        return None if claim is None else self._tasks[claim.id]
+        return None if claim is None else (self._tasks[claim.id], self._who[claim.id][0][0])
 
     def placed(self, task: Task, pods: int) -> None:
         """So many of its pods have a place."""
@@ -163,7 +165,8 @@ class Desk:
         if not task.open_pods or self.planner.placed_pods(task.id) or task.id in self._not_before:
             self._drop(task.id)
             return
-        group = Want.of(task), task.least, len(task.open_pods)
+        want = Want.of(task)
+        group = self._wants.setdefault(want, want), task.least, len(task.open_pods)
         who = group, _queue_name(task), task.tenant, task.priority
         if self._who.get(task.id) == who:
             return
@@ -196,6 +199,7 @@ class Desk:
             self._groups[group] = known, count - 1
         else:
             del self._kinds[known]
+            self._wants.pop(group[0], None)
 
     def _wake(self, now_ms: int) -> None:
         """Those whose time has come wait again; those whose deadline has passed do not any more."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from offchain.core.fit import Misfit
+from offchain.core.fleet.want import Want
 from offchain.core.planning.planner import Blocked, Planner
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import PodPlacement, Task, TaskState
@@ -82,9 +83,10 @@ class InTurn:
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._left = iter(tasks)
 
-    def next(self) -> Task | None:
+    def next(self) -> tuple[Task, Want] | None:
         """The next."""
-        return next(self._left, None)
+        task = next(self._left, None)
+        return None if task is None else (task, Want.of(task))
 
     def placed(self, task: Task, pods: int) -> None:
         """Changes nothing."""

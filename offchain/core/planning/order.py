@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from offchain.core.fleet.want import Want
 from offchain.core.values import Task
 
 
 class Order(Protocol):
     """One round: each waiting task comes at most once."""
 
-    def next(self) -> Task | None:
-        """Whose turn it is; None where nobody is left."""
+    def next(self) -> tuple[Task, Want] | None:
+        """Whose turn it is, and what its pods ask for; None where nobody is left."""
 
     def placed(self, task: Task, pods: int) -> None:
         """So many of its pods have a place."""

@@ -126,8 +126,8 @@ class Planner:
         placements: dict[int, tuple[PodPlacement, ...]] = {}
         blocked: list[Blocked] = []
         full: dict[tuple[Want, int, int], int] = {}
-        while (task := order.next()) is not None:
-            want = Want.of(task)
+        while (turn := order.next()) is not None:
+            task, want = turn
             same = want, task.least, len(task.open_pods)
             # Room only falls during a round.
             places = [] if same in full else self._find(want, task.open_pods)
@@ -166,9 +166,13 @@ class Planner:
         """The best host whose price is within the limit by the chain's own rule."""
         while (found := self._rows.best(want)) is not None:
             host, devices = found
+            if self._rows.affordable(want, host):
+                return found
             record = self.fleet.records[self.fleet.cluster.names[host]]
             rate = rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
             if rate <= want.max_rate_per_hour:
+                if len({device.spec.model for device in record.devices}) <= 1:
+                    self._rows.afford(want, host)
                 return found
             self._rows.exclude(want, host)
         return None

@@ -19,7 +19,7 @@ MOST_ROWS = 1024
 
 
 class _Row:
-    __slots__ = ("allowed", "devices", "facts_seen", "more", "points", "room_seen")
+    __slots__ = ("affordable", "allowed", "devices", "facts_seen", "more", "points", "room_seen")
 
     def __init__(self) -> None:
         self.points: Floats = np.zeros(0)
@@ -28,6 +28,7 @@ class _Row:
         self.more: Floats = np.zeros(0)
         self.room_seen = 0
         self.facts_seen = 0
+        self.affordable: set[int] = set()
 
 
 class _Log:
@@ -91,6 +92,14 @@ class Rows:
         """Of all hosts."""
         return self._row(want).points
 
+    def affordable(self, want: Want, host: int) -> bool:
+        """Whether it was found that pods of this want cost no more than their limit there, on whatever devices."""
+        return host in self._row(want).affordable
+
+    def afford(self, want: Want, host: int) -> None:
+        """It was found so; it holds until something but the room of the host changes."""
+        self._row(want).affordable.add(host)
+
     def exclude(self, want: Want, host: int) -> None:
         """No pod of this want can go there, as an exact rule has found; until the host changes."""
         self._row(want).points[host] = np.inf
@@ -121,6 +130,7 @@ class Rows:
 
     def _judge(self, want: Want, row: _Row, hosts: Ints) -> None:
         """What does not depend on room."""
+        row.affordable.difference_update(hosts.tolist())
         facts = self._fleet.facts if len(hosts) == len(row.points) else self._fleet.facts.at(hosts)
         row.allowed[hosts] = allowed(want, facts)
         row.more[hosts] = beside_room(want, facts, self._weights) + self._drawn()[hosts]

@@ -22,10 +22,9 @@ from main_job import BenchError, say
 from rush import PATIENCE_S, SECONDS_A_TASK, judged
 from table import ROOT, Figure
 
-from offchain.link.keys import from_uri
 from offchain.link.substrate import SubstrateChain
 from offchain.link.watcher import blocks_after
-from offchain.local.node import LIMITS, Node, endow
+from offchain.local.node import LIMITS, Node
 from offchain.local.release import binaries
 from offchain.schema._generated_chain import calls
 from offchain.schema.manifest import parse_manifest
@@ -37,8 +36,9 @@ SCHEDULERS = 4
 KILLED = 2
 KINDS = 16
 """Tasks ask for so many different amounts of cores; those that ask for the same fall to the same scheduler."""
-COINS = 10**18
 SETTLER = "//Dave"
+ACCOUNTS = ("//Eve", "//Ferdie", "//One", "//Two", "//Alice")
+"""Of schedulers, those of development that nobody else uses here; so there are five at most."""
 
 
 def measure(
@@ -50,17 +50,18 @@ def measure(
 
 
 def _uri(number: int) -> str:
-    return f"//Scheduler{number}"
+    return ACCOUNTS[number]
 
 
 async def _measure(
     folder: Path, schedulers: int, killed: int, hosts: int, tasks: int
 ) -> tuple[list[Figure], dict[str, Any]]:
+    if schedulers > len(ACCOUNTS):
+        raise BenchError(f"there are accounts for {len(ACCOUNTS)} schedulers, not for {schedulers}")
     found = binaries()
-    patch = endow(found, {from_uri(_uri(number)).address: COINS for number in range(schedulers)})
     options = (*LIMITS, "--rpc-max-connections=1000")
     with contextlib.ExitStack() as stack:
-        node = stack.enter_context(Node(found, folder / "node", *options, patch=patch))
+        node = stack.enter_context(Node(found, folder / "node", *options))
         stack.enter_context(_worker("settler", SETTLER, node.url, folder / "settler"))
         crew = [
             stack.enter_context(_worker("scheduler", _uri(number), node.url, folder / f"scheduler{number}"))

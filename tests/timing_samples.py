@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.backfill import Backfill
-from offchain.core.timing.claims import Claim, Claims, Place
+from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
 from offchain.core.timing.room import Room

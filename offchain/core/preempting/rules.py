@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from offchain.core.placing.board import Place
 from offchain.core.placing.shapes import Shape
-from offchain.core.timing.claims import Place
 from offchain.core.timing.reservations import Reservation
 
 MINUTE: Final = 60_000

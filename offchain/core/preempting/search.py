@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Floats, Ints
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.sets import Victim, cheapest
-from offchain.core.timing.claims import Place
 from offchain.core.timing.loops import counts, pods_on
 from offchain.core.timing.room import Room
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from offchain.core.queues.fairness import jain
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -39,12 +41,6 @@ def max_min(asked: Sequence[float], total: float) -> list[float]:
     return given
 
 
-def jain(values: Sequence[float]) -> float:
-    """1 where all are equal, 1/n where one of n has all (Jain, Chiu, Hawe, 1984); 1 where nobody has anything."""
-    squares = sum(value * value for value in values)
-    return sum(values) ** 2 / (len(values) * squares) if squares else 1.0
-
-
 def jain_index(found: Sequence[Part]) -> float:
     """Of what each got, as a part of what would have been fair. Who asked for nothing does not count."""
-    return jain([part.got / part.fair for part in found if part.fair > 0])
+    return jain(part.got / part.fair for part in found if part.fair > 0)

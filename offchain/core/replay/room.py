@@ -9,15 +9,14 @@ from offchain.core.placing.shapes import Shape
 
 
 class EmptyHosts:
-    """The hosts as they are when nothing runs there: made of a cluster before anything does."""
+    """The hosts as they are when nothing runs there."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._free = Columns(*(column.copy() for column in cluster.free))
 
     def holds(self, shape: Shape, pods: int) -> bool:
         """Whether so many pods fit there together."""
-        room = _room(self._free, self._cluster.accepts(shape), shape, pods)
+        room = _room(self._cluster.whole, self._cluster.accepts(shape), shape, pods)
         return bool(room.sum() >= pods)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -15,14 +15,6 @@ FOREVER: Final = 1 << 62
 """The end, or the length, of what has none."""
 
 _FEWEST: Final = 64
-
-
-class Place(NamedTuple):
-    """Where one pod goes."""
-
-    host: int
-    devices: int
-    """Bit `d` is set for device `d`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from offchain.core.placing.board import Place
 from offchain.core.placing.shapes import Shape
-from offchain.core.timing.claims import Claim, Place
+from offchain.core.timing.claims import Claim
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.start import Start, earliest
 

@@ -5,9 +5,9 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from offchain.core.placing.board import Place
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
-from offchain.core.timing.claims import Place
 from tests.property.core.test_timing_properties import clusters, shapes
 from tests.timing_samples import fits, room_of
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.rules import MINUTE, Past, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.timing.backfill import Backfill
-from offchain.core.timing.claims import Claim, Claims, Place
+from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Waiting, reserve
 from tests.timing_samples import GPU, HALF, PAIR, gpus

@@ -9,9 +9,10 @@ from offchain.core.placing.board import Board
 from offchain.core.placing.cluster import HostSpec
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import Mix, Shape
+from offchain.core.queues.fairness import jain
 from offchain.core.replay.clock import Clock
 from offchain.core.replay.drf import Drf
-from offchain.core.replay.fairness import jain, max_min
+from offchain.core.replay.fairness import max_min
 from offchain.core.replay.fifo import Fifo
 from offchain.core.replay.fragments import Fragments
 from offchain.core.replay.measures import Spread

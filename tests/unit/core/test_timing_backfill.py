@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from offchain.core.placing.board import Place
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.backfill import Backfill
-from offchain.core.timing.claims import FOREVER, Claim, Claims, Place
+from offchain.core.timing.claims import FOREVER, Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
 from tests.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, lease, running

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from offchain.core.placing.board import Place
 from offchain.core.placing.shapes import Shape
-from offchain.core.timing.claims import FOREVER, Claim, Claims, Place
+from offchain.core.timing.claims import FOREVER, Claim, Claims
 from offchain.core.timing.releases import PPM, Profile, taken_ppm
 from offchain.core.timing.start import Never, Start, earliest
 from tests.timing_samples import GPU, HALF, PAIR, gpus, lease, running

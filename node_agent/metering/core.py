@@ -128,7 +128,8 @@ def fold(metered: Metered, sample: Sample) -> Metered:
     after = replace(after, boot=sample.boot, steady_ms=sample.steady_ms, wall_ms=after.wall_ms + passed_ms)
     after = _peaks(after, sample)
     if passed_ms > LONGEST_GAP_MS:
-        return replace(after, unmetered_ms=after.unmetered_ms + passed_ms)
+        # Nothing is summed over the gap, but a GPU that is read from now on counts from nought.
+        return _areas(replace(after, unmetered_ms=after.unmetered_ms + passed_ms), sample, 0, between_ms)
     return _areas(after, sample, passed_ms, between_ms)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from node_agent.codec import dumps, loads
@@ -69,6 +69,10 @@ def test_time_is_never_more_than_has_passed(samples):
 
 
 @given(st.lists(SAMPLES, max_size=8), SAMPLES)
+@example(
+    [Sample(boot="one", steady_ms=0, runs=(Run(name="a@1"),))],
+    Sample(boot="one", steady_ms=60_001, runs=(Run(name="a@1"),), gpus=(Gpu(busy_ppm=None, memory_bytes=0),)),
+)
 def test_a_sample_that_comes_twice_counts_once(samples, sample):
     once = folded([*samples, sample])
     assert fold(once, sample).totals == once.totals

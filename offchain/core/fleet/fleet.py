@@ -37,11 +37,13 @@ class Fleet:
         before = self.records.get(host.id)
         self.records[host.id] = host
         room = room_of(host)
-        row = self.cluster.put(host.id, room, whole_of(host))
+        changed = before is None or room_of(before) != room or whole_of(before) != whole_of(host)
+        # Where only a heartbeat came, what was taken off since the last record stays taken.
+        row = self.cluster.put(host.id, room, whole_of(host)) if changed else self.cluster.number(host.id)
         same = before is not None and _told_apart(before) == _told_apart(host)
         if not same:
             self.facts.put(row, host)
-        return Change(row, facts=not same, room=before is None or room_of(before) != room)
+        return Change(row, facts=not same, room=changed)
 
     def put_room(self, host: Host) -> None:
         """Free what was taken off a host since its record came."""

@@ -32,6 +32,13 @@ def test_what_was_placed_stays_taken_in_later_rounds():
     assert found.held == {1}
 
 
+def test_a_heartbeat_leaves_what_was_placed_taken():
+    found = planner(host(free=ONE))
+    assert list(assigned(found, task(1))) == [1]
+    found.put_hosts([host(free=ONE, last_heartbeat=99)])
+    assert not assigned(found, task(2), task(3, resources=pod(cpu_milli=500)))
+
+
 def test_a_refused_placement_gives_its_room_back():
     found = planner(host(free=ONE))
     assigned(found, task(1))

@@ -129,7 +129,7 @@ def fold(metered: Metered, sample: Sample) -> Metered:
     after = _peaks(after, sample)
     if passed_ms > LONGEST_GAP_MS:
         # Nothing is summed over the gap, but a GPU that is read from now on counts from nought.
-        return _areas(replace(after, unmetered_ms=after.unmetered_ms + passed_ms), sample, 0, between_ms)
+        after, passed_ms = replace(after, unmetered_ms=after.unmetered_ms + passed_ms), 0
     return _areas(after, sample, passed_ms, between_ms)
 
 

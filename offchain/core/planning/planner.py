@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
@@ -17,11 +19,12 @@ from offchain.core.placing.cluster import indices
 from offchain.core.placing.policy import Policy
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.gates import Gate
 from offchain.core.planning.order import Order
 from offchain.core.planning.rows import Rows
 from offchain.core.planning.scores import Weights
 from offchain.core.rate import rate_per_hour
-from offchain.core.values import Host, PodPlacement
+from offchain.core.values import Host, PodPlacement, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +124,8 @@ class Planner:
         """The tasks of which something is on its way."""
         return frozenset(self._held)
 
-    def plan(self, order: Order) -> Round:
-        """Place whoever has room, in this order. What is placed is held."""
+    def plan(self, order: Order, gates: Sequence[Gate] = ()) -> Round:
+        """Place whoever has room, in this order, where no gate is closed to it. What is placed is held."""
         placements: dict[int, tuple[PodPlacement, ...]] = {}
         blocked: list[Blocked] = []
         full: dict[tuple[Want, int, int], int] = {}
@@ -130,9 +133,9 @@ class Planner:
             task, want = turn
             same = want, task.least, len(task.open_pods)
             # Room only falls during a round.
-            places = [] if same in full else self._find(want, task.open_pods)
+            places = [] if same in full else self._find(task, want, gates)
             if len(places) < task.least:
-                self._give(want, places)
+                self._give(task, want, places, gates)
                 fitting = full.setdefault(same, len(places))
                 blocked.append(Blocked(task.id, want, fitting, task.least))
                 order.blocked(task)
@@ -149,22 +152,24 @@ class Planner:
         """How many hosts each rule excludes now."""
         return self.fleet.excluded(want)
 
-    def _find(self, want: Want, pods: Sequence[int]) -> list[Place]:
-        """Places for as many of the pods as there are, taken off what is free."""
+    def _find(self, task: Task, want: Want, gates: Sequence[Gate]) -> list[Place]:
+        """Places for as many of its open pods as there are, taken off what is free."""
         places: list[Place] = []
-        for pod in pods:
-            found = self._best(want)
+        for pod in task.open_pods:
+            found = self._best(task, want, gates)
             if found is None:
                 break
             host, devices = found
             self.fleet.cluster.take(host, want.shape, devices)
             self._rows.changed(host)
+            for gate in gates:
+                gate.taken(task, want, host, devices)
             places.append(Place(pod, host, devices))
         return places
 
-    def _best(self, want: Want) -> tuple[int, int] | None:
+    def _best(self, task: Task, want: Want, gates: Sequence[Gate]) -> tuple[int, int] | None:
         """The best host whose price is within the limit by the chain's own rule."""
-        while (found := self._rows.best(want)) is not None:
+        while (found := self._first(task, want, gates)) is not None:
             host, devices = found
             if self._rows.affordable(want, host):
                 return found
@@ -177,10 +182,26 @@ class Planner:
             self._rows.exclude(want, host)
         return None
 
-    def _give(self, want: Want, places: Sequence[Place]) -> None:
+    def _first(self, task: Task, want: Want, gates: Sequence[Gate]) -> tuple[int, int] | None:
+        """The host with the least points, of those that are open to it."""
+        if not gates:
+            return self._rows.best(want)
+        points, devices = self._rows.points(want), self._rows.devices(want)
+        closed = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
+        if not closed:
+            return self._rows.best(want)
+        left = np.where(np.logical_or.reduce(closed), np.inf, points)
+        if not len(left):
+            return None
+        host = int(np.argmin(left))
+        return None if left[host] == np.inf else (host, int(devices[host]))
+
+    def _give(self, task: Task, want: Want, places: Sequence[Place], gates: Sequence[Gate]) -> None:
         for place in places:
             self.fleet.cluster.give(place.host, want.shape, place.devices)
             self._rows.changed(place.host)
+            for gate in gates:
+                gate.given(task, want, place.host, place.devices)
 
     def _hold(self, task: int, want: Want, places: Sequence[Place]) -> None:
         self._held[task] = _Held(want, tuple(places))

@@ -92,6 +92,10 @@ class Rows:
         """Of all hosts."""
         return self._row(want).points
 
+    def devices(self, want: Want) -> Ints:
+        """[host]: those that the pod would take there, as bits; -1 where it has no room."""
+        return self._row(want).devices
+
     def affordable(self, want: Want, host: int) -> bool:
         """Whether it was found that pods of this want cost no more than their limit there, on whatever devices."""
         return host in self._row(want).affordable

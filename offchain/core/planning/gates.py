@@ -1,0 +1,25 @@
+"""What a round keeps hosts closed for, beside the rules of the chain: reservations, spread, what is another's."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from offchain.core.fleet.want import Want
+from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.values import Task
+
+
+class Gate(Protocol):
+    """Made anew for a round."""
+
+    def closed(self, task: Task, want: Want, devices: Ints) -> Bools | None:
+        """[host]: whether a pod of this task may not go there now. None: every host is open to it.
+
+        `devices[host]`, bits, are those that it would take there; -1 where it has no room.
+        """
+
+    def taken(self, task: Task, want: Want, host: int, devices: int) -> None:
+        """A pod of this task has this place."""
+
+    def given(self, task: Task, want: Want, host: int, devices: int) -> None:
+        """It has lost it again: others of its gang found none."""

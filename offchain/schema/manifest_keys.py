@@ -224,6 +224,7 @@ GANTRY = (
 VERIFICATION = ("replicas",)
 PODS = ("min", "max")
 SCALING = ("metric", "target", "stabilisation")
+POD_METRIC = ("port", "path", "name", "target_per_pod")
 SSH = ("authorized_keys", "path", "port")
 RESULT = ("path", "seal_to")
 INPUT = ("name", "path", "sha256", "service")

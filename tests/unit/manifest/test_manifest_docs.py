@@ -53,6 +53,7 @@ def test_the_smallest_example_leaves_nothing_out() -> None:
         keys.PLACEMENT,
         keys.HEALTHCHECK[:-1],
         keys.SCALING,
+        keys.POD_METRIC,
         keys.SSH,
         keys.RESULT,
         keys.INPUT,

@@ -11,17 +11,15 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from offchain.core.autoscale import Has, Scaling, Wishes, decide, load_ppm
 from offchain.core.pod_metric import NoNumberError, Told, load_milli
-from offchain.link import ss58
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import LinkError
-from offchain.link.p2p_reach import open_host
 from offchain.link.ports import Block, ChainPort, Signer
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
@@ -36,6 +34,7 @@ from offchain.services.acts import Perform, Performer
 from offchain.services.log import EventLog
 from offchain.services.pod_numbers import PodSource, number_of
 from offchain.services.receipts import ReceiptSource, fetch
+from offchain.services.ways import Ways
 
 STEP_S: Final = 15.0
 WINDOW_MS: Final = 60_000
@@ -213,43 +212,3 @@ async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> 
         while True:
             await scaler.step()
             await asyncio.sleep(STEP_S)
-
-
-class Ways:
-    """Connections to hosts that are kept between two looks; made anew where a host's endpoint changed."""
-
-    def __init__(self, stack: contextlib.AsyncExitStack, genesis_hash: bytes, account: Signer) -> None:
-        self._stack = stack
-        self._genesis_hash = genesis_hash
-        self._account = account
-        self._open: dict[str, tuple[bytes, contextlib.AsyncExitStack, HostSource]] = {}
-        self._turn = asyncio.Lock()
-        stack.push_async_callback(self._close)
-
-    @contextlib.asynccontextmanager
-    async def to(self, record: gen.HostRecord, host: str) -> AsyncIterator[HostSource]:
-        """The way to a host. One that failed is given up, so that the next look dials anew."""
-        async with self._turn:
-            known = self._open.get(host)
-            if known is None or known[0] != record.endpoint:
-                await self._drop(host)
-                known = self._open[host] = await self._dialled(record, host)
-        try:
-            yield known[2]
-        except (LinkError, asyncio.CancelledError):
-            await self._drop(host)
-            raise
-
-    async def _dialled(self, record: gen.HostRecord, host: str) -> tuple[bytes, contextlib.AsyncExitStack, HostSource]:
-        held = contextlib.AsyncExitStack()
-        opened = open_host(ss58.decode(host), record.endpoint, genesis_hash=self._genesis_hash, signer=self._account)
-        return record.endpoint, held, await held.enter_async_context(opened)
-
-    async def _drop(self, host: str) -> None:
-        known = self._open.pop(host, None)
-        if known is not None:
-            await known[1].aclose()
-
-    async def _close(self) -> None:
-        for host in tuple(self._open):
-            await self._drop(host)

@@ -65,7 +65,7 @@ async def run_worker(
     log.set_up()
     if "scheduler" in roles:
         await _warm()
-    with _alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
+    with alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
         chain = SubstrateChain(url, expected_genesis=chain_pin.expected_genesis(store, expected_genesis))
         try:
             await chain.connect()
@@ -186,7 +186,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 @contextlib.contextmanager
-def _alone(state_dir: Path) -> Iterator[None]:
+def alone(state_dir: Path) -> Iterator[None]:
     """Be the only worker of this folder: two outboxes of one account would take each other's numbers."""
     try:
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -16,8 +16,9 @@ from offchain.link.typed import GantryChain
 from offchain.schema import _generated_chain as gen
 from offchain.schema.receipt import Bill, Receipt, SignedReceipt, Totals
 from offchain.services.acts import Verdict
-from offchain.services.autoscaler import Autoscaler, Ways
+from offchain.services.autoscaler import Autoscaler
 from offchain.services.runner import serve
+from offchain.services.ways import Ways
 from tests.chain_records import Tasks, host_record, lease, task_spec
 
 TENANT, PROXY = from_uri("//Charlie"), from_uri("//Bob")
@@ -321,11 +322,11 @@ class Dialled:
 
     def __init__(self, monkeypatch, source):
         self.opened, self.closed, self.source = [], [], source
-        monkeypatch.setattr("offchain.services.autoscaler.open_host", self.open)
+        monkeypatch.setattr("offchain.services.ways.open_host", self.open)
 
     @contextlib.asynccontextmanager
-    async def open(self, host_key, endpoint, *, genesis_hash, signer):
-        assert (host_key, len(genesis_hash), signer) == (HOST.public_key, 32, TENANT)
+    async def open(self, host_key, endpoint, *, genesis_hash, signer, gateways):
+        assert (host_key, len(genesis_hash), signer, gateways) == (HOST.public_key, 32, TENANT, ())
         self.opened.append(endpoint)
         try:
             yield self.source

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -29,11 +29,13 @@ from offchain.schema._generated_chain import calls
 from offchain.schema.chain import Call
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_types import ManifestError, Metric, PodMetric
+from offchain.schema.manifest_version import place_of
 from offchain.schema.receipt import Totals
 from offchain.services.acts import Perform, Performer
 from offchain.services.log import EventLog
 from offchain.services.pod_numbers import PodSource, number_of
 from offchain.services.receipts import ReceiptSource, fetch
+from offchain.services.versions import LIVE
 from offchain.services.ways import Ways
 
 STEP_S: Final = 15.0
@@ -75,43 +77,58 @@ class Autoscaler:
         self._services: dict[int, _Service] = {}
         self._others: set[int] = set()
         """Tasks that are not scaled by their load, and never will be."""
+        self._places: dict[int, int] = {}
+        """Services that were submitted to take the place of another -> which."""
         self._log = EventLog("autoscaler")
 
     async def step(self) -> None:
         """Look at every service once, and change the number of pods of those that need it."""
-        tasks = await self._tasks()
-        for gone in self._services.keys() - tasks.keys():
+        live = await self._live()
+        for gone in self._services.keys() - live.keys():
             del self._services[gone]
-        await asyncio.gather(*(self._look(task) for task in tasks.values()))
+        updating = self._updating(live)
+        for number in updating & self._services.keys():
+            self._services[number].wishes = Wishes()
+        looked_at = self._services.keys() - updating
+        running = (task for task in live.values() if isinstance(task.record.state, gen.TaskStateRunning))
+        await asyncio.gather(*(self._look(task) for task in running if task.id in looked_at))
 
-    async def _tasks(self) -> dict[int, TaskAndSpec]:
-        """The tenant's services that run and say how they scale."""
+    async def _live(self) -> dict[int, TaskAndSpec]:
+        """The tenant's services that are not over, with all that may matter of them read once."""
         numbers = set(await self._chain.tasks_of(self._tenant))
         self._others &= numbers
+        self._places = {number: task for number, task in self._places.items() if number in numbers}
         found = await self._chain.tasks(numbers - self._others)
+        known = self._services.keys() | self._places.keys()
         for task in found.values():
-            if task.id not in self._services:
+            if task.id not in known:
                 await self._learn(task)
-        return {
-            number: task
-            for number, task in found.items()
-            if number in self._services and isinstance(task.record.state, gen.TaskStateRunning)
-        }
+        found |= await self._chain.tasks(self._others.intersection(self._places.values()))
+        return {number: task for number, task in found.items() if task.record.state.tag in LIVE}
+
+    def _updating(self, live: Collection[int]) -> set[int]:
+        """Versions of which one takes the place of the other: their pods are counted by whoever updates them."""
+        pairs = [(number, task) for number, task in self._places.items() if number in live and task in live]
+        return {number for pair in pairs for number in pair}
 
     async def _learn(self, task: TaskAndSpec) -> None:
-        spec = task.spec
-        if spec.kind is not gen.TaskKind.SERVICE or spec.pods_min >= spec.pods_max:
+        if task.spec.kind is not gen.TaskKind.SERVICE:
             self._others.add(task.id)
             return
-        if not isinstance(task.record.state, gen.TaskStateRunning):
+        if task.record.state.tag not in LIVE:
             return
         data = await self._chain.manifest(task.id)
+        place = None if data is None else place_of(data)
+        if place is not None:
+            self._places[task.id] = place.task
         try:
             manifest = None if data is None else parse_manifest(data, source=f"task {task.id}")
         except ManifestError:
             manifest = None  # its hosts do not take it either
-        if manifest is None or manifest.scaling is None:
-            self._others.add(task.id)
+        spec = task.spec
+        if manifest is None or manifest.scaling is None or spec.pods_min >= spec.pods_max:
+            if place is None:
+                self._others.add(task.id)
             return
         metric = manifest.scaling.metric
         if isinstance(metric, PodMetric):

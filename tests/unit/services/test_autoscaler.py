@@ -14,6 +14,7 @@ from offchain.link.p2p import HostUnreachable
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain
 from offchain.schema import _generated_chain as gen
+from offchain.schema.manifest_version import TakesPlace, stamped
 from offchain.schema.receipt import Bill, Receipt, SignedReceipt, Totals
 from offchain.services.acts import Verdict
 from offchain.services.autoscaler import Autoscaler
@@ -193,6 +194,21 @@ async def test_what_does_not_scale_is_left_alone_and_not_read_again(options):
     net.chain.query_many = counted
     await net.scaler.step()
     assert reads == []
+
+
+async def test_what_an_update_is_under_way_of_is_left_alone_until_it_is_over(net):
+    """Both versions, also one that does not scale by itself."""
+    await net.steps(1, demand_percent=200)
+    fixed = MANIFEST.replace(b"{min: 1, max: 4}", b"1")
+    place = TakesPlace(net.task, 1, bytes(32))
+    spec = task_spec(kind=gen.TaskKind.SERVICE, pods_min=1, pods_max=1)
+    coming = net.tasks.submit(TENANT.address, spec, manifest=stamped(fixed, place))
+    await net.steps(5, demand_percent=200)
+    assert net.calls == []
+    assert net.scaler._services[net.task].wishes.recent == ()
+    net.tasks.change(coming, state=gen.TaskStateCancelled())
+    await net.steps(1, demand_percent=200)
+    assert net.wanted == 2
 
 
 async def test_a_service_that_is_gone_is_forgotten(net):

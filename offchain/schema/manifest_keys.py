@@ -147,8 +147,8 @@ DEPLOY_REFUSED = {
     "mode": "Use x-gantry.pods",
     "placement": "Use x-gantry.placement",
     "replicas": "Use x-gantry.pods",
-    "rollback_config": "Remove it; a task is not updated",
-    "update_config": "Remove it; a task is not updated",
+    "rollback_config": "Remove it; gantry service rollback has options for it",
+    "update_config": "Remove it; gantry service update has options for it",
 }
 
 RESTART_POLICY = ("condition", "max_attempts")

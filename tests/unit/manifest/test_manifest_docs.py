@@ -130,3 +130,10 @@ def test_files_of_several_services_in_the_reference() -> None:
     assert api.files == (DeliveredFile("db_password", "/run/secrets/db_password", None),)
     assert db.files == (DeliveredFile("db_password", "/etc/db/password", None),)
     assert migrate.restart == RestartPolicy("on-failure", None)
+
+
+def test_greeter_tells_a_number_and_has_versions() -> None:
+    found = example("greeter")
+    assert (found.name, found.pods_min, found.pods) == ("greeter", 1, 3)
+    assert found.scaling is not None
+    assert found.scaling.metric == PodMetric(8080, "/metrics", "greetings_waiting", 10_000)

@@ -13,7 +13,7 @@ from manifest_builders import BASE, DIGEST
 from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest import Manifest, parse_manifest
 from offchain.schema.manifest_task import to_task_spec
-from offchain.schema.manifest_types import DeliveredFile, Dependency, RestartPolicy
+from offchain.schema.manifest_types import DeliveredFile, Dependency, PodMetric, RestartPolicy
 from offchain.schema.manifest_variables import resolve
 
 ROOT = Path(__file__).resolve().parents[3]

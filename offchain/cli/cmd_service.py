@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from offchain.cli import accounts, options
+from offchain.cli.cmd_forward import Ports, listening
 from offchain.cli.cmd_submit import load
 from offchain.cli.cmd_task_life import DURATION
 from offchain.cli.failures import CliError
@@ -17,8 +20,11 @@ from offchain.cli.session import connected, run
 from offchain.cli.updating import Asked, update_to
 from offchain.link.typed import GantryChain
 from offchain.schema.manifest_version import plain
+from offchain.services.front import Front
 from offchain.services.updates import PATIENCE_MS, SETTLE_MS, Result
 from offchain.services.versions import Service, named, services_of
+from offchain.services.ways import Ways
+from offchain.services.wellness import Checks
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WHICH = click.argument("which", metavar="NAME|ID")
@@ -39,6 +45,7 @@ def service() -> None:
       gantry service update hello.yaml --account anna      (after you changed it)
       gantry service status hello --account anna
       gantry service rollback hello --account anna
+      gantry service forward hello 8080 --account anna
     """
 
 
@@ -188,7 +195,7 @@ def status(which: str, account: str | None, password_file: str | None, url: str 
     \b
     Examples:
       gantry service status hello --account anna
-      gantry forward $(gantry service status hello --account anna --json | jq .task) 8080 --account anna
+      gantry service status 7 --account anna --json
     """
     del password_file  # nothing is signed
     one = named(run(_services(url, account)), which)
@@ -196,6 +203,52 @@ def status(which: str, account: str | None, password_file: str | None, url: str 
         emit(plain_service(one))
         return
     details(service_lines(one))
+
+
+@service.command()
+@_WHICH
+@click.argument("ports", metavar="[LOCAL:]PORT...", nargs=-1, required=True, type=Ports())
+@options.gateway
+@options.account
+@options.url
+@options.as_json
+def forward(
+    which: str,
+    ports: tuple[tuple[int, int], ...],
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Reach TCP ports of a service on this machine's 127.0.0.1, until Ctrl-C, whatever its pods and versions are.
+
+    Every connection goes to the next pod in turn. While a new version takes the old one's place, its pods are among
+    them as soon as they are well. A connection ends with its pod; the next one goes to another.
+
+    \b
+    Examples:
+      gantry service forward hello 8080 --account anna
+      gantry service forward 7 0:8080 --account anna --json
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> None:
+        async with connected(url) as chain, contextlib.AsyncExitStack() as stack:
+            typed = GantryChain(chain)
+            named(await services_of(typed, signer.address), which)
+            ways = Ways(stack, await chain.genesis_hash(), signer, options.given_gateways())
+            front = Front(typed, Checks(typed, ways.to), ways, signer.address, which)
+            failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            for local, inside in ports:
+                at = await stack.enter_async_context(listening(front.dial, local, inside, failed, ("no_service",)))
+                if as_json:
+                    emit({"service": which, "local": f"127.0.0.1:{at}", "port": inside})
+                else:
+                    progress(f"127.0.0.1:{at} is port {inside} of the pods of {which}.")
+            progress("Ctrl-C ends it.")
+            await failed
+
+    run(work())
 
 
 async def _services(url: str | None, account: str | None) -> list[Service]:

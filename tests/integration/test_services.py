@@ -15,12 +15,8 @@ GREETER = EXAMPLES / "greeter.yaml"
 QUICK = ("--settle", "1s", "--patience", "30s")
 
 
-async def said(net: Net, task: int) -> str:
-    async with (
-        forwarded(net, task, 8080) as port,
-        aiohttp.ClientSession() as web,
-        web.get(f"http://127.0.0.1:{port}/") as answer,
-    ):
+async def said(port: int) -> str:
+    async with aiohttp.ClientSession() as web, web.get(f"http://127.0.0.1:{port}/") as answer:
         return await answer.text()
 
 
@@ -30,13 +26,17 @@ async def test_versions_take_each_other_s_place(net: Net, tmp_path) -> None:
     await act(net, "scale", first, "2")
     await net.each_block(lambda: runs(net, first, 2), "two pods")
 
-    done = await net.gantry("service", "update", GREETER, *ACCOUNT, *QUICK, "--json", env={**env, "GREETING": "Servus"})
-    assert done.code == 0, done.said
+    async with forwarded(net, "greeter", 8080) as port:
+        assert await said(port) == f"Hello from task {first}\n"
+        done = await net.gantry(
+            "service", "update", GREETER, *ACCOUNT, *QUICK, "--json", env={**env, "GREETING": "Servus"}
+        )
+        assert done.code == 0, done.said
+        assert await said(port) == f"Servus from task {done.json['task']}\n"
     second = done.json["task"]
     assert done.json == {"task": second, "pods": 2, "failed": None}
     assert await runs(net, second, 2)
     assert (await net.task(first)).record.state.tag in ("Reported", "Verified", "Settled")
-    assert await said(net, second) == f"Servus from task {second}\n"
 
     # A version that never gets well goes by itself.
     done = await net.gantry("service", "update", GREETER, *ACCOUNT, *QUICK, "--json", env={**env, "PAGE": "missing"})
@@ -53,10 +53,12 @@ async def test_versions_take_each_other_s_place(net: Net, tmp_path) -> None:
 
     done = await net.gantry("service", "rollback", "greeter", *ACCOUNT, *QUICK, "--json", env=env)
     assert done.code == 0, done.said
-    assert await said(net, done.json["task"]) == f"Servus from task {done.json['task']}\n"
+    fourth = done.json["task"]
+    async with forwarded(net, fourth, 8080) as port:
+        assert await said(port) == f"Servus from task {fourth}\n"
     done = await net.gantry("service", "list", *ACCOUNT, "--json")
     assert [line for line in done.out.splitlines() if "greeter" in line] == done.out.splitlines()[-1:]
-    await ended(net, done.json["task"])
+    await ended(net, fourth)
 
 
 async def cut_off(net: Net, env: dict[str, str]) -> int:

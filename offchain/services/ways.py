@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 
 from offchain.link import ss58
@@ -29,13 +30,14 @@ class Ways:
         self._account = account
         self._gateways = gateways
         self._open: dict[str, tuple[bytes, contextlib.AsyncExitStack, HostClient]] = {}
-        self._turn = asyncio.Lock()
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """One for each host: one that cannot be reached holds up nobody else."""
         stack.push_async_callback(self._close)
 
     @contextlib.asynccontextmanager
     async def to(self, record: gen.HostRecord, host: str) -> AsyncIterator[HostClient]:
         """The way to a host. One that failed is given up, so that the next look dials anew."""
-        async with self._turn:
+        async with self._turns[host]:
             known = self._open.get(host)
             if known is None or known[0] != record.endpoint:
                 await self._drop(host)

@@ -371,6 +371,33 @@ async def test_connections_are_kept_until_they_fail_or_the_host_moves(monkeypatc
     assert dialled.closed == dialled.opened
 
 
+async def test_a_host_that_cannot_be_reached_holds_up_no_other(monkeypatch):
+    never = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def open_(key, endpoint, **_options):
+        if endpoint == b"gone":
+            await never.wait()
+        yield key
+
+    monkeypatch.setattr("offchain.services.ways.open_host", open_)
+    async with contextlib.AsyncExitStack() as stack:
+        ways = Ways(stack, bytes(32), TENANT)
+
+        async def dialled():
+            async with ways.to(host_record(PROXY.address, endpoint=b"gone"), HOST.address):
+                pass
+
+        dialling = asyncio.create_task(dialled())
+        await asyncio.sleep(0)
+        async with ways.to(host_record(PROXY.address, endpoint=b"there"), PROXY.address) as key:
+            assert key == PROXY.public_key
+        assert not dialling.done()
+        dialling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await dialling
+
+
 async def test_the_whole_worker_scales_through_its_outbox_and_ends_on_sigterm(net, monkeypatch):
     Dialled(monkeypatch, net)
     monkeypatch.setattr("offchain.services.autoscaler.STEP_S", 0.0)

@@ -1,15 +1,19 @@
 """Updates of a service over a chain in memory: what is called, in which order, and that it goes on from anywhere."""
 
+import asyncio
+import contextlib
 import random
 
 import pytest
 
 from offchain.core.rollout import least_surge
+from offchain.link.keys import from_uri
+from offchain.link.store import Store
 from offchain.schema import _generated_chain as gen
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest
 from offchain.schema.manifest_version import TakesPlace, place_of, plain, stamped
-from offchain.services.updates import Limits, Rollout, submit
+from offchain.services.updates import Limits, Rollout, at_work, submit
 from offchain.services.versions import ServiceError, named, services_of
 from tests.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
 
@@ -146,6 +150,40 @@ async def test_old_pods_that_do_not_come_back_end_it_and_change_nothing_more(wor
     with pytest.raises(ServiceError, match="Only 0 of 3 pods of the old version are well"):
         await ended(world, rollout(world, service, undo=True))
     assert world.done == [("submit", None)]
+
+
+async def test_killed_while_the_submission_is_on_its_way_it_is_sent_once(world, tmp_path):
+    """The process ends before any block has the new version; the next one finds what the first has begun."""
+    world.submit(MANIFEST)
+    world.chain.effects = lambda call, _account: world.apply(call) and []
+    (service,) = await services_of(world.typed, TENANT)
+    broadcast, sent = world.chain.broadcast, asyncio.Event()
+
+    async def told(extrinsic):
+        await broadcast(extrinsic)
+        sent.set()
+
+    world.chain.broadcast = told
+
+    @contextlib.asynccontextmanager
+    async def process():
+        async def begin(acts, _ways):
+            return await submit(world.typed, acts, TENANT, service.current, NEXT)
+
+        with contextlib.closing(Store(tmp_path / "worker.db")) as store:
+            work = asyncio.create_task(at_work(world.chain, store, from_uri("//Charlie"), (), begin))
+            yield work
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async with process():
+        await sent.wait()
+    async with process() as work:
+        while not work.done():
+            await world.chain.produce()
+            await asyncio.sleep(0)
+        assert work.result().id == 1
+    assert [call.function for call, _, _ in world.chain.executed] == ["submit"]
 
 
 async def test_a_submission_that_is_refused_says_so(world):

@@ -52,6 +52,10 @@ def service() -> None:
 def _rolling(command: F) -> F:
     """What update and rollback have in common."""
     for option in (
+        options.as_json,
+        options.url,
+        options.account,
+        options.gateway,
         click.option(
             "--patience",
             type=DURATION,
@@ -76,10 +80,6 @@ def _rolling(command: F) -> F:
             type=click.IntRange(1, 16),
             help="So many pods more than now may there be meanwhile.  [default: the least that is possible]",
         ),
-        options.gateway,
-        options.account,
-        options.url,
-        options.as_json,
     ):
         command = option(command)
     return command

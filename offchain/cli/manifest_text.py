@@ -177,6 +177,8 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
         yield "change its size", f"gantry task scale {task} {manifest.pods_min}{who}"
     if manifest.scaling is not None:
         yield "have it follow its load", f"gantry worker autoscaler{who}"
+    if manifest.kind == "service" and manifest.name is not None:
+        yield "replace it by another version", f"gantry service update FILE{who}"
     if manifest.kind == "rental":
         yield "keep it as it is now", f"gantry task snapshot {task}{who}"
         yield "stop the machine", f"gantry task suspend {task}{who}"

@@ -105,6 +105,13 @@ async def test_a_version_that_is_over_by_itself_is_taken_back(world):
     assert (result.task, result.failed) == (0, "the new version, task 1, is Failed")
 
 
+async def test_a_version_that_never_found_a_host_is_replaced_too(world):
+    world.stuck.add(0)
+    service = await begun(world, pods=2)
+    assert (await ended(world, rollout(world, service))).task == 1
+    assert world.done[-1] == ("cancel", 0)
+
+
 async def test_what_the_chain_refuses_is_tried_again(world):
     service = await begun(world, pods=1)
     world.refusals = ["Tasks.NotRunning: no"]

@@ -190,7 +190,7 @@ def simulate(
             )
         )
         return
-    given = {"--order": order, "--queues": queues, "--backfill": backfill, "--gangs": gangs, "--draw": draw}
+    given: dict[str, object] = {"--order": order, "--queues": queues, "--backfill": backfill, "--gangs": gangs, "--draw": draw}
     given |= {"--price": prices, "--csv": csv_folder, "--plot": plot}
     for name, value in given.items():
         if value:

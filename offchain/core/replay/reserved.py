@@ -141,9 +141,8 @@ class Reserved:
 
     def _overdue(self, may: Callable[[Arrival], bool]) -> Iterator[Arrival]:
         """The oldest that wait for a reservation longer than they are to; no more than can have one."""
-        late = (one for one in self._large.values() if one.number not in self._kept and may(one))
-        late = takewhile(lambda one: self._now_ms - one.arrival_ms >= self._patience_ms, late)
-        return islice(late, self._depth)
+        late = takewhile(lambda one: self._now_ms - one.arrival_ms >= self._patience_ms, self._large.values())
+        return islice((one for one in late if one.number not in self._kept and may(one)), self._depth)
 
     def _heads(self, order: Sequence[Arrival]) -> list[Waiting]:
         waiting = [_waiting(arrival) for arrival in order]

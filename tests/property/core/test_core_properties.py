@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 from hypothesis import given
@@ -120,6 +121,15 @@ def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snap
     again: Plan = plan(after, now, seed)
     assert not again.placements
     assert {w.task for w in again.waiting} == {w.task for w in made.waiting}
+
+
+@given(snapshots(), times, seeds)
+def test_a_host_more_never_leaves_more_unplaced(snapshot: Snapshot, now: int, seed: bytes):
+    more = plan(snapshot, now, seed)
+    for name in snapshot.hosts if more.fewest else ():
+        hosts = {other: host for other, host in snapshot.hosts.items() if other != name}
+        less = plan(replace(snapshot, hosts=hosts), now, seed)
+        assert len(more.waiting) <= len(less.waiting)
 
 
 @given(hosts_with("h0"), resources, placements, st.sampled_from(BillingUnit), PRICES)

@@ -238,13 +238,26 @@ def _modest_task(draw: st.DrawFn, identity: int) -> Task:
         state=TaskState.QUEUED,
         kind=TaskKind.JOB,
         resources=Resources(cpu, memory, 0, GpuRequest(count=count, milli=milli, min_vram_mib=0, models=models)),
-        placement=Placement(),
+        placement=_ANYWHERE,
         pods_min=pods,
         open_pods=tuple(range(pods)),
         max_rate_per_hour=draw(st.sampled_from((15, 25, 70))) * 10**10 * max(1, count),
         leases=(),
         deadline=None,
     )
+
+
+_ANYWHERE = Placement(
+    regions=(),
+    hosts=(),
+    providers_allowed=(),
+    providers_denied=(),
+    tiers=(),
+    verified_only=False,
+    allow_simulated=True,
+    min_network_mbps=0,
+    capabilities=NOTHING,
+)
 
 
 @st.composite

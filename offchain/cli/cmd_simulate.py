@@ -190,8 +190,8 @@ def simulate(
             )
         )
         return
-    given: dict[str, object] = {"--order": order, "--queues": queues, "--backfill": backfill, "--gangs": gangs, "--draw": draw}
-    given |= {"--price": prices, "--csv": csv_folder, "--plot": plot}
+    given: dict[str, object] = {"--order": order, "--queues": queues, "--backfill": backfill, "--gangs": gangs}
+    given |= {"--draw": draw, "--price": prices, "--csv": csv_folder, "--plot": plot}
     for name, value in given.items():
         if value:
             raise CliError(f"{name} is for --replay.", f"Add --replay, or leave {name} out.", code="usage")

@@ -153,8 +153,8 @@ def _arguments() -> argparse.Namespace:
         "scheduler",
         "placement: GPUs given away by each policy, decisions a second; waits and fairness in virtual time",
         "gantry simulate's core. place: published FGD against our own, on a cluster that fills up. replay: policies "
-        "and orders on a trace in virtual time, three seeds at most. Without files: a made-up trace. Needs neither node "
-        "nor Docker. A trace takes about 15 seconds to place and 10 minutes to replay. Short: --part place --seeds 1.",
+        "and orders on a trace in virtual time, three seeds at most. Without files: a made-up trace. Needs no node and "
+        "no Docker. A trace takes about 15 seconds to place and 10 minutes to replay. Short: --part place --seeds 1.",
     )
     placing.add_argument(
         "--part", action="append", choices=scheduler.PARTS, metavar="PART", help=f"of {', '.join(scheduler.PARTS)}"

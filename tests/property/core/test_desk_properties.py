@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from offchain.core.fit import Fit, candidate, fit
 from offchain.core.planning.desk import Desk
+from offchain.core.rate import rate_per_hour
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, Task
-from tests.core_strategies import HOST_IDS, crowded, hosts_with, tasks_with
+from tests.core_strategies import HOST_IDS, carried_out, crowded, hosts_with, tasks_with
 
 events = st.lists(
     st.one_of(
@@ -155,3 +156,22 @@ def test_hosts_that_come_cost_nobody_a_place(snapshot: Snapshot, seed: bytes):
         waiting -= set(made.placements)
         assert before <= desk.planner.held
         assert {blocked.task for blocked in made.blocked} <= waiting == set(desk.waiting)
+
+
+@settings(max_examples=40)
+@given(crowded(), st.binary(max_size=64))
+def test_a_round_keeps_within_capacity_and_price_and_gangs_are_whole(snapshot: Snapshot, seed: bytes):
+    desk = Desk(seed)
+    desk.put_hosts(snapshot.hosts.values())
+    for task in snapshot.tasks.values():
+        desk.put_task(task)
+    made = desk.round(0)
+    # The chain's rule refuses what is over a host's capacity.
+    carried_out(snapshot, made.placements)
+    for number, pods in made.placements.items():
+        task = snapshot.tasks[number]
+        assert [place.pod for place in pods] == list(task.open_pods)
+        for place in pods:
+            host = snapshot.hosts[place.host]
+            rate = rate_per_hour(task.resources, host.devices, place.devices, host.ask, task.unit)
+            assert rate <= task.max_rate_per_hour

@@ -12,6 +12,7 @@ from typing import Any
 import agent
 import crowd
 import fleet
+import replays
 import rush
 import scheduler
 import way
@@ -150,10 +151,16 @@ def _arguments() -> argparse.Namespace:
     index.add_argument("--blocks", type=int, default=40, metavar="N", help="of 1,000 events on a real node (40)")
     placing = add(
         "scheduler",
-        "placement: GPUs given away by each policy, decisions a second",
-        "gantry simulate's core, published FGD against our own. Without files: a made-up trace. Needs neither node nor "
-        "Docker. About 15 seconds a trace. Short: --seeds 1.",
+        "placement: GPUs given away by each policy, decisions a second; waits and fairness in virtual time",
+        "gantry simulate's core. place: published FGD against our own, on a cluster that fills up. replay: policies "
+        "and orders on a trace in virtual time, three seeds at most. Without files: a made-up trace. Needs no node and "
+        "no Docker. A trace takes about 15 seconds to place and 10 minutes to replay. Short: --part place --seeds 1.",
     )
+    placing.add_argument(
+        "--part", action="append", choices=scheduler.PARTS, metavar="PART", help=f"of {', '.join(scheduler.PARTS)}"
+    )
+    placing.add_argument("--tasks", type=int, default=replays.TASKS, metavar="N", help=f"of a replay ({replays.TASKS})")
+    placing.add_argument("--plot", type=Path, metavar="FILE", help="draw the replays of the first seed there")
     placing.add_argument("--nodes", type=Path, metavar="FILE", help="the hosts: sn,cpu_milli,memory_mib,gpu,model")
     placing.add_argument(
         "--pods", type=Path, nargs="+", default=[], metavar="FILE", help="a list of pods for each trace"
@@ -208,7 +215,17 @@ def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str
 
 
 def _scheduler(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    figures, lines = scheduler.measure(options.nodes, options.pods, options.seeds, say)
+    parts = options.part or scheduler.PARTS
+    figures: list[Figure] = []
+    lines: list[str] = []
+    if "place" in parts:
+        figures, lines = scheduler.measure(options.nodes, options.pods, options.seeds, say)
+    if "replay" in parts:
+        of = scheduler.replayed(options.nodes, options.pods)
+        more, told = replays.measure(of, min(options.seeds, replays.SEEDS), options.tasks, options.plot, say)
+        figures, lines = [*figures, *more], [*lines, *told]
+    if options.nodes is None:
+        lines = [*lines, "No files were given: this is the made-up trace, like no particular cluster."]
     return figures, lines, _plain(figures)[2]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -37,6 +39,7 @@ KILLED = 2
 KINDS = 16
 """Tasks ask for so many different amounts of cores; those that ask for the same fall to the same scheduler."""
 SETTLER = "//Dave"
+_ERROR = re.compile(r'reason="?(\w+\.\w+)')
 ACCOUNTS = ("//Eve", "//Ferdie", "//One", "//Two", "//Alice")
 """Of schedulers, those of development that nobody else uses here; so there are five at most."""
 
@@ -82,8 +85,10 @@ async def _measure(
                 figures, facts = await judged(chain, ledger, tasks, handed_s, seconds)
             finally:
                 await chain.close()
-    tried, refused = _collisions(folder, schedulers)
+    tried, errors = _collisions(folder, schedulers)
+    refused = errors.total()
     facts |= {"schedulers": schedulers, "killed": killed, "assigned": tried, "refused": refused}
+    facts["refused_because"] = dict(errors.most_common())
     share = round(100 * refused / max(1, tried), 2)
     del figures
     return [
@@ -142,8 +147,11 @@ async def _ended(chain: SubstrateChain, first: int, tasks: int, victims: list[su
     return ledger
 
 
-def _collisions(folder: Path, schedulers: int) -> tuple[int, int]:
-    """How many assignments were sent, and how many of them the chain refused, as their logs say."""
+def _collisions(folder: Path, schedulers: int) -> tuple[int, Counter[str]]:
+    """How many assignments were sent, and how many of them the chain refused for which error, as their logs say."""
     logs = [(folder / f"scheduler{number}.log").read_text(encoding="utf-8") for number in range(schedulers)]
     lines = [line for log in logs for line in log.splitlines() if " gantry.scheduler " in line]
-    return sum(" assign task=" in line for line in lines), sum(" refused task=" in line for line in lines)
+    errors = (_ERROR.search(line) for line in lines if " refused task=" in line)
+    return sum(" assign task=" in line for line in lines), Counter(
+        "unknown" if error is None else error.group(1) for error in errors
+    )

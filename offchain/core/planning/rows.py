@@ -68,6 +68,14 @@ class Rows:
         self._rows: OrderedDict[Want, _Row] = OrderedDict()
         self._room, self._facts = _Log(), _Log()
         self._draw: Floats = np.zeros(0)
+        self._closed: Bools = np.zeros(0, dtype=np.bool_)
+
+    def close(self, hosts: Bools) -> None:
+        """[host]: nobody can go there, until this is called again; to hosts that come later anybody can."""
+        before, self._closed = self._closed, hosts
+        rows = np.arange(max(len(before), len(hosts)))
+        for row in rows[_at(before, rows) != _at(hosts, rows)].tolist():
+            self.changed(row)
 
     def changed(self, host: int, *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
@@ -142,6 +150,8 @@ class Rows:
     def _count(self, want: Want, row: _Row, hosts: Ints) -> None:
         row.points[hosts] = np.inf
         open_to = hosts[row.allowed[hosts]]
+        if len(self._closed):
+            open_to = open_to[~_at(self._closed, open_to)]
         if len(open_to):
             self._policy.score(want.shape, open_to, row.points, row.devices)
             row.points[open_to] += row.more[open_to]
@@ -153,6 +163,14 @@ class Rows:
             more = [_draw(name, self._seed) for name in names[len(self._draw) :]]
             self._draw = np.concatenate([self._draw, np.array(more) * self._weights.draw])
         return self._draw
+
+
+def _at(column: Bools, rows: Ints) -> Bools:
+    """False beyond its end."""
+    found = np.zeros(len(rows), dtype=np.bool_)
+    known = rows < len(column)
+    found[known] = column[rows[known]]
+    return found
 
 
 def _longer(column: Floats, rows: int, value: float) -> Floats:

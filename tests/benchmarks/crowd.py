@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,15 @@ from main_job import BenchError, say
 from rush import PATIENCE_S, SECONDS_A_TASK, judged
 from table import ROOT, Figure
 
+from offchain.link.keys import from_uri
 from offchain.link.substrate import SubstrateChain
 from offchain.link.watcher import blocks_after
-from offchain.local.node import LIMITS, Node
+from offchain.local.node import LIMITS, Node, endow
 from offchain.local.release import binaries
 from offchain.schema._generated_chain import calls
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.chain_records import GTY
 
 HOSTS = 20
 TASKS = 2_000
@@ -40,31 +42,41 @@ KINDS = 16
 """Tasks ask for so many different amounts of cores; those that ask for the same fall to the same scheduler."""
 SETTLER = "//Dave"
 _ERROR = re.compile(r'reason="?(\w+\.\w+)')
-ACCOUNTS = ("//Eve", "//Ferdie", "//One", "//Two", "//Alice")
-"""Of schedulers, those of development that nobody else uses here; so there are five at most."""
+COINS = 1_000 * GTY
+"""Of each scheduler, for its bond and its fees."""
+_SUMS = ("lost", "doubled", "unpaid", "said", "unpaid_because")
 
 
 def measure(
-    schedulers: int = SCHEDULERS, killed: int = KILLED, hosts: int = HOSTS, tasks: int = TASKS
+    schedulers: Sequence[int] = (SCHEDULERS,), killed: int = KILLED, hosts: int = HOSTS, tasks: int = TASKS
 ) -> tuple[list[Figure], dict[str, Any]]:
-    """`killed` of the schedulers end without a word when a third and more of the tasks have ended."""
-    with tempfile.TemporaryDirectory(prefix="gantry-crowd-") as folder:
-        return asyncio.run(_measure(Path(folder), schedulers, killed, hosts, tasks))
+    """A run, on a chain of its own, for each number of schedulers.
+
+    `killed` of them, but never the last, end without a word, spread over the run. The facts of a run are in `runs`;
+    beside them what was lost, doubled and so on in all runs together.
+    """
+    figures, runs = [], []
+    for count in schedulers:
+        with tempfile.TemporaryDirectory(prefix="gantry-crowd-") as folder:
+            found, facts = asyncio.run(_measure(Path(folder), count, min(killed, count - 1), hosts, tasks))
+        figures += found
+        runs.append(facts)
+    together = {name: sum((facts[name] for facts in runs), type(runs[0][name])()) for name in _SUMS}
+    return figures, {"tasks": tasks, "hosts": hosts, **together, "runs": runs}
 
 
 def _uri(number: int) -> str:
-    return ACCOUNTS[number]
+    return f"//Scheduler{number + 1}"
 
 
 async def _measure(
     folder: Path, schedulers: int, killed: int, hosts: int, tasks: int
 ) -> tuple[list[Figure], dict[str, Any]]:
-    if schedulers > len(ACCOUNTS):
-        raise BenchError(f"there are accounts for {len(ACCOUNTS)} schedulers, not for {schedulers}")
     found = binaries()
     options = (*LIMITS, "--rpc-max-connections=1000")
+    coins = endow(found, {from_uri(_uri(number)).address: COINS for number in range(schedulers)})
     with contextlib.ExitStack() as stack:
-        node = stack.enter_context(Node(found, folder / "node", *options))
+        node = stack.enter_context(Node(found, folder / "node", *options, patch=coins))
         stack.enter_context(_worker("settler", SETTLER, node.url, folder / "settler"))
         crew = [
             stack.enter_context(_worker("scheduler", _uri(number), node.url, folder / f"scheduler{number}"))
@@ -82,7 +94,7 @@ async def _measure(
                 handed_s = time.monotonic() - began_s
                 ledger = await _ended(chain, first, tasks, crew[:killed])
                 seconds = time.monotonic() - began_s
-                figures, facts = await judged(chain, ledger, tasks, handed_s, seconds)
+                _, facts = await judged(chain, ledger, tasks, handed_s, seconds)
             finally:
                 await chain.close()
     tried, errors = _collisions(folder, schedulers)
@@ -90,7 +102,6 @@ async def _measure(
     facts |= {"schedulers": schedulers, "killed": killed, "assigned": tried, "refused": refused}
     facts["refused_because"] = dict(errors.most_common())
     share = round(100 * refused / max(1, tried), 2)
-    del figures
     return [
         Figure(f"crowd-{schedulers}-settled", "s", (round(seconds, 1),)),
         Figure(f"crowd-{schedulers}-refused", "% of assignments", (share,)),

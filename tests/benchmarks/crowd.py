@@ -24,15 +24,13 @@ from main_job import BenchError, say
 from rush import PATIENCE_S, SECONDS_A_TASK, judged
 from table import ROOT, Figure
 
-from offchain.link.keys import from_uri
 from offchain.link.substrate import SubstrateChain
 from offchain.link.watcher import blocks_after
-from offchain.local.node import LIMITS, Node, endow
+from offchain.local.node import LIMITS, Node
 from offchain.local.release import binaries
 from offchain.schema._generated_chain import calls
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from tests.chain_records import GTY
 
 HOSTS = 20
 TASKS = 2_000
@@ -42,8 +40,8 @@ KINDS = 16
 """Tasks ask for so many different amounts of cores; those that ask for the same fall to the same scheduler."""
 SETTLER = "//Dave"
 _ERROR = re.compile(r'reason="?(\w+\.\w+)')
-COINS = 1_000 * GTY
-"""Of each scheduler, for its bond and its fees."""
+ACCOUNTS = ("//Eve", "//Ferdie", *(f"//{name}//stash" for name in ("Alice", "Bob", "Charlie", "Dave", "Eve", "Ferdie")))
+"""Of schedulers: those of development that have coins and that nobody else uses here."""
 _SUMS = ("lost", "doubled", "unpaid", "said", "unpaid_because")
 
 
@@ -55,6 +53,8 @@ def measure(
     `killed` of them, but never the last, end without a word, spread over the run. The facts of a run are in `runs`;
     beside them what was lost, doubled and so on in all runs together.
     """
+    if max(schedulers) > len(ACCOUNTS):
+        raise BenchError(f"there are accounts for {len(ACCOUNTS)} schedulers, not for {max(schedulers)}")
     figures, runs = [], []
     for count in schedulers:
         with tempfile.TemporaryDirectory(prefix="gantry-crowd-") as folder:
@@ -65,21 +65,16 @@ def measure(
     return figures, {"tasks": tasks, "hosts": hosts, **together, "runs": runs}
 
 
-def _uri(number: int) -> str:
-    return f"//Scheduler{number + 1}"
-
-
 async def _measure(
     folder: Path, schedulers: int, killed: int, hosts: int, tasks: int
 ) -> tuple[list[Figure], dict[str, Any]]:
     found = binaries()
     options = (*LIMITS, "--rpc-max-connections=1000")
-    coins = endow(found, {from_uri(_uri(number)).address: COINS for number in range(schedulers)})
     with contextlib.ExitStack() as stack:
-        node = stack.enter_context(Node(found, folder / "node", *options, patch=coins))
+        node = stack.enter_context(Node(found, folder / "node", *options))
         stack.enter_context(_worker("settler", SETTLER, node.url, folder / "settler"))
         crew = [
-            stack.enter_context(_worker("scheduler", _uri(number), node.url, folder / f"scheduler{number}"))
+            stack.enter_context(_worker("scheduler", ACCOUNTS[number], node.url, folder / f"scheduler{number}"))
             for number in range(schedulers)
         ]
         say(f"{hosts} hosts come online")

@@ -87,7 +87,7 @@ async def _measure(
                 began_s, first = time.monotonic(), (await chain.finalized_head()).number
                 await asyncio.gather(*(chain.broadcast(one) for one in signed))
                 handed_s = time.monotonic() - began_s
-                ledger = await _ended(chain, first, tasks, crew[:killed])
+                ledger = await _ended(chain, first, tasks, crew, killed)
                 seconds = time.monotonic() - began_s
                 _, facts = await judged(chain, ledger, tasks, handed_s, seconds)
             finally:
@@ -116,6 +116,10 @@ def _worker(role: str, account: str, url: str, folder: Path) -> Iterator[subproc
     ):
         try:
             yield process
+        except BenchError:
+            lines = folder.with_suffix(".log").read_text(encoding="utf-8").splitlines()
+            sys.stderr.write("\n".join([*lines[-3:], ""]))
+            raise
         finally:
             process.terminate()
             process.wait(30)
@@ -132,9 +136,11 @@ async def _signed(chain: SubstrateChain, count: int) -> list[Any]:
     return signed
 
 
-async def _ended(chain: SubstrateChain, first: int, tasks: int, victims: list[subprocess.Popen[bytes]]) -> Ledger:
-    """What final blocks say until the last task has ended; the victims are killed on the way."""
-    ledger, left = Ledger(), list(victims)
+async def _ended(
+    chain: SubstrateChain, first: int, tasks: int, crew: Sequence[subprocess.Popen[bytes]], killed: int
+) -> Ledger:
+    """What final blocks say until the last task has ended; the first of the crew are killed on the way."""
+    ledger, left = Ledger(), list(crew)
     try:
         async with (
             asyncio.timeout(PATIENCE_S + tasks * SECONDS_A_TASK),
@@ -142,8 +148,10 @@ async def _ended(chain: SubstrateChain, first: int, tasks: int, victims: list[su
         ):
             async for block, _ in all_:
                 ledger.add(block)
-                ended = ledger.ended()
-                if left and ended >= tasks * (len(victims) - len(left) + 1) // (len(victims) + 1):
+                ended, dead = ledger.ended(), len(crew) - len(left)
+                if any(one.poll() is not None for one in left):
+                    raise BenchError("a scheduler has ended by itself; its last lines stand above")
+                if dead < killed and ended >= tasks * (dead + 1) // (killed + 1):
                     say(f"a scheduler is killed, {ended} tasks have ended")
                     left.pop(0).send_signal(signal.SIGKILL)
                 if ended >= tasks:

@@ -92,8 +92,7 @@ class Rows:
         """[host]: nobody can go there, until this is called again; to hosts that come later anybody can."""
         before, self._closed = self._closed, hosts
         rows = np.arange(max(len(before), len(hosts)))
-        for row in rows[_at(before, rows) != _at(hosts, rows)].tolist():
-            self.changed(row, facts=True)
+        self._room.add(rows[_at(before, rows) != _at(hosts, rows)].tolist(), len(self._fleet.cluster))
 
     def changed(self, host: int, *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
@@ -161,7 +160,10 @@ class Rows:
             self._judge(want, row.lane, everything if facts is None else facts)
         room = None if not known else self._room.since(row.room_seen, hosts)
         if room is None or len(room):
-            self._policy.fill(want.shape, everything if room is None else room, row.lane, _NOBODY, _NOBODY)
+            counted = everything if room is None else room
+            self._policy.fill(want.shape, counted, row.lane, _NOBODY, _NOBODY)
+            if len(self._closed):
+                row.lane.points[counted[_at(self._closed, counted)]] = np.inf
         row.facts_seen, row.room_seen = self._facts.end, self._room.end
         return row
 
@@ -169,10 +171,7 @@ class Rows:
         """What does not depend on room."""
         facts = self._fleet.facts if len(hosts) == len(lane.more) else self._fleet.facts.at(hosts)
         against = beside_room(want, facts, self._weights) + self._drawn()[hosts]
-        open_to = allowed(want, facts)
-        if len(self._closed):
-            open_to &= ~_at(self._closed, hosts)
-        lane.more[hosts] = np.where(open_to, against, np.inf)
+        lane.more[hosts] = np.where(allowed(want, facts), against, np.inf)
         lane.sure[hosts] = surely_within(want, facts)
 
     def _drawn(self) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -96,15 +97,22 @@ def _arguments() -> argparse.Namespace:
     of_crowd = add(
         "crowd",
         "several schedulers, some killed in the middle: nothing lost or doubled, how often they collide",
-        "As rush, with schedulers that do not know of each other. About 5 minutes. "
+        "As rush, with schedulers that do not talk to each other; one run for each number of them, 5 minutes each. "
+        "How the share of refused assignments grows: --schedulers 1,2,4,8 --killed 0. "
         "Short: --hosts 5 --tasks 100 --schedulers 2 --killed 1.",
     )
     of_crowd.add_argument("--hosts", type=int, default=crowd.HOSTS, metavar="N", help=f"agents ({crowd.HOSTS})")
     of_crowd.add_argument("--tasks", type=int, default=crowd.TASKS, metavar="N", help=f"at once ({crowd.TASKS})")
     of_crowd.add_argument(
-        "--schedulers", type=int, default=crowd.SCHEDULERS, metavar="N", help=f"at work ({crowd.SCHEDULERS})"
+        "--schedulers",
+        type=_counts,
+        default=(crowd.SCHEDULERS,),
+        metavar="N[,N...]",
+        help=f"at work ({crowd.SCHEDULERS})",
     )
-    of_crowd.add_argument("--killed", type=int, default=crowd.KILLED, metavar="N", help=f"of them ({crowd.KILLED})")
+    of_crowd.add_argument(
+        "--killed", type=int, default=crowd.KILLED, metavar="N", help=f"of them, never the last ({crowd.KILLED})"
+    )
     of_chain = add(
         "chain",
         "the released node alone: operations a second, their cost, bytes",
@@ -167,6 +175,8 @@ def _arguments() -> argparse.Namespace:
     )
     placing.add_argument("--seeds", type=int, default=scheduler.SEEDS, metavar="N", help=f"runs ({scheduler.SEEDS})")
     options = parser.parse_args()
+    if getattr(options, "killed", 0) < 0:
+        parser.error(f"--killed {options.killed}: write a number from 0 up")
     if options.name == "chain" and options.seconds < 2:
         parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
     for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds", "seeds"):
@@ -192,12 +202,25 @@ def _fleet(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
 
 def _rush(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     figures, facts = rush.measure(options.hosts, options.tasks)
-    return figures, facts["said"] or ["Every task ended once and was paid once; every coin is there."], facts
+    return figures, _said(facts), facts
 
 
 def _crowd(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     figures, facts = crowd.measure(options.schedulers, options.killed, options.hosts, options.tasks)
-    return figures, facts["said"] or ["Every task ended once and was paid once; every coin is there."], facts
+    return figures, _said(facts), facts
+
+
+def _said(facts: dict[str, Any]) -> list[str]:
+    free = [str(line) for line in facts["unpaid_because"]]
+    paid = f"all but {len(free)} were" if free else "was"
+    return [*(facts["said"] or [f"Every task ended once and {paid} paid once; every coin is there."]), *free]
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    """Numbers from 1 up, with commas between them."""
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", text):
+        raise argparse.ArgumentTypeError(f"{text}: write numbers from 1 up, such as 1,2,4,8")
+    return tuple(map(int, text.split(",")))
 
 
 def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:

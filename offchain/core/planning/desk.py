@@ -10,10 +10,13 @@ import heapq
 import itertools
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.order import Run
+from offchain.core.planning.parts import Parts
 from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
@@ -40,6 +43,9 @@ class Desk:
         self, seed: bytes, queues: Tree | None = None, weights: Weights | None = None, account: str = ""
     ) -> None:
         self._shifts = Shifts(account)
+        self._parts = Parts(account)
+        self._busy_since = 0
+        """Since when tasks have always waited, chain time in ms."""
         self._kinds: dict[int, bytes] = {}
         """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
@@ -65,7 +71,7 @@ class Desk:
 
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         """Take in records."""
-        self.planner.put_hosts(hosts)
+        self._parts.changed(self.planner.put_hosts(hosts))
 
     def hosts_gone(self, hosts: Iterable[str]) -> None:
         """These are no more."""
@@ -108,6 +114,8 @@ class Desk:
         self._wake(now_ms)
         self._use_what_was_learned()
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
+        if not self._shifts.alone:
+            self._keep_to_my_part(now_ms)
         self._turn.begin(now_ms, self._totals(), away)
         return self.planner.plan(self)
 
@@ -134,7 +142,11 @@ class Desk:
 
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
-        self._shifts.schedulers(accounts)
+        known = frozenset(accounts)
+        self._shifts.schedulers(known)
+        self._parts.schedulers(known)
+        if self._shifts.alone:
+            self.planner.close(np.zeros(0, dtype=np.bool_))
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be more to place although no record changes: after a refusal, or with the next shift."""
@@ -160,6 +172,14 @@ class Desk:
     def task(self, number: int) -> Task | None:
         """As its record has it."""
         return self._tasks.get(number)
+
+    def _keep_to_my_part(self, now_ms: int) -> None:
+        """Close what is for other schedulers to use now."""
+        at_work = {self._shifts.leader(kind, now_ms) for kind in self._kinds.values()}
+        if not at_work:
+            self._busy_since = now_ms
+        names = self.planner.fleet.cluster.names
+        self.planner.close(self._parts.closed(now_ms, names, at_work, self._busy_since))
 
     # --- who waits --------------------------------------------------------------------------------------------------
 

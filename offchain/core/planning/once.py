@@ -35,7 +35,11 @@ class Waiting:
             return "its deadline has passed"
         if self.hosts == 0:
             return "no host is registered"
-        reasons = ", ".join(f"{count} {misfit}" for misfit, count in self.excluded.items())
+        counts = [f"{count} {misfit}" for misfit, count in self.excluded.items()]
+        kept = self.hosts - sum(self.excluded.values())
+        if kept > 0 and not self.pods_fitting:
+            counts.append(f"{kept} kept for others")
+        reasons = ", ".join(counts)
         if self.pods_fitting:
             return f"{self.pods_fitting} of {self.pods_needed} pods fit now; of {self.hosts} hosts: {reasons}"
         return f"of {self.hosts} hosts: {reasons}"

@@ -16,7 +16,7 @@ import numpy as np
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import indices
+from offchain.core.placing.cluster import Bools, indices
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.gates import Gate
@@ -94,14 +94,21 @@ class Planner:
         """Score by another policy from now on."""
         self._rows.use(policy)
 
-    def put_hosts(self, hosts: Iterable[Host]) -> None:
-        """Take in records of the chain."""
+    def close(self, hosts: Bools) -> None:
+        """[host]: nothing is to be placed there, until this is called again."""
+        self._rows.close(hosts)
+
+    def put_hosts(self, hosts: Iterable[Host]) -> list[int]:
+        """Take in records of the chain. Gives the rows of hosts whose room is another one now."""
+        rooms = []
         for host in hosts:
             change = self.fleet.put(host)
             if change.room:
+                rooms.append(change.row)
                 self._hold_again(change.row)
             if change.room or change.facts:
                 self._rows.changed(change.row, facts=change.facts)
+        return rooms
 
     def hosts_gone(self, hosts: Iterable[str]) -> None:
         """These are no more."""

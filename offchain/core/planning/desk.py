@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.heads import since_ms
+from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.planner import Planner, Round
+from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn
-from offchain.core.values import Host, Task, TaskState
+from offchain.core.timing.reservations import Reservation, Waiting
+from offchain.core.values import Host, PodPlacement, Task, TaskState
 
-_Group = tuple[Want, int, int]
-"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most."""
+_Group = tuple[Want, int, int, int]
+"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most, how long."""
 
 _Who = tuple[_Group, str, str, int]
 """Also its queue, its account and its priority."""
@@ -42,6 +46,7 @@ class Desk:
         self._kinds: dict[int, bytes] = {}
         """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
+        self._keeper = Keeper(self.planner)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
@@ -59,6 +64,8 @@ class Desk:
         self._mix = Mix()
         self._learned = 0
         self._used = 0
+        self._now_ms = 0
+        """Of the round."""
 
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         """Take in records."""
@@ -76,12 +83,14 @@ class Desk:
         held = self.planner.placed_pods(task.id)
         if held:
             self.planner.follow(task.id, ahead=held <= set(task.open_pods))
+        self._keeper.changed(task.id)
         self._account(task)
         self._queue(task)
 
     def task_gone(self, number: int) -> None:
         """It is final."""
         self.planner.release(number)
+        self._keeper.changed(number)
         self._drop(number)
         self._charge(number, None)
         self._tasks.pop(number, None)
@@ -90,6 +99,7 @@ class Desk:
     def release(self, number: int) -> None:
         """What was placed of this task is final, or was refused."""
         self.planner.release(number)
+        self._keeper.changed(number)
         task = self._tasks.get(number)
         if task is not None:
             self._account(task)
@@ -106,7 +116,39 @@ class Desk:
         self._use_what_was_learned()
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
         self._turn.begin(now_ms, self._totals(), away)
-        return self.planner.plan(self)
+        self._now_ms = now_ms
+        first = self._start_reserved(away)
+        gate = self._keeper.gate()
+        made = self.planner.plan(self, () if gate is None else (gate,))
+        self._keeper.end(self._tasks, [blocked.task for blocked in made.blocked], now_ms, self._waiting_for)
+        return Round({**first, **made.placements}, made.blocked) if first else made
+
+    def _start_reserved(self, away: Container[int]) -> dict[int, tuple[PodPlacement, ...]]:
+        """Those whose reservation begins now have their places before all others."""
+        placements = {}
+        for reservation in self._keeper.begin(self._tasks, self._now_ms, self._waiting_for):
+            number = reservation.task
+            (want, *_), group = self._who[number][0], self._claims[number].shape
+            if group in away:
+                # Another scheduler's turn. Its place stays reserved.
+                continue
+            found = self.planner.place_at(self._tasks[number], want, reservation.places)
+            if found is None:
+                self._keeper.refused(number, self._now_ms)
+            else:
+                self._keeper.started(number)
+                self.placed(self._tasks[number], len(found))
+                placements[number] = found
+        return placements
+
+    def _waiting_for(self, number: int) -> Waiting | None:
+        """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""
+        claim = self._claims.get(number)
+        if claim is None or self._turn.held(claim) is not None:
+            return None
+        task, ((want, least, *_), *_) = self._tasks[number], self._who[number]
+        among = may_reserve(want, self.planner.fleet)
+        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among)
 
     def next(self) -> tuple[Task, Want] | None:
         """Whose turn it is in this round."""
@@ -119,6 +161,7 @@ class Desk:
         claim = self._claims[task.id]
         self._turn.placed(claim)
         self._forget(task.id)
+        self._keeper.placed(task.id, self._now_ms)
         before = self._holdings.get(task.id)
         amount = claim.amount if before is None else claim.amount.plus(before.amount)
         self._holdings[task.id] = Holding(claim.queue, claim.account, amount)
@@ -135,9 +178,15 @@ class Desk:
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be more to place although no record changes: after a refusal, or with the next shift."""
-        moments = list(self._not_before.values())
         shift = self._shifts.next_ms(now_ms) if self._claims else None
-        return min(moments if shift is None else [*moments, shift], default=None)
+        reserved = self._keeper.next_ms(now_ms)
+        moments = [*self._not_before.values(), *(moment for moment in (shift, reserved) if moment is not None)]
+        return min(moments, default=None)
+
+    @property
+    def reserved(self) -> Mapping[int, Reservation]:
+        """For whom a place is reserved, and from when on."""
+        return self._keeper.kept
 
     def late(self, number: int, now_ms: int) -> bool:
         """Whether the task's deadline for its start has passed."""
@@ -166,14 +215,14 @@ class Desk:
             self._drop(task.id)
             return
         want = Want.of(task)
-        group = self._wants.setdefault(want, want), task.least, len(task.open_pods)
+        group = self._wants.setdefault(want, want), task.least, len(task.open_pods), _length(task.max_duration_ms)
         who = group, _queue_name(task), task.tenant, task.priority
         if self._who.get(task.id) == who:
             return
         self._drop(task.id)
         if group not in self._groups:
             self._groups[group] = next(self._numbers), 0
-            self._kinds[self._groups[group][0]] = kind_of(*group)
+            self._kinds[self._groups[group][0]] = kind_of(*group[:3])
         number, count = self._groups[group]
         self._groups[group] = number, count + 1
         self._who[task.id] = who
@@ -182,6 +231,7 @@ class Desk:
         claim = Claim(task.id, queue, account, number, amount, priority, task.submitted_at)
         self._claims[task.id] = claim
         self._turn.add(claim)
+        self._keeper.waits(task)
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
 
@@ -193,6 +243,7 @@ class Desk:
 
     def _forget(self, number: int) -> None:
         del self._claims[number]
+        self._keeper.waits_no_more(number)
         group, *_ = self._who.pop(number)
         known, count = self._groups.pop(group)
         if count > 1:
@@ -253,6 +304,16 @@ def amount_of(task: Task, pods: int) -> Amount:
     """What so many of its pods ask for."""
     asked = task.resources
     return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
+
+
+def _length(duration_ms: int) -> int:
+    """The same for durations that are about the same: where something is reserved, a short task may fit and a long not.
+
+    At most a quarter apart, so that tasks that ask for the same are still few groups.
+    """
+    minutes = duration_ms // 60_000
+    lost = max(0, minutes.bit_length() - 3)
+    return minutes >> lost << lost
 
 
 def _queue_name(task: Task) -> str:

@@ -14,7 +14,9 @@ import numpy as np
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
+from offchain.core.placing import board
 from offchain.core.placing.cluster import indices
 from offchain.core.placing.policy import Policy
 from offchain.core.placing.shapes import Mix
@@ -119,6 +121,11 @@ class Planner:
         held = self._held.get(task)
         return self.placed_pods(task) if held and held.ahead else frozenset()
 
+    def places_ahead(self, task: int) -> tuple[Place, ...]:
+        """Where those are to go."""
+        held = self._held.get(task)
+        return held.places if held and held.ahead else ()
+
     @property
     def held(self) -> frozenset[int]:
         """The tasks of which something is on its way."""
@@ -132,21 +139,45 @@ class Planner:
         while (turn := order.next()) is not None:
             task, want = turn
             same = want, task.least, len(task.open_pods)
-            # Room only falls during a round.
+            # Room only falls during a round. A gate may let one in and not another that asks for the same.
             places = [] if same in full else self._find(task, want, gates)
             if len(places) < task.least:
                 self._give(task, want, places, gates)
-                fitting = full.setdefault(same, len(places))
+                fitting = full.get(same, len(places))
+                if not gates:
+                    full[same] = fitting
                 blocked.append(Blocked(task.id, want, fitting, task.least))
                 order.blocked(task)
                 continue
             self._hold(task.id, want, places)
-            placements[task.id] = tuple(
-                PodPlacement(place.pod, self.fleet.cluster.names[place.host], bytes(indices(place.devices)))
-                for place in places
-            )
+            placements[task.id] = self._placements(places)
             order.placed(task, len(places))
         return Round(placements, tuple(blocked))
+
+    def place_at(self, task: Task, want: Want, where: Sequence[board.Place]) -> tuple[PodPlacement, ...] | None:
+        """Place its first pods just there, and hold that; None where a rule is against it."""
+        places: list[Place] = []
+        for pod, (host, devices) in zip(task.open_pods, where, strict=False):
+            if not self._takes(want, host, devices):
+                self._give(task, want, places, ())
+                return None
+            self.fleet.cluster.take(host, want.shape, devices)
+            self._rows.changed(host)
+            places.append(Place(pod, host, devices))
+        self._hold(task.id, want, places)
+        return self._placements(places)
+
+    def _takes(self, want: Want, host: int, devices: int) -> bool:
+        """Whether the host takes such a pod on these devices, by the chain's own rules."""
+        if not allowed(want, self.fleet.facts.at(np.array([host])))[0]:
+            return False
+        record = self.fleet.records[self.fleet.cluster.names[host]]
+        rate = rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
+        return rate <= want.max_rate_per_hour and self.fleet.cluster.fits_on(host, want.shape, devices)
+
+    def _placements(self, places: Sequence[Place]) -> tuple[PodPlacement, ...]:
+        names = self.fleet.cluster.names
+        return tuple(PodPlacement(place.pod, names[place.host], bytes(indices(place.devices))) for place in places)
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,16 +85,19 @@ def job(
 
 @dataclass(slots=True)
 class World:
-    """`takes_ms`: how long each task runs; else its maximum."""
+    """`takes_ms`: how long each task runs; else its maximum. `late_ms`: how long it is on its way, and how long it
+    takes to start then; else nothing.
+    """
 
     desk: Desk
     takes_ms: dict[int, int] = field(default_factory=dict)
+    late_ms: dict[int, tuple[int, int]] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
     started: dict[int, int] = field(default_factory=dict)
     at: dict[int, tuple[PodPlacement, ...]] = field(default_factory=dict)
     promised: dict[int, int] = field(default_factory=dict)
     """[task]: when it was to start, as was said when it got its reservation."""
-    _ends: dict[int, list[int]] = field(default_factory=dict)
+    _events: dict[int, list[Callable[[], None]]] = field(default_factory=dict)
     _tasks: dict[int, Task] = field(default_factory=dict)
 
     def put_hosts(self, hosts: Iterable[Host]) -> None:
@@ -109,12 +112,14 @@ class World:
 
     def round(self, now: int) -> list[int]:
         """What ends by now has ended; gives who starts now."""
-        for moment in sorted(moment for moment in self._ends if moment <= now):
-            for number in self._ends.pop(moment):
-                self._end(number)
+        for moment in sorted(moment for moment in self._events if moment <= now):
+            for event in self._events.pop(moment):
+                event()
         placements = self.desk.round(now).placements
         for number, pods in placements.items():
             self._start(number, pods, now)
+        for event in self._events.pop(now, ()):
+            event()
         for number, one in self.desk.reserved.items():
             self.promised.setdefault(number, one.start_ms)
         return list(placements)
@@ -122,31 +127,45 @@ class World:
     def next_ms(self, now: int) -> int | None:
         """When something happens that no record tells of before."""
         soon = self.desk.next_ms(now)
-        moments = [*self._ends, *([] if soon is None else [soon])]
+        moments = [*self._events, *([] if soon is None else [soon])]
         return min((moment for moment in moments if moment > now), default=None)
 
     def _start(self, number: int, pods: tuple[PodPlacement, ...], now: int) -> None:
         task = self._tasks[number]
         assert len(pods) >= task.pods_min
         self.started[number], self.at[number] = now, pods
-        ends = now + task.max_duration_ms
-        leases = tuple(
-            Lease(
-                id=number * 100 + pod.pod,
-                host=pod.host,
-                devices=tuple(pod.devices),
-                state=LeaseState.ACTIVE,
-                created_at=now,
-                escrow=escrow(rate_per_hour=0, since=now, until=ends),
-                reclaim_at=None,
+        way_ms, start_ms = self.late_ms.get(number, (0, 0))
+        created, since = now + way_ms, now + way_ms + start_ms
+
+        def on_chain(state: LeaseState) -> None:
+            billed = {} if state is LeaseState.PENDING else {"since": since, "until": since + task.max_duration_ms}
+            leases = tuple(
+                Lease(
+                    id=number * 100 + pod.pod,
+                    host=pod.host,
+                    devices=tuple(pod.devices),
+                    state=state,
+                    created_at=created,
+                    escrow=escrow(rate_per_hour=0, **billed),
+                    reclaim_at=None,
+                )
+                for pod in pods
             )
-            for pod in pods
-        )
-        for pod in pods:
-            self._move(task, pod, -1)
-        self.desk.put_task(replace(task, state=TaskState.RUNNING, leases=leases, open_pods=()))
-        self.desk.release(number)
-        self._ends.setdefault(now + self.takes_ms.get(number, task.max_duration_ms), []).append(number)
+            running = TaskState.ASSIGNED if state is LeaseState.PENDING else TaskState.RUNNING
+            self.desk.put_task(replace(task, state=running, leases=leases, open_pods=()))
+
+        def create() -> None:
+            for pod in pods:
+                self._move(task, pod, -1)
+            on_chain(LeaseState.PENDING)
+            self.desk.release(number)
+
+        self._at(created, create)
+        self._at(since, lambda: on_chain(LeaseState.ACTIVE))
+        self._at(since + self.takes_ms.get(number, task.max_duration_ms), lambda: self._end(number))
+
+    def _at(self, moment: int, event: Callable[[], None]) -> None:
+        self._events.setdefault(moment, []).append(event)
 
     def _end(self, number: int) -> None:
         task = self._tasks.pop(number)

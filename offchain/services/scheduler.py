@@ -63,6 +63,8 @@ class Scheduler:
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, str] = {}
+        self._reserved: dict[int, int] = {}
+        """[task]: when it starts at the latest, as was logged."""
         self._again_at: int | None = None
         self._log = EventLog("scheduler")
         self.running = Running(wake)
@@ -149,6 +151,10 @@ class Scheduler:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
         for number in made.placements:
             self._waiting.pop(number, None)
+        before, self._reserved = self._reserved, {task: one.start_ms for task, one in self._desk.reserved.items()}
+        for number, start_ms in self._reserved.items():
+            if before.get(number) != start_ms:
+                self._log.info("reserved", task=number, start_ms=start_ms)
         for blocked in sorted(made.blocked, key=lambda one: one.task in self._waiting)[:MOST_TOLD]:
             reason = str(explain(self._desk.planner, blocked))
             if self._waiting.get(blocked.task) != reason:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.gates import Gate
 from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.planner import Planner, Round
@@ -110,34 +111,34 @@ class Desk:
         self._not_before[number] = until_ms
         self._drop(number)
 
-    def round(self, now_ms: int) -> Round:
-        """Place whoever has room, in turn. What is placed is held until :meth:`release`."""
+    def round(self, now_ms: int, gates: Sequence[Gate] = ()) -> Round:
+        """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`."""
         self._wake(now_ms)
         self._use_what_was_learned()
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
-        first = self._start_reserved(away)
-        gate = self._keeper.gate()
-        made = self.planner.plan(self, () if gate is None else (gate,))
+        first = self._start_reserved(away, gates)
+        reserved = self._keeper.gate()
+        made = self.planner.plan(self, gates if reserved is None else (*gates, reserved))
         self._keeper.end(self._tasks, [blocked.task for blocked in made.blocked], now_ms, self._waiting_for)
         return Round({**first, **made.placements}, made.blocked) if first else made
 
-    def _start_reserved(self, away: Container[int]) -> dict[int, tuple[PodPlacement, ...]]:
+    def _start_reserved(self, away: Container[int], gates: Sequence[Gate]) -> dict[int, tuple[PodPlacement, ...]]:
         """Those whose reservation begins now have their places before all others."""
         placements = {}
         for reservation in self._keeper.begin(self._tasks, self._now_ms, self._waiting_for):
-            number = reservation.task
-            (want, *_), group = self._who[number][0], self._claims[number].shape
-            if group in away:
-                # Another scheduler's turn. Its place stays reserved.
+            number, where = reservation.task, reservation.places
+            task, (want, *_) = self._tasks[number], self._who[number][0]
+            if self._claims[number].shape in away or self.planner.closed(task, want, where, gates):
+                # Its place stays reserved.
                 continue
-            found = self.planner.place_at(self._tasks[number], want, reservation.places)
+            found = self.planner.place_at(task, want, where)
             if found is None:
                 self._keeper.refused(number, self._now_ms)
             else:
                 self._keeper.started(number)
-                self.placed(self._tasks[number], len(found))
+                self.placed(task, len(found))
                 placements[number] = found
         return placements
 

@@ -17,7 +17,7 @@ PATIENCE_MS: Final = 600_000
 """For so long others may pass by who needs several pods at once, or several GPUs of one host."""
 
 HOPELESS_MS: Final = 60_000
-"""Who can never start as hosts are now is not looked at again for so long."""
+"""Who can never start as hosts are now, or whose place was refused, is not looked at again for so long."""
 
 _MOST_LOOKED_AT: Final = 256
 

@@ -14,9 +14,9 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import MOST_DEVICES, Bools
-from offchain.core.planning.heads import HOPELESS_MS, PATIENCE_MS, Heads
+from offchain.core.planning.heads import HOPELESS_MS, Heads
 from offchain.core.planning.planner import Planner
-from offchain.core.planning.reserved import Reserved, lasts_ms
+from offchain.core.planning.reserved import START_MS, Reserved, lasts_ms
 from offchain.core.timing.claims import FOREVER, Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, reserve
@@ -83,7 +83,7 @@ class Keeper:
     def refused(self, number: int, now_ms: int) -> None:
         """It cannot go there, by a rule that reservations do not know of: such as its disk, or a price."""
         mine = self._kept.pop(number)
-        self._heads.set_aside(number, now_ms + PATIENCE_MS)
+        self._heads.set_aside(number, now_ms + HOPELESS_MS)
         if self._profile is not None:
             self._profile.remove(mine.claims())
 
@@ -152,7 +152,7 @@ class Keeper:
 def latest_end(lease: Lease, task: Task, host: Host) -> int:
     """When the lease is over at the latest, in ms of chain time."""
     end = ends_at(lease.escrow, host.downtime_ms, lease.reclaim_at)
-    return min(FOREVER, lease.created_at + lasts_ms(task) if end is None else end)
+    return min(FOREVER, lease.created_at + START_MS + task.max_duration_ms if end is None else end)
 
 
 _NO_DEVICES: Final = np.arange(MOST_DEVICES)

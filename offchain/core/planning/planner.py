@@ -154,6 +154,12 @@ class Planner:
             order.placed(task, len(places))
         return Round(placements, tuple(blocked))
 
+    def closed(self, task: Task, want: Want, where: Sequence[board.Place], gates: Sequence[Gate]) -> bool:
+        """Whether a gate is closed to it at one of these places."""
+        devices = self._rows.devices(want)
+        masks = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
+        return any(mask[place.host] for mask in masks for place in where)
+
     def place_at(self, task: Task, want: Want, where: Sequence[board.Place]) -> tuple[PodPlacement, ...] | None:
         """Place its first pods just there, and hold that; None where a rule is against it."""
         places: list[Place] = []

@@ -12,12 +12,15 @@ from offchain.core.timing.releases import Profile
 from offchain.core.values import Task
 
 START_MS: Final = 300_000
-"""What a pod may take from its placement to its start, the chain's usual limit: its time is counted from then on."""
+"""From a lease's creation to its start, the chain's usual limit: a pod's time is counted from then on."""
+
+WAY_MS: Final = 60_000
+"""From a placement to the lease's creation. Without it each pod on its way would move the reservations behind it."""
 
 
 def lasts_ms(task: Task) -> int:
     """How long a pod that is placed now may hold its place."""
-    return min(FOREVER, task.max_duration_ms + START_MS)
+    return min(FOREVER, WAY_MS + START_MS + task.max_duration_ms)
 
 
 class Reserved:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.heads import PATIENCE_MS
-from offchain.core.planning.reserved import START_MS
+from offchain.core.planning.reserved import START_MS, WAY_MS
 from offchain.core.values import HostStatus
 from tests.desk_world import MINUTE, World, gpu_host, job
 
@@ -148,7 +148,7 @@ def test_what_is_on_its_way_is_counted_to_its_latest_end():
     made.desk.round(0)
     made.desk.put_task(job(2))
     made.desk.round(MINUTE)
-    assert made.desk.reserved[2].start_ms == 20 * MINUTE + START_MS
+    assert made.desk.reserved[2].start_ms == 20 * MINUTE + START_MS + WAY_MS
 
 
 def test_a_refused_task_gives_up_what_was_reserved_for_it():

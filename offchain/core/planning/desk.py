@@ -25,10 +25,12 @@ from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn
 from offchain.core.timing.reservations import Reservation, Waiting
+from offchain.core.timing.windows import Window
 from offchain.core.values import Host, PodPlacement, Task, TaskState
 
-_Group = tuple[Want, int, int, int]
-"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most, how long."""
+_Group = tuple[Want, int, int, int, int]
+"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most, about how long
+it runs, and which windows of time it may use."""
 
 _Who = tuple[_Group, str, str, int]
 """Also its queue, its account and its priority."""
@@ -38,16 +40,24 @@ LEARN_AGAIN = 1000
 
 
 class Desk:
-    """`queues`: their definitions; without any, accounts share alike. `account`: the scheduler's own."""
+    """`queues`: their definitions; without any, accounts share alike. `account`: the scheduler's own.
+
+    `windows`: times for which hosts are reserved for some accounts.
+    """
 
     def __init__(
-        self, seed: bytes, queues: Tree | None = None, weights: Weights | None = None, account: str = ""
+        self,
+        seed: bytes,
+        queues: Tree | None = None,
+        weights: Weights | None = None,
+        account: str = "",
+        windows: Sequence[Window] = (),
     ) -> None:
         self._shifts = Shifts(account)
         self._kinds: dict[int, bytes] = {}
         """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
-        self._keeper = Keeper(self.planner)
+        self._keeper = Keeper(self.planner, windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
@@ -148,8 +158,8 @@ class Desk:
         if claim is None or self._turn.held(claim) is not None:
             return None
         task, ((want, least, *_), *_) = self._tasks[number], self._who[number]
-        among = may_reserve(want, self.planner.fleet)
-        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among)
+        among, own = may_reserve(want, self.planner.fleet), self._keeper.own_of(task.tenant)
+        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own)
 
     def next(self) -> tuple[Task, Want] | None:
         """Whose turn it is in this round."""
@@ -216,7 +226,8 @@ class Desk:
             self._drop(task.id)
             return
         want = Want.of(task)
-        group = self._wants.setdefault(want, want), task.least, len(task.open_pods), _length(task.max_duration_ms)
+        length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
+        group = self._wants.setdefault(want, want), task.least, len(task.open_pods), length, windows
         who = group, _queue_name(task), task.tenant, task.priority
         if self._who.get(task.id) == who:
             return

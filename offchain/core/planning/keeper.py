@@ -17,9 +17,11 @@ from offchain.core.placing.cluster import MOST_DEVICES, Bools
 from offchain.core.planning.heads import HOPELESS_MS, Heads
 from offchain.core.planning.planner import Planner
 from offchain.core.planning.reserved import START_MS, Reserved, lasts_ms
+from offchain.core.planning.window_claims import ALL, WindowClaims
 from offchain.core.timing.claims import FOREVER, Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, reserve
+from offchain.core.timing.windows import Window, Windows
 from offchain.core.values import Host, Lease, LeaseState, Task
 from offchain.schema.escrow import ends_at
 
@@ -32,8 +34,10 @@ _Waits = Callable[[int], Waiting | None]
 class Keeper:
     """`planner` has the hosts, and what is on its way to them."""
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, planner: Planner, windows: Sequence[Window] = ()) -> None:
         self._planner = planner
+        self.windows = Windows(windows)
+        self._window_claims = WindowClaims(self.windows, planner.fleet)
         self._heads = Heads()
         self._claims = Claims()
         self._keys: dict[int, list[tuple[int, str, int]]] = {}
@@ -69,10 +73,10 @@ class Keeper:
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who starts now where it is reserved. Ask for :meth:`gate` when these have their places."""
         self._profile = None
-        if not self._kept:
+        if not self._kept and not self.windows.ahead(now_ms):
             return []
-        wanted = [one for number in self._kept if (one := waiting(number)) is not None]
         self._profile = self._made(tasks, now_ms)
+        wanted = [one for number in self._kept if (one := waiting(number)) is not None]
         self._kept = reserve(self._profile, wanted, self._kept)
         return [one for one in self._kept.values() if one.start_ms == now_ms]
 
@@ -89,11 +93,19 @@ class Keeper:
 
     def gate(self) -> Reserved | None:
         """Keeps what is reserved from others for the rest of this round; None where nothing is."""
-        return Reserved(self._profile) if self._profile is not None and self._kept else None
+        profile = self._profile
+        if profile is None or not (self._kept or self.windows.ahead(profile.now_ms)):
+            return None
+        return Reserved(profile, self.windows.open_to, self._window_claims.of)
+
+    def own_of(self, account: str) -> tuple[Claim, ...]:
+        """What windows reserve for this account."""
+        return tuple(self._window_claims.of(self.windows.open_to(account)))
 
     def end(self, tasks: Mapping[int, Task], blocked: Sequence[int], now_ms: int, waiting: _Waits) -> None:
         """A round ends: reserve for those who are first of who found no place."""
         self._profile = None
+        self._window_claims.follow(now_ms)
         profile: Profile | None = None
         for _ in range(_TRIES):
             wanted = self._heads.choose(blocked, self._kept, now_ms, waiting)
@@ -111,10 +123,10 @@ class Keeper:
                 self._heads.set_aside(number, now_ms + HOPELESS_MS)
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When a reservation begins, or somebody has waited for long."""
-        moments = [one.start_ms for one in self._kept.values()]
-        overdue = self._heads.overdue_ms(now_ms)
-        return min(moments if overdue is None else [*moments, overdue], default=None)
+        """When a reservation begins, a window is over, or somebody has waited for long."""
+        others = self._heads.overdue_ms(now_ms), self.windows.next_ms(now_ms)
+        moments = [*(one.start_ms for one in self._kept.values()), *(at for at in others if at is not None)]
+        return min(moments, default=None)
 
     def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
         for number in self._stale:
@@ -129,7 +141,10 @@ class Keeper:
             if not self._planner.placed_pods(number):
                 self._placed_ms.pop(number, None)
         self._stale.clear()
-        return Profile(self._planner.fleet.cluster, now_ms, self._claims)
+        self._window_claims.follow(now_ms)
+        profile = Profile(self._planner.fleet.cluster, now_ms, self._claims)
+        profile.add(self._window_claims.of(ALL))
+        return profile
 
     def _held_by(self, task: Task, now_ms: int) -> Iterator[tuple[tuple[int, str, int], Claim]]:
         """Its leases, and what is on its way."""

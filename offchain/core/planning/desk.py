@@ -16,17 +16,18 @@ from offchain.core.placing.worth import Worth
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper, may_reserve
-from offchain.core.planning.planner import Planner, Round
+from offchain.core.planning.order import Run
+from offchain.core.planning.planner import Places, Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
-from offchain.core.queues.turn import Turn
+from offchain.core.queues.turn import Slice, Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
-from offchain.core.values import Host, PodPlacement, Task, TaskState
+from offchain.core.values import Host, Task, TaskState
 
 _Group = tuple[Want, int, int, int, int]
 """What decides whether a task can be placed now: its want, how many pods it needs at least and at most, about how long
@@ -69,6 +70,8 @@ class Desk:
         """[group]: its number, and how many claims have it."""
         self._wants: dict[Want, Want] = {}
         """Each once."""
+        self._slices: list[Slice] = []
+        """Whose turn it is."""
         self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
@@ -130,27 +133,26 @@ class Desk:
         self._now_ms = now_ms
         first = self._start_reserved(away, gates)
         reserved = self._keeper.gate()
-        made = self.planner.plan(self, gates if reserved is None else (*gates, reserved))
+        made = self.planner.plan(self, gates if reserved is None else (*gates, reserved), first)
         self._keeper.end(self._tasks, [blocked.task for blocked in made.blocked], now_ms, self._waiting_for)
-        return Round({**first, **made.placements}, made.blocked) if first else made
+        return made
 
-    def _start_reserved(self, away: Container[int], gates: Sequence[Gate]) -> dict[int, tuple[PodPlacement, ...]]:
+    def _start_reserved(self, away: Container[int], gates: Sequence[Gate]) -> dict[int, Places]:
         """Those whose reservation begins now have their places before all others."""
-        placements = {}
+        made: dict[int, Places] = {}
         for reservation in self._keeper.begin(self._tasks, self._now_ms, self._waiting_for):
             number, where = reservation.task, reservation.places
             task, (want, *_) = self._tasks[number], self._who[number][0]
             if self._claims[number].shape in away or self.planner.closed(task, want, where, gates):
                 # Its place stays reserved.
                 continue
-            found = self.planner.place_at(task, want, where)
-            if found is None:
-                self._keeper.refused(number, self._now_ms)
+            if self.planner.place_at(task, want, where, made):
+                claim = self._claims[number]
+                self._turn.placed(claim)
+                self._hold([claim])
             else:
-                self._keeper.started(number)
-                self.placed(task, len(found))
-                placements[number] = found
-        return placements
+                self._keeper.refused(number, self._now_ms)
+        return made
 
     def _waiting_for(self, number: int) -> Waiting | None:
         """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""
@@ -161,23 +163,22 @@ class Desk:
         among, own = may_reserve(want, self.planner.fleet), self._keeper.own_of(task.tenant)
         return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own)
 
-    def next(self) -> tuple[Task, Want] | None:
+    def run(self) -> Run | None:
         """Whose turn it is in this round."""
-        claim = self._turn.next()
-        return None if claim is None else (self._tasks[claim.id], self._who[claim.id][0][0])
+        self._slices = self._turn.run()
+        if not self._slices:
+            return None
+        tasks = [self._tasks[claim.id] for part in self._slices for claim in part.claims]
+        return Run(tasks, self._who[tasks[0].id][0][0])
 
-    def placed(self, task: Task, pods: int) -> None:
-        """So many of its pods have a place."""
-        del pods
-        claim = self._claims[task.id]
-        self._turn.placed(claim)
-        self._forget(task.id)
-        self._keeper.placed(task.id, self._now_ms)
-        before = self._holdings.get(task.id)
-        amount = claim.amount if before is None else claim.amount.plus(before.amount)
-        self._holdings[task.id] = Holding(claim.queue, claim.account, amount)
-        # Fewer than it would have may have been placed.
-        self._account(task)
+    def ran(self, tasks: int) -> None:
+        """So many of the run have a place."""
+        self._turn.ran(self._slices, tasks)
+        for part in self._slices:
+            here = part.claims[:tasks]
+            tasks -= len(here)
+            if here:
+                self._hold(here)
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
@@ -257,9 +258,13 @@ class Desk:
         del self._claims[number]
         self._keeper.waits_no_more(number)
         group, *_ = self._who.pop(number)
-        known, count = self._groups.pop(group)
-        if count > 1:
-            self._groups[group] = known, count - 1
+        self._leave(group, 1)
+
+    def _leave(self, group: _Group, count: int) -> None:
+        """So many of it wait no more."""
+        known, before = self._groups.pop(group)
+        if before > count:
+            self._groups[group] = known, before - count
         else:
             del self._kinds[known]
             self._wants.pop(group[0], None)
@@ -277,6 +282,22 @@ class Desk:
                 self._drop(number)
 
     # --- who holds what ---------------------------------------------------------------------------------------------
+
+    def _hold(self, claims: Sequence[Claim]) -> None:
+        """These, all of one queue, account and amount, were charged by the queues for all of their pods."""
+        holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
+        group = self._who[claims[0].id][0]
+        for claim in claims:
+            number = claim.id
+            before = self._holdings.get(number)
+            amount = claim.amount if before is None else claim.amount.plus(before.amount)
+            self._holdings[number] = holding if before is None else Holding(claim.queue, claim.account, amount)
+            del self._claims[number], self._who[number]
+            if before is not None or len(self.planner.placed_pods(number)) < group[2]:
+                # Fewer than it would have may have been placed.
+                self._account(self._tasks[number])
+        self._keeper.placed([claim.id for claim in claims], self._now_ms)
+        self._leave(group, len(claims))
 
     def _account(self, task: Task) -> None:
         """Charge its queue with its leases, and with what is on its way."""

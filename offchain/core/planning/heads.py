@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Final
@@ -26,24 +26,24 @@ class Heads:
     """Keeps those that need much, by how long they wait, and whom it is in vain to look at."""
 
     def __init__(self) -> None:
-        self._big: list[tuple[int, int]] = []
-        """(since, task), the longest wait first."""
         self._since: dict[int, int] = {}
+        """[task]: of those that need much."""
+        self._big: list[tuple[int, int]] = []
+        """(since, task), the longest wait first; some wait no more."""
+        self._new: list[tuple[int, int]] = []
         self._aside: dict[int, int] = {}
         """[task]: until when it is not looked at."""
 
     def add(self, task: Task) -> None:
         """It waits."""
         if task.least > 1 or task.resources.gpus.count > 1:
-            since = since_ms(task)
-            self._since[task.id] = since
-            insort(self._big, (since, task.id))
+            since = self._since[task.id] = since_ms(task)
+            self._new.append((since, task.id))
 
-    def drop(self, number: int) -> None:
-        """It waits no more."""
-        since = self._since.pop(number, None)
-        if since is not None:
-            del self._big[bisect_left(self._big, (since, number))]
+    def drop(self, numbers: Iterable[int]) -> None:
+        """These wait no more."""
+        for number in numbers if self._since else ():
+            self._since.pop(number, None)
 
     def set_aside(self, number: int, until_ms: int) -> None:
         """Looking at it is in vain until then."""
@@ -51,7 +51,7 @@ class Heads:
 
     def overdue_ms(self, now_ms: int) -> int | None:
         """When the next one of those that need much has waited for long."""
-        at = bisect_left(self._big, (now_ms - PATIENCE_MS + 1,))
+        at = self._overdue(now_ms)
         return self._big[at][0] + PATIENCE_MS if at < len(self._big) else None
 
     def choose(
@@ -66,8 +66,7 @@ class Heads:
         `waiting`: what a task waits for; None where a reservation would be of no use to it.
         """
         self._aside = {number: until_ms for number, until_ms in self._aside.items() if until_ms > now_ms}
-        at = bisect_left(self._big, (now_ms - PATIENCE_MS + 1,))
-        overdue = (number for _, number in islice(self._big, at))
+        overdue = (number for _, number in islice(self._big, self._overdue(now_ms)) if number in self._since)
         order: dict[int, Waiting] = {}
         for numbers, most in ((kept, len(kept)), (overdue, DEPTH), (blocked, DEPTH)):
             found = 0
@@ -81,6 +80,13 @@ class Heads:
                     order[number] = one
                     found += 1
         return heads(list(order.values()), kept, now_ms, depth=DEPTH, patience_ms=PATIENCE_MS)
+
+    def _overdue(self, now_ms: int) -> int:
+        """How many of :attr:`_big` have waited for long."""
+        if self._new or len(self._big) > 2 * len(self._since) + _MOST_LOOKED_AT:
+            waits = (one for one in (*self._big, *self._new) if self._since.get(one[1]) == one[0])
+            self._big, self._new = sorted(set(waits)), []
+        return bisect_left(self._big, (now_ms - PATIENCE_MS + 1,))
 
 
 def since_ms(task: Task) -> int:

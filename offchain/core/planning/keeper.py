@@ -58,17 +58,20 @@ class Keeper:
 
     def waits_no_more(self, number: int) -> None:
         """It has one, or is gone."""
-        self._heads.drop(number)
+        self._heads.drop((number,))
         self._kept.pop(number, None)
 
     def changed(self, number: int) -> None:
         """What this task holds may not be what it was."""
         self._stale.add(number)
 
-    def placed(self, number: int, now_ms: int) -> None:
-        """Pods of it have a place now."""
-        self._placed_ms[number] = now_ms
-        self._stale.add(number)
+    def placed(self, numbers: Sequence[int], now_ms: int) -> None:
+        """Pods of these have a place now, and they wait no more."""
+        self._stale.update(numbers)
+        self._placed_ms.update(dict.fromkeys(numbers, now_ms))
+        self._heads.drop(numbers)
+        for number in numbers if self._kept else ():
+            self._kept.pop(number, None)
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who starts now where it is reserved. Ask for :meth:`gate` when these have their places."""
@@ -79,10 +82,6 @@ class Keeper:
         wanted = [one for number in self._kept if (one := waiting(number)) is not None]
         self._kept = reserve(self._profile, wanted, self._kept)
         return [one for one in self._kept.values() if one.start_ms == now_ms]
-
-    def started(self, number: int) -> None:
-        """The task has taken the place that was reserved."""
-        self._kept.pop(number, None)
 
     def refused(self, number: int, now_ms: int) -> None:
         """It cannot go there, by a rule that reservations do not know of: such as its disk, or a price."""
@@ -159,9 +158,10 @@ class Keeper:
                 claim = Claim(row, shape, devices, lease.created_at, latest_end(lease, task, host))
                 yield (task.id, "lease", lease.id), claim
         begun = self._placed_ms.get(task.id, now_ms)
-        for place in self._planner.places_ahead(task.id):
-            claim = Claim(place.host, shape, place.devices, begun, begun + lasts_ms(task))
-            yield (task.id, "pod", place.pod), claim
+        ahead = self._planner.places_ahead(task.id)
+        if ahead is not None:
+            for pod, row, devices in zip(ahead.pods, ahead.hosts, ahead.devices, strict=True):
+                yield (task.id, "pod", pod), Claim(row, shape, devices, begun, begun + lasts_ms(task))
 
 
 def latest_end(lease: Lease, task: Task, host: Host) -> int:

@@ -48,6 +48,8 @@ class Windows:
 
     def open_to(self, account: str) -> int:
         """Those that an account may use, as bits."""
+        if not self._all:
+            return 0
         return sum(1 << place for place, window in enumerate(self._all) if account in window.accounts)
 
     def next_ms(self, now_ms: int) -> int | None:

@@ -131,28 +131,34 @@ class Desk:
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
-        first = self._start_reserved(away, gates)
+        placed: dict[int, Places] = {}
+        self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
         reserved = self._keeper.gate()
-        made = self.planner.plan(self, gates if reserved is None else (*gates, reserved), first)
-        self._keeper.end(self._tasks, [blocked.task for blocked in made.blocked], now_ms, self._waiting_for)
+        made = self.planner.plan(self, gates if reserved is None else (*gates, reserved), placed)
+        blocked = [one.task for one in made.blocked]
+        if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
+            return Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
         return made
 
-    def _start_reserved(self, away: Container[int], gates: Sequence[Gate]) -> dict[int, Places]:
-        """Those whose reservation begins now have their places before all others."""
-        made: dict[int, Places] = {}
-        for reservation in self._keeper.begin(self._tasks, self._now_ms, self._waiting_for):
+    def _start(
+        self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Places]
+    ) -> bool:
+        """Give those whose reservation begins now the places that are reserved for them; whether there were any."""
+        any_placed = False
+        for reservation in due:
             number, where = reservation.task, reservation.places
             task, (want, *_) = self._tasks[number], self._who[number][0]
             if self._claims[number].shape in away or self.planner.closed(task, want, where, gates):
                 # Its place stays reserved.
                 continue
-            if self.planner.place_at(task, want, where, made):
+            if self.planner.place_at(task, want, where, placed):
+                any_placed = True
                 claim = self._claims[number]
                 self._turn.placed(claim)
                 self._hold([claim])
             else:
                 self._keeper.refused(number, self._now_ms)
-        return made
+        return any_placed
 
     def _waiting_for(self, number: int) -> Waiting | None:
         """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""

@@ -74,7 +74,7 @@ class Keeper:
             self._kept.pop(number, None)
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
-        """A round begins: who starts now where it is reserved. Ask for :meth:`gate` when these have their places."""
+        """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""
         self._profile = None
         if not self._kept and not self.windows.ahead(now_ms):
             return []
@@ -101,25 +101,32 @@ class Keeper:
         """What windows reserve for this account."""
         return tuple(self._window_claims.of(self.windows.open_to(account)))
 
-    def end(self, tasks: Mapping[int, Task], blocked: Sequence[int], now_ms: int, waiting: _Waits) -> None:
-        """A round ends: reserve for those who are first of who found no place."""
+    def end(self, tasks: Mapping[int, Task], blocked: Sequence[int], now_ms: int, waiting: _Waits) -> list[Reservation]:
+        """A round ends: reserve for those who are first of who found no place. Who can start now after all.
+
+        That happens where only other devices of a host will do than those which a pod would have taken by itself.
+        """
         self._profile = None
         self._window_claims.follow(now_ms)
         profile: Profile | None = None
+        found: dict[int, Reservation] = {}
         for _ in range(_TRIES):
             wanted = self._heads.choose(blocked, self._kept, now_ms, waiting)
             new = [one for one in wanted if one.task not in self._kept]
             if not new:
-                return
+                break
             if profile is None:
                 profile = self._made(tasks, now_ms)
                 self._kept = reserve(profile, [one for one in wanted if one.task in self._kept], self._kept)
-            self._kept |= reserve(profile, new, {})
-            hopeless = [one.task for one in new if one.task not in self._kept]
-            if not hopeless:
-                return
+            made = reserve(profile, new, {})
+            found |= made
+            self._kept |= made
+            hopeless = [one.task for one in new if one.task not in made]
             for number in hopeless:
                 self._heads.set_aside(number, now_ms + HOPELESS_MS)
+            if not hopeless:
+                break
+        return [one for one in found.values() if one.start_ms == now_ms]
 
     def next_ms(self, now_ms: int) -> int | None:
         """When a reservation begins, a window is over, or somebody has waited for long."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from offchain.core.planning.desk import Desk
+from offchain.core.snapshot import Snapshot
 from offchain.core.values import (
     BillingUnit,
     Capacity,
@@ -17,6 +18,7 @@ from offchain.core.values import (
     HostStatus,
     Lease,
     LeaseState,
+    Periods,
     PodPlacement,
     Resources,
     Task,
@@ -129,6 +131,12 @@ class World:
         soon = self.desk.next_ms(now)
         moments = [*self._events, *([] if soon is None else [soon])]
         return min((moment for moment in moments if moment > now), default=None)
+
+    def snapshot(self, now: int) -> Snapshot:
+        """The records."""
+        periods = Periods(start_timeout_ms=0, dispute_window_ms=0, absence_limit_ms=0, archive_after_ms=0)
+        known = (self.desk.task(number) for number in self._tasks)
+        return Snapshot(1, now, periods, hosts=self.hosts, tasks={task.id: task for task in known if task is not None})
 
     def _start(self, number: int, pods: tuple[PodPlacement, ...], now: int) -> None:
         task = self._tasks[number]

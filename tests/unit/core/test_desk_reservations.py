@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from offchain.core.outlook import outlook
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.heads import PATIENCE_MS
 from offchain.core.planning.reserved import START_MS, WAY_MS
@@ -178,3 +179,14 @@ def test_a_place_that_a_rule_is_against_when_its_time_comes_is_given_up():
     made.submit(job(3))
     assert made.round(30 * MINUTE) == [3]
     assert 2 not in made.desk.reserved
+
+
+def test_it_starts_when_its_tenant_is_told_that_it_does_at_the_latest():
+    made = world(gpu_host("h1", 2), gpu_host("h2", 1))
+    made.submit(job(1, minutes=60), job(2, minutes=30), job(3, minutes=40))
+    made.round(0)
+    first = job(4, 2, minutes=5)
+    made.submit(first)
+    made.round(MINUTE)
+    told = outlook(made.snapshot(MINUTE), first)
+    assert told.start_by_ms == made.desk.reserved[4].start_ms

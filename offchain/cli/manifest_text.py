@@ -171,6 +171,11 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
         yield "see its state and bill", f"gantry task show {task}"
         yield "stop it", f"gantry task cancel {task}{who}"
         return
+    yield from _next_of_lasting(manifest, task, who)
+
+
+def _next_of_lasting(manifest: Manifest, task: int, who: str) -> Iterator[tuple[str, str]]:
+    """The rest of it, for services and rentals."""
     yield "open a terminal", f"gantry shell {task}{who}"
     yield "see its state and bill", f"gantry task show {task}"
     if manifest.pods > manifest.pods_min:

@@ -175,6 +175,12 @@ def _arguments() -> argparse.Namespace:
     )
     placing.add_argument("--seeds", type=int, default=scheduler.SEEDS, metavar="N", help=f"runs ({scheduler.SEEDS})")
     options = parser.parse_args()
+    _check(parser, options)
+    return options
+
+
+def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Ends the program where a number cannot be."""
     if getattr(options, "killed", 0) < 0:
         parser.error(f"--killed {options.killed}: write a number from 0 up")
     if options.name == "chain" and options.seconds < 2:
@@ -182,7 +188,6 @@ def _arguments() -> argparse.Namespace:
     for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds", "seeds"):
         if getattr(options, name, 1) < 1:
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")
-    return options
 
 
 def _main_job(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:

@@ -94,6 +94,10 @@ class Rows:
         rows = np.arange(max(len(before), len(hosts)))
         self._room.add(rows[_at(before, rows) != _at(hosts, rows)].tolist(), len(self._fleet.cluster))
 
+    def is_closed(self, host: int) -> bool:
+        """Whether nobody can go there now."""
+        return host < len(self._closed) and bool(self._closed[host])
+
     def changed(self, host: int, *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
         self._room.add((host,), len(self._fleet.cluster))

@@ -89,6 +89,11 @@ class Worth:
         wish, most = Wish.of(shape, cluster), cluster.most
         _score(hosts, cluster.free, wish, self._rows, self._tables, self._known, most, scores, devices)
 
+    def parts(self, scores: Floats) -> dict[str, Floats]:
+        """Worth that free GPUs lose, in steps, and how full the host is."""
+        lost: Floats = np.floor(scores / _TIE) * _TIE
+        return {"worth lost": lost, "fullness": scores - lost}
+
     def _look(self) -> None:
         """See what devices there are."""
         expected = Expected(self._mix, self._cluster)

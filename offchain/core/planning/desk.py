@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.explained import Notes
 from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
@@ -42,6 +43,7 @@ class Desk:
         self._kinds: dict[int, bytes] = {}
         """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
+        self.notes = Notes(self.planner)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
@@ -106,12 +108,17 @@ class Desk:
         self._use_what_was_learned()
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
         self._turn.begin(now_ms, self._totals(), away)
+        self.notes.begin()
         return self.planner.plan(self)
 
     def next(self) -> tuple[Task, Want] | None:
         """Whose turn it is in this round."""
         claim = self._turn.next()
-        return None if claim is None else (self._tasks[claim.id], self._who[claim.id][0][0])
+        if claim is None:
+            return None
+        task, want = self._tasks[claim.id], self._who[claim.id][0][0]
+        self.notes.look(task, want)
+        return task, want
 
     def placed(self, task: Task, pods: int) -> None:
         """So many of its pods have a place."""

@@ -26,6 +26,8 @@ class Waiting:
     pods_fitting: int
     pods_needed: int
     deadline_passed: bool = False
+    closed: int = 0
+    """Hosts with room that were kept for others."""
 
     def __str__(self) -> str:
         """One line for people."""
@@ -33,7 +35,8 @@ class Waiting:
             return "its deadline has passed"
         if self.hosts == 0:
             return "no host is registered"
-        reasons = ", ".join(f"{count} {misfit}" for misfit, count in self.excluded.items())
+        told = [f"{count} {misfit}" for misfit, count in self.excluded.items()]
+        reasons = ", ".join([*told, f"{self.closed} kept for others"] if self.closed else told)
         if self.pods_fitting:
             return f"{self.pods_fitting} of {self.pods_needed} pods fit now; of {self.hosts} hosts: {reasons}"
         return f"of {self.hosts} hosts: {reasons}"

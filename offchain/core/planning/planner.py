@@ -19,6 +19,7 @@ from offchain.core.placing.cluster import indices
 from offchain.core.placing.policy import Policy
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.candidates import Seen, look
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.order import Order
 from offchain.core.planning.rows import Rows
@@ -151,6 +152,10 @@ class Planner:
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now."""
         return self.fleet.excluded(want)
+
+    def look(self, task: Task, want: Want, gates: Sequence[Gate], most: int) -> Seen | None:
+        """What speaks for and against hosts now, with at most so many of the best; None where there is room nowhere."""
+        return look(self.fleet, self._rows, task, want, gates, most)
 
     def _find(self, task: Task, want: Want, gates: Sequence[Gate]) -> list[Place]:
         """Places for as many of its open pods as there are, taken off what is free."""

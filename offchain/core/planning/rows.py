@@ -12,7 +12,7 @@ from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools, Floats, Ints
 from offchain.core.placing.policy import Policy
-from offchain.core.planning.scores import Weights, beside_room
+from offchain.core.planning.scores import Weights, beside_room, parts_beside_room
 
 MOST_ROWS = 1024
 """Wants that are kept; of more, those that were asked for longest ago go."""
@@ -95,6 +95,14 @@ class Rows:
     def devices(self, want: Want) -> Ints:
         """[host]: those that the pod would take there, as bits; -1 where it has no room."""
         return self._row(want).devices
+
+    def parts(self, want: Want, hosts: Ints) -> dict[str, Floats]:
+        """For each of these hosts, where the pod fits, what its points are made of, by name; they add up to them."""
+        count = len(self._fleet.cluster)
+        scores, devices = np.zeros(count), np.zeros(count, dtype=np.int64)
+        self._policy.score(want.shape, hosts, scores, devices)
+        beside = parts_beside_room(want, self._fleet.facts.at(hosts), self._weights)
+        return self._policy.parts(scores[hosts]) | beside | {"draw": self._drawn()[hosts]}
 
     def affordable(self, want: Want, host: int) -> bool:
         """Whether it was found that pods of this want cost no more than their limit there, on whatever devices."""

@@ -1,0 +1,85 @@
+"""What speaks for and against hosts for one task, at one moment: for people who ask why it went where it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from offchain.core.fit import Misfit
+from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.want import Want
+from offchain.core.placing.cluster import Bools, Floats, indices
+from offchain.core.planning.gates import Gate
+from offchain.core.planning.rows import Rows
+from offchain.core.values import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A host that could take a pod. `points`: less is better, the sum of `parts`; `devices`: those it would take.
+
+    `closed`: the round kept the host for others.
+    """
+
+    host: str
+    devices: tuple[int, ...]
+    points: float
+    parts: Mapping[str, float]
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All hosts as a task finds them before its first pod is placed.
+
+    `fitting`: hosts that no rule excludes; `closed`: those of them that the round keeps for others. `excluded`: of the
+    rest, how many by each rule. `best`: the best that are open, then the best that are closed.
+    """
+
+    hosts: int
+    fitting: int
+    closed: int
+    excluded: Mapping[Misfit, int]
+    best: tuple[Candidate, ...]
+
+
+def look(fleet: Fleet, rows: Rows, task: Task, want: Want, gates: Sequence[Gate], most: int) -> Seen | None:
+    """What a task sees now; None where no host has room for a pod of it."""
+    points, devices = rows.points(want), rows.devices(want)
+    fits = np.isfinite(points)
+    fitting = int(fits.sum())
+    if not fitting:
+        return None
+    shut: Bools = np.zeros(len(points), dtype=np.bool_)
+    for gate in gates:
+        mask = gate.closed(task, want, devices)
+        if mask is not None:
+            shut |= mask
+    shut &= fits
+    # Two short lists, so that a round that keeps nearly all hosts for others shows both.
+    best = [
+        host
+        for column in (np.where(shut, np.inf, points), np.where(shut, points, np.inf))
+        for host in _least(column, most)
+    ][:most]
+    parts = rows.parts(want, np.array(best, dtype=np.int64)) if best else {}
+    candidates = tuple(
+        Candidate(
+            fleet.cluster.names[host],
+            tuple(indices(int(devices[host]))),
+            float(points[host]),
+            {name: float(column[place]) for name, column in parts.items()},
+            bool(shut[host]),
+        )
+        for place, host in enumerate(best)
+    )
+    return Seen(len(fleet.records), fitting, int(shut.sum()), fleet.excluded(want), candidates)
+
+
+def _least(column: Floats, most: int) -> list[int]:
+    """The places of the least finite values, the least first; of equals the first."""
+    some = np.argpartition(column, most)[:most] if len(column) > most else np.arange(len(column))
+    found = some[np.isfinite(column[some])]
+    return [int(place) for place in found[np.lexsort((found, column[found]))]]

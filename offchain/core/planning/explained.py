@@ -1,0 +1,90 @@
+"""Why a round decided as it did: what each task it placed saw before, and what those that wait lack.
+
+Looking costs about a millisecond for 10,000 hosts, so only the first tasks of a round that ask for different things are
+explained in full; of the others it is said where they went, and which explained task asked for the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offchain.core.fleet.want import Want
+from offchain.core.planning.candidates import Seen
+from offchain.core.planning.gates import Gate
+from offchain.core.planning.once import Waiting, explain
+from offchain.core.planning.planner import Blocked, Planner, Round
+from offchain.core.values import PodPlacement, Task
+
+MOST_FULL: Final = 8
+"""So many tasks of a round that have room are explained in full."""
+
+MOST_LOOKS: Final = 64
+"""So many are looked at to find them."""
+
+MOST_SHORT: Final = 10_000
+"""Of so many of a round it is told where they went."""
+
+BEST: Final = 5
+"""Of each so many of the best hosts are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A task that found its place. `turn`: the how-manieth of the round's `placed` it was, from 1.
+
+    `seen`: what there was before its first pod was placed; None: like `like`, a task of the same round that asked for
+    the same and was explained, or not known (both None).
+    """
+
+    task: int
+    pods: tuple[PodPlacement, ...]
+    turn: int
+    placed: int
+    seen: Seen | None
+    like: int | None
+
+
+class Notes:
+    """What is noted of one round after the other. It changes nothing of what is decided."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self._gates: Sequence[Gate] = ()
+        self._seen: dict[int, Seen] = {}
+        self._first: dict[Want, int] = {}
+        self._like: dict[int, int] = {}
+        self._looks = 0
+
+    def begin(self, gates: Sequence[Gate] = ()) -> None:
+        """A new round, with these gates."""
+        self._gates, self._looks = gates, 0
+        self._seen, self._first, self._like = {}, {}, {}
+
+    def look(self, task: Task, want: Want) -> None:
+        """The turn of this task has come."""
+        first = self._first.get(want)
+        if first is not None and len(self._like) < MOST_SHORT:
+            self._like[task.id] = first
+        if first is not None or len(self._seen) >= MOST_FULL or self._looks >= MOST_LOOKS:
+            return
+        self._looks += 1
+        seen = self._planner.look(task, want, self._gates, BEST)
+        if seen is not None:
+            self._seen[task.id] = seen
+            self._first[want] = task.id
+
+    def placed(self, made: Round) -> tuple[Placed, ...]:
+        """What the round has placed, the first of it."""
+        some = itertools.islice(made.placements.items(), MOST_SHORT)
+        return tuple(
+            Placed(number, pods, turn, len(made.placements), self._seen.get(number), self._like.get(number))
+            for turn, (number, pods) in enumerate(some, start=1)
+        )
+
+    def waits(self, task: Task, blocked: Blocked) -> Waiting:
+        """Why a task that the round has blocked waits, as hosts are now."""
+        seen = self._planner.look(task, blocked.want, self._gates, 0)
+        return replace(explain(self._planner, blocked), closed=0 if seen is None else seen.closed)

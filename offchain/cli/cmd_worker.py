@@ -30,18 +30,32 @@ def worker() -> None:
 
 
 def _command(name: str, roles: tuple[str, ...], about: str) -> None:
-    @worker.command(name, help=f"{about}\n\n\b\nExample:\n  gantry worker {name} --account //Dave")
-    @options.account
-    @options.url
-    @click.option(
+    def command(
+        account: str | None,
+        password_file: str | None,
+        url: str | None,
+        state_dir: Path | None,
+        answers: str | None = None,
+    ) -> None:
+        _run(roles, url, state_dir or _default_state(name), account, password_file, answers=answers)
+
+    made = click.option(
         "--state-dir",
         type=click.Path(file_okay=False, path_type=Path),
         help="Folder of the worker's database; one worker at a time. Else ~/.local/state/gantry/" + name + ".",
-    )
-    def command(account: str | None, password_file: str | None, url: str | None, state_dir: Path | None) -> None:
-        _run(roles, url, state_dir or _default_state(name), account, password_file)
+    )(command)
+    if "scheduler" in roles:
+        made = _answers(made)
+    made = options.account(options.url(made))
+    worker.command(name, help=f"{about}\n\n\b\nExample:\n  gantry worker {name} --account //Dave")(made)
 
 
+_answers = click.option(
+    "--answers",
+    metavar="IP:PORT",
+    help="Tell there, by HTTP, why tasks were placed or wait, for gantry task why --scheduler. A port alone: on this "
+    "machine only.  [default: do not]",
+)
 _command("all", ("scheduler", "settler"), "Run scheduler and settler in one process, with one account.")
 _command("scheduler", ("scheduler",), "Place queued tasks on hosts. Bonds its account as a scheduler when it starts.")
 _command("settler", ("settler",), "Settle, expire and requeue what is due.")
@@ -149,6 +163,12 @@ def _default_state(name: str) -> Path:
     return (Path(base) if base else Path.home() / ".local" / "state") / "gantry" / name
 
 
+def _address(given: str) -> tuple[str, int]:
+    from offchain.services.answers import parse_address  # noqa: PLC0415  (slow to load)
+
+    return parse_address(given)
+
+
 def _run(
     roles: tuple[str, ...],
     url: str | None,
@@ -156,11 +176,13 @@ def _run(
     account: str | None,
     password_file: str | None,
     tenant: str | None = None,
+    answers: str | None = None,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
+    address = None if answers is None else _address(answers)
     # A wrong network is told before a password is asked for.
     run(_look(url))
     signer = accounts.open_account(account, password_file)
     chosen = network.choose(url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant))
+    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, address))

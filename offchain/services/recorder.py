@@ -22,9 +22,8 @@ from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
 from offchain.link.errors import GantryError
 from offchain.link.store import Store
+from offchain.services.decisions import FILE, TABLES
 from offchain.services.log import EventLog
-
-FILE: Final = "decisions.db"
 
 MOST_DECISIONS: Final = 200_000
 MOST_WAITING: Final = 50_000
@@ -39,23 +38,6 @@ _MOST_PENDING: Final = 256
 
 _PRUNE_EVERY: Final = 1_000
 """Rows."""
-
-TABLES: Final = (
-    """
-    CREATE TABLE decisions (
-        id INTEGER PRIMARY KEY, task INTEGER NOT NULL, generation INTEGER NOT NULL, at_ms INTEGER NOT NULL,
-        numbers TEXT NOT NULL, pods TEXT NOT NULL, turn INTEGER NOT NULL, placed INTEGER NOT NULL,
-        alike INTEGER, seen TEXT, answer TEXT, reason TEXT, block INTEGER, answered_ms INTEGER
-    ) STRICT;
-    CREATE INDEX decisions_of_task ON decisions (task, generation);
-    CREATE TABLE waits (
-        task INTEGER NOT NULL, generation INTEGER NOT NULL, since_ms INTEGER NOT NULL, at_ms INTEGER NOT NULL,
-        times INTEGER NOT NULL, why TEXT NOT NULL, PRIMARY KEY (task, generation)
-    ) STRICT;
-    CREATE INDEX waits_by_time ON waits (at_ms);
-    CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT
-    """,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +88,9 @@ class Recorder:
         def write(store: Store) -> int:
             for generation, one in decisions:
                 store.run(
-                    "INSERT INTO decisions (task, generation, at_ms, numbers, pods, turn, placed, alike, seen)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    *(one.task, generation, at_ms, _numbers(pod.pod for pod in one.pods), _places(one)),
+                    "INSERT INTO decisions (task, generation, at_ms, numbers, pods, spots, turn, placed, alike, seen)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    *(one.task, generation, at_ms, _numbers(pod.pod for pod in one.pods), len(one.pods), _spots(one)),
                     *(one.turn, one.placed, one.like, _seen(one.seen)),
                 )
             return len(decisions)
@@ -213,7 +195,7 @@ def _numbers(pods: Any) -> str:
     return ",".join(map(str, pods))
 
 
-def _places(one: Placed) -> str:
+def _spots(one: Placed) -> str:
     return json.dumps([[pod.pod, pod.host, list(pod.devices)] for pod in one.pods[:MOST_PODS]])
 
 

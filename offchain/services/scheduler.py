@@ -17,6 +17,7 @@ from offchain.core.queues.tree import Tree
 from offchain.core.snapshot import Touched
 from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
+from offchain.schema.decisions import Standing
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
 from offchain.services.recorder import Answer, Record
@@ -99,6 +100,10 @@ class Scheduler:
             else:
                 self._desk.release(number)
                 self._answered(self._desk.task(number), placements, OVERTAKEN)
+
+    def standing(self, number: int) -> tuple[Standing, int | None]:
+        """How a task stands now, and which other one was tried for it."""
+        return self._desk.standing(number, self._view.now_ms), self._desk.tried_for(number)
 
     def _follow(self, news: Touched | None) -> None:
         """Give the desk the records that have changed."""

@@ -22,6 +22,7 @@ from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn
 from offchain.core.values import Host, Task, TaskState
+from offchain.schema.decisions import Standing
 
 _Group = tuple[Want, int, int]
 """What decides whether a task can be placed now: its want, how many pods it needs at least and at most."""
@@ -58,6 +59,8 @@ class Desk:
         self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
+        self._blocked: dict[int, int] = {}
+        """[group's number]: the task that found no place for all of it, in the last round that tried one."""
         self._mix = Mix()
         self._learned = 0
         self._used = 0
@@ -135,6 +138,7 @@ class Desk:
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
         self._turn.blocked(self._claims[task.id])
+        self._blocked[self._group(task.id)] = task.id
 
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
@@ -155,6 +159,20 @@ class Desk:
         """The limit of a queue or an account that keeps a task waiting."""
         claim = self._claims.get(number)
         return None if claim is None else self._turn.held(claim)
+
+    def standing(self, number: int, now_ms: int) -> Standing:
+        """How a task stands now."""
+        queued = number in self._claims
+        again = self._not_before.get(number)
+        if not queued and again is None:
+            return Standing("placed" if self.planner.placed_pods(number) else "unknown")
+        limit = self.limit(number)
+        theirs = queued and not self._shifts.mine(self._kinds[self._group(number)], now_ms)
+        return Standing("waits", None if limit is None else str(limit), again, theirs)
+
+    def tried_for(self, number: int) -> int | None:
+        """The task that was tried last of all that ask for the same as this one, and found no place."""
+        return self._blocked.get(self._group(number)) if number in self._claims else None
 
     @property
     def waiting(self) -> Iterable[int]:
@@ -192,6 +210,10 @@ class Desk:
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
 
+    def _group(self, number: int) -> int:
+        """The number of those that ask for the same as this one, which is in a queue."""
+        return self._groups[self._who[number][0]][0]
+
     def _drop(self, number: int) -> None:
         """It waits no more."""
         if number in self._claims:
@@ -206,6 +228,7 @@ class Desk:
             self._groups[group] = known, count - 1
         else:
             del self._kinds[known]
+            self._blocked.pop(known, None)
             self._wants.pop(group[0], None)
 
     def _wake(self, now_ms: int) -> None:

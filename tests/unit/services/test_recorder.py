@@ -11,6 +11,7 @@ import threading
 
 import aiohttp
 import pytest
+from aiohttp import web
 from toy_network import HOST, NOT_QUEUED, OTHER_HOST, WORKER, Toy
 
 from offchain.cli import deciders
@@ -18,7 +19,7 @@ from offchain.core.fit import Misfit
 from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
 from offchain.core.values import PodPlacement
-from offchain.schema.decisions import Standing, parse
+from offchain.schema.decisions import MOST_BYTES, Standing, parse
 from offchain.schema.wire_values import WireError
 from offchain.services import recorder
 from offchain.services.answers import Answers, AnswersError, parse_address
@@ -213,8 +214,8 @@ async def test_a_scheduler_answers_what_it_has_recorded_and_how_the_task_stands(
 
 async def test_a_task_that_a_scheduler_does_not_know_is_said_to_be(record, tmp_path):
     record.close()
-    async with answering(tmp_path) as url, aiohttp.ClientSession() as web:
-        async with web.get(f"{url}/v1/tasks/9/decisions") as answer:
+    async with answering(tmp_path) as url, aiohttp.ClientSession() as client:
+        async with client.get(f"{url}/v1/tasks/9/decisions") as answer:
             assert answer.status == 404
             assert parse(await answer.read()).empty
         (heard,) = await deciders.ask([url], 9)
@@ -227,8 +228,8 @@ async def test_nothing_but_get_is_answered(record, tmp_path, method):
     record.close()
     async with (
         answering(tmp_path) as url,
-        aiohttp.ClientSession() as web,
-        web.request(method, f"{url}/v1/tasks/7/decisions", data=b"x" * 10_000) as answer,
+        aiohttp.ClientSession() as client,
+        client.request(method, f"{url}/v1/tasks/7/decisions", data=b"x" * 10_000) as answer,
     ):
         assert answer.status == 405
 
@@ -237,13 +238,13 @@ async def test_nothing_but_get_is_answered(record, tmp_path, method):
 async def test_other_paths_are_not_there(record, tmp_path, number):
     record.close()
     path = f"/v1/tasks/{number}/decisions"
-    async with answering(tmp_path) as url, aiohttp.ClientSession() as web, web.get(url + path) as answer:
+    async with answering(tmp_path) as url, aiohttp.ClientSession() as client, client.get(url + path) as answer:
         assert answer.status == 404
 
 
 async def test_a_file_that_cannot_be_read_is_not_named_to_strangers(tmp_path):
-    async with answering(tmp_path) as url, aiohttp.ClientSession() as web:
-        async with web.get(f"{url}/v1/tasks/7/decisions") as answer:
+    async with answering(tmp_path) as url, aiohttp.ClientSession() as client:
+        async with client.get(f"{url}/v1/tasks/7/decisions") as answer:
             assert answer.status == 503
             assert str(tmp_path) not in await answer.text()
         (heard,) = await deciders.ask([url], 7)
@@ -256,6 +257,24 @@ async def test_who_does_not_answer_is_said_with_the_reason():
     assert gone.told is None
     assert "cannot be reached" in (gone.reason or "")
     assert "no scheduler keeps its decisions there" in (nothing.reason or "")
+
+
+async def test_an_answer_without_end_is_cut_off():
+    async def endless(_request: web.Request) -> web.StreamResponse:
+        return web.Response(body=b"{" + b" " * MOST_BYTES)
+
+    app = web.Application()
+    app.router.add_get("/v1/tasks/7/decisions", endless)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        (heard,) = await deciders.ask([f"http://127.0.0.1:{runner.addresses[0][1]}"], 7)
+    finally:
+        await runner.cleanup()
+    assert heard.told is None
+    assert "longer than" in (heard.reason or "")
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,12 @@ def _answer(answer: Answer | None) -> str:
 
 
 def _candidates(best: Sequence[Candidate]) -> None:
-    """The best hosts, and what their points are made of: less is better."""
-    names = list(dict.fromkeys(name for one in best for name in one.parts))
+    """The best hosts, and what their points are made of, the weightiest part first: less is better."""
+    weight: dict[str, float] = {}
+    for one in best:
+        for name, points in one.parts.items():
+            weight[name] = max(weight.get(name, 0.0), abs(points))
+    names = sorted(weight, key=lambda name: (-weight[name], name))
     table(
         ("HOST", "GPUS", "POINTS", *(name.upper() for name in names), ""),
         [

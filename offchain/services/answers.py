@@ -32,7 +32,9 @@ _AT_ONCE: Final = 4
 _MOST_WAITING: Final = 64
 """More than so many are turned away."""
 _HEAD_BYTES: Final = 8190
-_KEEPALIVE_S: Final = 5.0
+_MOST_CONNECTIONS: Final = 128
+_LIFE_S: Final = 10.0
+"""Of a connection: answers take milliseconds."""
 _NUMBER: Final = re.compile(r"[0-9]{1,18}\Z")
 
 
@@ -70,21 +72,21 @@ class Answers:
         """Answer at this address; gives the one that was taken, which is another where the port is 0."""
         app = web.Application(client_max_size=1)
         app.router.add_get(PATH, self._decisions, allow_head=False)
-        runner = web.AppRunner(
-            app, access_log=None, keepalive_timeout=_KEEPALIVE_S, max_line_size=_HEAD_BYTES, max_field_size=_HEAD_BYTES
-        )
+        runner = web.AppRunner(app, access_log=None, max_line_size=_HEAD_BYTES, max_field_size=_HEAD_BYTES)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, host, port)
             try:
-                await site.start()
+                server = await asyncio.get_running_loop().create_server(_bounded(runner), host, port)
             except OSError as error:
                 raise AnswersError(
                     f"{host}:{port} cannot be answered at: {error.strerror or error}.", "Choose another IP:PORT."
                 ) from None
-            taken = runner.addresses[0]
-            self._log.info("answers", host=taken[0], port=taken[1])
-            yield taken[0], taken[1]
+            try:
+                taken = server.sockets[0].getsockname()
+                self._log.info("answers", host=taken[0], port=taken[1])
+                yield taken[0], taken[1]
+            finally:
+                server.close()
         finally:
             await runner.cleanup()
 
@@ -110,6 +112,30 @@ class Answers:
             return _said(503, {"error": "the scheduler's decisions cannot be read now"})
         told = replace(told, now=now)
         return _said(404 if told.empty else 200, told.plain())
+
+
+class _TurnedAway(asyncio.Protocol):
+    """A connection for which there is no place."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Closed at once."""
+        transport.close()
+
+
+def _bounded(runner: web.AppRunner) -> Callable[[], asyncio.Protocol]:
+    """Makes what answers a connection: so many at once, and none for long, whoever connects and says nothing."""
+    server = runner.server
+    assert server is not None  # noqa: S101  (it was set up)
+    loop = asyncio.get_running_loop()
+
+    def made() -> asyncio.Protocol:
+        if len(server.connections) >= _MOST_CONNECTIONS:
+            return _TurnedAway()
+        handler = server()
+        loop.call_later(_LIFE_S, handler.force_close)
+        return handler
+
+    return made
 
 
 def _said(status: int, value: dict[str, object]) -> web.Response:

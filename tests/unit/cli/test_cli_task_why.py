@@ -96,3 +96,14 @@ def test_who_knows_of_no_scheduler_is_told_how_to_ask_one(submitted: World) -> N
     status, out, _ = submitted.run("task", "why", 0)
     assert status == 0
     assert "What schedulers decided is not known. Ask a scheduler that answers (--scheduler URL" in out
+
+
+def test_an_address_to_answer_at_is_checked_before_anything_starts(world: World) -> None:
+    status, _, err = world.run("worker", "scheduler", "--account", "//Dave", "--answers", "nowhere")
+    assert status == 2
+    assert '"nowhere" is no address to answer at' in err
+
+
+def test_only_who_schedules_answers(world: World) -> None:
+    assert "--answers" in world.run("worker", "all", "--help")[1]
+    assert "--answers" not in world.run("worker", "settler", "--help")[1]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 
 import aiohttp
@@ -21,7 +24,7 @@ from offchain.core.planning.once import Waiting
 from offchain.core.values import PodPlacement
 from offchain.schema.decisions import MOST_BYTES, Standing, parse
 from offchain.schema.wire_values import WireError
-from offchain.services import recorder
+from offchain.services import answers, recorder
 from offchain.services.answers import Answers, AnswersError, parse_address
 from offchain.services.decisions import FILE, DecisionsError, read
 from offchain.services.recorder import Answer, Recorder
@@ -190,14 +193,37 @@ def test_a_disk_that_does_not_keep_up_costs_decisions_and_not_memory(tmp_path, m
     assert [number for number in range(5) if read(tmp_path, number).waits] == [0, 1]
 
 
+def test_a_scheduler_that_is_killed_leaves_a_file_that_goes_on(tmp_path):
+    writes = f"""
+import pathlib, sys
+from offchain.core.planning.once import Waiting
+from offchain.services.recorder import Recorder
+record = Recorder(pathlib.Path({str(tmp_path)!r}), "a", b"")
+record._put(lambda store: print("writes", flush=True) or 0)
+number = 0
+while True:
+    record.waits(number, 0, Waiting(number, 1, {{}}, 0, 1))
+    number += 1
+"""
+    with subprocess.Popen([sys.executable, "-c", writes], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writes\n"
+        process.kill()
+    with contextlib.closing(Recorder(tmp_path, WORKER.address, SEED)) as record:
+        record.waits(1, 0, WAITS)
+    assert len(read(tmp_path, 7).waits) == 1
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
 @contextlib.asynccontextmanager
 async def answering(folder, stands=None):
-    answers = Answers(folder)
-    answers.ask(stands)
-    async with answers.listening("127.0.0.1", 0) as (host, port):
+    made = Answers(folder)
+    made.ask(stands)
+    async with made.listening("127.0.0.1", 0) as (host, port):
         yield f"http://{host}:{port}"
 
 
@@ -257,6 +283,28 @@ async def test_who_does_not_answer_is_said_with_the_reason():
     assert gone.told is None
     assert "cannot be reached" in (gone.reason or "")
     assert "no scheduler keeps its decisions there" in (nothing.reason or "")
+
+
+async def test_those_who_connect_and_say_nothing_are_bounded(record, tmp_path, monkeypatch):
+    record.close()
+    monkeypatch.setattr(answers, "_MOST_CONNECTIONS", 2)
+    async with contextlib.AsyncExitStack() as stack:
+        port = int((await stack.enter_async_context(answering(tmp_path))).rpartition(":")[2])
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        for _, writer in silent:
+            stack.callback(writer.close)
+        assert await silent[2][0].read() == b""
+        assert not silent[0][0].at_eof()
+
+
+async def test_a_connection_does_not_last(record, tmp_path, monkeypatch):
+    record.close()
+    monkeypatch.setattr(answers, "_LIFE_S", 0.01)
+    async with answering(tmp_path) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+        writer.close()
 
 
 async def test_an_answer_without_end_is_cut_off():

@@ -38,10 +38,6 @@ class Fragmentation:
         wish = Wish.of(shape, cluster)
         _score(hosts, cluster.free, wish, self._rows, self._usable, self._weight, scores, devices)
 
-    def parts(self, scores: Floats) -> dict[str, Floats]:
-        """One number."""
-        return {"fragmentation": scores}
-
     def _look(self) -> None:
         """See what devices there are."""
         expected = Expected(self._mix, self._cluster)

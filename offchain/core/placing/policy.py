@@ -23,9 +23,6 @@ class Policy(Protocol):
         Infinite where the pod does not fit; the devices that it would take are bits.
         """
 
-    def parts(self, scores: Floats) -> dict[str, Floats]:
-        """What finite scores are made of, by name; the parts of each add up to it."""
-
 
 class Plain:
     """What policies have in common that score hosts by whole columns and take the fullest devices."""
@@ -39,10 +36,6 @@ class Plain:
         """Infinite where the pod does not fit, else by :meth:`value`."""
         choose(hosts, self.cluster.free, Wish.of(shape, self.cluster), devices)
         scores[hosts] = np.where(devices[hosts] >= 0, self.value(shape, hosts, devices[hosts]), np.inf)
-
-    def parts(self, scores: Floats) -> dict[str, Floats]:
-        """One number."""
-        return {"room": scores}
 
     def value(self, shape: Shape, hosts: Ints, devices: Ints) -> Floats:
         """The scores, were there room on all."""

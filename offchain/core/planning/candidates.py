@@ -65,17 +65,12 @@ def look(fleet: Fleet, rows: Rows, task: Task, want: Want, gates: Sequence[Gate]
         for host in _least(column, most)
     ][:most]
     parts = rows.parts(want, np.array(best, dtype=np.int64)) if best else {}
-    candidates = tuple(
-        Candidate(
-            fleet.cluster.names[host],
-            tuple(indices(int(devices[host]))),
-            float(points[host]),
-            {name: float(column[place]) for name, column in parts.items()},
-            bool(shut[host]),
-        )
-        for place, host in enumerate(best)
-    )
-    return Seen(len(fleet.records), fitting, int(shut.sum()), fleet.excluded(want), candidates)
+    candidates: list[Candidate] = []
+    for place, host in enumerate(best):
+        mine = {name: float(column[place]) for name, column in parts.items()}
+        on = tuple(indices(int(devices[host])))
+        candidates.append(Candidate(fleet.cluster.names[host], on, sum(mine.values()), mine, bool(shut[host])))
+    return Seen(len(fleet.records), fitting, int(shut.sum()), fleet.excluded(want), tuple(candidates))
 
 
 def _least(column: Floats, most: int) -> list[int]:

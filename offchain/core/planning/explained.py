@@ -55,20 +55,16 @@ class Notes:
         self._gates: Sequence[Gate] = ()
         self._seen: dict[int, Seen] = {}
         self._first: dict[Want, int] = {}
-        self._like: dict[int, int] = {}
         self._looks = 0
 
     def begin(self, gates: Sequence[Gate] = ()) -> None:
         """A new round, with these gates."""
         self._gates, self._looks = gates, 0
-        self._seen, self._first, self._like = {}, {}, {}
+        self._seen, self._first = {}, {}
 
     def look(self, task: Task, want: Want) -> None:
         """The turn of this task has come."""
-        first = self._first.get(want)
-        if first is not None and len(self._like) < MOST_SHORT:
-            self._like[task.id] = first
-        if first is not None or len(self._seen) >= MOST_FULL or self._looks >= MOST_LOOKS:
+        if want in self._first or len(self._seen) >= MOST_FULL or self._looks >= MOST_LOOKS:
             return
         self._looks += 1
         seen = self._planner.look(task, want, self._gates, BEST)
@@ -78,11 +74,12 @@ class Notes:
 
     def placed(self, made: Round) -> tuple[Placed, ...]:
         """What the round has placed, the first of it."""
-        some = itertools.islice(made.placements.items(), MOST_SHORT)
-        return tuple(
-            Placed(number, pods, turn, len(made.placements), self._seen.get(number), self._like.get(number))
-            for turn, (number, pods) in enumerate(some, start=1)
-        )
+        found: list[Placed] = []
+        for turn, (number, pods) in enumerate(itertools.islice(made.placements.items(), MOST_SHORT), start=1):
+            seen = self._seen.get(number)
+            like = self._first.get(made.placements.want(number)) if seen is None else None
+            found.append(Placed(number, pods, turn, len(made.placements), seen, like))
+        return tuple(found)
 
     def waits(self, task: Task, blocked: Blocked) -> Waiting:
         """Why a task that the round has blocked waits, as hosts are now."""

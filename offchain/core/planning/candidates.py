@@ -59,11 +59,8 @@ def look(fleet: Fleet, rows: Rows, task: Task, want: Want, gates: Sequence[Gate]
             shut |= mask
     shut &= fits
     # Two short lists, so that a round that keeps nearly all hosts for others shows both.
-    best = [
-        host
-        for column in (np.where(shut, np.inf, points), np.where(shut, points, np.inf))
-        for host in _least(column, most)
-    ][:most]
+    columns = (np.where(shut, np.inf, points), np.where(shut, points, np.inf)) if shut.any() else (points,)
+    best = [host for column in columns for host in _least(column, most)][:most]
     parts = rows.parts(want, np.array(best, dtype=np.int64)) if best else {}
     candidates: list[Candidate] = []
     for place, host in enumerate(best):
@@ -75,6 +72,8 @@ def look(fleet: Fleet, rows: Rows, task: Task, want: Want, gates: Sequence[Gate]
 
 def _least(column: Floats, most: int) -> list[int]:
     """The places of the least finite values, the least first; of equals the first."""
+    if not most:
+        return []
     some = np.argpartition(column, most)[:most] if len(column) > most else np.arange(len(column))
     found = some[np.isfinite(column[some])]
     return [int(place) for place in found[np.lexsort((found, column[found]))]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from pathlib import Path
 
@@ -13,9 +14,14 @@ from offchain.core.planning.candidates import Candidate, Seen
 from offchain.core.planning.explained import Placed
 from offchain.core.planning.once import Waiting
 from offchain.core.values import PodPlacement
+from offchain.indexer import queries
+from offchain.indexer.database import open_index
+from offchain.indexer.index import Index
+from offchain.indexer.plain import unpack
 from offchain.schema import _generated_chain as gen
 from offchain.services.recorder import Answer, Recorder
 from tests.chain_records import Tasks, task_spec
+from tests.history_blocks import History
 
 
 @pytest.fixture
@@ -107,3 +113,31 @@ def test_an_address_to_answer_at_is_checked_before_anything_starts(world: World)
 def test_only_who_schedules_answers(world: World) -> None:
     assert "--answers" in world.run("worker", "all", "--help")[1]
     assert "--answers" not in world.run("worker", "settler", "--help")[1]
+
+
+def index_of(path: Path, genesis: bytes) -> int:
+    """An index of this chain; gives a task that was settled."""
+    with contextlib.closing(open_index(str(path), create=True)) as db:
+        made = Index(db)
+        made.prepare(genesis)
+        made.add(list(History(6).blocks(40)))
+        (settled,) = queries.events(db, queries.Filter("Tasks", "Settled", limit=1))
+        return int(unpack(settled.event.fields)["task"])
+
+
+def test_what_the_chain_answered_is_taken_from_the_index(world: World, tmp_path: Path) -> None:
+    settled = index_of(tmp_path / "index.db", asyncio.run(world.chain.genesis_hash()))
+    found = world.json("task", "why", settled, "--index", tmp_path / "index.db")
+    names = [step["event"] for step in found["history"]["steps"]]
+    assert names[0] == "Tasks.Submitted"
+    assert "Tasks.Assigned" in names
+    assert (found["state"], found["history"]["up_to_block"]) == ("Settled", 39)
+    _, out, _ = world.run("task", "why", settled, "--index", tmp_path / "index.db")
+    assert "Assigned: lease" in out
+
+
+def test_an_index_of_another_chain_is_left_alone(world: World, tmp_path: Path) -> None:
+    settled = index_of(tmp_path / "index.db", b"\x07" * 32)
+    status, _, err = world.run("task", "why", settled, "--index", tmp_path / "index.db")
+    assert status == 1
+    assert "is final or unknown" in err

@@ -8,14 +8,17 @@ from core_builders import GTY, gpu, host, pod, task, wants
 from offchain.core.fit import Misfit
 from offchain.core.planning import explained
 from offchain.core.planning.desk import Desk
+from offchain.core.planning.shifts import SHIFT_MS
+from offchain.core.queues.tree import Most, Queue, tree
 from offchain.core.values import Capacity, HostStatus
+from offchain.schema.decisions import Standing
 from tests.chain_records import ask
 
 ONE = Capacity(1000, 1024, 1)
 
 
-def desk(*records):
-    found = Desk(b"seed")
+def desk(*records, queues=None, account=""):
+    found = Desk(b"seed", queues, account=account)
     for record in records:
         if hasattr(record, "devices"):
             found.put_hosts([record])
@@ -24,8 +27,8 @@ def desk(*records):
     return found
 
 
-def noted(found: Desk):
-    return {one.task: one for one in found.notes.placed(found.round(10))}
+def noted(found: Desk, now: int = 10):
+    return {one.task: one for one in found.notes.placed(found.round(now))}
 
 
 def waits(found: Desk, now: int = 10):
@@ -132,3 +135,42 @@ def test_a_task_that_only_hosts_kept_for_others_could_take_waits_for_them():
     why = found.notes.waits(found.task(1), blocked)
     assert why.closed == 1
     assert str(why) == "of 2 hosts: 1 too little free cpu, 1 kept for others"
+
+
+def test_how_a_task_stands_is_told_at_any_moment():
+    found = desk(host(free=ONE), task(1), task(2), task(3, resources=pod(cpu_milli=9000)))
+    assert found.standing(9, 10) == Standing("unknown")
+    assert found.standing(1, 10) == Standing("waits")
+    found.round(10)
+    assert found.standing(1, 10) == Standing("placed")
+    assert found.standing(2, 10) == Standing("waits")
+    found.release(1)
+    found.wait(1, 50)
+    assert found.standing(1, 11) == Standing("waits", not_before_ms=50)
+
+
+def test_a_task_is_told_the_limit_that_keeps_it():
+    queues = tree([Queue("default", account_most=Most(part=0.5))])
+    found = desk(host(free=Capacity(2000, 2048, 2), total=Capacity(2000, 2048, 2)), task(1), task(2), queues=queues)
+    found.round(10)
+    limit = found.standing(2, 10).limit
+    assert limit == "account t holds 1 of at most 1 core of queue default; the task asks for 1"
+
+
+def test_a_task_that_falls_to_another_scheduler_is_said_to():
+    found = desk(host(), *(task(number, resources=pod(cpu_milli=number)) for number in range(1, 30)), account="a")
+    found.schedulers(["b", "c"])
+    now = 3 * SHIFT_MS + 5_000
+    placed = noted(found, now)
+    assert 0 < len(placed) < 29
+    assert {number for number in found.waiting if not found.standing(number, now).others_turn} == set()
+
+
+def test_of_tasks_that_ask_for_the_same_the_one_that_was_tried_is_known():
+    found = desk(host(free=ONE), *(task(number, resources=pod(cpu_milli=9000)) for number in (4, 5, 6)), task(7))
+    (blocked,) = found.round(10).blocked
+    assert [found.tried_for(number) for number in (4, 5, 6)] == [blocked.task] * 3
+    assert found.tried_for(7) is None
+    found.put_hosts([host(free=Capacity(10_000, 8192, 10), total=Capacity(10_000, 8192, 10))])
+    found.round(11)
+    assert [number for number in (4, 5, 6) if found.tried_for(number) is None] == [4]

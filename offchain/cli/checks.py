@@ -67,6 +67,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
             f"none of the {len(hosts)} registered host{plural} could run this, even if nothing else ran there: {told}.",
             f"Ask for less, or allow more places; gantry host list shows what there is.{_ANYWAY}",
             code="no_fit",
+            facts={"hosts": len(hosts), "excluded_always": {str(reason): reasons[reason] for reason in reasons}},
         )
     lowest, cheapest = min(rates)
     if lowest > spec.max_rate_per_hour:
@@ -75,6 +76,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
             f"for this task; the lowest is {format_amount(lowest)} an hour, on {cheapest}.",
             f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or ask for less.{_ANYWAY}",
             code="price_too_low",
+            facts={"hosts": len(hosts), "lowest_rate_per_hour": lowest},
         )
     pods = sum(_room(spec, host, spec.pods_min)[0] for host in best)
     if pods < spec.pods_min:
@@ -83,6 +85,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
             f"{pods} of them within the price limit, even if nothing else ran there.",
             f"Ask for fewer pods (x-gantry.pods), or for less in each.{_ANYWAY}",
             code="no_fit",
+            facts={"hosts": len(hosts), "pods_needed": spec.pods_min, "pods_ever": pods},
         )
 
 

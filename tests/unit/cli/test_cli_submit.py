@@ -247,6 +247,9 @@ def test_a_dry_run_of_what_no_host_could_ever_run_tells_which_rule_excludes_how_
 ) -> None:
     manifest.write_text(MANIFEST.replace("count: 1", "count: 2"))
     assert "1 is no match (too few GPUs)" in refused(world, manifest, "--account", "//Charlie", "--dry-run")[1]
+    _, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run", "--json")
+    error = json.loads(out)["error"]
+    assert (error["code"], error["hosts"], error["excluded_always"]) == ("no_fit", 1, {"too few GPUs": 1})
     found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run", "--anyway")
     assert found["excluded_now"] == found["excluded_always"] == {"too few GPUs": 1}
     assert (found["start"], found["start_by_ms"], found["pods_ever"]) == ("waits", None, 0)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Floats, indices
+from offchain.core.placing.cluster import Bools, indices
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.rows import Rows
 from offchain.core.values import Task
@@ -70,7 +72,7 @@ def look(fleet: Fleet, rows: Rows, task: Task, want: Want, gates: Sequence[Gate]
     return Seen(len(fleet.records), fitting, int(shut.sum()), fleet.excluded(want), tuple(candidates))
 
 
-def _least(column: Floats, most: int) -> list[int]:
+def _least(column: npt.NDArray[np.floating[Any]], most: int) -> list[int]:
     """The places of the least finite values, the least first; of equals the first."""
     if not most:
         return []

@@ -241,6 +241,7 @@ def _child_env(places: Places) -> dict[str, str]:
         "GANTRY_GENESIS",
         "GANTRY_ACCOUNT",
         "GANTRY_GATEWAY",
+        "GANTRY_SCHEDULER",
         "GANTRY_DEMO_IMAGE",
         "GANTRY_STARTED",
     )

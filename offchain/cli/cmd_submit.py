@@ -91,7 +91,7 @@ def submit(
 
     async def work() -> tuple[int, Outcome | TaskView | None]:
         async with connected(url) as chain:
-            found = await _check(chain, spec, text, signer, anyway=anyway)
+            found = await check(chain, spec, text, signer, anyway=anyway)
             _tell_chances(spec, found)
             number, at = await _send(chain, spec, text, signer)
             if not as_json or wait:
@@ -146,7 +146,8 @@ def _warn_of_secrets(manifest: Manifest) -> None:
                 )
 
 
-async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool) -> Chances:
+async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False) -> Chances:
+    """How hosts find it now. Raises CliError where it cannot be paid for, or no host could ever run it."""
     # The workers' own reading of records, so that what is checked here is what they decide on.
     from offchain.link.typed import GantryChain  # noqa: PLC0415
     from offchain.services.records import host_of  # noqa: PLC0415
@@ -183,7 +184,7 @@ def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, an
 
     async def work() -> Asked:
         async with connected(url) as chain:
-            await _check(chain, spec, text, signer, anyway=anyway)
+            await check(chain, spec, text, signer, anyway=anyway)
             return await outlook_of(chain, spec, signer.address)
 
     found = run(work())

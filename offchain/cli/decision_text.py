@@ -63,7 +63,7 @@ def _decision(decision: Decision) -> Iterator[tuple[str, object]]:
     yield "Chain", _answer(decision.answer)
     seen = decision.seen
     if seen is None:
-        yield "Why", "not kept: only the first of a round are explained in full"
+        yield "Why", "not kept: only the first of a round are, and none that takes a place reserved for it"
         return
     yield "Explained as", None if decision.like is None else f"task {decision.like} before it, which asked for the same"
     yield "Hosts", _hosts(seen.hosts, seen.fitting, seen.closed)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from offchain.core.planning.definitions import Definitions
 from offchain.link import chain_pin
 from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.link.outbox import Outbox
@@ -53,12 +54,13 @@ async def run_worker(
     account: Signer,
     expected_genesis: bytes | None,
     tenant: str | None = None,
+    definitions: Definitions | None = None,
     answers: tuple[str, int] | None = None,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
 
-    The autoscaler runs alone, for `tenant` where that is not `account` itself. A scheduler tells at `answers`, host and
-    port, why it decided as it did.
+    The autoscaler runs alone, for `tenant` where that is not `account` itself. `definitions` are for the scheduler,
+    which tells at `answers`, host and port, why it decided as it did.
 
     `state_dir` keeps the outbox; it belongs to one process at a time. Raises GantryError where it cannot start, or
     cannot go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond.
@@ -73,13 +75,13 @@ async def run_worker(
     log.set_up()
     if "scheduler" in roles:
         await _warm()
-    with _alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
+    with alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
         chain = SubstrateChain(url, expected_genesis=chain_pin.expected_genesis(store, expected_genesis))
         try:
             await chain.connect()
             chain_pin.pin_genesis(store, await chain.genesis_hash())
             async with _explaining(roles, state_dir, account, answers) as explains:
-                await serve(roles, chain, store, account, tenant, explains)
+                await serve(roles, chain, store, account, tenant, definitions, explains)
         finally:
             await chain.close()
 
@@ -90,6 +92,7 @@ async def serve(
     store: Store,
     account: Signer,
     tenant: str | None = None,
+    definitions: Definitions | None = None,
     explains: Explains | None = None,
 ) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
@@ -98,7 +101,7 @@ async def serve(
     if "autoscaler" in roles:
         await keep_going(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
         return
-    await keep_going(lambda: _work(roles, chain, store, account, explains), out)
+    await keep_going(lambda: _work(roles, chain, store, account, definitions, explains), out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,12 @@ async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.Eve
 
 
 async def _work(
-    roles: Sequence[str], chain: ChainPort, store: Store, account: Signer, explains: Explains | None
+    roles: Sequence[str],
+    chain: ChainPort,
+    store: Store,
+    account: Signer,
+    definitions: Definitions | None,
+    explains: Explains | None,
 ) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
     perform = Performer(outbox)
@@ -170,19 +178,26 @@ async def _work(
             if account.address not in await GantryChain(chain).schedulers():
                 # The first act of this account, so that no assignment goes out ahead of it.
                 group.create_task(_bond(perform, chain, account))
-            made.append(_scheduler(view, perform, account, worker.wake, explains))
+            made.append(_scheduler(view, perform, account, worker.wake, definitions, explains))
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         group.create_task(worker.run(made))
 
 
 def _scheduler(
-    view: View, perform: Performer, account: Signer, wake: Callable[[], None], explains: Explains | None
+    view: View,
+    perform: Performer,
+    account: Signer,
+    wake: Callable[[], None],
+    definitions: Definitions | None,
+    explains: Explains | None,
 ) -> Role:
     from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)
 
     record = None if explains is None else explains.record
-    made = Scheduler(view, perform, _seed(account), wake, account=account.address, record=record)
+    made = Scheduler(
+        view, perform, _seed(account), wake, account=account.address, definitions=definitions, record=record
+    )
     if explains is not None:
         explains.ask(made)
     return made
@@ -245,7 +260,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 @contextlib.contextmanager
-def _alone(state_dir: Path) -> Iterator[None]:
+def alone(state_dir: Path) -> Iterator[None]:
     """Be the only worker of this folder: two outboxes of one account would take each other's numbers."""
     try:
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)

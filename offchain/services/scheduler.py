@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from offchain.core.backoff import Backoff
+from offchain.core.planning.definitions import Definitions
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
-from offchain.core.queues.tree import Tree
 from offchain.core.snapshot import Touched
 from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
@@ -50,8 +50,8 @@ def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
 class Scheduler:
     """Places queued tasks.
 
-    `seed` decides between hosts that are alike, `account` is its own; `wake` asks for another step; what it decides
-    goes to `record`.
+    `seed` decides between hosts that are alike, `account` is its own; `wake` asks for another step. `definitions` are
+    its operator's. What it decides goes to `record`.
     """
 
     def __init__(
@@ -62,16 +62,19 @@ class Scheduler:
         wake: Callable[[], None],
         *,
         account: str,
-        queues: Tree | None = None,
+        definitions: Definitions | None = None,
         record: Record | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
-        self._desk = Desk(seed, queues, account=account)
+        said = definitions or Definitions()
+        self._desk = Desk(seed, said.queues, account=account, windows=said.windows)
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, tuple[int, str]] = {}
         """[task]: when its reason was worked out last, and what it was."""
+        self._reserved: dict[int, int] = {}
+        """[task]: when it starts at the latest, as was logged."""
         self._again_at: int | None = None
         self._record = record
         self._log = EventLog("scheduler")
@@ -167,15 +170,19 @@ class Scheduler:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
         for number in made.placements:
             self._waiting.pop(number, None)
+        before, self._reserved = self._reserved, {task: one.start_ms for task, one in self._desk.reserved.items()}
+        for number, start_ms in self._reserved.items():
+            if before.get(number) != start_ms:
+                self._log.info("reserved", task=number, start_ms=start_ms)
         for blocked in sorted(made.blocked, key=lambda one: self._waiting.get(one.task, (-1, ""))[0])[:MOST_TOLD]:
             task = self._desk.task(blocked.task)
             if task is None:
                 continue
             why = self._desk.notes.waits(task, blocked)
             reason = str(why)
-            before = self._waiting.get(blocked.task)
+            told = self._waiting.get(blocked.task)
             self._waiting[blocked.task] = now, reason
-            if before is None or before[1] != reason:
+            if told is None or told[1] != reason:
                 self._log.info("waits", task=blocked.task, reason=reason)
             if self._record is not None:
                 self._record.waits(now, task.generation, why)

@@ -51,9 +51,12 @@ def look(fleet: Fleet, rows: Rows, task: Task, want: Want, gates: Sequence[Gate]
     """What a task sees now; None where no host has room for a pod of it."""
     points, devices = rows.points(want), rows.devices(want)
     fits = np.isfinite(points)
-    fitting = int(fits.sum())
-    if not fitting:
+    open_to = int(fits.sum())
+    if not open_to:
         return None
+    excluded = fleet.excluded(want)
+    # Others' hosts have no points at all.
+    fitting = max(open_to, len(fleet.records) - sum(excluded.values()))
     shut: Bools = np.zeros(len(points), dtype=np.bool_)
     for gate in gates:
         mask = gate.closed(task, want, devices)
@@ -69,7 +72,7 @@ def look(fleet: Fleet, rows: Rows, task: Task, want: Want, gates: Sequence[Gate]
         mine = {name: float(column[place]) for name, column in parts.items()}
         on = tuple(indices(int(devices[host])))
         candidates.append(Candidate(fleet.cluster.names[host], on, sum(mine.values()), mine, bool(shut[host])))
-    return Seen(len(fleet.records), fitting, int(shut.sum()), fleet.excluded(want), tuple(candidates))
+    return Seen(len(fleet.records), fitting, int(shut.sum()) + fitting - open_to, excluded, tuple(candidates))
 
 
 def _least(column: npt.NDArray[np.floating[Any]], most: int) -> list[int]:

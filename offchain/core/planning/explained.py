@@ -52,14 +52,15 @@ class Notes:
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
-        self._gates: Sequence[Gate] = ()
+        self.gates: Sequence[Gate] = ()
+        """Of the round."""
         self._seen: dict[int, Seen] = {}
         self._first: dict[Want, int] = {}
         self._looks = 0
 
-    def begin(self, gates: Sequence[Gate] = ()) -> None:
-        """A new round, with these gates."""
-        self._gates, self._looks = gates, 0
+    def begin(self) -> None:
+        """A new round."""
+        self._looks = 0
         self._seen, self._first = {}, {}
 
     def look(self, task: Task, want: Want) -> None:
@@ -67,7 +68,7 @@ class Notes:
         if want in self._first or len(self._seen) >= MOST_FULL or self._looks >= MOST_LOOKS:
             return
         self._looks += 1
-        seen = self._planner.look(task, want, self._gates, BEST)
+        seen = self._planner.look(task, want, self.gates, BEST)
         if seen is not None:
             self._seen[task.id] = seen
             self._first[want] = task.id
@@ -83,5 +84,7 @@ class Notes:
 
     def waits(self, task: Task, blocked: Blocked) -> Waiting:
         """Why a task that the round has blocked waits, as hosts are now."""
-        seen = self._planner.look(task, blocked.want, self._gates, 0)
-        return replace(explain(self._planner, blocked), closed=0 if seen is None else seen.closed)
+        why = explain(self._planner, blocked)
+        # Of a gang some pods found room: then it is not all the others that are kept from it.
+        seen = self._planner.look(task, blocked.want, self.gates, 0) if blocked.pods_fitting else None
+        return why if seen is None else replace(why, closed=seen.closed)

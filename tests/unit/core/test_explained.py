@@ -118,8 +118,7 @@ def test_a_task_that_waits_is_told_which_rule_excludes_how_many_hosts():
 def test_hosts_that_are_kept_for_others_are_counted_and_shown():
     found = desk(host(), host("h2"), task(1), task(2, open_pods=(0, 1), pods_min=2))
     gates = [Closes(0)]
-    found.notes.begin(gates)
-    made = found.planner.plan(found, gates)
+    made = found.round(10, gates)
     seen = found.notes.placed(made)[0].seen
     assert seen is not None
     assert (seen.fitting, seen.closed) == (2, 1)
@@ -130,8 +129,7 @@ def test_hosts_that_are_kept_for_others_are_counted_and_shown():
 def test_a_task_that_only_hosts_kept_for_others_could_take_waits_for_them():
     found = desk(host(), host("h2", free=Capacity(0, 0, 0)), task(1))
     gates = [Closes(0)]
-    found.notes.begin(gates)
-    (blocked,) = found.planner.plan(found, gates).blocked
+    (blocked,) = found.round(10, gates).blocked
     why = found.notes.waits(found.task(1), blocked)
     assert why.closed == 1
     assert str(why) == "of 2 hosts: 1 too little free cpu, 1 kept for others"

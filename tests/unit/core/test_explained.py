@@ -172,3 +172,16 @@ def test_of_tasks_that_ask_for_the_same_the_one_that_was_tried_is_known():
     found.put_hosts([host(free=Capacity(10_000, 8192, 10), total=Capacity(10_000, 8192, 10))])
     found.round(11)
     assert [number for number in (4, 5, 6) if found.tried_for(number) is None] == [4]
+
+
+def test_hosts_of_other_schedulers_are_counted_as_kept_for_others():
+    hosts = [host(f"h{number}") for number in range(40)]
+    found = desk(*hosts, *(task(number, resources=pod(cpu_milli=number)) for number in range(1, 30)), account="a")
+    found.schedulers(["b", "c"])
+    for one in noted(found, 3 * SHIFT_MS + 5_000).values():
+        if one.seen is not None:
+            assert one.seen.fitting == 40
+            assert 0 < one.seen.closed < 40
+            break
+    else:
+        pytest.fail("none was explained")

@@ -233,6 +233,13 @@ class DockerDriver:
         running = [one for one in await self._containers(lease) if one.get("State") != "created"]
         await asyncio.gather(*(self._stop(str(one["Id"])) for one in running))
 
+    async def signal(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        running = [str(one["Id"]) for one in await self._containers(lease) if one.get("State") == "running"]
+        for identity in running:
+            with contextlib.suppress(PodGone):
+                await self._engine.call(lambda identity=identity: self._engine.api.kill(identity, name))
+
     async def stop_container(self, handle: Handle) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._stop(handle.reference)

@@ -56,6 +56,7 @@ class _Container:
     healthy: bool | None = None
     ending: Ending | None = None
     removed: bool = False
+    signals: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -218,6 +219,13 @@ class FakeDriver:
         await asyncio.sleep(0)
         for container in self._engine.of(self._host, lease):
             self._engine.end(container, EndKind.KILLED, 137)
+
+    async def signal(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await asyncio.sleep(0)
+        for container in self._engine.of(self._host, lease):
+            if container.ending is None:
+                container.signals += (name,)
 
     async def stop_container(self, handle: Handle) -> None:
         """See :class:`node_agent.ports.Driver`."""

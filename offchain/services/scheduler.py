@@ -19,6 +19,7 @@ from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
+from offchain.services.making_room import MakingRoom
 from offchain.services.view import View
 
 _READER = "scheduler"
@@ -66,6 +67,7 @@ class Scheduler:
         self._again_at: int | None = None
         self._log = EventLog("scheduler")
         self.running = Running(wake)
+        self._room = MakingRoom(self._desk, perform, self.running, self._log)
 
     async def step(self, touched: Touched | None = None) -> None:
         """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
@@ -76,7 +78,8 @@ class Scheduler:
         if quiet and (self._again_at is None or now < self._again_at):
             return
         self._follow(news)
-        made = self._desk.round(now)
+        made = self._desk.round(now, (self._room.gate(now),))
+        self._room.ask(made, now)
         self._again_at = self._desk.next_ms(now)
         self._tell(made)
         if not made.placements:
@@ -98,7 +101,7 @@ class Scheduler:
             snapshot = view.snapshot
             desk.put_hosts(snapshot.hosts.values())
             for task in snapshot.tasks.values():
-                desk.put_task(task)
+                self._put(task)
             return
         for name in sorted(news.hosts):
             host = view.host(name)
@@ -111,9 +114,14 @@ class Scheduler:
             found = view.task(number)
             if found is None:
                 desk.task_gone(number)
+                self._room.task_gone(number)
                 self._waiting.pop(number, None)
             else:
-                desk.put_task(found)
+                self._put(found)
+
+    def _put(self, task: Task) -> None:
+        self._room.put_task(task)
+        self._desk.put_task(task)
 
     def _forget(self, number: int) -> None:
         """Drop what the picture has overtaken for good."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.gates import Gate
 from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
@@ -56,6 +57,7 @@ class Desk:
         self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
+        self._apart: frozenset[int] = frozenset()
         self._mix = Mix()
         self._learned = 0
         self._used = 0
@@ -100,13 +102,19 @@ class Desk:
         self._not_before[number] = until_ms
         self._drop(number)
 
-    def round(self, now_ms: int) -> Round:
-        """Place whoever has room, in turn. What is placed is held until :meth:`release`."""
+    def apart(self, numbers: frozenset[int]) -> None:
+        """Room is kept for these: each is looked at by itself, whoever else asks for the same."""
+        changed, self._apart = self._apart ^ numbers, numbers
+        for number in sorted(changed & self._tasks.keys()):
+            self._queue(self._tasks[number])
+
+    def round(self, now_ms: int, gates: Sequence[Gate] = ()) -> Round:
+        """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`."""
         self._wake(now_ms)
         self._use_what_was_learned()
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
         self._turn.begin(now_ms, self._totals(), away)
-        return self.planner.plan(self)
+        return self.planner.plan(self, gates)
 
     def next(self) -> tuple[Task, Want] | None:
         """Whose turn it is in this round."""
@@ -165,7 +173,7 @@ class Desk:
         if not task.open_pods or self.planner.placed_pods(task.id) or task.id in self._not_before:
             self._drop(task.id)
             return
-        want = Want.of(task)
+        want = Want.of(task, task.id if task.id in self._apart else None)
         group = self._wants.setdefault(want, want), task.least, len(task.open_pods)
         who = group, _queue_name(task), task.tenant, task.priority
         if self._who.get(task.id) == who:

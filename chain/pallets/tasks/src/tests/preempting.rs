@@ -38,7 +38,10 @@ fn a_spot_job_leaves_after_its_notice_is_paid_until_then_and_runs_again() {
         assert_ok!(preempt(wanting, &[task]));
         let ends_at = Hosts::now() + LEAVE_WITHIN;
         assert_eq!(task_events(), [Event::PreemptionNoticed { task, wanting, ends_at }]);
-        assert_eq!((record(task).state, record(task).preemption), (TaskState::Running, Some(Preemption { wanting, ends_at })));
+        assert_eq!(
+            (record(task).state, record(task).preemption),
+            (TaskState::Running, Some(Preemption { wanting, ends_at }))
+        );
         work(LEAVE_WITHIN - 1);
         assert_noop!(Tasks::finish_preemption(signed(ANYONE), task), Error::<Test>::NoticeNotOver);
         work(1);

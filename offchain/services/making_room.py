@@ -1,0 +1,109 @@
+"""Has spot tasks told to leave for a task of higher priority that finds no room, and keeps their room for it.
+
+The chain checks it all again: that they are spot, run, have a lower priority and were not told before. What is kept is
+read from its records, so that all schedulers keep the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from offchain.core.fleet.want import Want
+from offchain.core.planning.desk import Desk
+from offchain.core.planning.planner import Round
+from offchain.core.preempting.asking import may_ask, may_leave, victims
+from offchain.core.preempting.rooms import Kept, Rooms
+from offchain.core.preempting.rules import Past, Preemption, Rules
+from offchain.core.values import Task
+from offchain.schema._generated_chain import calls
+from offchain.services.acts import Perform, Running
+from offchain.services.log import EventLog
+
+MOST_ASKING = 4
+"""For so many waiting tasks, those of the highest priorities, victims are looked for in one step."""
+LOOK_AGAIN_MS = 10_000
+"""Who found none, or was refused, looks for victims again after so long."""
+
+
+class MakingRoom:
+    """`running` has the acts under way. Give it every record of a task that the desk is given."""
+
+    def __init__(self, desk: Desk, perform: Perform, running: Running, log: EventLog) -> None:
+        self._desk = desk
+        self._perform = perform
+        self._running = running
+        self._log = log
+        self._spot: dict[int, Task] = {}
+        """Those that may be told to leave."""
+        self._heads: list[tuple[int, int, int]] = []
+        """A heap of those that wait: the highest priority first, then the oldest. Those that wait no more go late."""
+        self._rooms = Rooms()
+        self._past = Past()
+        self._asking: set[int] = set()
+        self._not_before: dict[int, int] = {}
+
+    def put_task(self, task: Task) -> None:
+        """Take in a record of a task that is not final."""
+        self._rooms.put(task)
+        if may_leave(task):
+            self._spot[task.id] = task
+        else:
+            self._spot.pop(task.id, None)
+        if may_ask(task):
+            heapq.heappush(self._heads, (-task.priority, task.submitted_at, task.id))
+        else:
+            self._not_before.pop(task.id, None)
+
+    def task_gone(self, number: int) -> None:
+        """It is final."""
+        self._rooms.gone(number)
+        self._spot.pop(number, None)
+        self._past = self._past.ended(number)
+        self._not_before.pop(number, None)
+
+    def gate(self, now_ms: int) -> Kept:
+        """What a round starting now keeps closed."""
+        kept = self._rooms.kept(now_ms)
+        self._desk.apart(frozenset(kept))
+        return Kept(kept, self._desk.planner.fleet.cluster)
+
+    def ask(self, made: Round, now_ms: int) -> None:
+        """Make room for the first of those that found none, if there is anybody to leave for it."""
+        if not self._spot or not made.blocked:
+            return
+        blocked = {one.want for one in made.blocked}
+        fleet = self._desk.planner.fleet
+        kept = self._rooms.kept(now_ms)
+        gate = Kept(kept, fleet.cluster)
+        for task in self._first(MOST_ASKING):
+            known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
+            if known or Want.of(task) not in blocked or self._desk.limit(task.id) is not None:
+                continue
+            found = victims(task, self._spot.values(), fleet, now_ms, self._past, gate.closed_to(task.id))
+            self._not_before[task.id] = now_ms + LOOK_AGAIN_MS
+            if isinstance(found, Preemption):
+                self._past = self._past.after(found, now_ms, Rules())
+                self._asking.add(task.id)
+                self._running.spawn(self._carry_out(task, found))
+                return
+
+    def _first(self, most: int) -> list[Task]:
+        """Those that wait, the highest priority first."""
+        found: list[Task] = []
+        while self._heads and len(found) < most:
+            _, _, number = heapq.heappop(self._heads)
+            task = self._desk.task(number)
+            if task is not None and may_ask(task) and task not in found:
+                found.append(task)
+        for task in found:
+            heapq.heappush(self._heads, (-task.priority, task.submitted_at, task.id))
+        return found
+
+    async def _carry_out(self, task: Task, found: Preemption) -> None:
+        numbers = [victim.task for victim in found.victims]
+        told = "+".join(f"{number}.{self._spot[number].generation}" for number in numbers)
+        name = f"preempt:{task.id}:{task.generation}:{told}"
+        self._log.info("preempt", task=task.id, victims=told)
+        verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers))
+        self._asking.discard(task.id)
+        self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)

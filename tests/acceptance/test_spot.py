@@ -191,4 +191,3 @@ async def test_a_spot_task_leaves_with_notice_for_one_of_higher_priority_and_run
     assert (found.record.failures, found.record.preemption) == (0, None)
     assert await chain.link.query("Billing", "TotalEscrowed") == 0
     assert await chain.link.query("Balances", "TotalIssuance") == issued
-

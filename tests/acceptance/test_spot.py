@@ -1,4 +1,4 @@
-"""A spot task makes room for one of higher priority: a real node, the workers as an operator runs them, a real agent."""
+"""A spot task makes room for one of higher priority: a real node, the workers of an operator, a real agent."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def read_spot(field: Field | None, reader: Reader, *, compared: bool) -> SpotSpe
         spot = SpotSpec() if reader.boolean(field) else None
     else:
         entries = reader.mapping(field, keys.SPOT, {})
-        word = SpotSpec.checkpoint_signal
+        word = SpotSpec().checkpoint_signal
         if "checkpoint_signal" in entries:
             word = reader.choice(entries["checkpoint_signal"], dict.fromkeys(_CHECKPOINT_SIGNALS)) or word
         spot = SpotSpec(word)

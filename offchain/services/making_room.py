@@ -7,6 +7,7 @@ read from its records, so that all schedulers keep the same.
 from __future__ import annotations
 
 import heapq
+from dataclasses import replace
 
 from offchain.core.fleet.want import Want
 from offchain.core.planning.desk import Desk
@@ -39,7 +40,8 @@ class MakingRoom:
         """A heap of those that wait: the highest priority first, then the oldest. Those that wait no more go late."""
         self._rooms = Rooms()
         self._past = Past()
-        self._asking: set[int] = set()
+        self._asking: dict[int, frozenset[int]] = {}
+        """[task]: whom it asks to leave, until the chain has answered."""
         self._not_before: dict[int, int] = {}
 
     def put_task(self, task: Task) -> None:
@@ -79,13 +81,20 @@ class MakingRoom:
             known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
             if known or Want.of(task) not in blocked or self._desk.limit(task.id) is not None:
                 continue
-            found = victims(task, self._spot.values(), fleet, now_ms, self._past, gate.closed_to(task.id))
+            asked = frozenset[int]().union(*self._asking.values())
+            spot = [one for one in self._spot.values() if one.id not in asked]
+            found = victims(task, spot, fleet, now_ms, self._past, gate.closed_to(task.id))
             self._not_before[task.id] = now_ms + LOOK_AGAIN_MS
             if isinstance(found, Preemption):
-                self._past = self._past.after(found, now_ms, Rules())
-                self._asking.add(task.id)
-                self._running.spawn(self._carry_out(task, found))
+                self._asking[task.id] = frozenset(victim.task for victim in found.victims)
+                self._running.spawn(self._carry_out(task, found, now_ms))
                 return
+
+    def next_ms(self, now_ms: int) -> int | None:
+        """When there may be somebody to ask, or room is kept no more, although no record changes."""
+        again = self._not_before.values() if self._spot else ()
+        ends = (room.until_ms + 1 for room in self._rooms.kept(now_ms).values())
+        return min((moment for moment in (*again, *ends) if moment > now_ms), default=None)
 
     def _first(self, most: int) -> list[Task]:
         """Those that wait, the highest priority first."""
@@ -99,11 +108,14 @@ class MakingRoom:
             heapq.heappush(self._heads, (-task.priority, task.submitted_at, task.id))
         return found
 
-    async def _carry_out(self, task: Task, found: Preemption) -> None:
+    async def _carry_out(self, task: Task, found: Preemption, now_ms: int) -> None:
         numbers = [victim.task for victim in found.victims]
         told = "+".join(f"{number}.{self._spot[number].generation}" for number in numbers)
         name = f"preempt:{task.id}:{task.generation}:{told}"
         self._log.info("preempt", task=task.id, victims=told)
         verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers))
-        self._asking.discard(task.id)
+        del self._asking[task.id]
+        if verdict.done:
+            # Who leaves is known from the records, and may be told again when it has run anew.
+            self._past = replace(self._past.after(found, now_ms, Rules()), leaving=frozenset())
         self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)

@@ -80,7 +80,8 @@ class Scheduler:
         self._follow(news)
         made = self._desk.round(now, (self._room.gate(now),))
         self._room.ask(made, now)
-        self._again_at = self._desk.next_ms(now)
+        moments = self._desk.next_ms(now), self._room.next_ms(now)
+        self._again_at = min((moment for moment in moments if moment is not None), default=None)
         self._tell(made)
         if not made.placements:
             return

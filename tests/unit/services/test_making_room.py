@@ -11,7 +11,7 @@ NOTICE_MS = 120_000
 
 async def running(toy: Toy, host: str = HOST, **changes) -> int:
     """A spot task that runs on the only GPU of a host."""
-    task = await toy.submit(spot=True, **changes)
+    task = await toy.submit(**{"spot": True, **changes})
     await toy.call("assign", task=task, pods=[{"pod": 0, "host": host, "devices": b"\0"}])
     await toy.block()
     toy.start(task)
@@ -104,7 +104,6 @@ async def test_a_refusal_is_tried_again_after_a_while():
             await toy.block()
         toy.verdict = lambda _: None
         assert len(toy.tried("preempt")) == 1
-        await toy.submit()
         await toy.block(after_ms=10_000)
         for _ in range(3):
             await quiet()

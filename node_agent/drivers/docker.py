@@ -236,9 +236,7 @@ class DockerDriver:
     async def signal(self, lease: int, name: str) -> None:
         """See :class:`node_agent.ports.Driver`."""
         running = [str(one["Id"]) for one in await self._containers(lease) if one.get("State") == "running"]
-        for identity in running:
-            with contextlib.suppress(PodGone):
-                await self._engine.call(lambda identity=identity: self._engine.api.kill(identity, name))
+        await asyncio.gather(*(self._signal(identity, name) for identity in running))
 
     async def stop_container(self, handle: Handle) -> None:
         """See :class:`node_agent.ports.Driver`."""
@@ -335,6 +333,10 @@ class DockerDriver:
     async def _stop(self, identity: str) -> None:
         with contextlib.suppress(PodGone):
             await self._engine.call(lambda: self._engine.api.stop(identity))
+
+    async def _signal(self, identity: str, name: str) -> None:
+        with contextlib.suppress(PodGone):
+            await self._engine.call(lambda: self._engine.api.kill(identity, name))
 
     async def _remove(self, identity: str) -> None:
         self._samples.pop(identity, None)

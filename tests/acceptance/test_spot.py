@@ -151,7 +151,7 @@ async def refusal(chain: Chain, who: Signer, wanting: int, victim: int) -> str:
     return refused.value.name
 
 
-async def test_a_spot_task_leaves_with_notice_for_one_of_higher_priority_and_runs_again(scene: Scene):
+async def test_a_spot_task_leaves_with_notice_for_one_of_higher_priority_and_runs_again(scene: Scene) -> None:
     chain = scene.chain
     issued = await chain.link.query("Balances", "TotalIssuance")
     spot = await scene.submit(POOR, 10, spot=True)

@@ -63,11 +63,11 @@ class MakingRoom:
         self._past = self._past.ended(number)
         self._not_before.pop(number, None)
 
-    def gate(self, now_ms: int) -> Kept:
-        """What a round starting now keeps closed."""
+    def gates(self, now_ms: int) -> tuple[Kept, ...]:
+        """What a round starting now keeps closed; none where no room is kept, for gates make rounds slower."""
         kept = self._rooms.kept(now_ms)
         self._desk.apart(frozenset(kept))
-        return Kept(kept, self._desk.planner.fleet.cluster)
+        return (Kept(kept, self._desk.planner.fleet.cluster),) if kept else ()
 
     def ask(self, made: Round, now_ms: int) -> None:
         """Make room for the first of those that found none, if there is anybody to leave for it."""

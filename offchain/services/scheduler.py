@@ -78,7 +78,7 @@ class Scheduler:
         if quiet and (self._again_at is None or now < self._again_at):
             return
         self._follow(news)
-        made = self._desk.round(now, (self._room.gate(now),))
+        made = self._desk.round(now, self._room.gates(now))
         self._room.ask(made, now)
         moments = self._desk.next_ms(now), self._room.next_ms(now)
         self._again_at = min((moment for moment in moments if moment is not None), default=None)

@@ -67,7 +67,8 @@ fn nobody_leaves_for_a_task_of_the_same_or_a_lower_priority() {
     on_chain(|| {
         let task = running_spot(TaskSpec { priority: 5, ..spot() });
         for priority in [0, 4, 5] {
-            assert_noop!(preempt(waiting(priority), &[task]), Error::<Test>::PriorityNotLower);
+            let wanting = waiting(priority);
+            assert_noop!(preempt(wanting, &[task]), Error::<Test>::PriorityNotLower);
         }
         assert_ok!(preempt(waiting(6), &[task]));
     });
@@ -93,7 +94,8 @@ fn only_running_spot_tasks_leave_and_each_is_told_once() {
         assert_noop!(preempt(wanting, &[99]), Error::<Test>::NoSuchTask);
         assert_ok!(preempt(wanting, &[task]));
         assert_noop!(preempt(wanting, &[task]), Error::<Test>::AlreadyNoticed);
-        assert_noop!(preempt(waiting(9), &[task]), Error::<Test>::AlreadyNoticed);
+        let other = waiting(9);
+        assert_noop!(preempt(other, &[task]), Error::<Test>::AlreadyNoticed);
     });
 }
 

@@ -24,6 +24,8 @@ MOST_ASKING = 4
 """For so many waiting tasks, those of the highest priorities, victims are looked for in one step."""
 LOOK_AGAIN_MS = 10_000
 """Who found none, or was refused, looks for victims again after so long."""
+MOST_STALE = 1024
+"""So many more entries than tasks that wait are kept before the heap is made anew."""
 
 
 class MakingRoom:
@@ -36,8 +38,9 @@ class MakingRoom:
         self._log = log
         self._spot: dict[int, Task] = {}
         """Those that may be told to leave."""
-        self._heads: list[tuple[int, int, int]] = []
-        """A heap of those that wait: the highest priority first, then the oldest. Those that wait no more go late."""
+        self._heads: list[tuple[int, int, int]] | None = None
+        """A heap of those that wait: the highest priority first, then the oldest. Those that wait no more go late.
+        None while there is nobody to leave."""
         self._rooms = Rooms()
         self._past = Past()
         self._asking: dict[int, frozenset[int]] = {}
@@ -51,10 +54,10 @@ class MakingRoom:
             self._spot[task.id] = task
         else:
             self._spot.pop(task.id, None)
-        if may_ask(task):
-            heapq.heappush(self._heads, (-task.priority, task.submitted_at, task.id))
-        else:
+        if not may_ask(task):
             self._not_before.pop(task.id, None)
+        elif self._heads is not None:
+            heapq.heappush(self._heads, _place(task))
 
     def task_gone(self, number: int) -> None:
         """It is final."""
@@ -71,6 +74,8 @@ class MakingRoom:
 
     def ask(self, made: Round, now_ms: int) -> None:
         """Make room for the first of those that found none, if there is anybody to leave for it."""
+        if not self._spot:
+            self._heads = None
         if not self._spot or not made.blocked:
             return
         blocked = {one.want for one in made.blocked}
@@ -98,14 +103,18 @@ class MakingRoom:
 
     def _first(self, most: int) -> list[Task]:
         """Those that wait, the highest priority first."""
+        heads = self._heads
+        if heads is None or len(heads) > 2 * len(self._desk.waiting) + MOST_STALE:
+            known = (self._desk.task(number) for number in self._desk.waiting)
+            heads = self._heads = [_place(task) for task in known if task is not None and may_ask(task)]
+            heapq.heapify(heads)
         found: list[Task] = []
-        while self._heads and len(found) < most:
-            _, _, number = heapq.heappop(self._heads)
-            task = self._desk.task(number)
+        while heads and len(found) < most:
+            task = self._desk.task(heapq.heappop(heads)[-1])
             if task is not None and may_ask(task) and task not in found:
                 found.append(task)
         for task in found:
-            heapq.heappush(self._heads, (-task.priority, task.submitted_at, task.id))
+            heapq.heappush(heads, _place(task))
         return found
 
     async def _carry_out(self, task: Task, found: Preemption, now_ms: int) -> None:
@@ -119,3 +128,8 @@ class MakingRoom:
             # Who leaves is known from the records, and may be told again when it has run anew.
             self._past = replace(self._past.after(found, now_ms, Rules()), leaving=frozenset())
         self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)
+
+
+def _place(task: Task) -> tuple[int, int, int]:
+    """Where it stands among those that wait."""
+    return -task.priority, task.submitted_at, task.id

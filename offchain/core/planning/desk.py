@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
@@ -161,7 +161,7 @@ class Desk:
         return None if claim is None else self._turn.held(claim)
 
     @property
-    def waiting(self) -> Iterable[int]:
+    def waiting(self) -> Collection[int]:
         """The tasks in the queues."""
         return self._claims.keys()
 

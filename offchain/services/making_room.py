@@ -13,7 +13,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
 from offchain.core.preempting.asking import may_ask, may_leave, victims
-from offchain.core.preempting.rooms import Kept, Rooms
+from offchain.core.preempting.rooms import Kept, Room, Rooms
 from offchain.core.preempting.rules import Past, Preemption, Rules
 from offchain.core.values import Task
 from offchain.schema._generated_chain import calls
@@ -69,7 +69,7 @@ class MakingRoom:
     def gates(self, now_ms: int) -> tuple[Kept, ...]:
         """What a round starting now keeps closed; none where no room is kept, for gates make rounds slower."""
         kept = self._rooms.kept(now_ms)
-        self._desk.apart(frozenset(kept))
+        self._desk.apart(kept)
         return (Kept(kept, self._desk.planner.fleet.cluster),) if kept else ()
 
     def ask(self, made: Round, now_ms: int) -> None:
@@ -81,7 +81,7 @@ class MakingRoom:
         blocked = {one.want for one in made.blocked}
         fleet = self._desk.planner.fleet
         kept = self._rooms.kept(now_ms)
-        gate = Kept(kept, fleet.cluster)
+        gate = Kept({**kept, **self._reserved()}, fleet.cluster)
         for task in self._first(MOST_ASKING):
             known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
             if known or Want.of(task) not in blocked or self._desk.limit(task.id) is not None:
@@ -94,6 +94,12 @@ class MakingRoom:
                 self._asking[task.id] = frozenset(victim.task for victim in found.victims)
                 self._running.spawn(self._carry_out(task, found, now_ms))
                 return
+
+    def _reserved(self) -> dict[int, Room]:
+        """Hosts of which something is reserved for others: nobody leaves there for a task that could not stay."""
+        names = self._desk.planner.fleet.cluster.names
+        reserved = self._desk.reserved.items()
+        return {task: Room(frozenset(names[place.host] for place in found.places), 0) for task, found in reserved}
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be somebody to ask, or room is kept no more, although no record changes."""

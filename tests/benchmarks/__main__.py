@@ -12,6 +12,7 @@ from typing import Any
 import agent
 import crowd
 import fleet
+import growth
 import rush
 import scheduler
 import way
@@ -152,13 +153,27 @@ def _arguments() -> argparse.Namespace:
         "scheduler",
         "placement: GPUs given away by each policy, decisions a second",
         "gantry simulate's core, published FGD against our own. Without files: a made-up trace. Needs neither node nor "
-        "Docker. About 15 seconds a trace. Short: --seeds 1.",
+        "Docker. About 15 seconds a trace. The part growth measures the core with many hosts and tasks, and draws "
+        "docs/scheduling-growth.svg: about 3 minutes. Short: --seeds 1 --hosts 1000 --tasks 2000.",
     )
     placing.add_argument("--nodes", type=Path, metavar="FILE", help="the hosts: sn,cpu_milli,memory_mib,gpu,model")
     placing.add_argument(
         "--pods", type=Path, nargs="+", default=[], metavar="FILE", help="a list of pods for each trace"
     )
     placing.add_argument("--seeds", type=int, default=scheduler.SEEDS, metavar="N", help=f"runs ({scheduler.SEEDS})")
+    placing.add_argument(
+        "--part", action="append", choices=scheduler.PARTS, help=f"only this one: {', '.join(scheduler.PARTS)}"
+    )
+    placing.add_argument(
+        "--hosts", type=int, default=growth.HOSTS, metavar="N", help=f"of growth, the most ({growth.HOSTS})"
+    )
+    placing.add_argument(
+        "--tasks",
+        type=int,
+        default=growth.TASKS,
+        metavar="N",
+        help=f"of growth, in a round; ten times as many for the memory ({growth.TASKS})",
+    )
     options = parser.parse_args()
     if options.name == "chain" and options.seconds < 2:
         parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
@@ -208,7 +223,14 @@ def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str
 
 
 def _scheduler(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    figures, lines = scheduler.measure(options.nodes, options.pods, options.seeds, say)
+    parts = options.part or scheduler.PARTS
+    figures: list[Figure] = []
+    lines: list[str] = []
+    if scheduler.ALLOCATION in parts:
+        figures, lines = scheduler.measure(options.nodes, options.pods, options.seeds, say)
+    if scheduler.GROWTH in parts:
+        plot = None if options.no_record else growth.PLOT
+        figures = [*figures, *growth.measure(options.hosts, options.tasks, say, plot=plot)]
     return figures, lines, _plain(figures)[2]
 
 

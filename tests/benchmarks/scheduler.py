@@ -14,6 +14,7 @@ from offchain.core.placing.rehearsal import prepare
 from offchain.core.placing.shapes import Mix, Shape
 from offchain.core.placing.simulate import simulate
 
+ALLOCATION, GROWTH = PARTS = ("allocation", "growth")
 SEEDS = 10
 LOAD_PERCENT = 130
 POLICIES = ("fgd", "worth")

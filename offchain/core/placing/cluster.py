@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ from offchain.core.placing.shapes import WHOLE_GPU, GpuKind, Shape
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Devices = npt.NDArray[np.signedinteger[Any]]
+"""[host]: devices as bits, in a column as narrow as they need."""
 Bools = npt.NDArray[np.bool_]
 
 MOST_DEVICES = 16
@@ -60,13 +62,16 @@ class Columns(NamedTuple):
     """How many devices."""
     main: Ints
     """The kind that stands for the host's devices: that of the first."""
+    state: Ints
+    """A number for all of this but the disk, the same where that is; 0: not counted since it changed."""
 
 
 def _columns(hosts: int) -> Columns:
     def column(*more: int) -> Ints:
         return np.zeros((hosts, *more), dtype=np.int64)
 
-    return Columns(column(), column(), column(), column(MOST_DEVICES), column(MOST_DEVICES), column(), column())
+    devices = column(MOST_DEVICES), column(MOST_DEVICES)
+    return Columns(column(), column(), column(), *devices, column(), column(), column())
 
 
 class Cluster:
@@ -126,14 +131,27 @@ class Cluster:
             self._grow(len(self.names))
         else:
             self.total_milli -= int(self.free.gpus[host]) * WHOLE_GPU
-            self.free_milli -= int(self.free.device[host].sum())
+            self.free_milli -= sum(self.free.device[host].tolist())
         self._set(self.free, host, room)
         self._set(self.whole, host, whole or room)
-        milli = int(self.free.device[host].sum())
         self.total_milli += len(room.devices) * WHOLE_GPU
-        self.free_milli += milli
-        np.maximum(self.most, [room.cpu_milli, room.memory_mib, milli], out=self.most)
+        self._count(room.cpu_milli, room.memory_mib, [left for _, left in room.devices])
         return host
+
+    def refill(self, host: int, cpu_milli: int, memory_mib: int, disk_gib: int, devices: Sequence[int]) -> None:
+        """Set what is free of a host that is known and has the same devices as before: thousandths of each."""
+        free = self.free
+        self.free_milli -= sum(free.device[host].tolist())
+        free.cpu[host], free.memory[host], free.disk[host] = cpu_milli, memory_mib, disk_gib
+        free.device[host, : len(devices)] = devices
+        free.state[host] = 0
+        self._count(cpu_milli, memory_mib, devices)
+
+    def _count(self, cpu_milli: int, memory_mib: int, devices: Sequence[int]) -> None:
+        milli = sum(devices)
+        self.free_milli += milli
+        for place, value in enumerate((cpu_milli, memory_mib, milli)):
+            self.most[place] = max(self.most[place], value)
 
     def close(self, name: str) -> int | None:
         """The host takes nothing any more, until it is put in again; gives its number, None where it is unknown."""
@@ -164,10 +182,15 @@ class Cluster:
 
     def take(self, host: int, shape: Shape, devices: int) -> None:
         """Give a pod its share of `host`; bit `d` of `devices` is set for device `d`. ValueError: there is no room."""
-        chosen = indices(devices)
-        if not self.fits_on(host, shape, devices):
-            raise ValueError(f"host {self.names[host]} has no room for {shape} on devices {chosen}")
-        self._move(host, shape, chosen, -1)
+        if not self.take_if(host, shape, devices):
+            raise ValueError(f"host {self.names[host]} has no room for {shape} on devices {indices(devices)}")
+
+    def take_if(self, host: int, shape: Shape, devices: int) -> bool:
+        """The same where there is room; whether there was."""
+        fits = self.fits_on(host, shape, devices)
+        if fits:
+            self._move(host, shape, indices(devices), -1)
+        return fits
 
     def give(self, host: int, shape: Shape, devices: int) -> None:
         """Take the share back from a pod that has ended. ValueError: the host cannot have given it."""
@@ -192,6 +215,7 @@ class Cluster:
         self.free.disk[host] += sign * shape.disk_gib
         for index in chosen:
             self.free.device[host, index] += sign * shape.gpu_milli
+        self.free.state[host] = 0
         self.free_milli += sign * shape.total_milli
 
     def _set(self, columns: Columns, host: int, room: HostRoom) -> None:
@@ -201,6 +225,7 @@ class Cluster:
         columns.device[host, :devices] = [left for _, left in room.devices]
         columns.kind[host, :devices] = [self._kind(kind) for kind, _ in room.devices]
         columns.main[host] = columns.kind[host, 0]
+        columns.state[host] = 0
 
     def _kind(self, kind: GpuKind) -> int:
         number = self._kind_numbers.get(kind)

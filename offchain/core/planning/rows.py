@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +14,18 @@ from offchain.core.fleet.filters.price import surely_within
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats, Ints
+from offchain.core.placing.cluster import Devices, Floats, Ints
 from offchain.core.placing.worth import Lane, Worth
 from offchain.core.planning.scores import Weights, beside_room
 
 Points = npt.NDArray[np.float32]
-Devices = npt.NDArray[np.int32]
 
 MOST_ROWS = 1024
 """Wants that are kept; of more, those that were asked for longest ago go."""
+
+_FEW = 16
+_RECENT = 128
+"""To look at so many changes is less work than to look at all hosts."""
 
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
 
@@ -46,33 +50,39 @@ class _Row:
 
     def grow(self, hosts: int) -> None:
         """To so many hosts."""
-        self.lane = Lane(*(_longer(column, hosts) for column in self.lane))
+        points, devices, more, sure = self.lane
+        self.lane = Lane(_longer(points, hosts), _longer(devices, hosts), _longer(more, hosts), _longer(sure, hosts))
 
 
 class _Log:
-    """Which hosts have changed, in order; cut off at the front when it is long."""
+    """Which hosts have changed since when: each host's last change, and the last few changes one by one."""
 
     def __init__(self) -> None:
-        self._hosts: list[int] = []
-        self._cut = 0
+        self.end = 0
+        """How many changes there were."""
+        self._last: Ints = np.zeros(_FEW, dtype=np.int64)
+        """[host]: the number of its last change."""
+        self._recent: list[int] = []
 
-    @property
-    def end(self) -> int:
-        return self._cut + len(self._hosts)
+    def add(self, changed: Collection[int], hosts: int) -> None:
+        if hosts > len(self._last):
+            self._last = _longer(self._last, 2 * hosts)
+        if len(changed) == 1:
+            (one,) = changed
+            self._last[one] = self.end + 1
+        else:
+            self._last[np.fromiter(changed, dtype=np.int64, count=len(changed))] = self.end + 1
+        self.end += len(changed)
+        self._recent.extend(changed)
+        if len(self._recent) > 2 * _RECENT:
+            del self._recent[:-_RECENT]
 
-    def add(self, changed: Iterable[int], hosts: int) -> None:
-        self._hosts.extend(changed)
-        if len(self._hosts) > 4 * hosts + 4096:
-            # Whoever has not looked for so long counts everything anew, which is less work by now.
-            half = len(self._hosts) // 2
-            del self._hosts[:half]
-            self._cut += half
-
-    def since(self, seen: int, hosts: int) -> Ints | None:
-        """Each once; None where that is most of them."""
-        if seen < self._cut or self.end - seen >= hosts:
-            return None
-        return np.array(list(set(self._hosts[seen - self._cut :])), dtype=np.int64)
+    def since(self, seen: int, hosts: int) -> Ints:
+        """Each once."""
+        new = self.end - seen
+        if new <= min(_RECENT, len(self._recent)):
+            return np.array(list(dict.fromkeys(self._recent[len(self._recent) - new :])), dtype=np.int64)
+        return np.flatnonzero(self._last[:hosts] > seen)
 
 
 class Rows:
@@ -119,8 +129,7 @@ class Rows:
 
     def devices(self, want: Want) -> Devices:
         """[host]: those that the pod would take there, as bits; -1 where it has no room."""
-        devices: Devices = self._row(want).lane.devices
-        return devices
+        return self._row(want).lane.devices
 
     def affordable(self, want: Want, host: int) -> bool:
         """Whether pods of this want surely cost no more than their limit there, on whatever devices."""
@@ -142,18 +151,15 @@ class Rows:
                 self._rows.popitem(last=False)
         self._rows.move_to_end(want)
         hosts = len(self._fleet.cluster)
-        known = len(row)
-        if row.room_seen == self._room.end and row.facts_seen == self._facts.end and known == hosts:
+        if row.room_seen == self._room.end and row.facts_seen == self._facts.end:
             return row
-        if known < hosts:
+        if len(row) < hosts:
             row.grow(hosts)
-        everything = np.arange(hosts, dtype=np.int64)
-        facts = None if not known else self._facts.since(row.facts_seen, hosts)
-        if facts is None or len(facts):
-            self._judge(want, row.lane, everything if facts is None else facts)
-        room = None if not known else self._room.since(row.room_seen, hosts)
-        if room is None or len(room):
-            self._policy.fill(want.shape, everything if room is None else room, row.lane, _NOBODY, _NOBODY)
+        facts = self._facts.since(row.facts_seen, hosts)
+        if len(facts):
+            self._judge(want, row.lane, facts)
+        room = self._room.since(row.room_seen, hosts)
+        self._policy.fill(want.shape, room, row.lane, _NOBODY, _NOBODY)
         row.facts_seen, row.room_seen = self._facts.end, self._room.end
         return row
 
@@ -173,7 +179,7 @@ class Rows:
         return self._draw
 
 
-def _longer(column: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:
+def _longer(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
     more = np.zeros(rows, dtype=column.dtype)
     more[: len(column)] = column
     return more

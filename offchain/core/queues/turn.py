@@ -221,17 +221,22 @@ class Turn:
         for alike in first.shape.alikes:
             other = self._ledger.leaves[alike.line.part]
             entry = other.entry
-            if other is not leaf and other.parent is leaf.parent and entry is not None and entry[0] < level:
-                others.append((entry, other, alike))
-        others.sort(key=_ENTRY)
-        for entry, other, alike in others:
+            key = alike.key
+            if other.parent is leaf.parent and entry is not None and entry[0] < level and key is not None:
+                others.append((entry, key, other, alike))
+        others.sort(key=_PLACE)
+        served = {leaf}
+        for entry, _, other, alike in others:
             if left <= 0:
                 return
+            if other in served:
+                continue
             most = min(left, int((level - entry[0]) * other.weight / each))
             if other.limit is None and most and alike.line.near(alike):
                 until = alike.claims[alike.head].submitted_at + alike.line.together_ms()
                 claims = alike.oldest(self._waiting, most, until)
                 left -= len(claims)
+                served.add(other)
                 found.append(Slice(other, alike, claims))
 
     def _alone(self, branch: Branch) -> bool:
@@ -405,7 +410,7 @@ class Turn:
             node.settle(self._ledger.totals)
 
 
-_ENTRY = itemgetter(0)
+_PLACE = itemgetter(0, 1)
 _WHO = attrgetter("queue", "account")
 _KIND = attrgetter("shape", "priority")
 _SHAPE = attrgetter("shape")

@@ -32,6 +32,8 @@ class Fleet:
         self.facts = Facts()
         self.records: dict[str, Host] = {}
         """As the chain has them, whatever was taken off since."""
+        self.changes = 0
+        """Grows whenever something but what is free of a host has changed."""
 
     def put(self, host: Host) -> Change:
         """Take in a host's record."""
@@ -41,6 +43,7 @@ class Fleet:
         same_room = before is not None and _same_room(before, host)
         if before is None or not (same_room or _same_whole(before, host)):
             row = self.cluster.put(host.id, room_of(host), whole_of(host))
+            self.changes += 1
         else:
             row = self.cluster.number(host.id)
             if not same_room:
@@ -48,6 +51,7 @@ class Fleet:
         same_facts = before is not None and _same_facts(before, host)
         if not same_facts:
             self.facts.put(row, host)
+            self.changes += 1
         return Change(row, facts=not same_facts, room=not same_room)
 
     def put_room(self, host: Host) -> None:
@@ -66,6 +70,7 @@ class Fleet:
         row = self.cluster.number(host_id)
         self.cluster.close(host_id)
         self.facts.gone(row)
+        self.changes += 1
         return Change(row, facts=True, room=True)
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:

@@ -176,9 +176,7 @@ class Cluster:
 
     def fits_on(self, host: int, shape: Shape, devices: int) -> bool:
         """Whether there is room for such a pod on exactly these devices."""
-        chosen = indices(devices)
-        usable = all(self._usable(host, index, shape) for index in chosen)
-        return usable and not self._short(host, shape) and len(chosen) == shape.gpus
+        return self._fits(host, shape, indices(devices))
 
     def take(self, host: int, shape: Shape, devices: int) -> None:
         """Give a pod its share of `host`; bit `d` of `devices` is set for device `d`. ValueError: there is no room."""
@@ -187,9 +185,10 @@ class Cluster:
 
     def take_if(self, host: int, shape: Shape, devices: int) -> bool:
         """The same where there is room; whether there was."""
-        fits = self.fits_on(host, shape, devices)
+        chosen = indices(devices)
+        fits = self._fits(host, shape, chosen)
         if fits:
-            self._move(host, shape, indices(devices), -1)
+            self._move(host, shape, chosen, -1)
         return fits
 
     def give(self, host: int, shape: Shape, devices: int) -> None:
@@ -199,6 +198,10 @@ class Cluster:
         if over or len(chosen) != shape.gpus:
             raise ValueError(f"no {shape} can have run on devices {chosen} of host {self.names[host]}")
         self._move(host, shape, chosen, 1)
+
+    def _fits(self, host: int, shape: Shape, chosen: Sequence[int]) -> bool:
+        usable = len(chosen) == shape.gpus and not self._short(host, shape)
+        return usable and all(self._usable(host, index, shape) for index in chosen)
 
     def _usable(self, host: int, index: int, shape: Shape) -> bool:
         there = index < self.free.gpus[host] and self.free.device[host, index] >= shape.gpu_milli
@@ -253,4 +256,9 @@ def _twice(held: Columns) -> Columns:
 
 def indices(devices: int) -> list[int]:
     """The numbers of the devices whose bits are set."""
-    return [index for index in range(MOST_DEVICES) if devices >> index & 1]
+    found = []
+    while devices:
+        least = devices & -devices
+        found.append(least.bit_length() - 1)
+        devices ^= least
+    return found

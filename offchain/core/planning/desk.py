@@ -10,6 +10,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Sequence
 
+from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
@@ -30,7 +31,7 @@ _Who = tuple[_Group, str, str, int]
 """Also its queue, its account and its priority."""
 
 LEARN_AGAIN = 1000
-"""After so many new tasks, or twice as many as were known, what is expected is counted anew."""
+"""After so many new tasks, twice or a quarter more than were known, what is expected is counted anew."""
 
 
 class Desk:
@@ -54,6 +55,8 @@ class Desk:
         """[group]: its number, and how many claims have it."""
         self._wants: dict[Want, Want] = {}
         """Each once."""
+        self._counted = -1, NOTHING
+        """How often hosts had changed when they were added up, and what came out."""
         self._slices: list[Slice] = []
         """Whose turn it is."""
         self._numbers = itertools.count()
@@ -254,7 +257,14 @@ class Desk:
 
     def _totals(self) -> Amount:
         """What hosts that are online have."""
-        online, whole = self.planner.fleet.facts.online, self.planner.fleet.cluster.whole
+        fleet = self.planner.fleet
+        if fleet.changes != self._counted[0]:
+            self._counted = fleet.changes, self._count(fleet)
+        return self._counted[1]
+
+    @staticmethod
+    def _count(fleet: Fleet) -> Amount:
+        online, whole = fleet.facts.online, fleet.cluster.whole
         return Amount(int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum()))
 
     # --- what is expected -------------------------------------------------------------------------------------------
@@ -266,7 +276,7 @@ class Desk:
 
     def _use_what_was_learned(self) -> None:
         new = self._learned - self._used
-        if new and new >= min(LEARN_AGAIN, self._used):
+        if new and new >= min(self._used, max(LEARN_AGAIN, self._used // 4)):
             self._used = self._learned
             self.planner.use(Worth(self.planner.fleet.cluster, self._mix))
 

@@ -114,9 +114,9 @@ class Rows:
         Gives their hosts, their devices as bits, and the host at which it stopped because only the exact rule knows
         whether it is too dear; -1: at none.
         """
-        row = self._row(want)
+        row, stale = self._judged(want)
         chosen, on = np.empty(pods, dtype=np.int64), np.empty(pods, dtype=np.int64)
-        placed, stopped = self._policy.fill(want.shape, _NOBODY, row.lane, chosen, on)
+        placed, stopped = self._policy.fill(want.shape, stale, row.lane, chosen, on)
         hosts: list[int] = chosen[:placed].tolist()
         self._room.add(dict.fromkeys(hosts), len(self._fleet.cluster))
         row.room_seen = self._room.end
@@ -144,24 +144,29 @@ class Rows:
         self._row(want).lane.points[host] = np.inf
 
     def _row(self, want: Want) -> _Row:
+        row, stale = self._judged(want)
+        if len(stale):
+            self._policy.fill(want.shape, stale, row.lane, _NOBODY, _NOBODY)
+            row.room_seen = self._room.end
+        return row
+
+    def _judged(self, want: Want) -> tuple[_Row, Ints]:
+        """The row, and the hosts that are to be scored anew in it."""
         row = self._rows.get(want)
         if row is None:
             row = self._rows[want] = _Row()
             if len(self._rows) > MOST_ROWS:
                 self._rows.popitem(last=False)
         self._rows.move_to_end(want)
-        hosts = len(self._fleet.cluster)
         if row.room_seen == self._room.end and row.facts_seen == self._facts.end:
-            return row
+            return row, _NOBODY
+        hosts = len(self._fleet.cluster)
         if len(row) < hosts:
             row.grow(hosts)
-        facts = self._facts.since(row.facts_seen, hosts)
-        if len(facts):
-            self._judge(want, row.lane, facts)
-        room = self._room.since(row.room_seen, hosts)
-        self._policy.fill(want.shape, room, row.lane, _NOBODY, _NOBODY)
-        row.facts_seen, row.room_seen = self._facts.end, self._room.end
-        return row
+        if row.facts_seen != self._facts.end:
+            self._judge(want, row.lane, self._facts.since(row.facts_seen, hosts))
+            row.facts_seen = self._facts.end
+        return row, self._room.since(row.room_seen, hosts)
 
     def _judge(self, want: Want, lane: Lane, hosts: Ints) -> None:
         """What does not depend on room."""

@@ -36,12 +36,7 @@ class _Row:
     __slots__ = ("facts_seen", "lane", "room_seen")
 
     def __init__(self) -> None:
-        self.lane = Lane(
-            np.zeros(0, dtype=np.float32),
-            np.zeros(0, dtype=np.int32),
-            np.zeros(0, dtype=np.float32),
-            np.zeros(0, dtype=np.bool_),
-        )
+        self.lane = empty_lane(0)
         self.room_seen = 0
         self.facts_seen = 0
 
@@ -182,6 +177,12 @@ class Rows:
             more = [_draw(name, self._seed) for name in names[len(self._draw) :]]
             self._draw = np.concatenate([self._draw, np.array(more) * self._weights.draw])
         return self._draw
+
+
+def empty_lane(hosts: int) -> Lane:
+    """Of so many hosts, all of them as good, and none sure."""
+    points, more = np.zeros(hosts, dtype=np.float32), np.zeros(hosts, dtype=np.float32)
+    return Lane(points, np.zeros(hosts, dtype=np.int32), more, np.zeros(hosts, dtype=np.bool_))
 
 
 def _longer(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:

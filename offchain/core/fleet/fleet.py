@@ -67,6 +67,7 @@ class Fleet:
         """The host is no more; None where it was not known."""
         if self.records.pop(host_id, None) is None:
             return None
+        self.changes += 1
         row = self.cluster.number(host_id)
         self.cluster.close(host_id)
         self.facts.gone(row)

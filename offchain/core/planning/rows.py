@@ -14,7 +14,7 @@ from offchain.core.fleet.filters.price import surely_within
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Devices, Floats, Ints
+from offchain.core.placing.cluster import Bools, Devices, Floats, Ints
 from offchain.core.placing.worth import Lane, Worth
 from offchain.core.planning.scores import Weights, beside_room
 
@@ -91,6 +91,13 @@ class Rows:
         self._rows: OrderedDict[Want, _Row] = OrderedDict()
         self._room, self._facts = _Log(), _Log()
         self._draw: Floats = np.zeros(0)
+        self._closed: Bools = np.zeros(0, dtype=np.bool_)
+
+    def close(self, hosts: Bools) -> None:
+        """[host]: nobody can go there, until this is called again; to hosts that come later anybody can."""
+        before, self._closed = self._closed, hosts
+        rows = np.arange(max(len(before), len(hosts)))
+        self._room.add(rows[_at(before, rows) != _at(hosts, rows)].tolist(), len(self._fleet.cluster))
 
     def changed(self, host: int, *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
@@ -109,7 +116,8 @@ class Rows:
         Gives their hosts, their devices as bits, and the host at which it stopped because only the exact rule knows
         whether it is too dear; -1: at none.
         """
-        row, stale = self._judged(want)
+        # What is closed is taken out of a row between scoring and placing; else one call does both.
+        row, stale = (self._row(want), _NOBODY) if len(self._closed) else self._judged(want)
         chosen, on = np.empty(pods, dtype=np.int64), np.empty(pods, dtype=np.int64)
         placed, stopped = self._policy.fill(want.shape, stale, row.lane, chosen, on)
         hosts: list[int] = chosen[:placed].tolist()
@@ -142,6 +150,8 @@ class Rows:
         row, stale = self._judged(want)
         if len(stale):
             self._policy.fill(want.shape, stale, row.lane, _NOBODY, _NOBODY)
+            if len(self._closed):
+                row.lane.points[stale[_at(self._closed, stale)]] = np.inf
             row.room_seen = self._room.end
         return row
 
@@ -177,6 +187,14 @@ class Rows:
             more = [_draw(name, self._seed) for name in names[len(self._draw) :]]
             self._draw = np.concatenate([self._draw, np.array(more) * self._weights.draw])
         return self._draw
+
+
+def _at(column: Bools, rows: Ints) -> Bools:
+    """False beyond its end."""
+    found = np.zeros(len(rows), dtype=np.bool_)
+    known = rows < len(column)
+    found[known] = column[rows[known]]
+    return found
 
 
 def empty_lane(hosts: int) -> Lane:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import time
@@ -154,4 +155,5 @@ def _events(desk: Desk, records: list[Host], placed: list[int], first: int) -> f
 def _resident(hosts: int, tasks: int) -> float:
     """MB that a process with so many has resident after a round, in a process of its own."""
     command = [sys.executable, str(Path(__file__).parent / "growth_memory.py"), str(hosts), str(tasks)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return float(subprocess.run(command, capture_output=True, text=True, check=True, env=paths).stdout)

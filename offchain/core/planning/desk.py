@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Slice, Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
-from offchain.core.values import Host, Task, TaskState
+from offchain.core.values import Host, Resources, Task, TaskState
 
 _Group = tuple[Want, int, int, int, int]
 """What decides whether a task can be placed now: its want, how many pods it needs at least and at most, about how long
@@ -73,8 +74,8 @@ class Desk:
         self._holdings: dict[int, Holding] = {}
         self._who: dict[int, _Who] = {}
         """What each claim was made from."""
-        self._groups: dict[_Group, tuple[int, int]] = {}
-        """[group]: its number, and how many claims have it."""
+        self._groups: dict[_Group, tuple[int, int, _Group]] = {}
+        """[group]: its number, how many claims have it, and itself, so that it stands once."""
         self._wants: dict[Want, Want] = {}
         """Each once."""
         self._counted = -1, NOTHING
@@ -263,12 +264,12 @@ class Desk:
             return
         self._drop(task.id)
         if group not in self._groups:
-            self._groups[group] = next(self._numbers), 0
+            self._groups[group] = next(self._numbers), 0, group
             self._kinds[self._groups[group][0]] = kind_of(*group[:3])
-        number, count = self._groups[group]
-        self._groups[group] = number, count + 1
-        self._who[task.id] = who
+        number, count, group = self._groups[group]
+        self._groups[group] = number, count + 1, group
         _, queue, account, priority = who
+        self._who[task.id] = group, queue, account, priority
         amount = amount_of(task, len(task.open_pods))
         claim = Claim(task.id, queue, account, number, amount, priority, task.submitted_at)
         self._claims[task.id] = claim
@@ -291,9 +292,9 @@ class Desk:
 
     def _leave(self, group: _Group, count: int) -> None:
         """So many of it wait no more."""
-        known, before = self._groups.pop(group)
+        known, before, _ = self._groups.pop(group)
         if before > count:
-            self._groups[group] = known, before - count
+            self._groups[group] = known, before - count, group
         else:
             del self._kinds[known]
             self._wants.pop(group[0], None)
@@ -371,7 +372,12 @@ class Desk:
 
 def amount_of(task: Task, pods: int) -> Amount:
     """What so many of its pods ask for."""
-    asked = task.resources
+    return _amount_of(task.resources, pods)
+
+
+@lru_cache(maxsize=1 << 13)
+def _amount_of(asked: Resources, pods: int) -> Amount:
+    """Kept, for a million tasks ask for a few hundred different amounts."""
     return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
 
 
@@ -386,4 +392,9 @@ def _length(duration_ms: int) -> int:
 
 
 def _queue_name(task: Task) -> str:
-    return task.queue.decode("utf-8", "replace")
+    return _decoded(task.queue)
+
+
+@lru_cache(maxsize=1 << 10)
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

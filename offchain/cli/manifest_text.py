@@ -178,18 +178,23 @@ def _next_of_lasting(manifest: Manifest, task: int, who: str) -> Iterator[tuple[
     """The rest of it, for services and rentals."""
     yield "open a terminal", f"gantry shell {task}{who}"
     yield "see its state and bill", f"gantry task show {task}"
-    if manifest.pods > manifest.pods_min:
-        yield "change its size", f"gantry task scale {task} {manifest.pods_min}{who}"
-    if manifest.scaling is not None:
-        yield "have it follow its load", f"gantry worker autoscaler{who}"
-    if manifest.kind == "service" and manifest.name is not None:
-        yield "replace it by another version", f"gantry service update FILE{who}"
+    if manifest.kind == "service":
+        yield from _service_steps(manifest, task, who)
     if manifest.kind == "rental":
         yield "keep it as it is now", f"gantry task snapshot {task}{who}"
         yield "stop the machine", f"gantry task suspend {task}{who}"
         yield "start it again", f"gantry task resume {task}{who}"
     yield "have it longer", f"gantry task extend {task} 1h{who}"
     yield "end it", f"gantry task end {task}{who}"
+
+
+def _service_steps(manifest: Manifest, task: int, who: str) -> Iterator[tuple[str, str]]:
+    if manifest.pods > manifest.pods_min:
+        yield "change its size", f"gantry task scale {task} {manifest.pods_min}{who}"
+    if manifest.scaling is not None:
+        yield "have it follow its load", f"gantry worker autoscaler{who}"
+    if manifest.name is not None:
+        yield "replace it by another version", f"gantry service update FILE{who}"
 
 
 def deposit_text(manifest: Manifest) -> str:

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind, Shape
 
 Ints = npt.NDArray[np.int64]
+AnyInts = npt.NDArray[np.signedinteger[Any]]
 Floats = npt.NDArray[np.float64]
-Devices = npt.NDArray[np.signedinteger[Any]]
-"""[host]: devices as bits, in a column as narrow as they need."""
 Bools = npt.NDArray[np.bool_]
 
 MOST_DEVICES = 16

@@ -17,6 +17,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.explained import Notes
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper, may_reserve
@@ -33,6 +34,7 @@ from offchain.core.queues.turn import Slice, Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Resources, Task, TaskState
+from offchain.schema.decisions import Standing
 
 _Group = tuple[Want, int, int, int, int]
 """What decides whether a task can be placed now: its want, how many pods it needs at least and at most, about how long
@@ -66,6 +68,7 @@ class Desk:
         self._kinds: dict[int, bytes] = {}
         """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
+        self.notes = Notes(self.planner)
         self._keeper = Keeper(self.planner, windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._tasks: dict[int, Task] = {}
@@ -85,6 +88,8 @@ class Desk:
         self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
+        self._blocked: dict[int, int] = {}
+        """[group's number]: the task that found no place for all of it, in the last round that tried one."""
         self._mix = Mix()
         self._learned = 0
         self._used = 0
@@ -144,9 +149,11 @@ class Desk:
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
         placed: dict[int, Places] = {}
+        self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
         reserved = self._keeper.gate()
-        made = self.planner.plan(self, gates if reserved is None else (*gates, reserved), placed)
+        self.notes.gates = gates if reserved is None else (*gates, reserved)
+        made = self.planner.plan(self, self.notes.gates, placed)
         blocked = [one.task for one in made.blocked]
         if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
             return Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
@@ -187,7 +194,9 @@ class Desk:
         if not self._slices:
             return None
         tasks = [self._tasks[claim.id] for part in self._slices for claim in part.claims]
-        return Run(tasks, self._who[tasks[0].id][0][0])
+        want = self._who[tasks[0].id][0][0]
+        self.notes.look(tasks[0], want)
+        return Run(tasks, want)
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
@@ -201,6 +210,7 @@ class Desk:
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
         self._turn.blocked(self._claims[task.id])
+        self._blocked[self._group(task.id)] = task.id
 
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
@@ -231,6 +241,20 @@ class Desk:
         """The limit of a queue or an account that keeps a task waiting."""
         claim = self._claims.get(number)
         return None if claim is None else self._turn.held(claim)
+
+    def standing(self, number: int, now_ms: int) -> Standing:
+        """How a task stands now."""
+        queued = number in self._claims
+        again = self._not_before.get(number)
+        if not queued and again is None:
+            return Standing("placed" if self.planner.placed_pods(number) else "unknown")
+        limit = self.limit(number)
+        theirs = queued and not self._shifts.mine(self._kinds[self._group(number)], now_ms)
+        return Standing("waits", None if limit is None else str(limit), again, theirs)
+
+    def tried_for(self, number: int) -> int | None:
+        """The task that was tried last of all that ask for the same as this one, and found no place."""
+        return self._blocked.get(self._group(number)) if number in self._claims else None
 
     @property
     def waiting(self) -> Iterable[int]:
@@ -278,6 +302,10 @@ class Desk:
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
 
+    def _group(self, number: int) -> int:
+        """The number of those that ask for the same as this one, which is in a queue."""
+        return self._groups[self._who[number][0]][0]
+
     def _drop(self, number: int) -> None:
         """It waits no more."""
         if number in self._claims:
@@ -297,6 +325,7 @@ class Desk:
             self._groups[group] = known, before - count, group
         else:
             del self._kinds[known]
+            self._blocked.pop(known, None)
             self._wants.pop(group[0], None)
 
     def _wake(self, now_ms: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from offchain.core.fleet.devices import first_steps
+from offchain.core.fleet.facts import Facts
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Mix, Shape
 from offchain.core.placing.worth import Worth
@@ -11,8 +13,9 @@ from offchain.core.planning.rows import empty_lane
 
 
 def warm() -> None:
-    """Place one pod on one host."""
+    """Place one pod on one host, and count what excludes none."""
     cluster = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")])
     shape = Shape(100, 100, 1, 500)
     one = np.zeros(1, dtype=np.int64)
     Worth(cluster, Mix.of([shape])).fill(shape, one, empty_lane(1), one.copy(), one.copy())
+    first_steps(shape, Facts(), cluster)

@@ -17,6 +17,7 @@ from offchain.link.watcher import Watcher
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id, lease_parts
 from offchain.services.acts import Performer
+from offchain.services.recorder import Record
 from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
 from offchain.services.view import View
@@ -51,6 +52,7 @@ class Toy:
         self.chain.refused_items = self._refused_items
         self.verdict: Callable[[Call], DispatchFailure | None] = lambda _: None
         self.store = Store(":memory:")
+        self.record: Record | None = None
         self.events: list[dict[str, Any]] = []
         self.put("Tasks", "Params", value=tasks_params())
         self.put("Hosts", "Params", value=hosts_params(heartbeat_period_ms=6_000, absence_limit_ms=30_000))
@@ -186,7 +188,7 @@ class Toy:
         worker = Worker(self.chain, Watcher(self.chain, self.store, "worker", start=head.number), outbox, view)
         made = []
         if "scheduler" in roles:
-            made.append(Scheduler(view, perform, b"seed", worker.wake, account=WORKER.address))
+            made.append(Scheduler(view, perform, b"seed", worker.wake, account=WORKER.address, record=self.record))
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         running = asyncio.create_task(worker.run(made))

@@ -13,6 +13,7 @@ from typing import Any
 import agent
 import crowd
 import fleet
+import growth
 import replays
 import rush
 import scheduler
@@ -162,7 +163,8 @@ def _arguments() -> argparse.Namespace:
         "placement: GPUs given away by each policy, decisions a second; waits and fairness in virtual time",
         "gantry simulate's core. place: published FGD against our own, on a cluster that fills up. replay: policies "
         "and orders on a trace in virtual time, three seeds at most. Without files: a made-up trace. Needs no node and "
-        "no Docker. A trace takes about 15 seconds to place and 10 minutes to replay. Short: --part place --seeds 1.",
+        "no Docker. A trace takes about 15 seconds to place and 10 minutes to replay. growth: the core with many hosts "
+        "and tasks, about 3 minutes. Short: --part place --seeds 1, --part growth --hosts 1000 --waiting 2000.",
     )
     placing.add_argument(
         "--part", action="append", choices=scheduler.PARTS, metavar="PART", help=f"of {', '.join(scheduler.PARTS)}"
@@ -174,6 +176,16 @@ def _arguments() -> argparse.Namespace:
         "--pods", type=Path, nargs="+", default=[], metavar="FILE", help="a list of pods for each trace"
     )
     placing.add_argument("--seeds", type=int, default=scheduler.SEEDS, metavar="N", help=f"runs ({scheduler.SEEDS})")
+    placing.add_argument(
+        "--hosts", type=int, default=growth.HOSTS, metavar="N", help=f"of growth, the most ({growth.HOSTS})"
+    )
+    placing.add_argument(
+        "--waiting",
+        type=int,
+        default=growth.TASKS,
+        metavar="N",
+        help=f"tasks of growth in a round; ten times as many for the memory ({growth.TASKS})",
+    )
     options = parser.parse_args()
     _check(parser, options)
     return options
@@ -185,7 +197,7 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         parser.error(f"--killed {options.killed}: write a number from 0 up")
     if options.name == "chain" and options.seconds < 2:
         parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
-    for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds", "seeds"):
+    for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds", "seeds", "waiting"):
         if getattr(options, name, 1) < 1:
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")
 
@@ -252,7 +264,10 @@ def _scheduler(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[
         of = scheduler.replayed(options.nodes, options.pods)
         more, told = replays.measure(of, min(options.seeds, replays.SEEDS), options.tasks, options.plot, say)
         figures, lines = [*figures, *more], [*lines, *told]
-    if options.nodes is None:
+    if "growth" in parts:
+        plot = None if options.no_record else growth.PLOT
+        figures = [*figures, *growth.measure(options.hosts, options.waiting, say, plot=plot)]
+    if options.nodes is None and options.part != ["growth"]:
         lines = [*lines, "No files were given: this is the made-up trace, like no particular cluster."]
     return figures, lines, _plain(figures)[2]
 

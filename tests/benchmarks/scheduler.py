@@ -21,7 +21,7 @@ SEEDS = 10
 LOAD_PERCENT = 130
 POLICIES = ("fgd", "worth")
 _SEED = 1
-PARTS = ("place", "replay")
+PARTS = ("place", "replay", "growth")
 
 
 class SchedulerBenchError(Exception):

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Floats, Ints
-from offchain.core.values import BillingUnit, Capabilities, Host, HostStatus
-
-UNITS = tuple(BillingUnit)
-"""The order of the columns of :attr:`Facts.factor`."""
+from offchain.core.fleet.offers import Offers
+from offchain.core.placing.cluster import MOST_DEVICES, Bools, Ints
+from offchain.core.values import Capabilities, Host, HostStatus
 
 _FEW = 16
 
@@ -54,17 +52,12 @@ class Facts:
     """Bits of :func:`capability_bits`."""
     healthy: Bools
     """[host, device]; False where there is no device."""
-    price: Floats
-    """[host, 3]: base units per hour of a core, a GiB of memory, a GiB of disk."""
-    cheapest: Floats
-    """[host, n]: base units per hour of the n+1 cheapest devices together; infinite where there are not so many."""
-    dearest: Floats
-    """The same of the dearest devices."""
-    factor: Floats
-    """[host, unit]: what billing by that unit costs, in millionths of the list price; 0: not offered."""
+    offer: Ints
+    """What it asks: numbers of :attr:`offers`."""
 
     def __init__(self) -> None:
         self.regions, self.providers, self.tiers, self.hosts = Names(), Names(), Names(), Names()
+        self.offers = Offers()
         self._held: dict[str, npt.NDArray[Any]] = {
             "online": _column(np.bool_),
             "host": _column(np.int64),
@@ -74,10 +67,7 @@ class Facts:
             "mbps": _column(np.int64),
             "capabilities": _column(np.int64),
             "healthy": _column(np.bool_, MOST_DEVICES),
-            "price": _column(np.float64, 3),
-            "cheapest": _column(np.float64, MOST_DEVICES),
-            "dearest": _column(np.float64, MOST_DEVICES),
-            "factor": _column(np.float64, len(UNITS)),
+            "offer": _column(np.int64),
         }
         self._rows = 0
         self._show(0)
@@ -86,6 +76,7 @@ class Facts:
         """A copy that has only these rows."""
         part = Facts()
         part.regions, part.providers, part.tiers, part.hosts = self.regions, self.providers, self.tiers, self.hosts
+        part.offers = self.offers
         part._held = {name: column[rows] for name, column in self._held.items()}
         part._show(len(rows))
         return part
@@ -102,15 +93,8 @@ class Facts:
         self.capabilities[row] = capability_bits(host.capabilities)
         self.healthy[row] = False
         self.healthy[row, : len(host.devices)] = [device.healthy for device in host.devices]
-        ask = host.ask
-        self.price[row] = (ask.cpu_core_per_hour, ask.memory_gib_per_hour, ask.disk_gib_per_hour)
-        prices = {price.model: price.per_hour for price in ask.gpu}
-        each = sorted(float(prices.get(device.spec.model, ask.gpu_per_hour)) for device in host.devices)
-        self.cheapest[row] = np.inf
-        self.cheapest[row, : len(each)] = np.cumsum(each)
-        self.dearest[row] = np.inf
-        self.dearest[row, : len(each)] = np.cumsum(each[::-1])
-        self.factor[row] = (ask.second_ppm, ask.hour_ppm, ask.day_ppm)
+        self.offer[row] = self.offers.number(host)
+        self.offer[:] = self.offers.tidy(self.offer)
 
     def gone(self, row: int) -> None:
         """The host in this row is no more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet import rules
@@ -11,7 +12,7 @@ from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Cluster, HostRoom
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
-from offchain.core.values import Device, Host
+from offchain.core.values import Device, DeviceSpec, Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +33,35 @@ class Fleet:
         self.records: dict[str, Host] = {}
         """As the chain has them, whatever was taken off since."""
         self.changes = 0
-        """How often more than the room of a host has changed."""
+        """Grows whenever something but what is free of a host has changed."""
 
     def put(self, host: Host) -> Change:
         """Take in a host's record."""
         before = self.records.get(host.id)
         self.records[host.id] = host
-        room = room_of(host)
-        changed = before is None or room_of(before) != room or whole_of(before) != whole_of(host)
         # Where only a heartbeat came, what was taken off since the last record stays taken.
-        row = self.cluster.put(host.id, room, whole_of(host)) if changed else self.cluster.number(host.id)
-        same = before is not None and _told_apart(before) == _told_apart(host)
-        if before is None or not same or whole_of(before) != whole_of(host):
+        same_room = before is not None and _same_room(before, host)
+        if before is None or not (same_room or _same_whole(before, host)):
+            row = self.cluster.put(host.id, room_of(host), whole_of(host))
             self.changes += 1
-        if not same:
+        else:
+            row = self.cluster.number(host.id)
+            if not same_room:
+                self._refill(row, host)
+        same_facts = before is not None and _same_facts(before, host)
+        if not same_facts:
             self.facts.put(row, host)
-        return Change(row, facts=not same, room=changed)
+            self.changes += 1
+        return Change(row, facts=not same_facts, room=not same_room)
 
     def put_room(self, host: Host) -> None:
         """Free what was taken off a host since its record came."""
-        self.cluster.put(host.id, room_of(host), whole_of(host))
+        self._refill(self.cluster.number(host.id), host)
+
+    def _refill(self, row: int, host: Host) -> None:
+        free = host.free
+        milli = [device.milli_free if device.healthy else 0 for device in host.devices]
+        self.cluster.refill(row, free.cpu_milli, free.memory_mib, free.disk_gib, milli)
 
     def gone(self, host_id: str) -> Change | None:
         """The host is no more; None where it was not known."""
@@ -61,6 +71,7 @@ class Fleet:
         row = self.cluster.number(host_id)
         self.cluster.close(host_id)
         self.facts.gone(row)
+        self.changes += 1
         return Change(row, facts=True, room=True)
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
@@ -93,18 +104,41 @@ def room_of(host: Host) -> HostRoom:
     )
 
 
-def _told_apart(host: Host) -> tuple[object, ...]:
-    """What facts are made of."""
-    healthy = tuple(device.healthy for device in host.devices)
-    models = tuple(device.spec.model for device in host.devices)
-    network = host.network_mbps_down, host.network_mbps_up
-    place = host.status, host.region, host.provider, host.tier, host.capabilities
-    return *place, *network, host.ask, healthy, models
+def _same_room(one: Host, other: Host) -> bool:
+    """Whether as much is free, of as much."""
+    return one.free == other.free and one.total == other.total and one.devices == other.devices
+
+
+def _same_whole(one: Host, other: Host) -> bool:
+    """Whether both are the same when nothing runs there."""
+    return one.total == other.total and (one.devices == other.devices or _of_devices(one) == _of_devices(other))
+
+
+def _same_facts(one: Host, other: Host) -> bool:
+    """Whether nothing that facts are made of has changed."""
+    return (
+        one.status is other.status
+        and one.ask == other.ask
+        and (one.devices == other.devices or _of_devices(one) == _of_devices(other))
+        and one.region == other.region
+        and one.provider == other.provider
+        and one.tier is other.tier
+        and one.capabilities == other.capabilities
+        and one.network_mbps_down == other.network_mbps_down
+        and one.network_mbps_up == other.network_mbps_up
+    )
+
+
+def _of_devices(host: Host) -> list[tuple[DeviceSpec, bool, bool]]:
+    return [(device.spec, device.attested, device.healthy) for device in host.devices]
+
+
+@lru_cache(maxsize=4096)
+def _kind(spec: DeviceSpec, *, attested: bool) -> GpuKind:
+    model = spec.model.decode("utf-8", "surrogateescape")
+    return GpuKind(model, spec.vram_mib, attested, simulated=spec.simulated)
 
 
 def kind_of(device: Device) -> GpuKind:
     """What tells it from other devices."""
-    spec = device.spec
-    return GpuKind(
-        spec.model.decode("utf-8", "surrogateescape"), spec.vram_mib, device.attested, simulated=spec.simulated
-    )
+    return _kind(device.spec, attested=device.attested)

@@ -61,13 +61,16 @@ class Columns(NamedTuple):
     """How many devices."""
     main: Ints
     """The kind that stands for the host's devices: that of the first."""
+    state: Ints
+    """A number for all of this but the disk, the same where that is; 0: not counted since it changed."""
 
 
 def _columns(hosts: int) -> Columns:
     def column(*more: int) -> Ints:
         return np.zeros((hosts, *more), dtype=np.int64)
 
-    return Columns(column(), column(), column(), column(MOST_DEVICES), column(MOST_DEVICES), column(), column())
+    devices = column(MOST_DEVICES), column(MOST_DEVICES)
+    return Columns(column(), column(), column(), *devices, column(), column(), column())
 
 
 class Cluster:
@@ -127,14 +130,27 @@ class Cluster:
             self._grow(len(self.names))
         else:
             self.total_milli -= int(self.free.gpus[host]) * WHOLE_GPU
-            self.free_milli -= int(self.free.device[host].sum())
+            self.free_milli -= sum(self.free.device[host].tolist())
         self._set(self.free, host, room)
         self._set(self.whole, host, whole or room)
-        milli = int(self.free.device[host].sum())
         self.total_milli += len(room.devices) * WHOLE_GPU
-        self.free_milli += milli
-        np.maximum(self.most, [room.cpu_milli, room.memory_mib, milli], out=self.most)
+        self._count(room.cpu_milli, room.memory_mib, [left for _, left in room.devices])
         return host
+
+    def refill(self, host: int, cpu_milli: int, memory_mib: int, disk_gib: int, devices: Sequence[int]) -> None:
+        """Set what is free of a host that is known and has the same devices as before: thousandths of each."""
+        free = self.free
+        self.free_milli -= sum(free.device[host].tolist())
+        free.cpu[host], free.memory[host], free.disk[host] = cpu_milli, memory_mib, disk_gib
+        free.device[host, : len(devices)] = devices
+        free.state[host] = 0
+        self._count(cpu_milli, memory_mib, devices)
+
+    def _count(self, cpu_milli: int, memory_mib: int, devices: Sequence[int]) -> None:
+        milli = sum(devices)
+        self.free_milli += milli
+        for place, value in enumerate((cpu_milli, memory_mib, milli)):
+            self.most[place] = max(self.most[place], value)
 
     def close(self, name: str) -> int | None:
         """The host takes nothing any more, until it is put in again; gives its number, None where it is unknown."""
@@ -159,16 +175,20 @@ class Cluster:
 
     def fits_on(self, host: int, shape: Shape, devices: int) -> bool:
         """Whether there is room for such a pod on exactly these devices."""
-        chosen = indices(devices)
-        usable = all(self._usable(host, index, shape) for index in chosen)
-        return usable and not self._short(host, shape) and len(chosen) == shape.gpus
+        return self._fits(host, shape, indices(devices))
 
     def take(self, host: int, shape: Shape, devices: int) -> None:
         """Give a pod its share of `host`; bit `d` of `devices` is set for device `d`. ValueError: there is no room."""
+        if not self.take_if(host, shape, devices):
+            raise ValueError(f"host {self.names[host]} has no room for {shape} on devices {indices(devices)}")
+
+    def take_if(self, host: int, shape: Shape, devices: int) -> bool:
+        """The same where there is room; whether there was."""
         chosen = indices(devices)
-        if not self.fits_on(host, shape, devices):
-            raise ValueError(f"host {self.names[host]} has no room for {shape} on devices {chosen}")
-        self._move(host, shape, chosen, -1)
+        fits = self._fits(host, shape, chosen)
+        if fits:
+            self._move(host, shape, chosen, -1)
+        return fits
 
     def give(self, host: int, shape: Shape, devices: int) -> None:
         """Take the share back from a pod that has ended. ValueError: the host cannot have given it."""
@@ -177,6 +197,10 @@ class Cluster:
         if over or len(chosen) != shape.gpus:
             raise ValueError(f"no {shape} can have run on devices {chosen} of host {self.names[host]}")
         self._move(host, shape, chosen, 1)
+
+    def _fits(self, host: int, shape: Shape, chosen: Sequence[int]) -> bool:
+        usable = len(chosen) == shape.gpus and not self._short(host, shape)
+        return usable and all(self._usable(host, index, shape) for index in chosen)
 
     def _usable(self, host: int, index: int, shape: Shape) -> bool:
         there = index < self.free.gpus[host] and self.free.device[host, index] >= shape.gpu_milli
@@ -193,6 +217,7 @@ class Cluster:
         self.free.disk[host] += sign * shape.disk_gib
         for index in chosen:
             self.free.device[host, index] += sign * shape.gpu_milli
+        self.free.state[host] = 0
         self.free_milli += sign * shape.total_milli
 
     def _set(self, columns: Columns, host: int, room: HostRoom) -> None:
@@ -202,6 +227,7 @@ class Cluster:
         columns.device[host, :devices] = [left for _, left in room.devices]
         columns.kind[host, :devices] = [self._kind(kind) for kind, _ in room.devices]
         columns.main[host] = columns.kind[host, 0]
+        columns.state[host] = 0
 
     def _kind(self, kind: GpuKind) -> int:
         number = self._kind_numbers.get(kind)
@@ -229,4 +255,9 @@ def _twice(held: Columns) -> Columns:
 
 def indices(devices: int) -> list[int]:
     """The numbers of the devices whose bits are set."""
-    return [index for index in range(MOST_DEVICES) if devices >> index & 1]
+    found = []
+    while devices:
+        least = devices & -devices
+        found.append(least.bit_length() - 1)
+        devices ^= least
+    return found

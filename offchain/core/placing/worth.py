@@ -283,6 +283,7 @@ def _fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says w
             free.disk[host] -= wish.disk
             for index in range(free.gpus[host]):
                 free.device[host, index] -= milli * (devices[host] >> index & 1)
+            free.state[host] = 0
         step += 1
         score = np.inf
         taken = -1
@@ -290,22 +291,27 @@ def _fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says w
         cpu = free.cpu[host] - wish.cpu
         memory = free.memory[host] - wish.memory
         if add != np.inf and cpu >= 0 and memory >= 0 and free.disk[host] >= wish.disk:
-            count = free.gpus[host]
-            kind = free.main[host]
-            total = 0
-            mark = 0
-            state = salt + cpu * _MARK_CPU + memory * _MARK_KIND + kind
-            for index in range(count):
-                left = free.device[host, index]
-                total += left
-                mark += marks[left]
-                state = (state ^ (state >> 29)) * _MARK_KIND + left * 64 + free.kind[host, index]
+            state = free.state[host]
+            if state == 0:
+                state = free.cpu[host] * _MARK_CPU + free.memory[host] * _MARK_MEMORY + free.main[host]
+                for index in range(free.gpus[host]):
+                    here = free.device[host, index] * 64 + free.kind[host, index]
+                    state = (state ^ (state >> 29)) * _MARK_KIND + here
+                free.state[host] = state
+            state = (state ^ salt) * _MARK_CPU
             state ^= state >> 31
             at = state & (_STATES - 1)
             if known.states[at] == state:
                 score = known.scores[at]
                 taken = known.chosen[at]
             else:
+                count = free.gpus[host]
+                kind = free.main[host]
+                total = 0
+                mark = 0
+                for index in range(count):
+                    total += free.device[host, index]
+                    mark += marks[free.device[host, index]]
                 # The fullest devices that have room.
                 taken = 0
                 for _ in range(gpus):

@@ -9,9 +9,11 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
+from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
@@ -32,7 +34,7 @@ from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Slice, Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
-from offchain.core.values import Host, Task, TaskState
+from offchain.core.values import Host, Resources, Task, TaskState
 from offchain.schema.decisions import Standing
 
 _Group = tuple[Want, int, int, int, int]
@@ -43,7 +45,7 @@ _Who = tuple[_Group, str, str, int]
 """Also its queue, its account and its priority."""
 
 LEARN_AGAIN = 1000
-"""After so many new tasks, or twice as many as were known, what is expected is counted anew."""
+"""After so many new tasks, twice or a quarter more than were known, what is expected is counted anew."""
 
 
 class Desk:
@@ -76,10 +78,12 @@ class Desk:
         self._holdings: dict[int, Holding] = {}
         self._who: dict[int, _Who] = {}
         """What each claim was made from."""
-        self._groups: dict[_Group, tuple[int, int]] = {}
-        """[group]: its number, and how many claims have it."""
+        self._groups: dict[_Group, tuple[int, int, _Group]] = {}
+        """[group]: its number, how many claims have it, and itself, so that it stands once."""
         self._wants: dict[Want, Want] = {}
         """Each once."""
+        self._counted = -1, NOTHING
+        """How often hosts had changed when they were added up, and what came out."""
         self._slices: list[Slice] = []
         """Whose turn it is."""
         self._numbers = itertools.count()
@@ -298,12 +302,12 @@ class Desk:
             return
         self._drop(task.id)
         if group not in self._groups:
-            self._groups[group] = next(self._numbers), 0
+            self._groups[group] = next(self._numbers), 0, group
             self._kinds[self._groups[group][0]] = kind_of(*group[:3])
-        number, count = self._groups[group]
-        self._groups[group] = number, count + 1
-        self._who[task.id] = who
+        number, count, group = self._groups[group]
+        self._groups[group] = number, count + 1, group
         _, queue, account, priority = who
+        self._who[task.id] = group, queue, account, priority
         amount = amount_of(task, len(task.open_pods))
         claim = Claim(task.id, queue, account, number, amount, priority, task.submitted_at)
         self._claims[task.id] = claim
@@ -330,9 +334,9 @@ class Desk:
 
     def _leave(self, group: _Group, count: int) -> None:
         """So many of it wait no more."""
-        known, before = self._groups.pop(group)
+        known, before, _ = self._groups.pop(group)
         if before > count:
-            self._groups[group] = known, before - count
+            self._groups[group] = known, before - count, group
         else:
             del self._kinds[known]
             self._blocked.pop(known, None)
@@ -385,7 +389,14 @@ class Desk:
 
     def _totals(self) -> Amount:
         """What hosts that are online have."""
-        online, whole = self.planner.fleet.facts.online, self.planner.fleet.cluster.whole
+        fleet = self.planner.fleet
+        if fleet.changes != self._counted[0]:
+            self._counted = fleet.changes, self._count(fleet)
+        return self._counted[1]
+
+    @staticmethod
+    def _count(fleet: Fleet) -> Amount:
+        online, whole = fleet.facts.online, fleet.cluster.whole
         return Amount(int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum()))
 
     # --- what is expected -------------------------------------------------------------------------------------------
@@ -397,14 +408,19 @@ class Desk:
 
     def _use_what_was_learned(self) -> None:
         new = self._learned - self._used
-        if new and new >= min(LEARN_AGAIN, self._used):
+        if new and new >= min(self._used, max(LEARN_AGAIN, self._used // 4)):
             self._used = self._learned
             self.planner.use(Worth(self.planner.fleet.cluster, self._mix))
 
 
 def amount_of(task: Task, pods: int) -> Amount:
     """What so many of its pods ask for."""
-    asked = task.resources
+    return _amount_of(task.resources, pods)
+
+
+@lru_cache(maxsize=1 << 13)
+def _amount_of(asked: Resources, pods: int) -> Amount:
+    """Kept, for a million tasks ask for a few hundred different amounts."""
     return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
 
 
@@ -419,4 +435,9 @@ def _length(duration_ms: int) -> int:
 
 
 def _queue_name(task: Task) -> str:
-    return task.queue.decode("utf-8", "replace")
+    return _decoded(task.queue)
+
+
+@lru_cache(maxsize=1 << 10)
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

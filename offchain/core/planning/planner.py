@@ -346,8 +346,8 @@ class Planner:
                 continue
             want, _, hosts, devices = self._held[task]
             for host, on in zip(hosts, devices, strict=True):
-                if host == row and self.fleet.cluster.fits_on(row, want.shape, on):
-                    self.fleet.cluster.take(row, want.shape, on)
+                if host == row:
+                    self.fleet.cluster.take_if(row, want.shape, on)
 
 
 def _columns(places: Sequence[board.Place]) -> tuple[list[int], list[int]]:

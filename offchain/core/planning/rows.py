@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +14,18 @@ from offchain.core.fleet.filters.price import surely_within
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Floats, Ints
+from offchain.core.placing.cluster import AnyInts, Bools, Floats, Ints
 from offchain.core.placing.worth import Lane, Worth
 from offchain.core.planning.scores import Weights, beside_room, parts_beside_room
 
 Points = npt.NDArray[np.float32]
-Devices = npt.NDArray[np.int32]
 
 MOST_ROWS = 1024
 """Wants that are kept; of more, those that were asked for longest ago go."""
+
+_FEW = 16
+_RECENT = 128
+"""To look at so many changes is less work than to look at all hosts."""
 
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
 
@@ -32,12 +36,7 @@ class _Row:
     __slots__ = ("facts_seen", "lane", "room_seen")
 
     def __init__(self) -> None:
-        self.lane = Lane(
-            np.zeros(0, dtype=np.float32),
-            np.zeros(0, dtype=np.int32),
-            np.zeros(0, dtype=np.float32),
-            np.zeros(0, dtype=np.bool_),
-        )
+        self.lane = empty_lane(0)
         self.room_seen = 0
         self.facts_seen = 0
 
@@ -46,33 +45,39 @@ class _Row:
 
     def grow(self, hosts: int) -> None:
         """To so many hosts."""
-        self.lane = Lane(*(_longer(column, hosts) for column in self.lane))
+        points, devices, more, sure = self.lane
+        self.lane = Lane(_longer(points, hosts), _longer(devices, hosts), _longer(more, hosts), _longer(sure, hosts))
 
 
 class _Log:
-    """Which hosts have changed, in order; cut off at the front when it is long."""
+    """Which hosts have changed since when: each host's last change, and the last few changes one by one."""
 
     def __init__(self) -> None:
-        self._hosts: list[int] = []
-        self._cut = 0
+        self.end = 0
+        """How many changes there were."""
+        self._last: Ints = np.zeros(_FEW, dtype=np.int64)
+        """[host]: the number of its last change."""
+        self._recent: list[int] = []
 
-    @property
-    def end(self) -> int:
-        return self._cut + len(self._hosts)
+    def add(self, changed: Collection[int], hosts: int) -> None:
+        if hosts > len(self._last):
+            self._last = _longer(self._last, 2 * hosts)
+        if len(changed) == 1:
+            (one,) = changed
+            self._last[one] = self.end + 1
+        else:
+            self._last[np.fromiter(changed, dtype=np.int64, count=len(changed))] = self.end + 1
+        self.end += len(changed)
+        self._recent.extend(changed)
+        if len(self._recent) > 2 * _RECENT:
+            del self._recent[:-_RECENT]
 
-    def add(self, changed: Iterable[int], hosts: int) -> None:
-        self._hosts.extend(changed)
-        if len(self._hosts) > 4 * hosts + 4096:
-            # Whoever has not looked for so long counts everything anew, which is less work by now.
-            half = len(self._hosts) // 2
-            del self._hosts[:half]
-            self._cut += half
-
-    def since(self, seen: int, hosts: int) -> Ints | None:
-        """Each once; None where that is most of them."""
-        if seen < self._cut or self.end - seen >= hosts:
-            return None
-        return np.array(list(set(self._hosts[seen - self._cut :])), dtype=np.int64)
+    def since(self, seen: int, hosts: int) -> Ints:
+        """Each once."""
+        new = self.end - seen
+        if new <= min(_RECENT, len(self._recent)):
+            return np.array(list(dict.fromkeys(self._recent[len(self._recent) - new :])), dtype=np.int64)
+        return np.flatnonzero(self._last[:hosts] > seen)
 
 
 class Rows:
@@ -115,9 +120,10 @@ class Rows:
         Gives their hosts, their devices as bits, and the host at which it stopped because only the exact rule knows
         whether it is too dear; -1: at none.
         """
-        row = self._row(want)
+        # What is closed is taken out of a row between scoring and placing; else one call does both.
+        row, stale = (self._row(want), _NOBODY) if len(self._closed) else self._judged(want)
         chosen, on = np.empty(pods, dtype=np.int64), np.empty(pods, dtype=np.int64)
-        placed, stopped = self._policy.fill(want.shape, _NOBODY, row.lane, chosen, on)
+        placed, stopped = self._policy.fill(want.shape, stale, row.lane, chosen, on)
         hosts: list[int] = chosen[:placed].tolist()
         self._room.add(dict.fromkeys(hosts), len(self._fleet.cluster))
         row.room_seen = self._room.end
@@ -128,10 +134,9 @@ class Rows:
         points: Points = self._row(want).lane.points
         return points
 
-    def devices(self, want: Want) -> Devices:
+    def devices(self, want: Want) -> AnyInts:
         """[host]: those that the pod would take there, as bits; -1 where it has no room."""
-        devices: Devices = self._row(want).lane.devices
-        return devices
+        return self._row(want).lane.devices
 
     def parts(self, want: Want, hosts: Ints) -> dict[str, Floats]:
         """For each of these hosts, where the pod fits, what its points are made of, by name; they add up to them."""
@@ -154,30 +159,31 @@ class Rows:
         self._row(want).lane.points[host] = np.inf
 
     def _row(self, want: Want) -> _Row:
+        row, stale = self._judged(want)
+        if len(stale):
+            self._policy.fill(want.shape, stale, row.lane, _NOBODY, _NOBODY)
+            if len(self._closed):
+                row.lane.points[stale[_at(self._closed, stale)]] = np.inf
+            row.room_seen = self._room.end
+        return row
+
+    def _judged(self, want: Want) -> tuple[_Row, Ints]:
+        """The row, and the hosts that are to be scored anew in it."""
         row = self._rows.get(want)
         if row is None:
             row = self._rows[want] = _Row()
             if len(self._rows) > MOST_ROWS:
                 self._rows.popitem(last=False)
         self._rows.move_to_end(want)
+        if row.room_seen == self._room.end and row.facts_seen == self._facts.end:
+            return row, _NOBODY
         hosts = len(self._fleet.cluster)
-        known = len(row)
-        if row.room_seen == self._room.end and row.facts_seen == self._facts.end and known == hosts:
-            return row
-        if known < hosts:
+        if len(row) < hosts:
             row.grow(hosts)
-        everything = np.arange(hosts, dtype=np.int64)
-        facts = None if not known else self._facts.since(row.facts_seen, hosts)
-        if facts is None or len(facts):
-            self._judge(want, row.lane, everything if facts is None else facts)
-        room = None if not known else self._room.since(row.room_seen, hosts)
-        if room is None or len(room):
-            counted = everything if room is None else room
-            self._policy.fill(want.shape, counted, row.lane, _NOBODY, _NOBODY)
-            if len(self._closed):
-                row.lane.points[counted[_at(self._closed, counted)]] = np.inf
-        row.facts_seen, row.room_seen = self._facts.end, self._room.end
-        return row
+        if row.facts_seen != self._facts.end:
+            self._judge(want, row.lane, self._facts.since(row.facts_seen, hosts))
+            row.facts_seen = self._facts.end
+        return row, self._room.since(row.room_seen, hosts)
 
     def _judge(self, want: Want, lane: Lane, hosts: Ints) -> None:
         """What does not depend on room."""
@@ -203,7 +209,13 @@ def _at(column: Bools, rows: Ints) -> Bools:
     return found
 
 
-def _longer(column: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:
+def empty_lane(hosts: int) -> Lane:
+    """Of so many hosts, all of them as good, and none sure."""
+    points, more = np.zeros(hosts, dtype=np.float32), np.zeros(hosts, dtype=np.float32)
+    return Lane(points, np.zeros(hosts, dtype=np.int32), more, np.zeros(hosts, dtype=np.bool_))
+
+
+def _longer(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
     more = np.zeros(rows, dtype=column.dtype)
     more[: len(column)] = column
     return more

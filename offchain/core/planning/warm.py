@@ -9,12 +9,13 @@ from offchain.core.fleet.facts import Facts
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Mix, Shape
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.rows import empty_lane
 
 
 def warm() -> None:
-    """Score one host for one pod, and count what excludes none."""
+    """Place one pod on one host, and count what excludes none."""
     cluster = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")])
     shape = Shape(100, 100, 1, 500)
-    scores, devices = np.zeros(1), np.zeros(1, dtype=np.int64)
-    Worth(cluster, Mix.of([shape])).score(shape, np.zeros(1, dtype=np.int64), scores, devices)
+    one = np.zeros(1, dtype=np.int64)
+    Worth(cluster, Mix.of([shape])).fill(shape, one, empty_lane(1), one.copy(), one.copy())
     first_steps(shape, Facts(), cluster)

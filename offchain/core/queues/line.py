@@ -252,13 +252,14 @@ class Line:
 
     def near(self, alike: Alike) -> bool:
         """Whether the first of `alike` is first here, or came so soon after whoever is that they may go together."""
-        first, key = self._heaps.first(), alike.key
-        head = None if first is None else first.key
-        if key is None or head is None or key[:1] != head[:1]:
+        first = self._heaps.first()
+        if first is alike or first is None:
+            return first is alike
+        key, head = alike.key, first.key
+        if key is None or head is None or key[0] != head[0]:
             return False
-        if key[0] == RISING or key[1] == head[1]:
-            return key[1] - head[1] <= self.together_ms() and key[2] - head[2] <= self.together_ms()
-        return False
+        most = self._ageing.together_ms
+        return key[2] - head[2] <= most and (key[1] == head[1] or (key[0] == RISING and key[1] - head[1] <= most))
 
     def _best(self, room: Amount, awake: AbstractSet[Shape]) -> Alike | Crowd | None:
         heaps = self._heaps

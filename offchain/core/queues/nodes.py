@@ -63,13 +63,17 @@ class Node:
         """Find its place among its siblings again, and the places of all above it."""
         node: Node = self
         while node.parent is not None:
-            if node.ready() and not node.aside:
-                old = node.entry
-                node.entry = (node.share(totals) / node.weight, node.served, node.name, node)
-                node.parent.enter(node.entry, old)
-            else:
-                node.entry = None
+            node.settle_here(totals)
             node = node.parent
+
+    def settle_here(self, totals: Amount) -> None:
+        """Find its own place alone. It must not be the root."""
+        if self.parent is not None and self.ready() and not self.aside:
+            old = self.entry
+            self.entry = (self.share(totals) / self.weight, self.served, self.name, self)
+            self.parent.enter(self.entry, old)
+        else:
+            self.entry = None
 
 
 Entry = tuple[float, int, str, Node]

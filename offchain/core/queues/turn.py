@@ -167,29 +167,37 @@ class Turn:
 
     def ran(self, slices: Sequence[Slice], count: int) -> None:
         """So many of a run, the first ones, have their places. It must be the run that was given last."""
+        if not count:
+            return
+        shape, totals = slices[0].alike.shape, self._ledger.totals
+        amount, name, left = shape.amount, slices[0].claims[0].shape, count
+        place = self._of(slices[0].claims[0])
         for leaf, alike, claims in slices:
-            here = claims[:count]
-            count -= len(here)
-            if here:
-                self._go(leaf, alike, here)
-
-    def _go(self, leaf: Leaf, alike: Alike, claims: Sequence[Claim]) -> None:
-        for claim in claims:
-            del self._waiting[claim.id]
-        alike.leave(len(claims), self._waiting)
-        if self._place(alike) is None:
-            alike.line.drop(alike)
-        shape, place = alike.shape, self._of(claims[0])
+            here = claims[:left]
+            if not here:
+                break
+            left -= len(here)
+            for claim in here:
+                del self._waiting[claim.id]
+            alike.leave(len(here), self._waiting)
+            if self._place(alike) is None:
+                alike.line.drop(alike)
+            more = amount if len(here) == 1 else amount.times(len(here))
+            leaf.held = leaf.held.plus(more)
+            for account in alike.accounts:
+                account.held = account.held.plus(more)
+            leaf.served = self._now_ms
+            leaf.settle_here(totals)
         for branch in place.branches:
-            branch.goes(shape, len(claims))
+            branch.held = branch.held.plus(amount.times(count))
+            branch.goes(shape, count)
         if shape not in self._ledger.root.waits:
-            del self._shapes[claims[0].shape]
+            del self._shapes[name]
             self._awake.discard(shape)
-        self._ledger.charge(place, shape.amount.times(len(claims)))
-        leaf.serve(self._now_ms)
+        place.leaf.serve(self._now_ms)
         if shape.asleep:
             self._asleep(shape, asleep=False)
-        leaf.settle(self._ledger.totals)
+        place.leaf.settle(totals)
 
     def _room(self, leaf: Leaf, alike: Alike) -> int:
         """How many of these the limits of queues and of the account leave room for."""
@@ -213,17 +221,22 @@ class Turn:
         for alike in first.shape.alikes:
             other = self._ledger.leaves[alike.line.part]
             entry = other.entry
-            if other is not leaf and other.parent is leaf.parent and entry is not None and entry[0] < level:
-                others.append((entry, other, alike))
-        others.sort(key=_ENTRY)
-        for entry, other, alike in others:
+            key = alike.key
+            if other.parent is leaf.parent and entry is not None and entry[0] < level and key is not None:
+                others.append((entry, key, other, alike))
+        others.sort(key=_PLACE)
+        served = {leaf}
+        for entry, _, other, alike in others:
             if left <= 0:
                 return
+            if other in served:
+                continue
             most = min(left, int((level - entry[0]) * other.weight / each))
             if other.limit is None and most and alike.line.near(alike):
                 until = alike.claims[alike.head].submitted_at + alike.line.together_ms()
                 claims = alike.oldest(self._waiting, most, until)
                 left -= len(claims)
+                served.add(other)
                 found.append(Slice(other, alike, claims))
 
     def _alone(self, branch: Branch) -> bool:
@@ -397,7 +410,7 @@ class Turn:
             node.settle(self._ledger.totals)
 
 
-_ENTRY = itemgetter(0)
+_PLACE = itemgetter(0, 1)
 _WHO = attrgetter("queue", "account")
 _KIND = attrgetter("shape", "priority")
 _SHAPE = attrgetter("shape")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from offchain.core.fit import Misfit
-from offchain.core.fleet.facts import UNITS, Facts
+from offchain.core.fleet.facts import Facts
+from offchain.core.fleet.offers import UNITS, Offers
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools, Floats
 
@@ -31,25 +32,27 @@ class Price:
 
 def least_rate(want: Want, facts: Facts) -> Floats:
     """[host]: base units per hour below which no pod can be on the host; 0 where the unit is not offered."""
-    gpus = want.resources.gpus
-    parts = _listed(want, facts, facts.cheapest)
+    gpus, offers = want.resources.gpus, facts.offers
+    parts = _listed(want, offers, offers.cheapest)
     # The exact rule rounds each part down, and what comes of them.
     rounded: Floats = np.where(np.isinf(parts), 0.0, np.maximum(0.0, parts - gpus.count - 3))
-    return np.maximum(0.0, rounded * facts.factor[:, UNITS.index(want.unit)] / _MILLION - 1)
+    least: Floats = np.maximum(0.0, rounded * offers.factor[UNITS.index(want.unit)] / _MILLION - 1)
+    return least[facts.offer]
 
 
 def surely_within(want: Want, facts: Facts) -> Bools:
     """[host]: whether a pod costs no more than its limit there on whatever devices, without asking the exact rule."""
-    parts = np.minimum(_listed(want, facts, facts.dearest), _PAYABLE)
-    most = parts * facts.factor[:, UNITS.index(want.unit)] / _MILLION
+    offers = facts.offers
+    parts = np.minimum(_listed(want, offers, offers.dearest), _PAYABLE)
+    most = parts * offers.factor[UNITS.index(want.unit)] / _MILLION
     found: Bools = (most <= want.max_rate_per_hour * (1 - _ROUNDING)) & (parts < _PAYABLE)
-    return found
+    return found[facts.offer]
 
 
-def _listed(want: Want, facts: Facts, devices: Floats) -> Floats:
-    """[host]: the list price of a pod, before rounding. `devices`: what so many of them cost together."""
+def _listed(want: Want, offers: Offers, devices: Floats) -> Floats:
+    """[list]: the list price of a pod, before rounding. `devices`: what so many of them cost together."""
     asked, gpus = want.resources, want.resources.gpus
-    parts: Floats = facts.price @ np.array([asked.cpu_milli / 1000, asked.memory_mib / 1024, float(asked.disk_gib)])
+    parts: Floats = offers.price @ np.array([asked.cpu_milli / 1000, asked.memory_mib / 1024, float(asked.disk_gib)])
     if gpus.count:
-        parts = parts + devices[:, gpus.count - 1] * gpus.milli / 1000
+        parts = parts + devices[gpus.count - 1] * gpus.milli / 1000
     return parts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from offchain.core.fit import Misfit
-from offchain.core.fleet.facts import UNITS, Facts
+from offchain.core.fleet.facts import Facts
+from offchain.core.fleet.offers import UNITS
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools
 
@@ -15,5 +16,5 @@ class UnitNotOffered:
 
     def allows(self, want: Want, facts: Facts) -> Bools | None:
         """For each host, whether it may be there."""
-        found: Bools = facts.factor[:, UNITS.index(want.unit)] > 0
+        found: Bools = (facts.offers.factor[UNITS.index(want.unit)] > 0)[facts.offer]
         return found

@@ -1,0 +1,159 @@
+"""The scheduler's core with many hosts and tasks: a round, single placements, a snapshot's changes, memory; a plot."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import growth_world as world
+from table import ROOT, Figure
+
+from offchain.core.planning.desk import Desk
+from offchain.core.values import Host, Task
+
+HOSTS = 100_000
+TASKS = 100_000
+SHAPES = 400
+ACCOUNTS = 100
+PLOT = ROOT / "docs" / "scheduling-growth.svg"
+
+_ROUND_HOSTS = 10_000
+_ONLINE = 2000
+_EVENTS = 1000
+_SEED = b"growth"
+_NOW_MS = 10**8
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured with so many hosts. Times in seconds."""
+
+    hosts: int
+    round_s: float
+    placed: int
+    online_per_s: float
+    events_s: float
+
+
+def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | None) -> list[Figure]:
+    """Rounds with 100, 1,000, 10,000... hosts up to `hosts`; the figures are those of 10,000, or of the most."""
+    _rehearse()
+    sizes = [size for size in (100, 1000, 10_000, 100_000) if size < hosts] + [hosts]
+    points = []
+    for size in sizes:
+        points.append(_point(size, min(tasks, 10 * size)))
+        say(f"{size} hosts: {_said(points[-1])}")
+    resident = _resident(hosts, 10 * tasks)
+    say(f"{hosts} hosts and {10 * tasks} waiting tasks: {resident:.0f} MB")
+    if plot is not None:
+        draw(plot, points)
+    of = next((point for point in points if point.hosts == _ROUND_HOSTS), points[-1])
+    return [
+        Figure("plan-round", "s", (of.round_s,), 1.0),
+        Figure("plan-round-placed", "tasks", (float(of.placed),)),
+        Figure("plan-online", "tasks/s", (of.online_per_s,), 10_000, at_least=True),
+        Figure("plan-events", "ms", (1000 * of.events_s,), 50),
+        Figure("plan-memory", "MB", (resident,), 2000),
+    ]
+
+
+def filled(hosts: Iterable[Host], tasks: Iterable[Task]) -> Desk:
+    """A desk that knows these. Python's collector is paused meanwhile: nothing becomes garbage."""
+    gc.disable()
+    desk = Desk(_SEED)
+    desk.put_hosts(hosts)
+    for task in tasks:
+        desk.put_task(task)
+    gc.enable()
+    return desk
+
+
+def draw(path: Path, points: list[Point]) -> None:
+    """Times by the number of hosts, both as logarithms."""
+    from matplotlib import rc_context  # noqa: PLC0415  (slow to load)
+    from matplotlib.figure import Figure as Drawing  # noqa: PLC0415
+
+    lines = (
+        ("a task in a round, µs", [1e6 * point.round_s / max(1, point.placed) for point in points]),
+        ("a task placed by itself, µs", [1e6 / point.online_per_s for point in points]),
+        ("an event, µs", [1e6 * point.events_s / _EVENTS for point in points]),
+    )
+    # The same points give the same file: no date, no random names.
+    with rc_context({"svg.hashsalt": "gantry"}):
+        drawing = Drawing(figsize=(8, 5), layout="constrained")
+        axes = drawing.subplots()
+        for label, values in lines:
+            axes.plot([point.hosts for point in points], values, marker="o", label=label)
+        axes.set(xscale="log", yscale="log", xlabel="hosts", title="What the scheduler's core needs")
+        axes.grid(visible=True, which="both", linewidth=0.3)
+        axes.legend()
+        drawing.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _said(point: Point) -> str:
+    return (
+        f"{point.placed} placed in {point.round_s:.2f} s, {point.online_per_s:.0f} a second one by one, "
+        f"{_EVENTS} events in {1000 * point.events_s:.0f} ms"
+    )
+
+
+def _rehearse() -> None:
+    """So that nothing is compiled while it is measured."""
+    filled(world.hosts(20), world.tasks(50, 10, 2)).round(_NOW_MS)
+
+
+def _point(hosts: int, tasks: int) -> Point:
+    records = world.hosts(hosts)
+    desk = filled(records, world.tasks(tasks, SHAPES, ACCOUNTS))
+    gc.collect()
+    began = time.perf_counter()
+    made = desk.round(_NOW_MS)
+    took = time.perf_counter() - began
+    placed = list(made.placements)
+    online = _online(desk, placed, tasks)
+    return Point(hosts, took, len(placed), online, _events(desk, records, placed, 2 * tasks))
+
+
+def _online(desk: Desk, placed: list[int], first: int) -> float:
+    """Placements a second where each is a round of its own, after one task has ended and one like it has come."""
+    ends = placed[:: max(1, len(placed) // _ONLINE)][:_ONLINE]
+    again = [replace(task, id=first + task.id) for number in ends if (task := desk.task(number)) is not None]
+    desk.round(_NOW_MS)
+    placements = 0
+    began = time.perf_counter()
+    for ended, task in zip(ends, again, strict=True):
+        desk.task_gone(ended)
+        desk.put_task(task)
+        placements += len(desk.round(_NOW_MS).placements)
+    return placements / (time.perf_counter() - began)
+
+
+def _events(desk: Desk, records: list[Host], placed: list[int], first: int) -> float:
+    """Seconds for what blocks bring: four in ten hosts with other room, three new tasks, three that have ended."""
+    part = _EVENTS // 10
+    changed = [
+        replace(host, free=replace(host.free, cpu_milli=host.free.cpu_milli - 1000), last_heartbeat=1)
+        for host in records[: 4 * part]
+    ]
+    new = [replace(task, id=first + task.id) for task in world.tasks(3 * part, SHAPES, ACCOUNTS)]
+    ended = placed[-3 * part :]
+    began = time.perf_counter()
+    desk.put_hosts(changed)
+    for task in new:
+        desk.put_task(task)
+    for number in ended:
+        desk.task_gone(number)
+    return time.perf_counter() - began
+
+
+def _resident(hosts: int, tasks: int) -> float:
+    """MB that a process with so many has resident after a round, in a process of its own."""
+    command = [sys.executable, str(Path(__file__).parent / "growth_memory.py"), str(hosts), str(tasks)]
+    paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return float(subprocess.run(command, capture_output=True, text=True, check=True, env=paths).stdout)

@@ -1,0 +1,22 @@
+"""Prints how many MB this process has resident at most, with so many hosts and waiting tasks, a round made."""
+
+from __future__ import annotations
+
+import resource
+import sys
+
+import growth
+import growth_world as world
+
+
+def main(hosts: int, tasks: int) -> None:
+    """Hosts and tasks are kept as the scheduler's picture of the chain keeps them: each record once."""
+    records = {host.id: host for host in world.hosts(hosts)}
+    waiting = {task.id: task for task in world.tasks(tasks, growth.SHAPES, world.ACCOUNTS)}
+    desk = growth.filled(records.values(), waiting.values())
+    desk.round(10**9)
+    sys.stdout.write(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.1f}\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -61,6 +61,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "ssh": ssh and {"keys": len(ssh.authorized_keys), "path": ssh.path, "port": ssh.port},
         "data_from": manifest.data_from,
         "snapshot": manifest.snapshot,
+        "spot": manifest.spot and {"checkpoint_signal": manifest.spot.checkpoint_signal},
         "duration_ms": manifest.duration_ms,
         "max_rate_per_hour": manifest.max_rate_per_hour,
         "held_at_most": held_at_most(manifest),
@@ -118,6 +119,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("ssh", ssh and f"port {ssh.port}, {_counted(len(ssh.authorized_keys), 'key')} in {ssh.path}"),
         ("data from", None if manifest.data_from is None else f"lease {manifest.data_from}"),
         ("made of", None if manifest.snapshot is None else f"its snapshot {manifest.snapshot}"),
+        ("spot", manifest.spot and f"may be told to leave, by {manifest.spot.checkpoint_signal}"),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]

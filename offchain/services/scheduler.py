@@ -20,6 +20,7 @@ from offchain.schema._generated_chain import calls
 from offchain.schema.decisions import Standing
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
+from offchain.services.making_room import MakingRoom
 from offchain.services.recorder import Answer, Record
 from offchain.services.view import View
 
@@ -79,6 +80,7 @@ class Scheduler:
         self._record = record
         self._log = EventLog("scheduler")
         self.running = Running(wake)
+        self._room = MakingRoom(self._desk, perform, self.running, self._log)
 
     async def step(self, touched: Touched | None = None) -> None:
         """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
@@ -89,8 +91,10 @@ class Scheduler:
         if quiet and (self._again_at is None or now < self._again_at):
             return
         self._follow(news)
-        made = self._desk.round(now)
-        self._again_at = self._desk.next_ms(now)
+        made = self._desk.round(now, self._room.gates(now))
+        self._room.ask(made, now)
+        moments = self._desk.next_ms(now), self._room.next_ms(now)
+        self._again_at = min((moment for moment in moments if moment is not None), default=None)
         self._tell(made, now)
         self._note(made, now)
         if not made.placements:
@@ -117,7 +121,7 @@ class Scheduler:
             snapshot = view.snapshot
             desk.put_hosts(snapshot.hosts.values())
             for task in snapshot.tasks.values():
-                desk.put_task(task)
+                self._put(task)
             return
         for name in sorted(news.hosts):
             host = view.host(name)
@@ -130,9 +134,14 @@ class Scheduler:
             found = view.task(number)
             if found is None:
                 desk.task_gone(number)
+                self._room.task_gone(number)
                 self._waiting.pop(number, None)
             else:
-                desk.put_task(found)
+                self._put(found)
+
+    def _put(self, task: Task) -> None:
+        self._room.put_task(task)
+        self._desk.put_task(task)
 
     def _forget(self, number: int) -> None:
         """Drop what the picture has overtaken for good."""

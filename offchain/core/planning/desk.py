@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -27,6 +27,7 @@ from offchain.core.planning.planner import Places, Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
+from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
@@ -90,6 +91,7 @@ class Desk:
         self._not_before: dict[int, int] = {}
         self._blocked: dict[int, int] = {}
         """[group's number]: the task that found no place for all of it, in the last round that tried one."""
+        self._apart: dict[int, Room] = {}
         self._mix = Mix()
         self._learned = 0
         self._used = 0
@@ -138,6 +140,15 @@ class Desk:
         """Do not place this task before then: the chain has refused it."""
         self._not_before[number] = until_ms
         self._drop(number)
+
+    def apart(self, rooms: Mapping[int, Room]) -> None:
+        """Rooms that are kept for these tasks: each is looked at by itself, whoever else asks for the same.
+
+        Their hosts are in everybody's part: a gate keeps all others from them.
+        """
+        changed, self._apart = self._apart.keys() ^ rooms.keys(), dict(rooms)
+        for number in sorted(changed & self._tasks.keys()):
+            self._queue(self._tasks[number])
 
     def round(self, now_ms: int, gates: Sequence[Gate] = ()) -> Round:
         """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`."""
@@ -257,7 +268,7 @@ class Desk:
         return self._blocked.get(self._group(number)) if number in self._claims else None
 
     @property
-    def waiting(self) -> Iterable[int]:
+    def waiting(self) -> Collection[int]:
         """The tasks in the queues."""
         return self._claims.keys()
 
@@ -271,7 +282,10 @@ class Desk:
         if not at_work:
             self._busy_since = now_ms
         names = self.planner.fleet.cluster.names
-        self.planner.close(self._parts.closed(now_ms, names, at_work, self._busy_since))
+        closed = self._parts.closed(now_ms, names, at_work, self._busy_since)
+        for room in self._apart.values():
+            closed[rows_of(room.hosts, self.planner.fleet.cluster)] = False
+        self.planner.close(closed)
 
     # --- who waits --------------------------------------------------------------------------------------------------
 
@@ -280,7 +294,7 @@ class Desk:
         if not task.open_pods or self.planner.placed_pods(task.id) or task.id in self._not_before:
             self._drop(task.id)
             return
-        want = Want.of(task)
+        want = Want.of(task, task.id if task.id in self._apart else None)
         length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
         group = self._wants.setdefault(want, want), task.least, len(task.open_pods), length, windows
         who = group, _queue_name(task), task.tenant, task.priority

@@ -159,6 +159,27 @@ class Toy:
         self.go(task, gen.TaskStateQueued(), generation=1, failures=1, leases=())
         return [("Tasks", "Requeued", {"task": task, "lease": lease, "state": "Queued"})]
 
+    def _preempt(self, _account: str, wanting: int, victims: list[int]) -> Events:
+        told = gen.Preemption(wanting=wanting, ends_at=self.now + tasks_params()["preemption_notice_ms"])
+        for victim in victims:
+            self.tasks.change(victim, preemption=told)
+        return [("Tasks", "PreemptionNoticed", {"task": victim, "wanting": wanting}) for victim in victims]
+
+    def _finish_preemption(self, _account: str, task: int) -> Events:
+        record = self.tasks.get(task)
+        told = record.preemption
+        assert told is not None
+        for one in record.leases:
+            self._end(lease_id(task, one.pod, one.generation), gen.EndReasonPreempted())
+        self.go(task, gen.TaskStateQueued(), generation=record.generation + 1, leases=())
+        return [("Tasks", "Preempted", {"task": task, "wanting": told.wanting, "bills": [], "state": "Queued"})]
+
+    def start(self, task: int) -> None:
+        """All pods of a task run."""
+        for one in self.tasks.get(task).leases:
+            self.tasks.change_lease(lease_id(task, one.pod, one.generation), state=gen.LeaseStateActive())
+        self.go(task, gen.TaskStateRunning(), preemption=None)
+
     def _end(self, number: int, reason: gen.EndReason) -> None:
         ended = self.tasks.lease(number)
         self._take(ended.host, ended.devices, 1000)

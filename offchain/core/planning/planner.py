@@ -188,7 +188,9 @@ class Planner:
         return Round(Placements(made, self.fleet.cluster.names), tuple(blocked))
 
     def closed(self, task: Task, want: Want, where: Sequence[board.Place], gates: Sequence[Gate]) -> bool:
-        """Whether a gate is closed to it at one of these places."""
+        """Whether one of these hosts is closed, or a gate to it there."""
+        if self._rows.closed(place.host for place in where):
+            return True
         devices = self._rows.devices(want)
         masks = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
         return any(mask[place.host] for mask in masks for place in where)

@@ -94,6 +94,10 @@ class Rows:
         rows = np.arange(max(len(before), len(hosts)))
         self._room.add(rows[_at(before, rows) != _at(hosts, rows)].tolist(), len(self._fleet.cluster))
 
+    def closed(self, hosts: Iterable[int]) -> bool:
+        """Whether one of them is."""
+        return any(_at(self._closed, np.fromiter(hosts, dtype=np.int64)))
+
     def changed(self, host: int, *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
         self._room.add((host,), len(self._fleet.cluster))

@@ -242,8 +242,14 @@ class Desk:
         at_work = {self._shifts.leader(kind, now_ms) for kind in self._kinds.values()}
         if not at_work:
             self._busy_since = now_ms
+        mine = (
+            least
+            for (_, least, *_), (number, _) in self._groups.items()
+            if self._shifts.mine(self._kinds[number], now_ms)
+        )
+        gang = any(least > 1 for least in mine)
         names = self.planner.fleet.cluster.names
-        self.planner.close(self._parts.closed(now_ms, names, at_work, self._busy_since))
+        self.planner.close(self._parts.closed(now_ms, names, at_work, self._busy_since, gang=gang))
 
     # --- who waits --------------------------------------------------------------------------------------------------
 

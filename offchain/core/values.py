@@ -20,6 +20,7 @@ from offchain.schema._generated_chain import (
     GpuRequest,
     Placement,
     PodPlacement,
+    Preemption,
     Resources,
     TaskKind,
     Tier,
@@ -42,6 +43,7 @@ __all__ = [
     "Periods",
     "Placement",
     "PodPlacement",
+    "Preemption",
     "Resources",
     "RetainedData",
     "Task",
@@ -154,6 +156,9 @@ class Task:
     open_pods: tuple[int, ...]
     takes_over: RetainedData | None = None
     leases: tuple[Lease, ...] = ()
+    spot: bool = False
+    preemption: Preemption | None = None
+    """It was told to leave: while it runs, it still may; while it waits, it has left and makes nobody leave."""
 
     @property
     def least(self) -> int:

@@ -13,9 +13,13 @@ from offchain.link.ports import Call
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of an act. `refusal` is None where it is done and final; else why the chain did not do it."""
+    """What became of an act. `refusal` is None where it is done and final; else why the chain did not do it.
+
+    `block`: the final block that says so; None where no block has it.
+    """
 
     refusal: str | None = None
+    block: int | None = None
 
     @property
     def done(self) -> bool:
@@ -42,10 +46,10 @@ class Performer:
         key = self._key(name)
         await self._outbox.submit(key, call)
         match await self._outbox.wait(key):
-            case Included():
-                return Verdict()
-            case Failed(failure):
-                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}")
+            case Included(block):
+                return Verdict(block=block.number)
+            case Failed(failure, block):
+                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}", block.number)
             case Dead(reason):
                 return Verdict(reason)
 

@@ -18,6 +18,8 @@ class Want:
     unit: BillingUnit
     max_rate_per_hour: int
     takes_over: RetainedData | None = None
+    alone: int | None = None
+    """This task alone asks for it: room is kept for it, so that it fits where others do not."""
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -30,7 +32,7 @@ class Want:
         return self._hash
 
     @classmethod
-    def of(cls, task: Task) -> Want:
+    def of(cls, task: Task, alone: int | None = None) -> Want:
         """What each of the task's pods asks for."""
         return cls(
             shape_of(task.resources, task.placement, task.takes_over),
@@ -39,6 +41,7 @@ class Want:
             task.unit,
             task.max_rate_per_hour,
             task.takes_over,
+            alone,
         )
 
 

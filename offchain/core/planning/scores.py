@@ -29,7 +29,15 @@ class Weights:
 
 def beside_room(want: Want, facts: Facts, weights: Weights) -> Floats:
     """[host]: points against it, whatever is free."""
-    return weights.price * _price(want, facts)
+    found = np.zeros(len(facts))
+    for part in parts_beside_room(want, facts, weights).values():
+        found += part
+    return found
+
+
+def parts_beside_room(want: Want, facts: Facts, weights: Weights) -> dict[str, Floats]:
+    """[host]: what :func:`beside_room` adds up, by name."""
+    return {"price": weights.price * _price(want, facts)}
 
 
 def _price(want: Want, facts: Facts) -> Floats:

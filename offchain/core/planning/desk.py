@@ -281,8 +281,10 @@ class Desk:
         at_work = {self._shifts.leader(kind, now_ms) for kind in self._kinds.values()}
         if not at_work:
             self._busy_since = now_ms
+        gangs = (self._kinds[number] for (_, least, *_), (number, _) in self._groups.items() if least > 1)
+        gang = any(self._shifts.mine(kind, now_ms) for kind in gangs)
         names = self.planner.fleet.cluster.names
-        closed = self._parts.closed(now_ms, names, at_work, self._busy_since)
+        closed = self._parts.closed(now_ms, names, at_work, self._busy_since, gang=gang)
         for room in self._apart.values():
             closed[rows_of(room.hosts, self.planner.fleet.cluster)] = False
         self.planner.close(closed)

@@ -3,8 +3,9 @@
 A host's scheduler is the one that hashes lowest together with it, of those who look after tasks that wait in this shift
 (:mod:`offchain.core.planning.shifts`). As long as many kinds wait that is everybody, and parts stay as they are; where
 only one kind waits, its scheduler has all hosts. Room that has stood as it is for two shifts while tasks waited is no
-longer its scheduler's alone: in each shift another may use it, so what the dead would have taken is not lost, and a
-gang that is larger than any part finds its hosts. The chain decides all the same: who sees another part wastes a call.
+longer its scheduler's alone: in each shift another may use it, so what the dead would have taken is not lost. After
+four shifts whoever looks after a gang may, so that one that is larger than any part finds its hosts. The chain decides
+all the same: who sees another part wastes a call.
 """
 
 from __future__ import annotations
@@ -53,10 +54,13 @@ class Parts:
         """The room of these hosts is not what it was."""
         self._changed.update(rows)
 
-    def closed(self, now_ms: int, names: Sequence[str], at_work: Collection[str], busy_since_ms: int) -> Bools:
+    def closed(
+        self, now_ms: int, names: Sequence[str], at_work: Collection[str], busy_since_ms: int, *, gang: bool
+    ) -> Bools:
         """[host]: whether it is not for this scheduler to use now.
 
         `at_work`: who looks after tasks that wait in this shift. `busy_since_ms`: since when some have always waited.
+        `gang`: one of those that this scheduler looks after must have several pods placed at once.
         """
         self._note(now_ms, len(names))
         self._draw(names)
@@ -72,8 +76,10 @@ class Parts:
             mine[len(self._before) :] = False
             mine[: len(self._before)] &= self._before
         elif now_ms - busy_since_ms >= STILL_MS:
-            still = now_ms - self._since_ms >= STILL_MS
-            mine |= still & (_mixed(marks, shift).argmin(axis=1) == me)
+            idle_ms = now_ms - self._since_ms
+            if gang:
+                mine |= idle_ms >= 2 * STILL_MS
+            mine |= (idle_ms >= STILL_MS) & (_mixed(marks, shift).argmin(axis=1) == me)
         self._mine = mine
         return np.logical_not(mine)
 

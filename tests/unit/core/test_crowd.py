@@ -68,6 +68,15 @@ async def test_a_gang_that_is_larger_than_any_part_of_the_hosts_is_placed():
     await run(crowd, [gang, *(task(n, resources=pod(cpu_milli=n), submitted_at=2_000) for n in range(2, 40))])
 
 
+async def test_so_it_is_while_others_always_wait():
+    crowd = Crowd(4, hosts(8), lambda _: RUN_MS)
+    gang = task(1, resources=pod(cpu_milli=4_000), pods_min=8, submitted_at=2_000)
+    await crowd.block(gang, *(task(n, resources=pod(cpu_milli=4_000 + n), submitted_at=2_000) for n in range(2, 40)))
+    await crowd.until_all_ended(1, most_blocks=100)
+    await crowd.close()
+    assert crowd.chain.assigned == {1: 1}
+
+
 async def test_the_only_host_that_serves_is_found_whoever_has_it():
     crowd = Crowd(8, [*hosts(8), host("rare", devices=(gpu(),))], lambda _: RUN_MS)
     await run(crowd, [task(n, resources=pod(cpu_milli=n, gpus=wants()), submitted_at=2_000) for n in range(1, 9)])

@@ -25,8 +25,8 @@ def crew():
     return found
 
 
-def open_to(parts, now_ms=LATE, at_work=ALL, busy_since_ms=None, names=NAMES):
-    closed = parts.closed(now_ms, names, at_work, now_ms if busy_since_ms is None else busy_since_ms)
+def open_to(parts, now_ms=LATE, at_work=ALL, busy_since_ms=None, names=NAMES, *, gang=False):
+    closed = parts.closed(now_ms, names, at_work, now_ms if busy_since_ms is None else busy_since_ms, gang=gang)
     return set(np.flatnonzero(~closed).tolist())
 
 
@@ -73,6 +73,14 @@ def test_room_that_nobody_takes_is_for_one_more_in_each_shift_and_for_all_in_tim
     for shift in range(40):
         own["ann"] |= open_to(parts["ann"], now_ms + shift * SHIFT_MS, busy_since_ms=0)
     assert own["ann"] == set(range(len(NAMES)))
+
+
+def test_room_that_nobody_takes_for_long_is_for_whoever_looks_after_a_gang():
+    parts = crew()["ann"]
+    own = open_to(parts, busy_since_ms=0, gang=True)
+    assert len(own) < 75
+    assert open_to(parts, LATE + 2 * STILL_MS - 1, busy_since_ms=0, gang=True) < set(range(len(NAMES)))
+    assert open_to(parts, LATE + 2 * STILL_MS, busy_since_ms=0, gang=True) == set(range(len(NAMES)))
 
 
 @pytest.mark.parametrize("why", ["its room has changed", "nothing waited"])

@@ -156,7 +156,7 @@ async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) 
     )
     free = int(account["data"]["free"]) if account else 0
     check_funds(spec, len(text), free, params, int(spare))
-    check_hosts(spec, [(host_of(key, record), record.total) for key, record in hosts.items()])
+    check_hosts(spec, [(host_of(key, record, None), record.total) for key, record in hosts.items()])
 
 
 def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from offchain.schema._generated_chain import (
     Ask,
@@ -50,6 +51,9 @@ __all__ = [
     "Tier",
     "Vendor",
 ]
+
+UNKNOWN_PPM: Final = 500_000
+"""The score of a host of which the chain has no evidence."""
 
 
 class HostStatus(StrEnum):
@@ -103,6 +107,8 @@ class Host:
     last_heartbeat: int
     downtime_ms: int
     live_leases: int
+    score_ppm: int = UNKNOWN_PPM
+    """Its reputation, by the evidence that the chain has of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,8 @@ class Task:
     open_pods: tuple[int, ...]
     takes_over: RetainedData | None = None
     leases: tuple[Lease, ...] = ()
+    manifest: bytes = b""
+    """Its digest."""
 
     @property
     def least(self) -> int:

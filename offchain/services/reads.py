@@ -22,7 +22,7 @@ class Reads:
 
     async def snapshot(self, at: BlockRef) -> Snapshot:
         """Everything that is live at block `at`."""
-        hosts = await self._chain.hosts(at.hash)
+        hosts, scores = await self._chain.hosts(at.hash), await self._chain.host_scores(at.hash)
         live = {task for tag in LIVE_TASK_STATES for task in await self._chain.tasks_by_state(tag, at.hash)}
         tasks = await self.tasks(live, at.hash)
         return Snapshot(
@@ -30,7 +30,7 @@ class Reads:
             now_ms=await self.now(at.hash),
             periods=await self.periods(at.hash),
             agenda_at=await self.agenda_at(at.hash),
-            hosts={host_id: host_of(host_id, record) for host_id, record in hosts.items()},
+            hosts={name: host_of(name, record, scores.get(name)) for name, record in hosts.items()},
             tasks={key: task for key, task in tasks.items() if task is not None},
             schedulers=await self.schedulers(at.hash),
         )
@@ -69,7 +69,8 @@ class Reads:
         """Several hosts; None where one is not registered."""
         wanted = sorted(host_ids)
         found = await self._chain.hosts_named(wanted, at)
-        return {host: host_of(host, found[host]) if host in found else None for host in wanted}
+        scores = await self._chain.host_scores_named(found, at)
+        return {host: host_of(host, found[host], scores.get(host)) if host in found else None for host in wanted}
 
     async def tasks(self, task_ids: Iterable[int], at: bytes) -> dict[int, Task | None]:
         """Several tasks; None where one is final or unknown."""

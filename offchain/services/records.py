@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, RetainedData, Task, TaskState
+from offchain.core.values import (
+    UNKNOWN_PPM,
+    Host,
+    HostStatus,
+    Lease,
+    LeaseState,
+    Periods,
+    RetainedData,
+    Task,
+    TaskState,
+)
 from offchain.link.typed import TaskAndSpec
 from offchain.schema import _generated_chain as chain
+from offchain.schema.score import host_ppm
 
 LIVE_TASK_STATES = tuple(chain.IndexTag(state.value) for state in TaskState)
 _TASK_STATES = frozenset(TaskState)
 _LEASE_STATES = frozenset(LeaseState)
 
 
-def host_of(host_id: str, record: chain.HostRecord) -> Host:
-    """A host as its record has it."""
+def host_of(host_id: str, record: chain.HostRecord, score: chain.HostScore | None) -> Host:
+    """A host as its record has it, and the evidence about it, if there is any."""
     return Host(
         id=host_id,
         provider=record.provider,
@@ -29,6 +40,7 @@ def host_of(host_id: str, record: chain.HostRecord) -> Host:
         last_heartbeat=record.last_heartbeat,
         downtime_ms=record.downtime_ms,
         live_leases=record.live_leases,
+        score_ppm=UNKNOWN_PPM if score is None else host_ppm(score),
     )
 
 
@@ -65,6 +77,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         open_pods=_open_pods(task),
         takes_over=takes_over,
         leases=tuple(_leases(task)),
+        manifest=spec.manifest_digest,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from offchain.core.conduct.ran import Ran
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Floats, Ints
 from offchain.core.values import BillingUnit, Capabilities, Host, HostStatus
 
@@ -15,6 +16,9 @@ UNITS = tuple(BillingUnit)
 """The order of the columns of :attr:`Facts.factor`."""
 
 _FEW = 16
+
+_REPUTATION_STEP = 31_250
+"""Every lease changes a host's score a little; hosts are scored anew when it has changed by 1/32."""
 
 
 class Names:
@@ -61,8 +65,15 @@ class Facts:
     factor: Floats
     """[host, unit]: what billing by that unit costs, in millionths of the list price; 0: not offered."""
 
+    reputation: Floats
+    """What the chain has on record, from 0 to 1, the best, in steps; one half where it has nothing."""
+    trouble: Floats
+    """What failed there lately, from 0, nothing, to 1, as :mod:`offchain.core.conduct` counts it."""
+
     def __init__(self) -> None:
         self.regions, self.providers, self.tiers, self.hosts = Names(), Names(), Names(), Names()
+        self.ran = Ran()
+        """Which manifests ran where lately."""
         self._held: dict[str, npt.NDArray[Any]] = {
             "online": _column(np.bool_),
             "host": _column(np.int64),
@@ -75,6 +86,8 @@ class Facts:
             "price": _column(np.float64, 3),
             "cheapest": _column(np.float64, MOST_DEVICES),
             "factor": _column(np.float64, len(UNITS)),
+            "reputation": _column(np.float64),
+            "trouble": _column(np.float64),
         }
         self._rows = 0
         self._show(0)
@@ -83,6 +96,7 @@ class Facts:
         """A copy that has only these rows."""
         part = Facts()
         part.regions, part.providers, part.tiers, part.hosts = self.regions, self.providers, self.tiers, self.hosts
+        part.ran = self.ran
         part._held = {name: column[rows] for name, column in self._held.items()}
         part._show(len(rows))
         return part
@@ -106,6 +120,7 @@ class Facts:
         self.cheapest[row] = np.inf
         self.cheapest[row, : len(each)] = np.cumsum(each)
         self.factor[row] = (ask.second_ppm, ask.hour_ppm, ask.day_ppm)
+        self.reputation[row] = reputation_of(host)
 
     def gone(self, row: int) -> None:
         """The host in this row is no more."""
@@ -129,6 +144,11 @@ class Facts:
         self._rows = rows
         for name, column in self._held.items():
             setattr(self, name, column[:rows])
+
+
+def reputation_of(host: Host) -> float:
+    """The host's score on the chain, from 0 to 1, rounded down to a step."""
+    return host.score_ppm // _REPUTATION_STEP * _REPUTATION_STEP / 1_000_000
 
 
 def capability_bits(capabilities: Capabilities) -> int:

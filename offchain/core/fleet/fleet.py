@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet import rules
-from offchain.core.fleet.facts import Facts
+from offchain.core.fleet.facts import Facts, reputation_of
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Cluster, HostRoom
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
@@ -58,6 +58,19 @@ class Fleet:
         self.facts.gone(row)
         return Change(row, facts=True, room=True)
 
+    def troubled(self, host_id: str, trouble: float) -> Change | None:
+        """So much failed there lately, from 0 to 1; None where the host is not known."""
+        if host_id not in self.records:
+            return None
+        row = self.cluster.number(host_id)
+        self.facts.trouble[row] = trouble
+        return Change(row, facts=True, room=False)
+
+    def ran(self, manifest: bytes, host_id: str) -> list[Change]:
+        """A pod of this manifest runs there."""
+        changed = sorted(self.facts.ran.saw(manifest, host_id) & self.records.keys())
+        return [Change(self.cluster.number(host), facts=True, room=False) for host in changed]
+
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now; hosts that are no more do not count."""
         found = dict(rules.excluded(want, self.facts, self.cluster))
@@ -94,7 +107,7 @@ def _told_apart(host: Host) -> tuple[object, ...]:
     models = tuple(device.spec.model for device in host.devices)
     network = host.network_mbps_down, host.network_mbps_up
     place = host.status, host.region, host.provider, host.tier, host.capabilities
-    return *place, *network, host.ask, healthy, models
+    return *place, *network, host.ask, healthy, models, reputation_of(host)
 
 
 def kind_of(device: Device) -> GpuKind:

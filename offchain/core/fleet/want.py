@@ -18,11 +18,13 @@ class Want:
     unit: BillingUnit
     max_rate_per_hour: int
     takes_over: RetainedData | None = None
+    manifest: bytes | None = None
+    """Its digest, where something is remembered of pods with this manifest, so that hosts differ for it."""
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Rows are looked up by it all the time."""
-        rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over
+        rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over, self.manifest
         object.__setattr__(self, "_hash", hash(rest))
 
     def __hash__(self) -> int:

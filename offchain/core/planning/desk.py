@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
@@ -20,7 +21,7 @@ from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn
-from offchain.core.values import Host, Task, TaskState
+from offchain.core.values import Host, LeaseState, Task, TaskState
 
 _Group = tuple[Want, int, int]
 """What decides whether a task can be placed now: its want, how many pods it needs at least and at most."""
@@ -72,6 +73,9 @@ class Desk:
         """Take in a record of a task that is not final."""
         if task.id not in self._tasks and task.open_pods:
             self._learn(task)
+        for lease in task.leases:
+            if lease.state is LeaseState.ACTIVE:
+                self.planner.ran(task.manifest, lease.host)
         self._tasks[task.id] = task
         held = self.planner.placed_pods(task.id)
         if held:
@@ -165,7 +169,7 @@ class Desk:
         if not task.open_pods or self.planner.placed_pods(task.id) or task.id in self._not_before:
             self._drop(task.id)
             return
-        want = Want.of(task)
+        want = self._want(task)
         group = self._wants.setdefault(want, want), task.least, len(task.open_pods)
         who = group, _queue_name(task), task.tenant, task.priority
         if self._who.get(task.id) == who:
@@ -184,6 +188,11 @@ class Desk:
         self._turn.add(claim)
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
+
+    def _want(self, task: Task) -> Want:
+        """With its manifest where hosts differ for that: each further one costs a row of points."""
+        want = Want.of(task)
+        return replace(want, manifest=task.manifest) if task.manifest in self.planner.fleet.facts.ran else want
 
     def _drop(self, number: int) -> None:
         """It waits no more."""

@@ -92,6 +92,17 @@ class Planner:
             if change is not None:
                 self._rows.changed(change.row, facts=True)
 
+    def troubled(self, host: str, trouble: float) -> None:
+        """So much failed there lately, from 0 to 1."""
+        change = self.fleet.troubled(host, trouble)
+        if change is not None:
+            self._rows.changed(change.row, facts=True)
+
+    def ran(self, manifest: bytes, host: str) -> None:
+        """A pod of this manifest runs there."""
+        for change in self.fleet.ran(manifest, host):
+            self._rows.changed(change.row, facts=True)
+
     def follow(self, task: int, *, ahead: bool) -> None:
         """Whether what was placed of this task is ahead of the records, or in them, in a block that may go again."""
         held = self._held.get(task)

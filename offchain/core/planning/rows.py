@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 
 import numpy as np
@@ -13,6 +12,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools, Floats, Ints
 from offchain.core.placing.policy import Policy
 from offchain.core.planning.scores import Weights, beside_room
+from offchain.core.planning.scores.draw import draw
 
 MOST_ROWS = 1024
 """Wants that are kept; of more, those that were asked for longest ago go."""
@@ -150,15 +150,10 @@ class Rows:
         """[host]: a number that depends on its name and the seed."""
         names = self._fleet.cluster.names
         if len(self._draw) < len(names):
-            more = [_draw(name, self._seed) for name in names[len(self._draw) :]]
+            more = [draw(name, self._seed) for name in names[len(self._draw) :]]
             self._draw = np.concatenate([self._draw, np.array(more) * self._weights.draw])
         return self._draw
 
 
 def _longer(column: Floats, rows: int, value: float) -> Floats:
     return np.concatenate([column, np.full(rows - len(column), value)])
-
-
-def _draw(name: str, seed: bytes) -> float:
-    digest = hashlib.blake2b(name.encode(), key=seed, digest_size=8).digest()
-    return int.from_bytes(digest, "little") / 2**64

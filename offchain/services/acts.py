@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from offchain.link.outbox import Dead, Failed, Included, Outbox
-from offchain.link.ports import Call
+from offchain.link.ports import Call, DispatchFailure
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of an act. `refusal` is None where it is done and final; else why the chain did not do it."""
+    """What became of an act. `refusal` is None where it is done and final; else why the chain did not do it.
+
+    `failure`: the chain's error, where the call came as far as a block.
+    """
 
     refusal: str | None = None
+    failure: DispatchFailure | None = None
 
     @property
     def done(self) -> bool:
@@ -45,7 +49,7 @@ class Performer:
             case Included():
                 return Verdict()
             case Failed(failure):
-                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}")
+                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}", failure)
             case Dead(reason):
                 return Verdict(reason)
 

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from offchain.core.backoff import Backoff
+from offchain.core.conduct.observe import ROOM
+from offchain.core.conduct.seen import Seen, What
+from offchain.core.fleet.want import shape_of
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.once import explain
 from offchain.core.planning.planner import Round
@@ -17,7 +20,7 @@ from offchain.core.queues.tree import Tree
 from offchain.core.snapshot import Touched
 from offchain.core.values import PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
-from offchain.services.acts import Perform, Running
+from offchain.services.acts import Perform, Running, Verdict
 from offchain.services.log import EventLog
 from offchain.services.view import View
 
@@ -75,6 +78,8 @@ class Scheduler:
         quiet = touched is not None and news is not None and not news.anything
         if quiet and (self._again_at is None or now < self._again_at):
             return
+        for seen in self._view.seen(_READER):
+            self._desk.seen(seen)
         self._follow(news)
         made = self._desk.round(now)
         self._again_at = self._desk.next_ms(now)
@@ -144,6 +149,16 @@ class Scheduler:
             self._desk.release(task.id)
         self._desk.wait(task.id, self._backoff.refused(task.id, self._view.now_ms))
         self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)
+        self._hold_against(task, placements, verdict)
+
+    def _hold_against(self, task: Task, placements: tuple[PodPlacement, ...], verdict: Verdict) -> None:
+        """A host that has less than it says. Where there are other schedulers, one of them may have been faster."""
+        hosts = {placement.host for placement in placements}
+        failure = verdict.failure
+        room = failure is not None and failure.pallet == "Hosts" and failure.name in ROOM
+        if room and self._desk.alone and len(hosts) == 1:
+            shape = shape_of(task.resources, task.placement)
+            self._desk.seen(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
 
     def _tell(self, made: Round) -> None:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
@@ -151,6 +166,9 @@ class Scheduler:
             self._waiting.pop(number, None)
         for blocked in sorted(made.blocked, key=lambda one: one.task in self._waiting)[:MOST_TOLD]:
             reason = str(explain(self._desk.planner, blocked))
+            left_alone = self._desk.left_alone(blocked.want, self._view.now_ms)
+            if left_alone:
+                reason += f"; {left_alone} left alone for a while, as such pods failed there"
             if self._waiting.get(blocked.task) != reason:
                 self._waiting[blocked.task] = reason
                 self._log.info("waits", task=blocked.task, reason=reason)

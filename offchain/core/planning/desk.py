@@ -11,10 +11,14 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
+from offchain.core.conduct.memory import Memory
+from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.gates import Gate
 from offchain.core.planning.planner import Planner, Round
+from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.queues.amount import NOTHING, Amount
@@ -43,6 +47,8 @@ class Desk:
         self._kinds: dict[int, bytes] = {}
         """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
+        self.memory = Memory()
+        """What failed where lately."""
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
@@ -107,10 +113,11 @@ class Desk:
     def round(self, now_ms: int) -> Round:
         """Place whoever has room, in turn. What is placed is held until :meth:`release`."""
         self._wake(now_ms)
+        self._remember(now_ms)
         self._use_what_was_learned()
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
         self._turn.begin(now_ms, self._totals(), away)
-        return self.planner.plan(self)
+        return self.planner.plan(self, self._gates(now_ms))
 
     def next(self) -> tuple[Task, Want] | None:
         """Whose turn it is in this round."""
@@ -133,15 +140,29 @@ class Desk:
         """It fits nowhere now."""
         self._turn.blocked(self._claims[task.id])
 
+    def seen(self, seen: Seen) -> None:
+        """Take in what a host did."""
+        self.memory.seen(seen)
+
+    def left_alone(self, want: Want, now_ms: int) -> int:
+        """How many hosts such pods leave alone for a while, because they failed there."""
+        return len(self.memory.left_alone(want.shape, want.manifest, now_ms) & self.planner.fleet.records.keys())
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no other scheduler."""
+        return self._shifts.alone
+
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
         self._shifts.schedulers(accounts)
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When there may be more to place although no record changes: after a refusal, or with the next shift."""
+        """When there may be more to place although no record changes: after a refusal or a pause, or by the next shift."""
         moments = list(self._not_before.values())
-        shift = self._shifts.next_ms(now_ms) if self._claims else None
-        return min(moments if shift is None else [*moments, shift], default=None)
+        if self._claims:
+            moments += [at for at in (self._shifts.next_ms(now_ms), self.memory.next_ms(now_ms)) if at is not None]
+        return min(moments, default=None)
 
     def late(self, number: int, now_ms: int) -> bool:
         """Whether the task's deadline for its start has passed."""
@@ -192,7 +213,9 @@ class Desk:
     def _want(self, task: Task) -> Want:
         """With its manifest where hosts differ for that: each further one costs a row of points."""
         want = Want.of(task)
-        return replace(want, manifest=task.manifest) if task.manifest in self.planner.fleet.facts.ran else want
+        if task.manifest in self.planner.fleet.facts.ran or self.memory.remembers(task.manifest):
+            return replace(want, manifest=task.manifest)
+        return want
 
     def _drop(self, number: int) -> None:
         """It waits no more."""
@@ -221,6 +244,23 @@ class Desk:
             _, number = heapq.heappop(self._deadlines)
             if number in self._tasks and self.late(number, now_ms):
                 self._drop(number)
+
+    # --- what hosts did ---------------------------------------------------------------------------------------------
+
+    def _remember(self, now_ms: int) -> None:
+        """Let what failed lately speak against hosts, and tell tasks apart whose manifest some hosts cannot use."""
+        for host, trouble in self.memory.moved(now_ms).items():
+            self.planner.troubled(host, trouble)
+        manifests = self.memory.fresh_manifests()
+        if manifests:
+            for number in [number for number in self._claims if self._tasks[number].manifest in manifests]:
+                self._queue(self._tasks[number])
+
+    def _gates(self, now_ms: int) -> list[Gate]:
+        """What this round keeps hosts closed for."""
+        if self.memory.next_ms(now_ms) is None:
+            return []
+        return [Resting(self.memory, self.planner.fleet.facts, now_ms)]
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 

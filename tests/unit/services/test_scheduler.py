@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import pytest
 from toy_network import HOST, NOT_QUEUED, OTHER_HOST, Toy
 
+from offchain.core.conduct.pauses import FIRST_MS
+from offchain.link import keys
+from offchain.link.fake import BLOCK_MS
+from offchain.link.ports import DispatchFailure
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
+from tests.chain_records import GTY
 
 
 async def test_a_task_is_assigned_in_the_block_after_its_submission():
@@ -273,3 +279,93 @@ async def test_a_service_gets_the_pods_it_misses_as_soon_as_there_is_room():
             await quiet()
         assert [found.pod for found in toy.tasks.get(service).leases] == [0, 1]
         assert not toy.waiting("assign")
+
+
+NO_ROOM = DispatchFailure("Hosts", "DeviceBusy", "A device has too little left.")
+ENGINE = {"HostRefused": "DriverError"}
+IMAGE = {"HostRefused": "ImageUnavailable"}
+
+
+async def refused_by_its_host(toy: Toy, quiet, task: int, generation: int, reason: object) -> None:
+    await toy.block()
+    await quiet()
+    await toy.call("requeue", lease=lease_id(task, 0, generation), reason=reason)
+    await toy.block()
+    await quiet()
+
+
+@pytest.mark.parametrize("reason", [ENGINE, IMAGE, "StartTimeout"])
+async def test_a_host_that_refuses_twice_is_not_asked_at_once_again(reason: object):
+    toy = Toy()
+    toy.host()
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        task = await toy.submit()
+        await toy.block()
+        await quiet()
+        assert toy.waiting("assign")
+        await refused_by_its_host(toy, quiet, task, 0, reason)
+        assert toy.waiting("assign"), "once is an accident"
+        await refused_by_its_host(toy, quiet, task, 1, reason)
+        assert not toy.waiting("assign")
+        await toy.block(after_ms=FIRST_MS - 2 * BLOCK_MS)
+        await quiet()
+        assert not toy.waiting("assign")
+        await toy.block(after_ms=2 * BLOCK_MS)
+        await quiet()
+        assert toy.waiting("assign")
+
+
+async def test_after_two_refusals_another_host_is_asked():
+    toy = Toy()
+    # Which is the better one is a matter of the draw.
+    toy.host(HOST)
+    toy.host(OTHER_HOST)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        task = await toy.submit()
+        await toy.block()
+        await quiet()
+        asked = [toy.waiting("assign")[0]["pods"][0]["host"]]
+        for generation in range(2):
+            await refused_by_its_host(toy, quiet, task, generation, IMAGE)
+            asked.append(toy.waiting("assign")[0]["pods"][0]["host"])
+        assert asked[0] == asked[1] != asked[2]
+
+
+async def test_what_one_manifest_cannot_do_on_a_host_is_not_held_against_others():
+    toy = Toy()
+    toy.host()
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        task = await toy.submit()
+        await toy.block()
+        await quiet()
+        for generation in range(2):
+            await refused_by_its_host(toy, quiet, task, generation, IMAGE)
+        assert not toy.waiting("assign")
+        other = await toy.submit(manifest_digest=b"o" * 32)
+        await toy.block()
+        await quiet()
+        assert [call["task"] for call in toy.waiting("assign")] == [other]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_no_room_is_held_against_a_host_only_by_a_scheduler_that_is_alone(alone: bool):  # noqa: FBT001
+    toy = Toy()
+    if not alone:
+        toy.put("Tasks", "Schedulers", keys.from_uri("//Eve").address, value=GTY)
+    toy.host(HOST)
+    toy.verdict = lambda call: NO_ROOM if call.function == "assign" else None
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit()
+        while len(toy.tried("assign")) < 2:
+            await toy.block()
+            await quiet()
+        toy.verdict = lambda _: None
+        before = len(toy.tried("assign"))
+        for _ in range(FIRST_MS // BLOCK_MS - 2):
+            await toy.block()
+            await quiet()
+        assert (len(toy.tried("assign")) > before) is not alone

@@ -158,7 +158,7 @@ class Desk:
         self._shifts.schedulers(accounts)
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When there may be more to place although no record changes: after a refusal or a pause, or by the next shift."""
+        """When there may be more to place although no record changes: after a refusal, a pause, or by a new shift."""
         moments = list(self._not_before.values())
         if self._claims:
             moments += [at for at in (self._shifts.next_ms(now_ms), self.memory.next_ms(now_ms)) if at is not None]

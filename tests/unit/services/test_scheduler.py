@@ -352,20 +352,27 @@ async def test_what_one_manifest_cannot_do_on_a_host_is_not_held_against_others(
 
 @pytest.mark.parametrize("alone", [True, False])
 async def test_no_room_is_held_against_a_host_only_by_a_scheduler_that_is_alone(alone: bool):  # noqa: FBT001
-    toy = Toy()
+    toy, other = Toy(), keys.from_uri("//Ferdie").address
     if not alone:
-        toy.put("Tasks", "Schedulers", keys.from_uri("//Eve").address, value=GTY)
+        toy.put("Tasks", "Schedulers", other, value=GTY)
     toy.host(HOST)
     toy.verdict = lambda call: NO_ROOM if call.function == "assign" else None
     await toy.block()
     async with toy.working("scheduler") as quiet:
         await toy.submit()
-        while len(toy.tried("assign")) < 2:
+        while len(toy.tried("assign")) < 2 or toy.waiting("assign"):
             await toy.block()
             await quiet()
         toy.verdict = lambda _: None
-        before = len(toy.tried("assign"))
-        for _ in range(FIRST_MS // BLOCK_MS - 2):
+        # It is alone from now on, so that it waits for no shift.
+        toy.chain.storage["Tasks", "Schedulers"].pop((other,), None)
+        toy._leave = lambda _account: [("Tasks", "SchedulerUnbonded", {"who": other})]
+        await toy.call("leave")
+        for _ in range(FIRST_MS // BLOCK_MS - 4):
             await toy.block()
             await quiet()
-        assert (len(toy.tried("assign")) > before) is not alone
+        assert bool(toy.done("assign")) is not alone
+        for _ in range(5):
+            await toy.block()
+            await quiet()
+        assert toy.done("assign")

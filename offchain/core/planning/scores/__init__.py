@@ -17,7 +17,7 @@ from offchain.core.planning.scores.price import price
 from offchain.core.planning.scores.reputation import reputation
 from offchain.core.planning.scores.weights import Weights
 
-__all__ = ["SCORES", "Weights", "beside_room"]
+__all__ = ["SCORES", "Weights", "beside_room", "parts_beside_room"]
 
 Score = Callable[[Want, Facts], Floats]
 """[host]: from 0, nothing speaks against it, to 1."""
@@ -34,9 +34,12 @@ SCORES: Final[dict[str, Score]] = {
 
 def beside_room(want: Want, facts: Facts, weights: Weights) -> Floats:
     """[host]: points against it, whatever is free."""
-    points = np.zeros(len(facts))
-    for name, score in SCORES.items():
-        weight: float = getattr(weights, name)
-        if weight:
-            points += weight * score(want, facts)
-    return points
+    found = np.zeros(len(facts))
+    for part in parts_beside_room(want, facts, weights).values():
+        found += part
+    return found
+
+
+def parts_beside_room(want: Want, facts: Facts, weights: Weights) -> dict[str, Floats]:
+    """[host]: what :func:`beside_room` adds up, by name."""
+    return {name: getattr(weights, name) * score(want, facts) for name, score in SCORES.items()}

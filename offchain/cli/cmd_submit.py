@@ -28,6 +28,7 @@ from offchain.schema.manifest import Manifest, parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.schema.manifest_values import format_amount
 from offchain.schema.manifest_variables import resolve
+from offchain.services.layouts import layout_in
 
 EXIT_PROGRAM_FAILED = 3
 _LARGEST_FILE = 1 << 20
@@ -164,7 +165,7 @@ def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, as
     async def work() -> Asked:
         async with connected(url) as chain:
             await _check(chain, spec, text, signer)
-            return await outlook_of(chain, spec, signer.address)
+            return await outlook_of(chain, spec, layout_in(text), signer.address)
 
     found = run(work())
     if as_json:

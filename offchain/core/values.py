@@ -38,6 +38,7 @@ __all__ = [
     "GpuRequest",
     "Host",
     "HostStatus",
+    "Layout",
     "Lease",
     "LeaseState",
     "Periods",
@@ -78,6 +79,15 @@ class TaskState(StrEnum):
     REPORTED = "Reported"
     VERIFIED = "Verified"
     DISPUTED = "Disputed"
+
+
+class Layout(StrEnum):
+    """How the pods of a task lie to each other."""
+
+    ANY = "anyhow"
+    HOSTS = "on different hosts"
+    PROVIDERS = "on hosts of different providers"
+    PACKED = "on as few hosts as have room"
 
 
 class LeaseState(StrEnum):
@@ -162,6 +172,7 @@ class Task:
     leases: tuple[Lease, ...] = ()
     manifest: bytes = b""
     """Its digest."""
+    layout: Layout = Layout.ANY
 
     @property
     def least(self) -> int:

@@ -6,6 +6,7 @@ from offchain.core.values import (
     UNKNOWN_PPM,
     Host,
     HostStatus,
+    Layout,
     Lease,
     LeaseState,
     Periods,
@@ -44,10 +45,11 @@ def host_of(host_id: str, record: chain.HostRecord, score: chain.HostScore | Non
     )
 
 
-def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None:
+def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout = Layout.ANY) -> Task | None:
     """A task as its record has it; None where it is final.
 
     `source`: the task of the lease whose data it takes over, None where that is gone: the chain refuses it then.
+    `layout`: as its manifest says.
     """
     record, spec = task.record, task.spec
     if record.state.tag not in _TASK_STATES:
@@ -78,6 +80,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         takes_over=takes_over,
         leases=tuple(_leases(task)),
         manifest=spec.manifest_digest,
+        layout=layout,
     )
 
 

@@ -16,6 +16,7 @@ from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.apart import Apart
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.resting import Resting
@@ -25,7 +26,7 @@ from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn
-from offchain.core.values import Host, LeaseState, Task, TaskState
+from offchain.core.values import Host, Layout, LeaseState, Task, TaskState
 
 _Group = tuple[Want, int, int]
 """What decides whether a task can be placed now: its want, how many pods it needs at least and at most."""
@@ -60,6 +61,8 @@ class Desk:
         """[group]: its number, and how many claims have it."""
         self._wants: dict[Want, Want] = {}
         """Each once."""
+        self._laid_out = 0
+        """How many groups have a layout."""
         self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
@@ -199,6 +202,7 @@ class Desk:
         if group not in self._groups:
             self._groups[group] = next(self._numbers), 0
             self._kinds[self._groups[group][0]] = kind_of(*group)
+            self._laid_out += want.layout is not Layout.ANY
         number, count = self._groups[group]
         self._groups[group] = number, count + 1
         self._who[task.id] = who
@@ -231,6 +235,7 @@ class Desk:
             self._groups[group] = known, count - 1
         else:
             del self._kinds[known]
+            self._laid_out -= group[0].layout is not Layout.ANY
             self._wants.pop(group[0], None)
 
     def _wake(self, now_ms: int) -> None:
@@ -258,9 +263,13 @@ class Desk:
 
     def _gates(self, now_ms: int) -> list[Gate]:
         """What this round keeps hosts closed for."""
-        if self.memory.next_ms(now_ms) is None:
-            return []
-        return [Resting(self.memory, self.planner.fleet.facts, now_ms)]
+        fleet = self.planner.fleet
+        gates: list[Gate] = []
+        if self.memory.next_ms(now_ms) is not None:
+            gates.append(Resting(self.memory, fleet.facts, now_ms))
+        if self._laid_out:
+            gates.append(Apart(fleet))
+        return gates
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 

@@ -15,11 +15,11 @@ import numpy as np
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import indices
+from offchain.core.placing.cluster import Floats, indices
 from offchain.core.placing.policy import Policy
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
-from offchain.core.planning.gates import Gate
+from offchain.core.planning.gates import Gate, Leaning
 from offchain.core.planning.order import Order
 from offchain.core.planning.rows import Rows
 from offchain.core.planning.scores import Weights
@@ -202,6 +202,9 @@ class Planner:
         if not closed:
             return self._rows.best(want)
         left = np.where(np.logical_or.reduce(closed), np.inf, points)
+        for gate in gates:
+            if isinstance(gate, Leaning):
+                left = _leaning(gate, task, want, left)
         if not len(left):
             return None
         host = int(np.argmin(left))
@@ -234,3 +237,10 @@ class Planner:
             for place in held.places if held.ahead else ():
                 if place.host == row and self.fleet.cluster.fits_on(row, held.want.shape, place.devices):
                     self.fleet.cluster.take(row, held.want.shape, place.devices)
+
+
+def _leaning(gate: Leaning, task: Task, want: Want, points: Floats) -> Floats:
+    """The points of those hosts alone to which the gate sends the pod first, if there are any."""
+    takes = points < np.inf
+    first = gate.first(task, want, takes) if takes.any() else None
+    return points if first is None or not (first & takes).any() else np.where(first, points, np.inf)

@@ -62,6 +62,8 @@ class Facts:
     """[host, 3]: base units per hour of a core, a GiB of memory, a GiB of disk."""
     cheapest: Floats
     """[host, n]: base units per hour of the n+1 cheapest devices together; infinite where there are not so many."""
+    dearest: Floats
+    """The same of the dearest devices."""
     factor: Floats
     """[host, unit]: what billing by that unit costs, in millionths of the list price; 0: not offered."""
 
@@ -85,6 +87,7 @@ class Facts:
             "healthy": _column(np.bool_, MOST_DEVICES),
             "price": _column(np.float64, 3),
             "cheapest": _column(np.float64, MOST_DEVICES),
+            "dearest": _column(np.float64, MOST_DEVICES),
             "factor": _column(np.float64, len(UNITS)),
             "reputation": _column(np.float64),
             "trouble": _column(np.float64),
@@ -119,6 +122,8 @@ class Facts:
         each = sorted(float(prices.get(device.spec.model, ask.gpu_per_hour)) for device in host.devices)
         self.cheapest[row] = np.inf
         self.cheapest[row, : len(each)] = np.cumsum(each)
+        self.dearest[row] = np.inf
+        self.dearest[row, : len(each)] = np.cumsum(each[::-1])
         self.factor[row] = (ask.second_ppm, ask.hour_ppm, ask.day_ppm)
         self.reputation[row] = reputation_of(host)
 

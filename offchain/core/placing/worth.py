@@ -9,14 +9,15 @@ steps, the fullest is taken. docs/scheduling.md has the formula, its numbers, an
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from offchain.core.placing.cluster import Cluster, Columns, Floats, Ints
+from offchain.core.placing.cluster import Bools, Cluster, Columns, Floats, Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.cuts import piece_values
-from offchain.core.placing.devices import Wish, fullest
+from offchain.core.placing.devices import Wish
 from offchain.core.placing.expected import Expected, Rows
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 
@@ -41,6 +42,10 @@ MEMORY_GRAIN_MIB = 1024
 """Hosts that differ by less are worth the same."""
 
 _KNOWN = 1 << 18
+_STATES = 1 << 12
+_BLOCK = 64
+"""The best host is looked for among the best of so many each."""
+
 _MARK_CPU = 0x1E3779B97F4A7C15
 _MARK_MEMORY = 0x42B2AE3D27D4EB4F
 _MARK_KIND = 0x165667B19E3779F9
@@ -68,6 +73,28 @@ class Known(NamedTuple):
     """[thousandths]: what a device with so much free adds to the key."""
     room: Floats
     """For sums on the way."""
+    states: Ints
+    """[place]: of a host that was scored just now, by all that its score depends on; so for the next two."""
+    scores: Floats
+    chosen: Ints
+
+
+class Lane(NamedTuple):
+    """One wish over all hosts: [host] each. Less is better; infinite: not there."""
+
+    points: npt.NDArray[np.floating[Any]]
+    """The score, and what is added to it."""
+    devices: npt.NDArray[np.signedinteger[Any]]
+    """Those that it would take, as bits; -1: no room."""
+    more: npt.NDArray[np.floating[Any]]
+    """What is added; infinite: not allowed. Empty: nothing."""
+    sure: Bools
+    """Whether a pod may be placed there without another question."""
+
+
+_NO_POINTS: Floats = np.zeros(0)
+_NOBODY: Ints = np.zeros(0, dtype=np.int64)
+_ALL: Bools = np.zeros(0, dtype=np.bool_)
 
 
 class Worth:
@@ -79,15 +106,29 @@ class Worth:
         self._cluster = cluster
         self._mix = mix
         self._several_gpus = several_gpus
+        self._calls = 0
         self._look()
 
     def score(self, shape: Shape, hosts: Ints, scores: Floats, devices: Ints) -> None:
         """Of devices of one host that lose as much, the fullest is taken."""
+        self.fill(shape, hosts, Lane(scores, devices, _NO_POINTS, _ALL), _NOBODY, _NOBODY)
+
+    def fill(self, shape: Shape, hosts: Ints, lane: Lane, chosen: Ints, on: Ints) -> tuple[int, int]:
+        """Score `hosts`, then place pods of this shape one after the other, each on the best host, and take its share.
+
+        As many as `chosen` (their hosts) and `on` (their devices as bits) have room for, or fit. Gives how many were
+        placed, and the host at which it stopped because it is not `sure`; -1: at none.
+        """
         cluster = self._cluster
         if len(cluster.kinds) > len(self._tables.weight):
             self._look()
-        wish, most = Wish.of(shape, cluster), cluster.most
-        _score(hosts, cluster.free, wish, self._rows, self._tables, self._known, most, scores, devices)
+        self._calls += 1
+        wish, found = Wish.of(shape, cluster), (chosen, on)
+        placed, stopped = _fill(
+            hosts, cluster.free, wish, self._rows, self._tables, self._known, cluster.most, lane, found, self._calls
+        )
+        cluster.free_milli -= placed * shape.total_milli
+        return placed, stopped
 
     def _look(self) -> None:
         """See what devices there are."""
@@ -100,7 +141,15 @@ class Worth:
         random = np.random.default_rng(1)
         marks = random.integers(1, 2**62, WHOLE_GPU + 1, dtype=np.int64)
         marks[0] = 0
-        self._known = Known(np.zeros(_KNOWN, dtype=np.int64), np.zeros(_KNOWN), marks, np.zeros((4, ways)))
+        self._known = Known(
+            np.zeros(_KNOWN, dtype=np.int64),
+            np.zeros(_KNOWN),
+            marks,
+            np.zeros((4, ways)),
+            np.zeros(_STATES, dtype=np.int64),
+            np.zeros(_STATES),
+            np.zeros(_STATES, dtype=np.int64),
+        )
 
 
 def _counts(expected: Expected, several_gpus: float) -> Floats:
@@ -165,55 +214,19 @@ def _worth(
 
 
 @compiled
-def _sums(device: Ints, rows: Rows, table: Floats, cuts: Floats, value: Floats) -> int:
-    """Sum up the tables' rows of what is free; gives how much is free."""
+def _sums(device: Ints, own: int, less: int, rows: Rows, table: Floats, cuts: Floats, value: Floats) -> None:
+    """Sum up the tables' rows of what is free."""
     cuts[:] = 0.0
     value[:] = 0.0
-    total = 0
-    for left in device:
+    for index in range(len(device)):
+        left = device[index] - less * (own >> index & 1)
         if left:
-            total += left
             cuts += rows.pieces[left]
             value += table[left]
-    return total
 
 
 @compiled
-def _take(device: Ints, taken: int, milli: int) -> None:
-    for index in range(len(device)):
-        device[index] -= milli * (taken >> index & 1)
-
-
-@compiled
-def _remembered(
-    cpu: int, memory: int, total: int, mark: int, device: Ints, rows: Rows, tables: Tables, kind: int, known: Known
-) -> float:
-    """The worth of what is free. `total` and `mark`: the sums over `device` of thousandths and of their marks."""
-    # Cores and memory beyond what the free GPUs' pods can use are worth nothing, and a little less of them too.
-    cores = min(cpu, int(total * tables.cpu_each)) // CPU_GRAIN_MILLI
-    memory_grains = min(memory, int(total * tables.memory_each)) // MEMORY_GRAIN_MIB
-    key = mark + cores * _MARK_CPU + memory_grains * _MARK_MEMORY + kind * _MARK_KIND
-    key ^= key >> 31
-    place = key & (len(known.keys) - 1)
-    if known.keys[place] != key:
-        cuts, value = known.room[0], known.room[1]
-        _sums(device, rows, tables.value, cuts, value)
-        known.values[place] = _worth(
-            cores * CPU_GRAIN_MILLI,
-            memory_grains * MEMORY_GRAIN_MIB,
-            cuts,
-            value,
-            rows,
-            tables.weight[kind],
-            known.room[2],
-            known.room[3],
-        )
-        known.keys[place] = key
-    return float(known.values[place])
-
-
-@compiled
-def _score(
+def _fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says why
     hosts: Ints,
     free: Columns,
     wish: Wish,
@@ -221,61 +234,157 @@ def _score(
     tables: Tables,
     known: Known,
     scale: Floats,
-    scores: Floats,
-    devices: Ints,
-) -> None:
-    marks = known.marks
-    for host in hosts:
-        chosen = fullest(host, free, wish)
-        scores[host] = np.inf
-        devices[host] = chosen
-        if chosen < 0:
-            continue
-        device = free.device[host, : free.gpus[host]]
-        kind = free.main[host]
+    lane: Lane,
+    found: tuple[Ints, Ints],
+    call: int,
+) -> tuple[int, int]:
+    """One flat loop: to hand so many arrays to a function for each host takes longer than what there is to do."""
+    points, devices, more, sure = lane
+    chosen, on = found
+    marks, keys, values = known.marks, known.keys, known.values
+    many, gpus, milli = len(chosen), wish.gpus, wish.milli
+    asked = gpus * milli
+    single = gpus == 1 and milli < WHOLE_GPU
+    whole = milli == WHOLE_GPU
+    salt = call * _MARK_MEMORY
+    least = np.full((len(points) + _BLOCK - 1) // _BLOCK if many else 0, np.inf)
+    placed = 0
+    step = 0
+    while True:
+        if step < len(hosts):
+            host = hosts[step]
+        else:
+            if step == len(hosts):
+                for at in range(len(points) if many else 0):
+                    least[at // _BLOCK] = min(least[at // _BLOCK], points[at])
+            if placed == many:
+                return placed, -1
+            best = 0
+            for block in range(len(least)):
+                if least[block] < least[best]:
+                    best = block
+            if not len(least) or least[best] == np.inf:
+                return placed, -1
+            host = best * _BLOCK
+            while points[host] != least[best]:
+                host += 1
+            if not sure[host]:
+                return placed, host
+            chosen[placed] = host
+            on[placed] = devices[host]
+            placed += 1
+            free.cpu[host] -= wish.cpu
+            free.memory[host] -= wish.memory
+            free.disk[host] -= wish.disk
+            for index in range(free.gpus[host]):
+                free.device[host, index] -= milli * (devices[host] >> index & 1)
+        step += 1
+        score = np.inf
+        taken = -1
+        add = more[host] if len(more) else 0.0
         cpu = free.cpu[host] - wish.cpu
         memory = free.memory[host] - wish.memory
-        total = 0
-        mark = 0
-        for left in device:
-            total += left
-            mark += marks[left]
-        asked = wish.gpus * wish.milli
-        rest = cpu / scale[0] + memory / scale[1] + (total - asked) / scale[2]
-        if total == 0:
-            scores[host] = rest
-            continue
-        before = _remembered(free.cpu[host], free.memory[host], total, mark, device, rows, tables, kind, known)
-        single = wish.gpus == 1 and wish.milli < WHOLE_GPU
-        for index in range(len(device) if single else 1):
-            left = device[index]
-            if single and (not _usable(host, index, free, wish) or _seen(host, index, free)):
-                continue
-            taken = 1 << index if single else chosen
-            after_mark = mark
-            for other in range(len(device)):
-                if taken >> other & 1:
-                    after_mark += marks[device[other] - wish.milli] - marks[device[other]]
-            _take(device, taken, wish.milli)
-            after = _remembered(cpu, memory, total - asked, after_mark, device, rows, tables, kind, known)
-            _take(device, taken, -wish.milli)
-            steps = math.floor((before - after) / STEP_MILLI + _HALF)
-            score = steps * _TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
-            if score < scores[host]:
-                scores[host] = score
-                devices[host] = taken
+        if add != np.inf and cpu >= 0 and memory >= 0 and free.disk[host] >= wish.disk:
+            count = free.gpus[host]
+            kind = free.main[host]
+            total = 0
+            mark = 0
+            state = salt + cpu * _MARK_CPU + memory * _MARK_KIND + kind
+            for index in range(count):
+                left = free.device[host, index]
+                total += left
+                mark += marks[left]
+                state = (state ^ (state >> 29)) * _MARK_KIND + left * 64 + free.kind[host, index]
+            state ^= state >> 31
+            at = state & (_STATES - 1)
+            if known.states[at] == state:
+                score = known.scores[at]
+                taken = known.chosen[at]
+            else:
+                # The fullest devices that have room.
+                taken = 0
+                for _ in range(gpus):
+                    first = -1
+                    for index in range(count):
+                        left = free.device[host, index]
+                        usable = left >= milli and wish.accepts[free.kind[host, index]] and not taken >> index & 1
+                        if usable and (first < 0 or left < free.device[host, first]):
+                            first = index
+                            if whole:
+                                break
+                    if first < 0:
+                        taken = -1
+                        break
+                    taken |= 1 << first
+                if taken >= 0:
+                    rest = cpu / scale[0] + memory / scale[1] + (total - asked) / scale[2]
+                    if total == 0:
+                        score = rest
+                    else:
+                        before = 0.0
+                        # The first is the host as it is, each other with one choice of devices taken.
+                        for index in range(-1, count if single else 1):
+                            own = taken
+                            after_mark = mark
+                            sum_left = total
+                            cores, grains = free.cpu[host], free.memory[host]
+                            left = 0
+                            if index >= 0:
+                                if single:
+                                    left = free.device[host, index]
+                                    skip = left < milli or not wish.accepts[free.kind[host, index]]
+                                    for other in range(index):
+                                        # One of the same kind with as much free was looked at.
+                                        same = free.kind[host, other] == free.kind[host, index]
+                                        skip |= same and free.device[host, other] == left
+                                    if skip:
+                                        continue
+                                    own = 1 << index
+                                sum_left -= asked
+                                cores, grains = cpu, memory
+                                for other in range(count):
+                                    if own >> other & 1:
+                                        of = free.device[host, other]
+                                        after_mark += marks[of - milli] - marks[of]
+                            # Cores and memory beyond what the free GPUs' pods can use are worth nothing, and a little
+                            # less of them too.
+                            cores = min(cores, int(sum_left * tables.cpu_each)) // CPU_GRAIN_MILLI
+                            grains = min(grains, int(sum_left * tables.memory_each)) // MEMORY_GRAIN_MIB
+                            key = after_mark + cores * _MARK_CPU + grains * _MARK_MEMORY + kind * _MARK_KIND
+                            key ^= key >> 31
+                            place = key & (len(keys) - 1)
+                            if keys[place] != key:
+                                less = milli if index >= 0 else 0
+                                values[place] = _worth_of(
+                                    cores, grains, free.device[host, :count], own, less, rows, tables, kind, known.room
+                                )
+                                keys[place] = key
+                            if index < 0:
+                                before = values[place]
+                                continue
+                            steps = math.floor((before - values[place]) / STEP_MILLI + _HALF)
+                            now = steps * _TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
+                            if now < score:
+                                score = now
+                                taken = own
+                known.states[at] = state
+                known.scores[at] = score
+                known.chosen[at] = taken
+        devices[host] = taken
+        points[host] = score + add
+        if step > len(hosts):
+            block = host // _BLOCK
+            least[block] = np.inf
+            for at in range(block * _BLOCK, min(len(points), block * _BLOCK + _BLOCK)):
+                least[block] = min(least[block], points[at])
 
 
 @compiled
-def _usable(host: int, index: int, free: Columns, wish: Wish) -> bool:
-    return bool(free.device[host, index] >= wish.milli and wish.accepts[free.kind[host, index]])
-
-
-@compiled
-def _seen(host: int, index: int, free: Columns) -> bool:
-    """Whether a device before this one is of the same kind and has as much free."""
-    for other in range(index):
-        same = free.device[host, other] == free.device[host, index]
-        if same and free.kind[host, other] == free.kind[host, index]:
-            return True
-    return False
+def _worth_of(
+    cores: int, grains: int, device: Ints, own: int, less: int, rows: Rows, tables: Tables, kind: int, room: Floats
+) -> float:
+    """The worth of what is free, counted: of the devices in `own` so much less."""
+    _sums(device, own, less, rows, tables.value, room[0], room[1])
+    weight = tables.weight[kind]
+    cpu, memory = cores * CPU_GRAIN_MILLI, grains * MEMORY_GRAIN_MIB
+    return float(_worth(cpu, memory, room[0], room[1], rows, weight, room[2], room[3]))

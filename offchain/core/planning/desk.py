@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from offchain.core.conduct.memory import Memory
@@ -18,6 +18,7 @@ from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
 from offchain.core.planning.gates import Gate
+from offchain.core.planning.order import Run
 from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
@@ -25,7 +26,7 @@ from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
-from offchain.core.queues.turn import Turn
+from offchain.core.queues.turn import Slice, Turn
 from offchain.core.values import Host, Layout, LeaseState, Task, TaskState
 
 _Group = tuple[Want, int, int]
@@ -63,6 +64,8 @@ class Desk:
         """Each once."""
         self._laid_out = 0
         """How many groups have a layout."""
+        self._slices: list[Slice] = []
+        """Whose turn it is."""
         self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
@@ -122,22 +125,22 @@ class Desk:
         self._turn.begin(now_ms, self._totals(), away)
         return self.planner.plan(self, self._gates(now_ms))
 
-    def next(self) -> tuple[Task, Want] | None:
+    def run(self) -> Run | None:
         """Whose turn it is in this round."""
-        claim = self._turn.next()
-        return None if claim is None else (self._tasks[claim.id], self._who[claim.id][0][0])
+        self._slices = self._turn.run()
+        if not self._slices:
+            return None
+        tasks = [self._tasks[claim.id] for part in self._slices for claim in part.claims]
+        return Run(tasks, self._who[tasks[0].id][0][0])
 
-    def placed(self, task: Task, pods: int) -> None:
-        """So many of its pods have a place."""
-        del pods
-        claim = self._claims[task.id]
-        self._turn.placed(claim)
-        self._forget(task.id)
-        before = self._holdings.get(task.id)
-        amount = claim.amount if before is None else claim.amount.plus(before.amount)
-        self._holdings[task.id] = Holding(claim.queue, claim.account, amount)
-        # Fewer than it would have may have been placed.
-        self._account(task)
+    def ran(self, tasks: int) -> None:
+        """So many of the run have a place."""
+        self._turn.ran(self._slices, tasks)
+        for part in self._slices:
+            here = part.claims[:tasks]
+            tasks -= len(here)
+            if here:
+                self._hold(here)
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
@@ -230,9 +233,13 @@ class Desk:
     def _forget(self, number: int) -> None:
         del self._claims[number]
         group, *_ = self._who.pop(number)
-        known, count = self._groups.pop(group)
-        if count > 1:
-            self._groups[group] = known, count - 1
+        self._leave(group, 1)
+
+    def _leave(self, group: _Group, count: int) -> None:
+        """So many of it wait no more."""
+        known, before = self._groups.pop(group)
+        if before > count:
+            self._groups[group] = known, before - count
         else:
             del self._kinds[known]
             self._laid_out -= group[0].layout is not Layout.ANY
@@ -272,6 +279,21 @@ class Desk:
         return gates
 
     # --- who holds what ---------------------------------------------------------------------------------------------
+
+    def _hold(self, claims: Sequence[Claim]) -> None:
+        """These, all of one queue, account and amount, were charged by the queues for all of their pods."""
+        holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
+        group = self._who[claims[0].id][0]
+        for claim in claims:
+            number = claim.id
+            before = self._holdings.get(number)
+            amount = claim.amount if before is None else claim.amount.plus(before.amount)
+            self._holdings[number] = holding if before is None else Holding(claim.queue, claim.account, amount)
+            del self._claims[number], self._who[number]
+            if before is not None or len(self.planner.placed_pods(number)) < group[2]:
+                # Fewer than it would have may have been placed.
+                self._account(self._tasks[number])
+        self._leave(group, len(claims))
 
     def _account(self, task: Task) -> None:
         """Charge its queue with its leases, and with what is on its way."""

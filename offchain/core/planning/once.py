@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.want import Want
+from offchain.core.planning.order import Run
 from offchain.core.planning.planner import Blocked, Planner
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import PodPlacement, Task, TaskState
@@ -83,12 +84,12 @@ class InTurn:
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._left = iter(tasks)
 
-    def next(self) -> tuple[Task, Want] | None:
+    def run(self) -> Run | None:
         """The next."""
         task = next(self._left, None)
-        return None if task is None else (task, Want.of(task))
+        return None if task is None else Run((task,), Want.of(task))
 
-    def placed(self, task: Task, pods: int) -> None:
+    def ran(self, tasks: int) -> None:
         """Changes nothing."""
 
     def blocked(self, task: Task) -> None:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from offchain.core.fleet.want import Want
 from offchain.core.values import Task
 
 
+class Run(NamedTuple):
+    """Tasks that are next, in this order. All ask for the same: the same want, as many pods at least and at most."""
+
+    tasks: Sequence[Task]
+    want: Want
+
+
 class Order(Protocol):
-    """One round: each waiting task comes at most once."""
+    """One round: each waiting task comes at most once, unless it is neither placed nor blocked."""
 
-    def next(self) -> tuple[Task, Want] | None:
-        """Whose turn it is, and what its pods ask for; None where nobody is left."""
+    def run(self) -> Run | None:
+        """Whose turn it is; None where nobody is left."""
 
-    def placed(self, task: Task, pods: int) -> None:
-        """So many of its pods have a place."""
+    def ran(self, tasks: int) -> None:
+        """So many of the run, the first ones, have a place."""
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now, and neither does any other that asks for the same."""

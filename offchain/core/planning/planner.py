@@ -7,33 +7,57 @@ it in its records or refuses it. It reads no clock, and the same inputs and seed
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats, indices
-from offchain.core.placing.policy import Policy
+from offchain.core.placing.cluster import indices
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.gates import Gate, Leaning
 from offchain.core.planning.order import Order
-from offchain.core.planning.rows import Rows
+from offchain.core.planning.rows import Points, Rows
 from offchain.core.planning.scores import Weights
 from offchain.core.rate import rate_per_hour
 from offchain.core.values import Host, PodPlacement, Task
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A pod's place: the row of its host, and the devices as bits."""
+class Places(NamedTuple):
+    """Where a task's pods go: the numbers of the pods, the rows of their hosts, their devices as bits."""
 
-    pod: int
-    host: int
-    devices: int
+    want: Want
+    pods: tuple[int, ...]
+    hosts: tuple[int, ...]
+    devices: tuple[int, ...]
+
+
+class Placements(Mapping[int, tuple[PodPlacement, ...]]):
+    """[task]: in the order in which they were placed; as the chain is told, made when it is asked for."""
+
+    def __init__(self, made: Mapping[int, Places], names: Sequence[str]) -> None:
+        self._made = made
+        self._names = names
+
+    def __getitem__(self, task: int) -> tuple[PodPlacement, ...]:
+        """Of each of its pods that have a place."""
+        _, pods, hosts, devices = self._made[task]
+        return tuple(
+            PodPlacement(pod, self._names[host], bytes(indices(on)))
+            for pod, host, on in zip(pods, hosts, devices, strict=True)
+        )
+
+    def __iter__(self) -> Iterator[int]:
+        """The tasks."""
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        """How many tasks."""
+        return len(self._made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +74,8 @@ class Blocked:
 class Round:
     """What one round has decided: what to assign, in this order, and who found no place."""
 
-    placements: Mapping[int, tuple[PodPlacement, ...]]
+    placements: Placements
     blocked: tuple[Blocked, ...]
-
-
-@dataclass(slots=True)
-class _Held:
-    want: Want
-    places: tuple[Place, ...]
-    ahead: bool = True
-    """Whether it is still to come into the chain's records."""
 
 
 class Planner:
@@ -68,11 +84,13 @@ class Planner:
     def __init__(self, seed: bytes, weights: Weights | None = None) -> None:
         self.fleet = Fleet()
         self._rows = Rows(self.fleet, Worth(self.fleet.cluster, Mix()), weights or Weights(), seed)
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, Places] = {}
+        self._behind: set[int] = set()
+        """Of these, those that are in the chain's records already."""
         self._held_at: defaultdict[int, set[int]] = defaultdict(set)
         """[row]: the tasks that hold something there."""
 
-    def use(self, policy: Policy) -> None:
+    def use(self, policy: Worth) -> None:
         """Score by another policy from now on."""
         self._rows.use(policy)
 
@@ -106,15 +124,16 @@ class Planner:
     def follow(self, task: int, *, ahead: bool) -> None:
         """Whether what was placed of this task is ahead of the records, or in them, in a block that may go again."""
         held = self._held.get(task)
-        if held is not None and held.ahead != ahead:
-            held.ahead = ahead
-            for row in {place.host for place in held.places}:
+        if held is not None and (task not in self._behind) != ahead:
+            self._behind ^= {task}
+            for row in set(held.hosts):
                 self._reset(row)
 
     def release(self, task: int) -> None:
         """What the planner has placed of this task is in the chain's records for good, or never will be."""
         held = self._held.pop(task, None)
-        for row in {place.host for place in held.places} if held else ():
+        self._behind.discard(task)
+        for row in set(held.hosts) if held else ():
             self._held_at[row].discard(task)
             if not self._held_at[row]:
                 del self._held_at[row]
@@ -123,12 +142,11 @@ class Planner:
     def placed_pods(self, task: int) -> frozenset[int]:
         """The pods of this task that were placed and not yet released."""
         held = self._held.get(task)
-        return frozenset(place.pod for place in held.places) if held else frozenset()
+        return frozenset(held.pods) if held else frozenset()
 
     def pods_ahead(self, task: int) -> frozenset[int]:
         """Of these, the ones that the records do not have yet."""
-        held = self._held.get(task)
-        return self.placed_pods(task) if held and held.ahead else frozenset()
+        return frozenset() if task in self._behind else self.placed_pods(task)
 
     @property
     def held(self) -> frozenset[int]:
@@ -137,90 +155,143 @@ class Planner:
 
     def plan(self, order: Order, gates: Sequence[Gate] = ()) -> Round:
         """Place whoever has room, in this order, where no gate is closed to it. What is placed is held."""
-        placements: dict[int, tuple[PodPlacement, ...]] = {}
+        made: dict[int, Places] = {}
         blocked: list[Blocked] = []
         full: dict[tuple[Want, int, int], int] = {}
-        while (turn := order.next()) is not None:
-            task, want = turn
-            same = want, task.least, len(task.open_pods)
+        while (turn := order.run()) is not None:
+            tasks, want = turn
+            first = tasks[0]
+            same = want, first.least, len(first.open_pods)
             # Room only falls during a round.
-            places = [] if same in full else self._find(task, want, gates)
-            if len(places) < task.least:
-                self._give(task, want, places, gates)
-                fitting = full.setdefault(same, len(places))
-                blocked.append(Blocked(task.id, want, fitting, task.least))
-                order.blocked(task)
+            if same in full:
+                blocked.append(Blocked(first.id, want, full[same], first.least))
+                order.blocked(first)
                 continue
-            self._hold(task.id, want, places)
-            placements[task.id] = tuple(
-                PodPlacement(place.pod, self.fleet.cluster.names[place.host], bytes(indices(place.devices)))
-                for place in places
-            )
-            order.placed(task, len(places))
-        return Round(placements, tuple(blocked))
+            free = self._free_of(tasks, want, gates)
+            if free:
+                placed, fitting = self._run(tasks[:free], want, gates, made)
+            else:
+                placed, fitting = self._one(first, want, gates, made)
+            if placed:
+                order.ran(placed)
+            if placed < max(free, 1):
+                failed = tasks[placed]
+                if free:
+                    full[same] = fitting
+                blocked.append(Blocked(failed.id, want, fitting, failed.least))
+                order.blocked(failed)
+        return Round(Placements(made, self.fleet.cluster.names), tuple(blocked))
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now."""
         return self.fleet.excluded(want)
 
-    def _find(self, task: Task, want: Want, gates: Sequence[Gate]) -> list[Place]:
-        """Places for as many of its open pods as there are, taken off what is free."""
-        places: list[Place] = []
-        for pod in task.open_pods:
+    def _free_of(self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate]) -> int:
+        """How many of these, from the first on, can be placed without asking a gate in between."""
+        if not gates:
+            return len(tasks)
+        devices = self._rows.devices(want)
+        for place, task in enumerate(tasks):
+            if len(task.open_pods) > 1 or any(gate.closed(task, want, devices) is not None for gate in gates):
+                return place
+        return len(tasks)
+
+    def _run(
+        self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate], made: dict[int, Places]
+    ) -> tuple[int, int]:
+        """Place these, one after the other; how many found a place, and how many pods of the first that did not."""
+        least, each = tasks[0].least, len(tasks[0].open_pods)
+        hosts, devices = self._places(want, len(tasks) * each)
+        placed, over = divmod(len(hosts), each)
+        if over >= least:
+            placed, over = placed + 1, 0
+        elif over:
+            self._give(want, hosts[-over:], devices[-over:])
+        for place, task in enumerate(tasks[:placed]):
+            of = slice(place * each, place * each + each)
+            here = tuple(hosts[of])
+            self._hold(task, Places(want, task.open_pods[: len(here)], here, tuple(devices[of])), made)
+            for gate in gates:
+                for host, on in zip(hosts[of], devices[of], strict=True):
+                    gate.taken(task, want, host, on)
+        return placed, over
+
+    def _one(self, task: Task, want: Want, gates: Sequence[Gate], made: dict[int, Places]) -> tuple[int, int]:
+        """The same for one task, for which gates are asked before each of its pods."""
+        hosts: list[int] = []
+        devices: list[int] = []
+        for _ in task.open_pods:
             found = self._best(task, want, gates)
             if found is None:
                 break
-            host, devices = found
-            self.fleet.cluster.take(host, want.shape, devices)
-            self._rows.changed(host)
+            host, on = found
+            self._take(want, host, on)
             for gate in gates:
-                gate.taken(task, want, host, devices)
-            places.append(Place(pod, host, devices))
-        return places
+                gate.taken(task, want, host, on)
+            hosts.append(host)
+            devices.append(on)
+        if len(hosts) < task.least:
+            self._give(want, hosts, devices)
+            for gate in gates:
+                for host, on in zip(hosts, devices, strict=True):
+                    gate.given(task, want, host, on)
+            return 0, len(hosts)
+        self._hold(task, Places(want, task.open_pods[: len(hosts)], tuple(hosts), tuple(devices)), made)
+        return 1, len(hosts)
+
+    def _places(self, want: Want, pods: int) -> tuple[list[int], list[int]]:
+        """The best hosts for so many pods, and their devices as bits, taken off what is free."""
+        hosts, devices, doubtful = self._rows.fill(want, pods)
+        while doubtful >= 0:
+            on = int(self._rows.devices(want)[doubtful])
+            if self._within(want, doubtful, on):
+                self._take(want, doubtful, on)
+                hosts.append(doubtful)
+                devices.append(on)
+            more, on_more, doubtful = self._rows.fill(want, pods - len(hosts))
+            hosts += more
+            devices += on_more
+        return hosts, devices
 
     def _best(self, task: Task, want: Want, gates: Sequence[Gate]) -> tuple[int, int] | None:
-        """The best host whose price is within the limit by the chain's own rule."""
-        while (found := self._first(task, want, gates)) is not None:
-            host, devices = found
-            if self._rows.affordable(want, host):
-                return found
-            record = self.fleet.records[self.fleet.cluster.names[host]]
-            rate = rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
-            if rate <= want.max_rate_per_hour:
-                if len({device.spec.model for device in record.devices}) <= 1:
-                    self._rows.afford(want, host)
-                return found
-            self._rows.exclude(want, host)
-        return None
-
-    def _first(self, task: Task, want: Want, gates: Sequence[Gate]) -> tuple[int, int] | None:
-        """The host with the least points, of those that are open to it."""
-        if not gates:
-            return self._rows.best(want)
-        points, devices = self._rows.points(want), self._rows.devices(want)
-        closed = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
-        if not closed:
-            return self._rows.best(want)
-        left = np.where(np.logical_or.reduce(closed), np.inf, points)
-        for gate in gates:
-            if isinstance(gate, Leaning):
-                left = _leaning(gate, task, want, left)
-        if not len(left):
-            return None
-        host = int(np.argmin(left))
-        return None if left[host] == np.inf else (host, int(devices[host]))
-
-    def _give(self, task: Task, want: Want, places: Sequence[Place], gates: Sequence[Gate]) -> None:
-        for place in places:
-            self.fleet.cluster.give(place.host, want.shape, place.devices)
-            self._rows.changed(place.host)
+        """The best of the hosts that are open to it, whose price is within the limit by the chain's own rule."""
+        while True:
+            points, devices = self._rows.points(want), self._rows.devices(want)
+            closed = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
+            left = np.where(np.logical_or.reduce(closed), np.inf, points) if closed else points
             for gate in gates:
-                gate.given(task, want, place.host, place.devices)
+                if isinstance(gate, Leaning):
+                    left = _leaning(gate, task, want, left)
+            host = int(np.argmin(left)) if len(left) else -1
+            if host < 0 or left[host] == np.inf:
+                return None
+            if self._rows.affordable(want, host) or self._within(want, host, int(devices[host])):
+                return host, int(devices[host])
 
-    def _hold(self, task: int, want: Want, places: Sequence[Place]) -> None:
-        self._held[task] = _Held(want, tuple(places))
-        for place in places:
-            self._held_at[place.host].add(task)
+    def _within(self, want: Want, host: int, devices: int) -> bool:
+        """Whether the price there is within the limit, by the chain's own rule; where it is not, nothing goes there."""
+        record = self.fleet.records[self.fleet.cluster.names[host]]
+        rate = rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
+        if rate > want.max_rate_per_hour:
+            self._rows.exclude(want, host)
+            return False
+        if len({device.spec.model for device in record.devices}) <= 1:
+            self._rows.afford(want, host)
+        return True
+
+    def _take(self, want: Want, host: int, devices: int) -> None:
+        self.fleet.cluster.take(host, want.shape, devices)
+        self._rows.changed(host)
+
+    def _give(self, want: Want, hosts: Sequence[int], devices: Sequence[int]) -> None:
+        for host, on in zip(hosts, devices, strict=True):
+            self.fleet.cluster.give(host, want.shape, on)
+            self._rows.changed(host)
+
+    def _hold(self, task: Task, places: Places, made: dict[int, Places]) -> None:
+        self._held[task.id] = made[task.id] = places
+        for host in places.hosts:
+            self._held_at[host].add(task.id)
 
     def _reset(self, row: int) -> None:
         """Back to the chain's record, less what is held."""
@@ -233,14 +304,20 @@ class Planner:
     def _hold_again(self, row: int) -> None:
         """Take what is held off a record that has just come in. What the record has overtaken takes nothing."""
         for task in sorted(self._held_at.get(row, ())):
-            held = self._held[task]
-            for place in held.places if held.ahead else ():
-                if place.host == row and self.fleet.cluster.fits_on(row, held.want.shape, place.devices):
-                    self.fleet.cluster.take(row, held.want.shape, place.devices)
+            if task in self._behind:
+                continue
+            want, _, hosts, devices = self._held[task]
+            for host, on in zip(hosts, devices, strict=True):
+                if host == row and self.fleet.cluster.fits_on(row, want.shape, on):
+                    self.fleet.cluster.take(row, want.shape, on)
 
 
-def _leaning(gate: Leaning, task: Task, want: Want, points: Floats) -> Floats:
+def _leaning(gate: Leaning, task: Task, want: Want, points: Points) -> Points:
     """The points of those hosts alone to which the gate sends the pod first, if there are any."""
     takes = points < np.inf
     first = gate.first(task, want, takes) if takes.any() else None
-    return points if first is None or not (first & takes).any() else np.where(first, points, np.inf)
+    if first is None or not (first & takes).any():
+        return points
+    left = points.copy()
+    left[~first] = np.inf
+    return left

@@ -6,6 +6,7 @@ from offchain.core.conduct.memory import Memory
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.shapes import Shape
 from offchain.core.values import Task
 
 
@@ -16,12 +17,16 @@ class Resting:
         self._memory = memory
         self._facts = facts
         self._now_ms = now_ms
+        self._closed: dict[tuple[Shape, bytes | None], Bools | None] = {}
 
     def closed(self, task: Task, want: Want, devices: Ints) -> Bools | None:
         """[host]: whether such pods failed there more than once, and it is too early to try again."""
         del task, devices
-        hosts = self._memory.left_alone(want.shape, want.manifest, self._now_ms)
-        return self._facts.hosts.among(hosts, self._facts.host) if hosts else None
+        kind = want.shape, want.manifest
+        if kind not in self._closed:
+            hosts = self._memory.left_alone(*kind, self._now_ms)
+            self._closed[kind] = self._facts.hosts.among(hosts, self._facts.host) if hosts else None
+        return self._closed[kind]
 
     def taken(self, task: Task, want: Want, host: int, devices: int) -> None:
         """Nothing changes."""

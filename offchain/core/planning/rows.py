@@ -3,32 +3,50 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 
+from offchain.core.fleet.filters.price import surely_within
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Floats, Ints
-from offchain.core.placing.policy import Policy
+from offchain.core.placing.cluster import Floats, Ints
+from offchain.core.placing.worth import Lane, Worth
 from offchain.core.planning.scores import Weights, beside_room
 from offchain.core.planning.scores.draw import draw
+
+Points = npt.NDArray[np.float32]
+Devices = npt.NDArray[np.int32]
 
 MOST_ROWS = 1024
 """Wants that are kept; of more, those that were asked for longest ago go."""
 
+_NOBODY: Ints = np.zeros(0, dtype=np.int64)
+
 
 class _Row:
-    __slots__ = ("affordable", "allowed", "devices", "facts_seen", "more", "points", "room_seen")
+    """Narrow columns: with 400 wants and 100,000 hosts there are 40 million of each."""
+
+    __slots__ = ("facts_seen", "lane", "room_seen")
 
     def __init__(self) -> None:
-        self.points: Floats = np.zeros(0)
-        self.devices: Ints = np.zeros(0, dtype=np.int64)
-        self.allowed: Bools = np.zeros(0, dtype=np.bool_)
-        self.more: Floats = np.zeros(0)
+        self.lane = Lane(
+            np.zeros(0, dtype=np.float32),
+            np.zeros(0, dtype=np.int32),
+            np.zeros(0, dtype=np.float32),
+            np.zeros(0, dtype=np.bool_),
+        )
         self.room_seen = 0
         self.facts_seen = 0
-        self.affordable: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.lane.points)
+
+    def grow(self, hosts: int) -> None:
+        """To so many hosts."""
+        self.lane = Lane(*(_longer(column, hosts) for column in self.lane))
 
 
 class _Log:
@@ -42,8 +60,8 @@ class _Log:
     def end(self) -> int:
         return self._cut + len(self._hosts)
 
-    def add(self, host: int, hosts: int) -> None:
-        self._hosts.append(host)
+    def add(self, changed: Iterable[int], hosts: int) -> None:
+        self._hosts.extend(changed)
         if len(self._hosts) > 4 * hosts + 4096:
             # Whoever has not looked for so long counts everything anew, which is less work by now.
             half = len(self._hosts) // 2
@@ -60,7 +78,7 @@ class _Log:
 class Rows:
     """Less is better; infinite where the pod cannot go. The same fleet and seed give the same points."""
 
-    def __init__(self, fleet: Fleet, policy: Policy, weights: Weights, seed: bytes) -> None:
+    def __init__(self, fleet: Fleet, policy: Worth, weights: Weights, seed: bytes) -> None:
         self._fleet = fleet
         self._policy = policy
         self._weights = weights
@@ -71,42 +89,50 @@ class Rows:
 
     def changed(self, host: int, *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
-        self._room.add(host, len(self._fleet.cluster))
+        self._room.add((host,), len(self._fleet.cluster))
         if facts:
-            self._facts.add(host, len(self._fleet.cluster))
+            self._facts.add((host,), len(self._fleet.cluster))
 
-    def use(self, policy: Policy) -> None:
+    def use(self, policy: Worth) -> None:
         """Score by another policy from now on."""
         self._policy = policy
         self._rows.clear()
 
-    def best(self, want: Want) -> tuple[int, int] | None:
-        """The best host and its devices as bits; None where the pod fits nowhere."""
+    def fill(self, want: Want, pods: int) -> tuple[list[int], list[int], int]:
+        """Place up to so many pods, one after the other, each on the best host, and take their shares.
+
+        Gives their hosts, their devices as bits, and the host at which it stopped because only the exact rule knows
+        whether it is too dear; -1: at none.
+        """
         row = self._row(want)
-        if not len(row.points):
-            return None
-        host = int(np.argmin(row.points))
-        return None if row.points[host] == np.inf else (host, int(row.devices[host]))
+        chosen, on = np.empty(pods, dtype=np.int64), np.empty(pods, dtype=np.int64)
+        placed, stopped = self._policy.fill(want.shape, _NOBODY, row.lane, chosen, on)
+        hosts: list[int] = chosen[:placed].tolist()
+        self._room.add(dict.fromkeys(hosts), len(self._fleet.cluster))
+        row.room_seen = self._room.end
+        return hosts, on[:placed].tolist(), stopped
 
-    def points(self, want: Want) -> Floats:
+    def points(self, want: Want) -> Points:
         """Of all hosts."""
-        return self._row(want).points
+        points: Points = self._row(want).lane.points
+        return points
 
-    def devices(self, want: Want) -> Ints:
+    def devices(self, want: Want) -> Devices:
         """[host]: those that the pod would take there, as bits; -1 where it has no room."""
-        return self._row(want).devices
+        devices: Devices = self._row(want).lane.devices
+        return devices
 
     def affordable(self, want: Want, host: int) -> bool:
-        """Whether it was found that pods of this want cost no more than their limit there, on whatever devices."""
-        return host in self._row(want).affordable
+        """Whether pods of this want surely cost no more than their limit there, on whatever devices."""
+        return bool(self._row(want).lane.sure[host])
 
     def afford(self, want: Want, host: int) -> None:
         """It was found so; it holds until something but the room of the host changes."""
-        self._row(want).affordable.add(host)
+        self._row(want).lane.sure[host] = True
 
     def exclude(self, want: Want, host: int) -> None:
         """No pod of this want can go there, as an exact rule has found; until the host changes."""
-        self._row(want).points[host] = np.inf
+        self._row(want).lane.points[host] = np.inf
 
     def _row(self, want: Want) -> _Row:
         row = self._rows.get(want)
@@ -116,35 +142,27 @@ class Rows:
                 self._rows.popitem(last=False)
         self._rows.move_to_end(want)
         hosts = len(self._fleet.cluster)
-        known = len(row.points)
+        known = len(row)
+        if row.room_seen == self._room.end and row.facts_seen == self._facts.end and known == hosts:
+            return row
         if known < hosts:
-            row.points = _longer(row.points, hosts, np.inf)
-            row.more = _longer(row.more, hosts, 0.0)
-            row.devices = np.concatenate([row.devices, np.full(hosts - known, -1, dtype=np.int64)])
-            row.allowed = np.concatenate([row.allowed, np.zeros(hosts - known, dtype=np.bool_)])
+            row.grow(hosts)
         everything = np.arange(hosts, dtype=np.int64)
         facts = None if not known else self._facts.since(row.facts_seen, hosts)
         if facts is None or len(facts):
-            self._judge(want, row, everything if facts is None else facts)
+            self._judge(want, row.lane, everything if facts is None else facts)
         room = None if not known else self._room.since(row.room_seen, hosts)
         if room is None or len(room):
-            self._count(want, row, everything if room is None else room)
+            self._policy.fill(want.shape, everything if room is None else room, row.lane, _NOBODY, _NOBODY)
         row.facts_seen, row.room_seen = self._facts.end, self._room.end
         return row
 
-    def _judge(self, want: Want, row: _Row, hosts: Ints) -> None:
+    def _judge(self, want: Want, lane: Lane, hosts: Ints) -> None:
         """What does not depend on room."""
-        row.affordable.difference_update(hosts.tolist())
-        facts = self._fleet.facts if len(hosts) == len(row.points) else self._fleet.facts.at(hosts)
-        row.allowed[hosts] = allowed(want, facts)
-        row.more[hosts] = beside_room(want, facts, self._weights) + self._drawn()[hosts]
-
-    def _count(self, want: Want, row: _Row, hosts: Ints) -> None:
-        row.points[hosts] = np.inf
-        open_to = hosts[row.allowed[hosts]]
-        if len(open_to):
-            self._policy.score(want.shape, open_to, row.points, row.devices)
-            row.points[open_to] += row.more[open_to]
+        facts = self._fleet.facts if len(hosts) == len(lane.more) else self._fleet.facts.at(hosts)
+        against = beside_room(want, facts, self._weights) + self._drawn()[hosts]
+        lane.more[hosts] = np.where(allowed(want, facts), against, np.inf)
+        lane.sure[hosts] = surely_within(want, facts)
 
     def _drawn(self) -> Floats:
         """[host]: a number that depends on its name and the seed."""
@@ -155,5 +173,7 @@ class Rows:
         return self._draw
 
 
-def _longer(column: Floats, rows: int, value: float) -> Floats:
-    return np.concatenate([column, np.full(rows - len(column), value)])
+def _longer(column: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:
+    more = np.zeros(rows, dtype=column.dtype)
+    more[: len(column)] = column
+    return more

@@ -37,7 +37,7 @@ class AccountHolds:
         free: list[Alike] = []
         kept: list[Alike] = []
         for alike in self.keeps:
-            if alike.claims:
+            if alike.count:
                 (free if alike.shape.amount.within(room) else kept).append(alike)
         self.keeps = kept
         for alike in free:

@@ -16,6 +16,9 @@ from typing import Final
 HOUR_MS: Final = 3_600_000
 HIGHEST_PRIORITY: Final = 255
 
+TOGETHER_MS: Final = HOUR_MS // 10
+"""Within so long of each other tasks have come at about the same time, however slowly they age."""
+
 Key = tuple[int, int, int, int]
 """Rank, then what counts in it, then when it was submitted, then its number; the least is first."""
 
@@ -30,6 +33,11 @@ class Ageing:
 
     per_hour: float = 10.0
     up_to: int = HIGHEST_PRIORITY
+
+    @property
+    def together_ms(self) -> int:
+        """In so much time nobody gains a whole point of priority."""
+        return int(min(TOGETHER_MS, HOUR_MS / self.per_hour)) if self.per_hour else TOGETHER_MS
 
     def key(self, priority: int, submitted_at: int, task: int, now_ms: int) -> Key:
         """Where a task stands among others of its queue. A key of the rank RISING holds until its second part, ms."""

@@ -7,9 +7,9 @@ are one member of the `Line`, so that a shape that fits nowhere is passed over a
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from heapq import heapify, heappop, heappush
 from operator import attrgetter
 
 from offchain.core.queues.accounts import AccountHolds
@@ -28,10 +28,12 @@ _AGE = attrgetter("submitted_at", "id")
 class Shape:
     """A shape that waits somewhere. `blocked`: it fits nowhere in this round. `asleep`: nor when last tried."""
 
-    __slots__ = ("amount", "asleep", "blocked")
+    __slots__ = ("alikes", "amount", "asleep", "blocked")
 
     def __init__(self, amount: Amount) -> None:
         self.amount = amount
+        self.alikes: dict[Alike, None] = {}
+        """Those who wait with it, anywhere."""
         self.blocked = False
         self.asleep = False
 
@@ -42,7 +44,7 @@ class Alike(Ranked):
     `accounts`: what the account holds of each queue that limits it. `kept`: by one of those limits.
     """
 
-    __slots__ = ("account", "accounts", "claims", "crowd", "gone", "kept", "line", "priority", "shape")
+    __slots__ = ("account", "accounts", "claims", "crowd", "gone", "head", "kept", "line", "priority", "shape")
 
     def __init__(
         self, line: Line, shape: Shape, account: str, priority: int, accounts: tuple[AccountHolds, ...]
@@ -55,39 +57,62 @@ class Alike(Ranked):
         self.accounts = accounts
         self.crowd: Crowd | None = None
         self.claims: list[Claim] = []
+        self.head = 0
+        """Those before this place wait no more."""
         self.gone = 0
-        """How many of `claims` wait no more."""
+        """How many behind it wait no more."""
         self.kept = False
 
     def join(self, claim: Claim) -> None:
         """One more."""
-        heappush(self.claims, claim)
+        claims = self.claims
+        if self.head == len(claims) or claims[-1] < claim:
+            claims.append(claim)
+        else:
+            insort(claims, claim, lo=self.head)
 
     def first(self, waiting: Mapping[int, Claim]) -> Claim | None:
         """The oldest of those that still wait."""
-        claims = self.claims
-        while claims:
-            if waiting.get(claims[0].id) is claims[0]:
-                return claims[0]
-            heappop(claims)
-            self.gone = max(0, self.gone - 1)
-        return None
+        claims, head = self.claims, self.head
+        while head < len(claims) and waiting.get(claims[head].id) is not claims[head]:
+            head += 1
+        self.gone = max(0, self.gone - (head - self.head))
+        self.head = head
+        if head > 16 and 2 * head > len(claims):
+            del claims[:head]
+            self.head = 0
+        return claims[self.head] if self.head < len(claims) else None
+
+    def oldest(self, waiting: Mapping[int, Claim], most: int, until_ms: int) -> list[Claim]:
+        """The oldest of those that still wait, of those that came until then."""
+        found: list[Claim] = []
+        for place in range(self.head, len(self.claims)):
+            claim = self.claims[place]
+            if len(found) == most or claim.submitted_at > until_ms:
+                break
+            if waiting.get(claim.id) is claim:
+                found.append(claim)
+        return found
 
     def leaves(self, claim: Claim, waiting: Mapping[int, Claim]) -> None:
         """One of them waits no more."""
-        if claim is self.claims[0]:
-            heappop(self.claims)
+        if claim is self.claims[self.head]:
+            self.head += 1
             return
         self.gone += 1
-        if self.gone > 16 and 2 * self.gone > len(self.claims):
+        if self.gone > 16 and 2 * self.gone > len(self.claims) - self.head:
             self.claims = [one for one in self.claims if waiting.get(one.id) is one]
-            heapify(self.claims)
-            self.gone = 0
+            self.head = self.gone = 0
+
+    def leave(self, count: int, waiting: Mapping[int, Claim]) -> None:
+        """So many of the oldest wait no more."""
+        self.gone += count
+        self.first(waiting)
 
     @property
     def count(self) -> int:
         """How many wait."""
-        return len(self.claims) - self.gone
+        return len(self.claims) - self.head - self.gone
 
     def stand(self, key: Key | None) -> None:
         """The first has this key now; None: there is nobody, or they are kept."""
@@ -139,6 +164,7 @@ class Line:
 
     def take_in(self, alike: Alike) -> None:
         """A new one, in which nobody stands yet."""
+        alike.shape.alikes[alike] = None
         member = self.members.get(alike.shape)
         if isinstance(member, Crowd):
             member.join(alike)
@@ -151,6 +177,7 @@ class Line:
 
     def drop(self, alike: Alike) -> None:
         """One in which nobody stands any more, nor has a key."""
+        del alike.shape.alikes[alike]
         if alike.crowd is None:
             del self.members[alike.shape]
             return
@@ -218,6 +245,20 @@ class Line:
                 return alike
             keeper.keep(alike)
             self._stand(alike, None)
+
+    def together_ms(self) -> int:
+        """Tasks that came within so long of each other, and are alike, may go together."""
+        return self._ageing.together_ms
+
+    def near(self, alike: Alike) -> bool:
+        """Whether the first of `alike` is first here, or came so soon after whoever is that they may go together."""
+        first, key = self._heaps.first(), alike.key
+        head = None if first is None else first.key
+        if key is None or head is None or key[:1] != head[:1]:
+            return False
+        if key[0] == RISING or key[1] == head[1]:
+            return key[1] - head[1] <= self.together_ms() and key[2] - head[2] <= self.together_ms()
+        return False
 
     def _best(self, room: Amount, awake: AbstractSet[Shape]) -> Alike | Crowd | None:
         heaps = self._heaps

@@ -156,9 +156,9 @@ class Branch(Node):
         if not before and not shape.asleep:
             self.ask(shape, 1)
 
-    def goes(self, shape: Shape) -> None:
-        """One of a shape waits here no more."""
-        left = self.waits[shape] - 1
+    def goes(self, shape: Shape, count: int = 1) -> None:
+        """So many of a shape wait here no more."""
+        left = self.waits[shape] - count
         if left:
             self.waits[shape] = left
             return

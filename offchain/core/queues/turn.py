@@ -11,18 +11,25 @@ priority is next (:mod:`offchain.core.queues.ageing`), then the oldest, then the
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import Any, Final, NamedTuple
 
 from offchain.core.queues.amount import NOTHING, UNLIMITED, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.ledger import Ledger, Place
 from offchain.core.queues.line import Alike, Shape
 from offchain.core.queues.nodes import Branch, Leaf, Node
+from offchain.core.queues.share import dominant_share
 from offchain.core.queues.tree import DEFAULT, Part, Tree
+
+SLICE: Final = 1 / 1024
+"""Of the network: so far a part of the tree may get ahead of the others when several tasks go together."""
+
+MOST_IN_RUN: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,14 @@ class Memory:
 
     served: Mapping[Part, int] = field(default_factory=dict)
     asleep: frozenset[Hashable] = frozenset()
+
+
+class Slice(NamedTuple):
+    """Some of a part of the tree that are alike, the oldest first."""
+
+    leaf: Leaf
+    alike: Alike
+    claims: list[Claim]
 
 
 class Turn:
@@ -112,7 +127,7 @@ class Turn:
                     self._passing.add(node)
                 if alike is not None:
                     self._offer = alike
-                    return alike.claims[0]
+                    return alike.claims[alike.head]
             elif node.parent is None:
                 return None
             node.aside = True
@@ -128,6 +143,93 @@ class Turn:
         if shape.asleep:
             self._asleep(shape, asleep=False)
         place.leaf.settle(self._ledger.totals)
+
+    def run(self) -> list[Slice]:
+        """Tasks that are alike and may go together, the first of them the one that :meth:`next` gives; none: nobody.
+
+        All that go together have come at about the same time as those ahead of them in their part of the tree, and no
+        part of the tree gets more than a slice of the network ahead of the others.
+        """
+        first = self.next()
+        alike = self._offer
+        if first is None or alike is None:
+            return []
+        leaf = self._ledger.leaf(alike.line.part)
+        each = dominant_share(alike.shape.amount, self._ledger.totals)
+        room = self._room(leaf, alike)
+        step = SLICE / each if each else math.inf
+        count = max(1, min(int(min(step, MOST_IN_RUN)), room))
+        claims = alike.oldest(self._waiting, count, first.submitted_at + alike.line.together_ms())
+        found = [Slice(leaf, alike, claims)]
+        if leaf.parent is not None and not alike.accounts and len(alike.shape.alikes) > 1 and step >= 1:
+            self._join(found, each, room - len(claims))
+        return found
+
+    def ran(self, slices: Sequence[Slice], count: int) -> None:
+        """So many of a run, the first ones, have their places. It must be the run that was given last."""
+        for leaf, alike, claims in slices:
+            here = claims[:count]
+            count -= len(here)
+            if here:
+                self._go(leaf, alike, here)
+
+    def _go(self, leaf: Leaf, alike: Alike, claims: Sequence[Claim]) -> None:
+        for claim in claims:
+            del self._waiting[claim.id]
+        alike.leave(len(claims), self._waiting)
+        if self._place(alike) is None:
+            alike.line.drop(alike)
+        shape, place = alike.shape, self._of(claims[0])
+        for branch in place.branches:
+            branch.goes(shape, len(claims))
+        if shape not in self._ledger.root.waits:
+            del self._shapes[claims[0].shape]
+            self._awake.discard(shape)
+        self._ledger.charge(place, shape.amount.times(len(claims)))
+        leaf.serve(self._now_ms)
+        if shape.asleep:
+            self._asleep(shape, asleep=False)
+        leaf.settle(self._ledger.totals)
+
+    def _room(self, leaf: Leaf, alike: Alike) -> int:
+        """How many of these the limits of queues and of the account leave room for."""
+        room = UNLIMITED
+        node: Node | None = leaf
+        while node is not None:
+            room = node.room(room)
+            node = node.parent
+        for account in alike.accounts:
+            room = room.at_most(account.most.minus(account.held))
+        return min(room[at] // asked for at, asked in enumerate(alike.shape.amount) if asked)
+
+    def _join(self, found: list[Slice], each: float, room: int) -> None:
+        """Let the same part's siblings in, as far as they are not ahead of it by more than a slice."""
+        leaf, first, claims = found[0]
+        if leaf.entry is None or leaf.parent is None or not self._alone(leaf.parent):
+            return
+        level = leaf.entry[0] + SLICE / leaf.weight
+        left = min(room, MOST_IN_RUN - len(claims))
+        others = []
+        for alike in first.shape.alikes:
+            other = self._ledger.leaves[alike.line.part]
+            entry = other.entry
+            if other is not leaf and other.parent is leaf.parent and entry is not None and entry[0] < level:
+                others.append((entry, other, alike))
+        others.sort(key=_ENTRY)
+        for entry, other, alike in others:
+            if left <= 0:
+                return
+            most = min(left, int((level - entry[0]) * other.weight / each))
+            if other.limit is None and most and alike.line.near(alike):
+                until = alike.claims[alike.head].submitted_at + alike.line.together_ms()
+                claims = alike.oldest(self._waiting, most, until)
+                left -= len(claims)
+                found.append(Slice(other, alike, claims))
+
+    def _alone(self, branch: Branch) -> bool:
+        """Whether no other part of the tree is compared with this one or what it is a part of."""
+        above = branch.parent
+        return above is None or (len(above.parts) == 1 and self._alone(above))
 
     def blocked(self, claim: Claim) -> None:
         """It fits nowhere now: its shape is passed over in this round, in all queues."""
@@ -186,7 +288,7 @@ class Turn:
         found: dict[Part, Amount] = {}
         for part, leaf in self._ledger.leaves.items():
             for alike in leaf.line.alikes():
-                if self._ledger.limit_on(alike.claims[0]) is None:
+                if self._ledger.limit_on(alike.claims[alike.head]) is None:
                     found[part] = found.get(part, NOTHING).plus(alike.shape.amount.times(alike.count))
         return found
 
@@ -242,7 +344,8 @@ class Turn:
     def _take(self, place: Place, claim: Claim) -> Shape:
         """It waits no more."""
         offer = self._offer
-        alike = offer if offer and offer.claims and offer.claims[0] is claim else self._alike(place, claim)
+        mine = offer is not None and offer.count > 0 and offer.claims[offer.head] is claim
+        alike = offer if offer is not None and mine else self._alike(place, claim)
         shape = alike.shape
         del self._waiting[claim.id]
         alike.leaves(claim, self._waiting)
@@ -294,6 +397,7 @@ class Turn:
             node.settle(self._ledger.totals)
 
 
+_ENTRY = itemgetter(0)
 _WHO = attrgetter("queue", "account")
 _KIND = attrgetter("shape", "priority")
 _SHAPE = attrgetter("shape")

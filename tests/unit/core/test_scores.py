@@ -93,9 +93,9 @@ def chosen(planner: Planner, **changes: object) -> str:
     want = replace(WANT, **changes)
 
     class One(InTurn):
-        def next(self):
-            found = super().next()
-            return None if found is None else (found[0], want)
+        def run(self):
+            found = super().run()
+            return None if found is None else found._replace(want=want)
 
     made = planner.plan(One([task()]))
     return made.placements[1][0].host

@@ -19,7 +19,8 @@ def why(number: int, url: str | None, as_json: bool) -> None:
     """Tell why a task waits, or where it is and what else would take it.
 
     Counts every registered host by the first rule that excludes it, now and even if nothing else ran there, from the
-    chain's last finalized block. A task that is final: gantry chain inspect task.
+    chain's last finalized block. A task that is final: gantry chain inspect task. At risk are pods on a host that
+    is not online, has a poor reputation, or takes the lease back, or on a GPU that is out of order.
 
     \b
     Example:
@@ -35,10 +36,12 @@ def why(number: int, url: str | None, as_json: bool) -> None:
     if as_json:
         placed = [{"pod": lease_parts(lease.id)[1], "host": lease.host, "state": lease.state} for lease in task.leases]
         facts = {"task": number, "state": task.state, "waits": bool(task.open_pods), "leases": placed}
+        facts["at_risk"] = outlook_text.risk_fields(found.at_risk)
         emit(facts | (outlook_text.fields(found.outlook, task) if task.open_pods else {}))
         return
     pairs: list[tuple[str, object]] = [("Task", number), ("State", task.state)]
     pairs += [("Runs on", ", ".join(lease.host for lease in task.leases) or None)]
+    pairs += [("At risk", outlook_text.risk_text(found.at_risk))]
     if task.open_pods:
         pairs += [("Waits for", f"{len(task.open_pods)} pod{'s' if len(task.open_pods) > 1 else ''}")]
         pairs += outlook_text.pairs(found.outlook, task, found.now_ms)

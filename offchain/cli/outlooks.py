@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from offchain.cli.failures import CliError
+from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.outlook import Outlook, outlook
 from offchain.core.values import Layout, RetainedData, Task, TaskState
 from offchain.link.ports import ChainPort
@@ -18,11 +19,15 @@ _NOT_SENT = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A task, what it has to expect, and the chain time at which that was so."""
+    """A task, what it has to expect, and the chain time at which that was so.
+
+    `at_risk`: its pods that run on hosts that deteriorate.
+    """
 
     task: Task
     outlook: Outlook
     now_ms: int
+    at_risk: tuple[AtRisk, ...] = ()
 
 
 async def outlook_of(chain: ChainPort, spec: TaskSpec, layout: Layout, tenant: str) -> Asked:
@@ -67,4 +72,4 @@ async def outlook_at(chain: ChainPort, number: int) -> Asked:
             f"gantry chain inspect task {number} tells its story.",
             code="no_task",
         )
-    return Asked(task, outlook(snapshot, task), snapshot.now_ms)
+    return Asked(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))

@@ -6,10 +6,11 @@ assignment is taken back, and the task is planned again after a pause that grows
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from offchain.core.backoff import Backoff
+from offchain.core.conduct.deteriorating import Signs, risk_of, signs_of
 from offchain.core.conduct.observe import ROOM
 from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of
@@ -18,7 +19,7 @@ from offchain.core.planning.once import explain
 from offchain.core.planning.planner import Round
 from offchain.core.queues.tree import Tree
 from offchain.core.snapshot import Touched
-from offchain.core.values import PodPlacement, Task, TaskState
+from offchain.core.values import Host, PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running, Verdict
 from offchain.services.log import EventLog
@@ -66,6 +67,8 @@ class Scheduler:
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, str] = {}
+        self._signs: dict[str, Signs] = {}
+        """Of hosts that deteriorate."""
         self._again_at: int | None = None
         self._log = EventLog("scheduler")
         self.running = Running(wake)
@@ -78,9 +81,11 @@ class Scheduler:
         quiet = touched is not None and news is not None and not news.anything
         if quiet and (self._again_at is None or now < self._again_at):
             return
-        for seen in self._view.seen(_READER):
-            self._desk.seen(seen)
+        seen = self._view.seen(_READER)
+        for one in seen:
+            self._desk.seen(one)
         self._follow(news)
+        self._watch({one.host for one in seen} | (news.hosts if news is not None else self._view.snapshot.hosts.keys()))
         made = self._desk.round(now)
         self._again_at = self._desk.next_ms(now)
         self._tell(made)
@@ -159,6 +164,26 @@ class Scheduler:
         if room and self._desk.alone and len(hosts) == 1:
             shape = shape_of(task.resources, task.placement)
             self._desk.seen(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
+
+    def _watch(self, hosts: Iterable[str]) -> None:
+        """Say which pods run on hosts that deteriorate, when they begin to."""
+        worse: dict[str, Host] = {}
+        for name in hosts:
+            host = self._view.host(name)
+            trouble = self._desk.memory.score(name, self._view.now_ms)
+            signs = None if host is None else signs_of(host, trouble)
+            if host is not None and signs and signs != self._signs.get(name):
+                worse[name] = host
+            if signs:
+                self._signs[name] = signs
+            else:
+                self._signs.pop(name, None)
+        for task, lease in self._desk.leases_on(worse) if worse else ():
+            trouble = self._desk.memory.score(lease.host, self._view.now_ms)
+            risk = risk_of(lease, worse[lease.host], trouble)
+            if risk is not None:
+                lately = ", ".join(what for what, _ in self._desk.memory.last(lease.host)) or None
+                self._log.warning("at_risk", task=task.id, lease=lease.id, host=lease.host, reason=risk, seen=lately)
 
     def _tell(self, made: Round) -> None:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""

@@ -19,7 +19,7 @@ _LIVES: Final = frozenset({HostStatus.ONLINE, HostStatus.DRAINING})
 
 
 class Risk(StrEnum):
-    """Why, the most certain first."""
+    """Why."""
 
     RECLAIMED = "its provider takes the lease back"
     AWAY = "its host is not online"
@@ -37,24 +37,30 @@ class AtRisk:
     risk: Risk
 
 
+Signs = frozenset[Risk | int]
+"""What speaks against a host: risks for whatever runs there, and the numbers of devices that are out of order."""
+
+
+def signs_of(host: Host, trouble: float = 0.0) -> Signs:
+    """Empty where the host is in good order. `trouble`: how much failed there lately, 0 to 1."""
+    found: set[Risk | int] = {place for place, device in enumerate(host.devices) if not device.healthy}
+    if host.status not in _LIVES:
+        found.add(Risk.AWAY)
+    if trouble >= WORN:
+        found.add(Risk.TROUBLE)
+    if host.score_ppm < POOR_PPM:
+        found.add(Risk.REPUTATION)
+    return frozenset(found)
+
+
 def risk_of(lease: Lease, host: Host, trouble: float = 0.0) -> Risk | None:
-    """Why the pod of this lease is likely to fail; None where nothing says so. `trouble`: of its host, 0 to 1."""
+    """Why the pod of this lease is likely to fail, the most certain first; None where nothing says so."""
+    signs = signs_of(host, trouble)
     if lease.reclaim_at is not None:
         return Risk.RECLAIMED
-    if host.status not in _LIVES:
-        return Risk.AWAY
-    if any(place < len(host.devices) and not host.devices[place].healthy for place in lease.devices):
+    if Risk.AWAY not in signs and not signs.isdisjoint(lease.devices):
         return Risk.DEVICE
-    return risk_on(host, trouble)
-
-
-def risk_on(host: Host, trouble: float) -> Risk | None:
-    """Why whatever runs on this host is likely to fail."""
-    if host.status not in _LIVES:
-        return Risk.AWAY
-    if trouble >= WORN:
-        return Risk.TROUBLE
-    return Risk.REPUTATION if host.score_ppm < POOR_PPM else None
+    return next((risk for risk in (Risk.AWAY, Risk.TROUBLE, Risk.REPUTATION) if risk in signs), None)
 
 
 def at_risk(task: Task, hosts: Iterable[Host]) -> tuple[AtRisk, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from offchain.core.conduct.memory import Memory
@@ -27,7 +27,7 @@ from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Slice, Turn
-from offchain.core.values import Host, Layout, LeaseState, Task, TaskState
+from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
 
 _Group = tuple[Want, int, int]
 """What decides whether a task can be placed now: its want, how many pods it needs at least and at most."""
@@ -149,6 +149,10 @@ class Desk:
     def seen(self, seen: Seen) -> None:
         """Take in what a host did."""
         self.memory.seen(seen)
+
+    def leases_on(self, hosts: Container[str]) -> list[tuple[Task, Lease]]:
+        """What runs on these hosts, or is to run there."""
+        return [(task, lease) for task in self._tasks.values() for lease in task.leases if lease.host in hosts]
 
     def left_alone(self, want: Want, now_ms: int) -> int:
         """How many hosts such pods leave alone for a while, because they failed there."""

@@ -6,7 +6,7 @@ import pytest
 from cli_world import CHARLIE, GTY, HOST, World, the_host
 
 from offchain.schema import _generated_chain as gen
-from tests.chain_records import Tasks, task_spec
+from tests.chain_records import Tasks, lease, task_spec
 
 
 @pytest.fixture
@@ -32,3 +32,17 @@ def test_a_task_that_nobody_knows_is_said_to_be(world: World) -> None:
     assert status == 1
     assert "task 7 is final or unknown" in err
     assert "gantry chain inspect task 7" in err
+
+
+def test_a_pod_whose_gpu_is_out_of_order_is_said_to_be_at_risk(world: World) -> None:
+    tasks = Tasks(world.chain)
+    number = tasks.submit(CHARLIE, task_spec(max_rate_per_hour=10 * GTY))
+    there = lease(HOST, devices=b"\0", state=gen.LeaseStateActive())
+    tasks.change(number, state=gen.TaskStateRunning(), leases=(there,))
+    assert world.json("task", "why", number)["at_risk"] == []
+    worn = {**the_host()["devices"][0], "healthy": False}
+    world.put("Hosts", "Hosts", HOST, the_host(devices=[worn]))
+    reason = "a GPU of its is out of order"
+    assert world.json("task", "why", number)["at_risk"] == [{"pod": 0, "host": HOST, "reason": reason}]
+    _, out, _ = world.run("task", "why", number)
+    assert f"At risk  pod 0: {reason}" in out

@@ -8,13 +8,14 @@ import pytest
 from core_builders import gpu, host, lease, snapshot, task
 
 from offchain.core.conduct import observe
+from offchain.core.conduct.deteriorating import AtRisk, Risk, at_risk, risk_of
 from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.pauses import FIRST_MS, LONGEST_MS
 from offchain.core.conduct.record import HALF_LIFE_MS
 from offchain.core.conduct.seen import Seen, What
 from offchain.core.conduct.starts import ENOUGH, LEAST_MS, Starts
 from offchain.core.fleet.want import Want
-from offchain.core.values import LeaseState, TaskState
+from offchain.core.values import Host, HostStatus, Lease, LeaseState, TaskState
 from offchain.schema.ids import lease_id
 
 LEASE = lease_id(7, 0, 0)
@@ -135,3 +136,33 @@ def test_a_pause_for_a_manifest_is_told_once():
     assert found.left_alone(SHAPE, b"m", 0) == {"h1"}
     assert not found.left_alone(SHAPE, b"other", 0)
     assert found.score("h1", 0) == 0
+
+
+def on(place: int | None = None, **changes: Any) -> Lease:
+    return lease(1, devices=() if place is None else (place,), state=LeaseState.ACTIVE, **changes)
+
+
+@pytest.mark.parametrize(
+    ("held", "there", "trouble", "risk"),
+    [
+        (on(), host(), 0.0, None),
+        (on(), host(), 0.49, None),
+        (on(), host(), 0.5, Risk.TROUBLE),
+        (on(), host(score_ppm=299_999), 0.0, Risk.REPUTATION),
+        (on(), host(score_ppm=300_000), 0.0, None),
+        (on(), host(status=HostStatus.DRAINING), 0.0, None),
+        (on(), host(status=HostStatus.OFFLINE), 0.0, Risk.AWAY),
+        (on(0), host(devices=(gpu(), gpu(healthy=False))), 0.0, None),
+        (on(1), host(devices=(gpu(), gpu(healthy=False))), 0.9, Risk.DEVICE),
+        (on(1), host(status=HostStatus.OFFLINE, devices=(gpu(), gpu(healthy=False))), 0.9, Risk.AWAY),
+        (on(1, reclaim_at=9), host(status=HostStatus.OFFLINE), 0.9, Risk.RECLAIMED),
+    ],
+)
+def test_why_a_pod_is_likely_to_fail(held: Lease, there: Host, trouble: float, risk: Risk | None):
+    assert risk_of(held, there, trouble) == risk
+
+
+def test_what_the_chain_tells_of_a_tasks_pods():
+    there = task(1, lease(1, host="a"), lease(2, host="b"), lease(3, host="gone"), state=TaskState.RUNNING)
+    hosts = [host("a"), host("b", status=HostStatus.OFFLINE), host("c", score_ppm=0)]
+    assert at_risk(there, hosts) == (AtRisk(2, "b", Risk.AWAY),)

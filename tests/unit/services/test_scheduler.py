@@ -350,6 +350,30 @@ async def test_what_one_manifest_cannot_do_on_a_host_is_not_held_against_others(
         assert [call["task"] for call in toy.waiting("assign")] == [other]
 
 
+async def test_pods_on_a_host_that_deteriorates_are_told_once(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("WARNING")
+    toy = Toy()
+    toy.host(gpus=2)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit()
+        for _ in range(3):
+            await toy.block()
+            await quiet()
+        (lease,) = toy.tasks.get(0).leases
+        record = toy.get("Hosts", "Hosts", HOST)
+        worn = [{**one, "healthy": place not in lease.devices} for place, one in enumerate(record["devices"])]
+        toy.put("Hosts", "Hosts", HOST, value={**record, "devices": worn})
+        toy._worn = lambda _account: [("Hosts", "DeviceHealthChanged", {"host": HOST, "unhealthy": lease.devices})]
+        for _ in range(2):
+            await toy.call("worn")
+            await toy.block()
+            await quiet()
+    (told,) = [record.message for record in caplog.records if record.message.startswith("at_risk")]
+    assert f"task=0 lease=0 host={HOST}" in told
+    assert "out of order" in told
+
+
 @pytest.mark.parametrize("alone", [True, False])
 async def test_no_room_is_held_against_a_host_only_by_a_scheduler_that_is_alone(alone: bool):  # noqa: FBT001
     toy, other = Toy(), keys.from_uri("//Ferdie").address

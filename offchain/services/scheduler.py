@@ -19,7 +19,7 @@ from offchain.core.planning.once import explain
 from offchain.core.planning.planner import Round
 from offchain.core.queues.tree import Tree
 from offchain.core.snapshot import Touched
-from offchain.core.values import Host, PodPlacement, Task, TaskState
+from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running, Verdict
 from offchain.services.log import EventLog
@@ -192,6 +192,8 @@ class Scheduler:
         for blocked in sorted(made.blocked, key=lambda one: one.task in self._waiting)[:MOST_TOLD]:
             reason = str(explain(self._desk.planner, blocked))
             left_alone = self._desk.left_alone(blocked.want, self._view.now_ms)
+            if blocked.want.layout in (Layout.HOSTS, Layout.PROVIDERS):
+                reason += f"; its pods are to be {blocked.want.layout}"
             if left_alone:
                 reason += f"; {left_alone} left alone for a while, as such pods failed there"
             if self._waiting.get(blocked.task) != reason:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
@@ -20,7 +23,7 @@ class Apart:
         self._rows: list[int] = []
         """Of the hosts where this round has placed pods of this task."""
 
-    def closed(self, task: Task, want: Want, devices: Ints) -> Bools | None:
+    def closed(self, task: Task, want: Want, devices: npt.NDArray[np.signedinteger[Any]]) -> Bools | None:
         """[host]: whether another pod of the task is there, or on a host of its provider."""
         del devices
         if want.layout is Layout.ANY:

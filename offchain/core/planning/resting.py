@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from offchain.core.conduct.memory import Memory
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.cluster import Bools
 from offchain.core.placing.shapes import Shape
 from offchain.core.values import Task
 
@@ -19,7 +24,7 @@ class Resting:
         self._now_ms = now_ms
         self._closed: dict[tuple[Shape, bytes | None], Bools | None] = {}
 
-    def closed(self, task: Task, want: Want, devices: Ints) -> Bools | None:
+    def closed(self, task: Task, want: Want, devices: npt.NDArray[np.signedinteger[Any]]) -> Bools | None:
         """[host]: whether such pods failed there more than once, and it is too early to try again."""
         del task, devices
         kind = want.shape, want.manifest

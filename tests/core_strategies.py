@@ -189,6 +189,96 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     )
 
 
+_SHAPES = (
+    (1000, 1024, 0, 0, ()),
+    (1000, 1024, 1, 400, ()),
+    (1000, 1024, 1, 700, ()),
+    (1000, 2048, 1, 1000, (b"A100",)),
+    (2000, 1024, 1, 1000, ()),
+    (2000, 2048, 2, 1000, ()),
+    (3000, 1024, 2, 500, (b"T4",)),
+    (1000, 1024, 3, 1000, ()),
+)
+"""Cores, memory, GPUs, thousandths of each, models."""
+
+
+@st.composite
+def _roomy_host(draw: st.DrawFn, identity: str) -> Host:
+    spec = DeviceSpec(vendor=Vendor.NVIDIA, model=draw(MODELS), vram_mib=40_960, simulated=False)
+    free = st.sampled_from((1000, 1000, 1000, 600, 300, 0))
+    return replace(
+        draw(hosts_with(identity)),
+        status=HostStatus.ONLINE,
+        free=Capacity(draw(st.sampled_from((2000, 3000, 4000, 8000))), draw(st.sampled_from((2048, 4096, 8192))), 20),
+        devices=tuple(
+            Device(spec=spec, milli_free=draw(free), attested=True, healthy=True)
+            for _ in range(draw(st.integers(1, 4)))
+        ),
+        ask=Ask(
+            gpu=(),
+            gpu_per_hour=draw(st.sampled_from((1, 2, 3))) * 10**11,
+            cpu_core_per_hour=10**9,
+            memory_gib_per_hour=10**9,
+            disk_gib_per_hour=0,
+            network_gib=0,
+            storage_gib_per_hour=0,
+            second_ppm=1_000_000,
+            hour_ppm=1_000_000,
+            day_ppm=1_000_000,
+        ),
+    )
+
+
+@st.composite
+def _modest_task(draw: st.DrawFn, identity: int) -> Task:
+    cpu, memory, count, milli, models = draw(st.sampled_from(_SHAPES))
+    pods = draw(st.sampled_from((1, 1, 1, 2, 3)))
+    return replace(
+        draw(_tasks(identity)),
+        state=TaskState.QUEUED,
+        kind=TaskKind.JOB,
+        resources=Resources(cpu, memory, 0, GpuRequest(count=count, milli=milli, min_vram_mib=0, models=models)),
+        placement=_ANYWHERE,
+        pods_min=pods,
+        open_pods=tuple(range(pods)),
+        max_rate_per_hour=draw(st.sampled_from((15, 25, 70))) * 10**10 * max(1, count),
+        leases=(),
+        deadline=None,
+    )
+
+
+_ANYWHERE = Placement(
+    regions=(),
+    hosts=(),
+    providers_allowed=(),
+    providers_denied=(),
+    tiers=(),
+    verified_only=False,
+    allow_simulated=True,
+    min_network_mbps=0,
+    capabilities=NOTHING,
+)
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> Snapshot:
+    """Hosts on which most tasks would find a place, and more tasks than places: gangs, several GPUs, parts, prices."""
+    hosts = [draw(_roomy_host(name)) for name in HOST_IDS[: draw(st.integers(1, 4))]]
+    tasks = [draw(_modest_task(number)) for number in range(1, 1 + draw(st.integers(2, 9)))]
+    return replace(_EMPTY, hosts={host.id: host for host in hosts}, tasks={task.id: task for task in tasks})
+
+
+_EMPTY = Snapshot(
+    number=1,
+    now_ms=0,
+    periods=Periods(
+        start_timeout_ms=60_000, dispute_window_ms=10_000, absence_limit_ms=30_000, archive_after_ms=100_000
+    ),
+    agenda_at=None,
+    hosts={},
+    tasks={},
+)
+
 seeds = st.binary(max_size=64)
 times = st.integers(0, 2 * 10**6)
 

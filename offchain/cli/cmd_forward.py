@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from offchain.cli import accounts, options
 from offchain.cli.failures import CliError
-from offchain.cli.hostlink import Pod, pod_of, pod_option
+from offchain.cli.hostlink import pod_of, pod_option
 from offchain.cli.output import emit, progress
 from offchain.cli.session import run
 from offchain.link.errors import GantryError
@@ -73,8 +75,9 @@ def forward(
     async def work() -> None:
         async with pod_of(url, number, pod, signer) as found, contextlib.AsyncExitStack() as stack:
             failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            dial = partial(found.client.dial, found.lease.id)
             for local, inside in ports:
-                at = await stack.enter_async_context(_listening(found, local, inside, failed))
+                at = await stack.enter_async_context(listening(dial, local, inside, failed, _FATAL))
                 if as_json:
                     emit({"task": number, "pod": pod, "local": f"127.0.0.1:{at}", "port": inside})
                 else:
@@ -86,8 +89,17 @@ def forward(
 
 
 @contextlib.asynccontextmanager
-async def _listening(pod: Pod, local: int, inside: int, failed: asyncio.Future[None]) -> Any:
-    """Serves connections to a local port; gives the port. A way that is closed for good ends up in `failed`."""
+async def listening(
+    dial: Callable[[int], Awaitable[Session]],
+    local: int,
+    inside: int,
+    failed: asyncio.Future[None],
+    fatal: Collection[str],
+) -> AsyncIterator[int]:
+    """Serves connections to a local port with those that `dial` makes; gives the port.
+
+    A way that is closed for good, which errors with a code in `fatal` say, ends up in `failed`.
+    """
     tasks: set[asyncio.Task[Any]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -95,10 +107,10 @@ async def _listening(pod: Pod, local: int, inside: int, failed: asyncio.Future[N
         assert task is not None  # noqa: S101
         tasks.add(task)
         try:
-            session = await pod.client.dial(pod.lease.id, inside)
+            session = await dial(inside)
             await _both_ways(session, reader, writer)
         except GantryError as error:
-            if error.code in _FATAL and not failed.done():
+            if error.code in fatal and not failed.done():
                 failed.set_exception(error)
             elif error.code != Code.GONE:
                 progress(f"A connection to port {inside} ended: {error}")

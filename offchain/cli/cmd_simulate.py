@@ -63,6 +63,19 @@ class _Trace:
 @click.option("--policy", default="worth", show_default=True, metavar="P[,P…]", help="Which, or several, or all.")
 @click.option("--replay", is_flag=True, help="In virtual time: pods come, wait, run and end. See below.")
 @click.option("--order", metavar="O[,O…]", help="With --replay: who is next (fifo); or several, or all.")
+@click.option("--queues", metavar="FILE", type=_FILE, help="With --order queues: their definitions, in YAML (none).")
+@click.option(
+    "--backfill",
+    is_flag=True,
+    help="With --replay: who does not fit has room reserved, and others pass if they do not delay it.",
+)
+@click.option(
+    "--gangs",
+    type=click.FloatRange(0, 100, min_open=True),
+    metavar="PERCENT",
+    help="With --replay: so many of the tasks with GPUs start as gangs of 2, 4 or 8 pods, drawn by the seed (as the "
+    "file says).",
+)
 @click.option(
     "--draw",
     type=click.IntRange(2, 10_000_000),
@@ -96,6 +109,9 @@ def simulate(
     policy: str,
     replay: bool,
     order: str | None,
+    queues: str | None,
+    backfill: bool,
+    gangs: float | None,
     draw: int | None,
     prices: Sequence[str],
     csv_folder: str | None,
@@ -137,20 +153,24 @@ def simulate(
 
     \b
     Orders:
-      fifo  first come, first served; who does not fit holds up all behind
-      drf   the account that has the least, by dominant resource
+      fifo    first come, first served; who does not fit holds up all behind
+      drf     the account that has the least, by dominant resource
+      queues  as the scheduler: queues, shares by weight, priorities that grow with waiting
 
     \b
     Examples:
       gantry simulate --nodes nodes.csv --pods pods.csv
       gantry simulate --nodes nodes.csv --pods pods.csv --policy worth,fgd,random --seeds 3
       gantry simulate --seeds 1 --json
-      gantry simulate --replay --order fifo,drf --plot waits.svg
+      gantry simulate --replay --order fifo,drf,queues --plot waits.svg
+      gantry simulate --replay --order queues --queues queues.yaml --backfill --gangs 10
       gantry simulate --replay --nodes nodes.csv --pods pods.csv --draw 100000 --load 110 --csv tables --json
     """
     need("numpy", "numba", command="gantry simulate")
     policies = _names("--policy", "policy", policy, POLICIES)
     if replay:
+        if queues is not None and "queues" not in (order or "").split(",") and order != "all":
+            raise CliError("--queues is for --order queues.", "Add --order queues, or leave it out.", code="usage")
         replaying.run(
             replaying.Wishes(
                 nodes=nodes,
@@ -158,6 +178,9 @@ def simulate(
                 policies=policies,
                 orders=_names("--order", "order", order or "fifo", ORDERS),
                 seeds=range(first_seed, first_seed + (seeds or 1)),
+                queues=queues,
+                backfill=backfill,
+                gangs_percent=gangs,
                 load_percent=load,
                 draw=draw,
                 prices=_prices(prices),
@@ -167,7 +190,8 @@ def simulate(
             )
         )
         return
-    given = {"--order": order, "--draw": draw, "--price": prices, "--csv": csv_folder, "--plot": plot}
+    given: dict[str, object] = {"--order": order, "--queues": queues, "--backfill": backfill, "--gangs": gangs}
+    given |= {"--draw": draw, "--price": prices, "--csv": csv_folder, "--plot": plot}
     for name, value in given.items():
         if value:
             raise CliError(f"{name} is for --replay.", f"Add --replay, or leave {name} out.", code="usage")

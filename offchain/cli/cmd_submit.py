@@ -89,7 +89,7 @@ def submit(
 
     async def work() -> tuple[int, Outcome | TaskView | None]:
         async with connected(url) as chain:
-            await _check(chain, spec, text, signer)
+            await check(chain, spec, text, signer)
             number, at = await _send(chain, spec, text, signer)
             if not as_json or wait:
                 progress(f"Task {number} submitted in block {at.number}.")
@@ -143,7 +143,8 @@ def _warn_of_secrets(manifest: Manifest) -> None:
                 )
 
 
-async def _check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> None:
+async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> None:
+    """Raises CliError where the task could not be paid for, or no host could run it."""
     # The workers' own reading of records, so that what is checked here is what they decide on.
     from offchain.link.typed import GantryChain  # noqa: PLC0415
     from offchain.services.records import host_of  # noqa: PLC0415
@@ -164,7 +165,7 @@ def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, as
 
     async def work() -> Asked:
         async with connected(url) as chain:
-            await _check(chain, spec, text, signer)
+            await check(chain, spec, text, signer)
             return await outlook_of(chain, spec, layout_in(text), signer.address)
 
     found = run(work())

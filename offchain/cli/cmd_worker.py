@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from offchain.cli import accounts, history_address, network, options
+from offchain.cli import accounts, definitions, history_address, network, options
 from offchain.cli.output import say
 from offchain.cli.session import connected, run
+from offchain.core.planning.definitions import Definitions
 from offchain.schema.wire_gateway import DEFAULT_PORT
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _state_dir(name: str) -> Callable[[F], F]:
+    """--state-dir of a worker that sends calls."""
+    return click.option(
+        "--state-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        help=f"Folder of the worker's database; one worker at a time. Else ~/.local/state/gantry/{name}.",
+    )
 
 
 @click.group(
@@ -29,33 +43,76 @@ def worker() -> None:
     """
 
 
-def _command(name: str, roles: tuple[str, ...], about: str) -> None:
-    @worker.command(name, help=f"{about}\n\n\b\nExample:\n  gantry worker {name} --account //Dave")
-    @options.account
-    @options.url
-    @click.option(
-        "--state-dir",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Folder of the worker's database; one worker at a time. Else ~/.local/state/gantry/" + name + ".",
-    )
-    def command(account: str | None, password_file: str | None, url: str | None, state_dir: Path | None) -> None:
-        _run(roles, url, state_dir or _default_state(name), account, password_file)
+@worker.command(name="all")
+@options.account
+@options.url
+@definitions.files
+@_state_dir("all")
+def everything(
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    queues: Path | None,
+    reservations: Path | None,
+    state_dir: Path | None,
+) -> None:
+    """Run scheduler and settler in one process, with one account.
+
+    \b
+    Example:
+      gantry worker all --account //Dave
+    """
+    said = definitions.read(queues, reservations)
+    roles = ("scheduler", "settler")
+    _run(roles, url, state_dir or _default_state("all"), account, password_file, said=said)
 
 
-_command("all", ("scheduler", "settler"), "Run scheduler and settler in one process, with one account.")
-_command("scheduler", ("scheduler",), "Place queued tasks on hosts. Bonds its account as a scheduler when it starts.")
-_command("settler", ("settler",), "Settle, expire and requeue what is due.")
+@worker.command()
+@options.account
+@options.url
+@definitions.files
+@_state_dir("scheduler")
+def scheduler(
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    queues: Path | None,
+    reservations: Path | None,
+    state_dir: Path | None,
+) -> None:
+    """Place queued tasks on hosts. Bonds its account as a scheduler when it starts.
+
+    What it is told in files holds for what it places; give all schedulers of a network the same. Files are read at the
+    start.
+
+    \b
+    Examples:
+      gantry worker scheduler --account //Dave
+      gantry worker scheduler --account scheduler-1 --queues queues.yaml --reservations reservations.yaml
+    """
+    said = definitions.read(queues, reservations)
+    _run(("scheduler",), url, state_dir or _default_state("scheduler"), account, password_file, said=said)
+
+
+@worker.command()
+@options.account
+@options.url
+@_state_dir("settler")
+def settler(account: str | None, password_file: str | None, url: str | None, state_dir: Path | None) -> None:
+    """Settle, expire and requeue what is due.
+
+    \b
+    Example:
+      gantry worker settler --account //Dave
+    """
+    _run(("settler",), url, state_dir or _default_state("settler"), account, password_file)
 
 
 @worker.command()
 @options.account
 @options.url
 @click.option("--tenant", metavar="NAME", help="Whose services: a name or an address.  [default: the account's own]")
-@click.option(
-    "--state-dir",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the worker's database; one worker at a time. Else ~/.local/state/gantry/autoscaler.",
-)
+@_state_dir("autoscaler")
 def autoscaler(
     account: str | None, password_file: str | None, url: str | None, tenant: str | None, state_dir: Path | None
 ) -> None:
@@ -156,6 +213,7 @@ def _run(
     account: str | None,
     password_file: str | None,
     tenant: str | None = None,
+    said: Definitions | None = None,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
@@ -163,4 +221,4 @@ def _run(
     run(_look(url))
     signer = accounts.open_account(account, password_file)
     chosen = network.choose(url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant))
+    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, said))

@@ -20,6 +20,11 @@ _COMMANDS = {
         "task",
         "List and show tasks, read their logs and results; extend, scale, stop and end what runs.",
     ),
+    "service": (
+        "cmd_service",
+        "service",
+        "Replace a service by a new version of it, pod by pod, or go back.",
+    ),
     "logs": ("cmd_logs", "logs", "Print what a pod wrote, also after it has ended; with --follow: as it comes."),
     "exec": ("cmd_exec", "exec_", "Run a program in a pod."),
     "shell": ("cmd_shell", "shell", "Open a terminal in a pod."),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from offchain.core.rate import deposit
-from offchain.schema.manifest_types import Manifest, RestartPolicy, ResultSpec, ServiceSpec
+from offchain.schema.manifest_types import Manifest, RestartPolicy, ResultSpec, ScalingSpec, ServiceSpec
 from offchain.schema.manifest_values import format_amount
 
 
@@ -53,7 +54,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         else None,
         "scaling": scaling
         and {
-            "metric": scaling.metric,
+            "metric": scaling.metric if isinstance(scaling.metric, str) else asdict(scaling.metric),
             "target_percent": scaling.target_percent,
             "stabilisation_ms": scaling.stabilisation_ms,
         },
@@ -110,8 +111,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         (
             "scaling",
             scaling
-            and f"{scaling.metric} above {scaling.target_percent}% adds pods; "
-            f"they go after {duration_text(scaling.stabilisation_ms)} below it",
+            and f"{_target_text(scaling)} adds pods; they go after {duration_text(scaling.stabilisation_ms)} below it",
         ),
         ("verification", _verification_text(manifest)),
         ("result", _result_text(manifest.result) if manifest.kind == "job" else None),
@@ -121,6 +121,13 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]
+
+
+def _target_text(scaling: ScalingSpec) -> str:
+    own = scaling.metric
+    if isinstance(own, str):
+        return f"{own} above {scaling.target_percent}%"
+    return f"{own.name} (port {own.port}, {own.path}) above {own.target_milli / 1000:g} a pod"
 
 
 def service_lines(service: ServiceSpec) -> list[tuple[str, object]]:
@@ -164,12 +171,19 @@ def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[t
         yield "see its state and bill", f"gantry task show {task}"
         yield "stop it", f"gantry task cancel {task}{who}"
         return
+    yield from _next_of_lasting(manifest, task, who)
+
+
+def _next_of_lasting(manifest: Manifest, task: int, who: str) -> Iterator[tuple[str, str]]:
+    """The rest of it, for services and rentals."""
     yield "open a terminal", f"gantry shell {task}{who}"
     yield "see its state and bill", f"gantry task show {task}"
     if manifest.pods > manifest.pods_min:
         yield "change its size", f"gantry task scale {task} {manifest.pods_min}{who}"
     if manifest.scaling is not None:
         yield "have it follow its load", f"gantry worker autoscaler{who}"
+    if manifest.kind == "service" and manifest.name is not None:
+        yield "replace it by another version", f"gantry service update FILE{who}"
     if manifest.kind == "rental":
         yield "keep it as it is now", f"gantry task snapshot {task}{who}"
         yield "stop the machine", f"gantry task suspend {task}{who}"

@@ -18,6 +18,7 @@ from offchain.cli.output import emit, progress, say, table
 if TYPE_CHECKING:
     from offchain.core.placing.cluster import HostSpec
     from offchain.core.placing.rehearsal import Prepared
+    from offchain.core.queues.tree import Tree
     from offchain.core.replay.arrival import Arrival, Trace
     from offchain.core.replay.simulate import Outcome
 
@@ -36,6 +37,10 @@ class Wishes:
     pods: str | None
     policies: Sequence[str]
     orders: Sequence[str]
+    queues: str | None
+    backfill: bool
+    gangs_percent: float | None
+    """None: as the trace says."""
     seeds: range
     load_percent: float | None
     """None: tasks come when the trace says."""
@@ -51,12 +56,27 @@ class Wishes:
 class _Done:
     policy: str
     order: str
+    backfill: bool
     seed: int
     outcome: Outcome
 
     @property
+    def order_name(self) -> str:
+        """As tables have it."""
+        return f"{self.order}+backfill" if self.backfill else self.order
+
+    @property
     def name(self) -> str:
-        return f"{self.policy}-{self.order}-{self.seed}"
+        return f"{self.policy}-{self.order_name}-{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Who is next, and whether others may pass."""
+
+    order: str
+    queues: Tree | None
+    backfill: bool
 
 
 def run(wishes: Wishes) -> None:
@@ -64,6 +84,7 @@ def run(wishes: Wishes) -> None:
     if wishes.plot is not None:
         plots.ready(wishes.plot)
     specs, tasks, source = _files(wishes)
+    queues = None if wishes.queues is None else _queues(wishes.queues)
     total_milli = 1000 * sum(spec.gpus for spec in specs)
     first = _paced(tasks(wishes.seeds[0]), wishes, total_milli, wishes.seeds[0])
     if not wishes.as_json:
@@ -75,17 +96,29 @@ def run(wishes: Wishes) -> None:
         trace = first if seed == wishes.seeds[0] else _paced(tasks(seed), wishes, total_milli, seed)
         for policy in wishes.policies:
             prepared = _prepared(policy, specs, trace)
-            done += [_replay(specs, trace, policy, prepared, order, seed, wishes) for order in wishes.orders]
+            done += [
+                _replay(specs, trace, policy, prepared, _Waiting(order, queues, wishes.backfill), seed, wishes)
+                for order in wishes.orders
+            ]
     if wishes.csv is not None:
         _write(Path(wishes.csv), done, specs)
     if wishes.plot is not None:
         shown = [one for one in done if one.seed == wishes.seeds[0]]
-        plots.draw(wishes.plot, [(f"{one.policy}, {one.order}", one.outcome) for one in shown])
+        plots.draw(wishes.plot, [(f"{one.policy}, {one.order_name}", one.outcome) for one in shown])
     if wishes.as_json:
         facts = {"nodes": len(specs), "tasks": len(first.arrivals), "source": source, "notes": list(first.notes)}
         emit(facts | {"load_percent": _load(first, total_milli), "runs": [_plain(one) for one in done]})
         return
     _table(done)
+
+
+def _queues(name: str) -> Tree:
+    from offchain.core.queues.text import QueuesError, parse_queues  # noqa: PLC0415
+
+    try:
+        return parse_queues(trace_files.read(name), source=name)
+    except QueuesError as error:
+        raise CliError(f"--queues: {error}", "Mend the file; examples/queues.yaml is a whole one.") from None
 
 
 def _files(wishes: Wishes) -> tuple[list[HostSpec], Callable[[int], Trace], str]:
@@ -104,8 +137,11 @@ def _files(wishes: Wishes) -> tuple[list[HostSpec], Callable[[int], Trace], str]
 
 
 def _paced(trace: Trace, wishes: Wishes, total_milli: int, seed: int) -> Trace:
+    from offchain.core.replay.gangs import with_gangs  # noqa: PLC0415
     from offchain.core.replay.pace import at_load, drawn  # noqa: PLC0415
 
+    if wishes.gangs_percent is not None:
+        trace = with_gangs(trace, wishes.gangs_percent, seed)
     many = wishes.draw if wishes.draw is not None or trace.timed else DRAWN
     if many is not None:
         return drawn(trace, many, wishes.load_percent or LOAD_PERCENT, total_milli, seed)
@@ -129,30 +165,34 @@ def _prepared(policy: str, specs: Sequence[HostSpec], trace: Trace) -> Prepared:
 
 
 def _replay(
-    specs: Sequence[HostSpec], trace: Trace, policy: str, prepared: Prepared, order: str, seed: int, wishes: Wishes
+    specs: Sequence[HostSpec], trace: Trace, policy: str, prepared: Prepared, waits: _Waiting, seed: int, wishes: Wishes
 ) -> _Done:
     from offchain.core.replay.orders import make_order  # noqa: PLC0415
+    from offchain.core.replay.reserved import Reserved  # noqa: PLC0415
     from offchain.core.replay.simulate import simulate  # noqa: PLC0415
 
     outcome = simulate(
         specs,
         trace,
         prepared,
-        partial(make_order, order),
+        partial(make_order, waits.order, queues=waits.queues, passes=waits.backfill),
         seed=seed,
         clock_s=time.perf_counter,
         prices=wishes.prices,
+        backfill=Reserved if waits.backfill else None,
     )
+    done = _Done(policy, waits.order, waits.backfill, seed, outcome)
     progress(
-        f"{policy}, {order}, seed {seed}: {outcome.measures.gpu_percent:.2f} % of GPUs in use, "
+        f"{policy}, {done.order_name}, seed {seed}: {outcome.measures.gpu_percent:.2f} % of GPUs in use, "
         f"{outcome.measures.started} tasks in {outcome.seconds:.1f} s"
     )
-    return _Done(policy, order, seed, outcome)
+    return done
 
 
 def _plain(done: _Done) -> dict[str, Any]:
     """For --json."""
-    told = {"policy": done.policy, "order": done.order, "seed": done.seed} | asdict(done.outcome.measures)
+    told = {"policy": done.policy, "order": done.order, "backfill": done.backfill, "seed": done.seed}
+    told |= asdict(done.outcome.measures)
     rounded: dict[str, Any] = _rounded(told)
     return rounded | {"tries": done.outcome.replayed.tries, "seconds": round(done.outcome.seconds, 3)}
 
@@ -168,8 +208,8 @@ def _rounded(value: Any) -> Any:
 def _table(done: Sequence[_Done]) -> None:
     """Means over seeds, a line for each policy and order."""
     rows = []
-    for policy, order in dict.fromkeys((one.policy, one.order) for one in done):
-        found = [one.outcome.measures for one in done if (one.policy, one.order) == (policy, order)]
+    for policy, order in dict.fromkeys((one.policy, one.order_name) for one in done):
+        found = [one.outcome.measures for one in done if (one.policy, one.order_name) == (policy, order)]
         waits = [measures.wait_s for measures in found if measures.wait_s is not None]
         slow = [measures.slowdown for measures in found if measures.slowdown is not None]
         pieces = [measures.fragmentation_percent for measures in found if measures.fragmentation_percent is not None]

@@ -1,11 +1,13 @@
 """How many pods a service is to have for its load. Pure.
 
-Target tracking: so many pods that each uses the target's share of what it has. A pod of which nothing is known counts
-as idle where more pods would be wanted, and as just right where fewer would be: new pods never cause more of them, and
-a host that does not answer never causes fewer. Within a tolerance of the target nothing changes.
+Target tracking: so many pods that each has the target's share of the load. A pod of which nothing is known counts as
+idle where more pods would be wanted, and as just right where fewer would be: new pods never cause more of them, and a
+host that does not answer never causes fewer. Within a tolerance of the target nothing changes.
 
-More pods are taken at once. Fewer are taken only when a whole stabilisation window has passed in which no moment wanted
-more than that; after a start, nothing was seen of the window yet, and so it has to pass first.
+More pods are taken for the highest wish of a short window, so that a moment's lull takes nothing back that was not
+there yet; and at most twice as many at once. Fewer are taken only when a whole stabilisation window has passed in which
+no moment wanted more than that; at most half of them at once. After a start, nothing was seen of the window yet, and so
+it has to pass first.
 """
 
 from __future__ import annotations
@@ -14,20 +16,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.schema.manifest_types import Metric
+from offchain.schema.manifest_types import Metric, PodMetric
 from offchain.schema.receipt import Totals
 
 PPM: Final = 1_000_000
 TOLERANCE_PPM: Final = 100_000
 """A tenth over or under the target is the target."""
+UP_WINDOW_MS: Final = 30_000
+"""More pods are taken for what was wanted at any moment of this time."""
+FREE_STEP: Final = 4
+"""So many pods are never too many for one step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
     """What a manifest says, and the chain's bounds."""
 
-    metric: Metric
-    target_ppm: int
+    metric: Metric | PodMetric
+    target: int
+    """Of one pod: parts per million of what it has, or thousandths of a number of its own. Loads are in the same."""
     stabilisation_ms: int
     pods_min: int
     pods_max: int
@@ -79,37 +86,39 @@ def load_ppm(metric: Metric, has: Has, older: Totals, newer: Totals) -> int | No
     return min(max(0, used * PPM // whole), PPM) if whole > 0 else None
 
 
-def wish(scaling: Scaling, loads_ppm: Sequence[int | None], pods: int) -> int:
-    """How many pods the load of this moment asks for. `loads_ppm`: of each pod there is; None: not known.
+def wish(scaling: Scaling, loads: Sequence[int | None], pods: int) -> int:
+    """How many pods the load of this moment asks for. `loads`: of each pod there is; None: not known.
 
     `pods`: how many are wanted now, of which some may not be there yet.
     """
-    known = [load for load in loads_ppm if load is not None]
+    known = [load for load in loads if load is not None]
     if not known:
         return _bounded(scaling, pods)
     unknown = max(0, pods - len(known))
-    more, fewer = sum(known), sum(known) + unknown * scaling.target_ppm
-    if more * PPM > scaling.target_ppm * pods * (PPM + TOLERANCE_PPM):
-        return _bounded(scaling, max(pods, -(-more // scaling.target_ppm)))
-    if fewer * PPM < scaling.target_ppm * pods * (PPM - TOLERANCE_PPM):
-        return _bounded(scaling, min(pods, -(-fewer // scaling.target_ppm)))
+    more, fewer = sum(known), sum(known) + unknown * scaling.target
+    if more * PPM > scaling.target * pods * (PPM + TOLERANCE_PPM):
+        return _bounded(scaling, max(pods, -(-more // scaling.target)))
+    if fewer * PPM < scaling.target * pods * (PPM - TOLERANCE_PPM):
+        return _bounded(scaling, min(pods, -(-fewer // scaling.target)))
     return _bounded(scaling, pods)
 
 
-def decide(
-    scaling: Scaling, loads_ppm: Sequence[int | None], pods: int, wishes: Wishes, now_ms: int
-) -> tuple[Wishes, int]:
+def decide(scaling: Scaling, loads: Sequence[int | None], pods: int, wishes: Wishes, now_ms: int) -> tuple[Wishes, int]:
     """The pods that are to be wanted from now on, and what to remember. `now_ms`: the chain's time."""
-    wanted = wish(scaling, loads_ppm, pods)
+    wanted = wish(scaling, loads, pods)
     since_ms = now_ms if wishes.since_ms is None or wishes.since_ms > now_ms else wishes.since_ms
     begin_ms = now_ms - scaling.stabilisation_ms
     recent = (*(one for one in wishes.recent if begin_ms <= one.at_ms <= now_ms), Wish(now_ms, wanted))
     after = Wishes(since_ms, recent)
-    if wanted >= pods or not scaling.pods_min <= pods <= scaling.pods_max:
-        return after, wanted
+    if not scaling.pods_min <= pods <= scaling.pods_max:
+        return after, _bounded(scaling, pods)
+    highest = max(one.pods for one in recent if one.at_ms >= now_ms - UP_WINDOW_MS)  # the whole window, if shorter
+    if highest > pods:
+        return after, min(highest, max(2 * pods, FREE_STEP), scaling.pods_max)
     if since_ms > begin_ms:
         return after, pods
-    return after, min(pods, max(one.pods for one in recent))
+    fewest = pods - max(1, pods // 2)
+    return after, max(fewest, min(pods, max(one.pods for one in recent)))
 
 
 def _bounded(scaling: Scaling, pods: int) -> int:

@@ -26,7 +26,7 @@ async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: flo
     watcher = Watcher(chain, store, _KEY, start="finalized")
     try:
         await outbox.submit(_KEY, call)
-        outcome = await _first(outbox.wait(_KEY, timeout), outbox.run(), watcher.run(outbox.observe))
+        outcome = await first_of(outbox.wait(_KEY, timeout), outbox.run(), watcher.run(outbox.observe))
     finally:
         store.close()
     match outcome:
@@ -39,7 +39,7 @@ async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: flo
     raise AssertionError(outcome)
 
 
-async def _first(*work: Coroutine[Any, Any, Any]) -> Any:
+async def first_of(*work: Coroutine[Any, Any, Any]) -> Any:
     """The result of the first to end; the others are cancelled."""
     tasks = [asyncio.ensure_future(item) for item in work]
     try:

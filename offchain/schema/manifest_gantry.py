@@ -12,6 +12,7 @@ from offchain.schema.manifest_mounts import Declared
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_placement import read_placement
 from offchain.schema.manifest_pod import check_amd, check_pod
+from offchain.schema.manifest_scaling import read_scaling
 from offchain.schema.manifest_service import Draft
 from offchain.schema.manifest_types import Billing, GpuNeed, Manifest
 from offchain.schema.manifest_values import parse_amount, parse_duration, parse_size, parse_time
@@ -61,7 +62,7 @@ def read_gantry(
         placement=placement,
         pods_min=pods_min,
         volumes=volumes,
-        scaling=kinds.read_scaling(entries.get("scaling"), gpu_count, reader),
+        scaling=read_scaling(entries.get("scaling"), gpu_count, reader),
         ssh=kinds.read_ssh(entries.get("ssh"), drafts, reader),
         data_from=kinds.read_data_from(entries, volumes, reader),
         snapshot=kinds.read_snapshot(entries, reader),

@@ -147,8 +147,8 @@ DEPLOY_REFUSED = {
     "mode": "Use x-gantry.pods",
     "placement": "Use x-gantry.placement",
     "replicas": "Use x-gantry.pods",
-    "rollback_config": "Remove it; a task is not updated",
-    "update_config": "Remove it; a task is not updated",
+    "rollback_config": "Remove it; gantry service rollback has options for it",
+    "update_config": "Remove it; gantry service update has options for it",
 }
 
 RESTART_POLICY = ("condition", "max_attempts")
@@ -224,6 +224,7 @@ GANTRY = (
 VERIFICATION = ("replicas",)
 PODS = ("min", "max")
 SCALING = ("metric", "target", "stabilisation")
+POD_METRIC = ("port", "path", "name", "target_per_pod")
 SSH = ("authorized_keys", "path", "port")
 RESULT = ("path", "seal_to")
 INPUT = ("name", "path", "sha256", "service")

@@ -16,15 +16,12 @@ from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_service import Draft
 from offchain.schema.manifest_types import (
     Kind,
-    Metric,
     RestartPolicy,
     ResultSpec,
-    ScalingSpec,
     ServiceSpec,
     SshSpec,
     Verification,
 )
-from offchain.schema.manifest_values import parse_duration
 from offchain.schema.wire_snapshot import snapshot_name
 
 MAX_PODS = 16
@@ -38,8 +35,6 @@ _ONLY = {
     "data_from": ("rental", "only rentals keep their data"),
     "snapshot": ("rental", "only rentals have snapshots"),
 }
-_METRICS: dict[str, Metric] = {"cpu": "cpu", "gpu": "gpu", "memory": "memory"}
-_PERCENT = re.compile(r"(\d{1,3}) ?%", re.ASCII)
 _SEAL = re.compile(r"(?:0x)?([0-9a-fA-F]{64})", re.ASCII)
 _SSH_PATH = "/root/.ssh/authorized_keys"
 _SSH_PORT = 22
@@ -156,35 +151,6 @@ def read_verification(field: Field | None, reader: Reader) -> tuple[Verification
         reader.problem(field, "replicas is missing", remedy)
         return "acceptance", None
     return "redundant", reader.integer(entries["replicas"], 2, 3)
-
-
-def read_scaling(field: Field | None, gpu_count: int, reader: Reader) -> ScalingSpec | None:
-    """How a service follows its load."""
-    if field is None:
-        return None
-    entries = reader.mapping(field, keys.SCALING, {})
-    for key in ("metric", "target"):
-        if key not in entries and field.kind == "map":
-            reader.problem(field, f"{key} is missing", "Write scaling: {metric: cpu, target: 70%, stabilisation: 5m}")
-    word = reader.choice(entries["metric"], dict.fromkeys(_METRICS)) if "metric" in entries else None
-    if word == "gpu" and not gpu_count:
-        reader.problem(entries["metric"], "the service has no GPU to follow", "Write cpu or memory")
-    target = None
-    if "target" in entries:
-        target = reader.parsed(entries["target"], _percent, "Write a share of what a pod has: 70%")
-    stabilisation_ms: int | None = 300_000
-    if "stabilisation" in entries:
-        stabilisation_ms = reader.parsed(entries["stabilisation"], parse_duration, "Write for example 5m")
-    if word is None or target is None or stabilisation_ms is None:
-        return None
-    return ScalingSpec(_METRICS[word], target, stabilisation_ms)
-
-
-def _percent(text: str) -> int:
-    match = _PERCENT.fullmatch(text)
-    if match is None or not 1 <= int(match[1]) <= 100:
-        raise ValueError(f'"{text}" is not a share from 1% to 100%')
-    return int(match[1])
 
 
 def read_result(field: Field | None, main: Draft | None, *, compared: bool, reader: Reader) -> ResultSpec:

@@ -141,11 +141,27 @@ class ResultSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class ScalingSpec:
-    """How a service follows its load: pods are added above `target_percent` of what they have, and taken below it."""
+class PodMetric:
+    """A number that a pod tells by itself: on a page in the text format of Prometheus, on one of its ports.
 
-    metric: Metric
-    target_percent: int
+    Samples that differ only in their labels are added up. What the page calls a counter counts by what it grows in a
+    second.
+    """
+
+    port: int
+    path: str
+    name: str
+    target_milli: int
+    """Thousandths of the number that one pod is to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingSpec:
+    """How a service follows its load: pods are added while they have more of the metric than wanted."""
+
+    metric: Metric | PodMetric
+    target_percent: int | None
+    """Of what a pod has; None where the metric has a target of its own."""
     stabilisation_ms: int
     """A smaller number of pods is taken only after the load allowed it for so long."""
 

@@ -1,7 +1,8 @@
 """The autoscaler's shell: gives a tenant's services the number of pods that their load asks for.
 
 Only the tenant, or its proxy, may change that number and ask hosts for receipts; so it runs with one of their
-accounts. What pods use is taken from the receipts that their hosts sign.
+accounts. What pods use is taken from the receipts that their hosts sign; a number of their own, from the page that
+they serve, over the same way as `gantry forward`.
 """
 
 from __future__ import annotations
@@ -10,17 +11,16 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from offchain.core.autoscale import Has, Scaling, Wishes, decide, load_ppm
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
-from offchain.link import ss58
+from offchain.core.pod_metric import NoNumberError, Told, load_milli
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import LinkError
-from offchain.link.p2p_reach import open_host
 from offchain.link.ports import Block, ChainPort, Signer
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
@@ -29,12 +29,16 @@ from offchain.schema import _generated_chain as gen
 from offchain.schema._generated_chain import calls
 from offchain.schema.chain import Call
 from offchain.schema.manifest import parse_manifest
-from offchain.schema.manifest_types import ManifestError
+from offchain.schema.manifest_types import ManifestError, Metric, PodMetric
+from offchain.schema.manifest_version import place_of
 from offchain.schema.receipt import Totals
 from offchain.services.acts import Perform, Performer
 from offchain.services.log import EventLog
+from offchain.services.pod_numbers import PodSource, number_of
 from offchain.services.receipts import ReceiptSource, fetch
 from offchain.services.records import host_of, task_of
+from offchain.services.versions import LIVE
+from offchain.services.ways import Ways
 
 STEP_S: Final = 15.0
 WINDOW_MS: Final = 60_000
@@ -43,7 +47,12 @@ ASK_S: Final = 10.0
 """A host that takes longer for an answer counts as one that does not answer."""
 REMEMBERED_BLOCKS: Final = 10_000
 
-Dial = Callable[[gen.HostRecord, str], AbstractAsyncContextManager[ReceiptSource]]
+
+class HostSource(ReceiptSource, PodSource, Protocol):
+    """The way to a host, as far as loads go."""
+
+
+Dial = Callable[[gen.HostRecord, str], AbstractAsyncContextManager[HostSource]]
 """A host's record and address -> the way to it."""
 
 
@@ -54,8 +63,8 @@ class _Service:
     scaling: Scaling
     has: Has
     wishes: Wishes = field(default_factory=Wishes)
-    seen: dict[int, deque[tuple[int, Totals]]] = field(default_factory=dict)
-    """Receipts of each lease by when they were taken, the oldest first."""
+    seen: dict[int, deque[tuple[int, Totals | Told]]] = field(default_factory=dict)
+    """What was told of each lease and when, the oldest first: receipts, or the pod's own number."""
     asked: int | None = None
     """How many pods were asked for last,"""
     spares: int = 0
@@ -74,47 +83,67 @@ class Autoscaler:
         self._services: dict[int, _Service] = {}
         self._others: set[int] = set()
         """Tasks that are not scaled by their load, and never will be."""
+        self._places: dict[int, int] = {}
+        """Services that were submitted to take the place of another -> which."""
         self._log = EventLog("autoscaler")
 
     async def step(self) -> None:
         """Look at every service once, and change the number of pods of those that need it."""
-        tasks = await self._tasks()
-        for gone in self._services.keys() - tasks.keys():
+        live = await self._live()
+        for gone in self._services.keys() - live.keys():
             del self._services[gone]
-        await asyncio.gather(*(self._look(task) for task in tasks.values()))
+        updating = self._updating(live)
+        for number in updating & self._services.keys():
+            self._services[number].wishes = Wishes()
+        looked_at = self._services.keys() - updating
+        running = (task for task in live.values() if isinstance(task.record.state, gen.TaskStateRunning))
+        await asyncio.gather(*(self._look(task) for task in running if task.id in looked_at))
 
-    async def _tasks(self) -> dict[int, TaskAndSpec]:
-        """The tenant's services that run and say how they scale."""
+    async def _live(self) -> dict[int, TaskAndSpec]:
+        """The tenant's services that are not over, with all that may matter of them read once."""
         numbers = set(await self._chain.tasks_of(self._tenant))
         self._others &= numbers
+        self._places = {number: task for number, task in self._places.items() if number in numbers}
         found = await self._chain.tasks(numbers - self._others)
+        known = self._services.keys() | self._places.keys()
         for task in found.values():
-            if task.id not in self._services:
+            if task.id not in known:
                 await self._learn(task)
-        return {
-            number: task
-            for number, task in found.items()
-            if number in self._services and isinstance(task.record.state, gen.TaskStateRunning)
-        }
+        found |= await self._chain.tasks(self._others.intersection(self._places.values()))
+        return {number: task for number, task in found.items() if task.record.state.tag in LIVE}
+
+    def _updating(self, live: Collection[int]) -> set[int]:
+        """Versions of which one takes the place of the other: their pods are counted by whoever updates them."""
+        pairs = [(number, task) for number, task in self._places.items() if number in live and task in live]
+        return {number for pair in pairs for number in pair}
 
     async def _learn(self, task: TaskAndSpec) -> None:
-        spec = task.spec
-        if spec.kind is not gen.TaskKind.SERVICE or spec.pods_min >= spec.pods_max:
+        if task.spec.kind is not gen.TaskKind.SERVICE:
             self._others.add(task.id)
             return
-        if not isinstance(task.record.state, gen.TaskStateRunning):
+        if task.record.state.tag not in LIVE:
             return
         data = await self._chain.manifest(task.id)
+        place = None if data is None else place_of(data)
+        if place is not None:
+            self._places[task.id] = place.task
         try:
             manifest = None if data is None else parse_manifest(data, source=f"task {task.id}")
         except ManifestError:
             manifest = None  # its hosts do not take it either
-        if manifest is None or manifest.scaling is None:
-            self._others.add(task.id)
+        spec = task.spec
+        if manifest is None or manifest.scaling is None or spec.pods_min >= spec.pods_max:
+            if place is None:
+                self._others.add(task.id)
             return
+        metric = manifest.scaling.metric
+        if isinstance(metric, PodMetric):
+            name, target = metric.name, metric.target_milli
+        else:
+            name, target = metric, (manifest.scaling.target_percent or 0) * 10_000
         scaling = Scaling(
-            metric=manifest.scaling.metric,
-            target_ppm=manifest.scaling.target_percent * 10_000,
+            metric=metric,
+            target=target,
             stabilisation_ms=manifest.scaling.stabilisation_ms,
             pods_min=spec.pods_min,
             pods_max=spec.pods_max,
@@ -122,7 +151,7 @@ class Autoscaler:
         wanted = spec.resources
         has = Has(cpu_milli=wanted.cpu_milli, memory_mib=wanted.memory_mib, gpus=wanted.gpus.count)
         self._services[task.id] = _Service(scaling, has)
-        self._log.info("found", task=task.id, metric=scaling.metric, target=manifest.scaling.target_percent)
+        self._log.info("found", task=task.id, metric=name, target=target)
 
     async def _look(self, task: TaskAndSpec) -> None:
         service = self._services[task.id]
@@ -144,7 +173,8 @@ class Autoscaler:
         if wanted == pods:
             return
         verdict = await self._perform(f"scale:{task.id}:{wanted}:{now_ms}", self._call(task.id, wanted))
-        shown = ",".join("?" if load is None else f"{load / 10_000:.0f}" for load in loads)
+        of_one = 1_000 if isinstance(service.scaling.metric, PodMetric) else 10_000
+        shown = ",".join("?" if load is None else f"{load / of_one:.0f}" for load in loads)
         what = "scaled" if verdict.done else "refused"
         self._log.info(what, task=task.id, pods=wanted, before=pods, loads=shown, reason=verdict.refusal)
 
@@ -159,24 +189,31 @@ class Autoscaler:
 
     async def _load(self, service: _Service, lease: LeaseOfTask, now_ms: int) -> int | None:
         """The pod's load over the last minute; None where its host does not answer, or nothing is known yet."""
-        totals = await self._totals(lease)
+        told = await self._told(lease, service.scaling.metric)
         seen = service.seen.setdefault(lease.id, deque())
-        if totals is None:
+        if told is None:
             return None
-        seen.append((now_ms, totals))
+        seen.append((now_ms, told))
         # The newest receipt that is older than the window stays, so that the whole window is looked at.
         while len(seen) > 2 and now_ms - seen[1][0] >= WINDOW_MS:
             seen.popleft()
-        return load_ppm(service.scaling.metric, service.has, seen[0][1], totals)
+        load = _load(service, seen)
+        if load is None:
+            # A counter that began anew; of receipts, the next one tells more.
+            while len(seen) > 1:
+                seen.popleft()
+        return load
 
-    async def _totals(self, lease: LeaseOfTask) -> Totals | None:
+    async def _told(self, lease: LeaseOfTask, metric: Metric | PodMetric) -> Totals | Told | None:
         record = await self._chain.host(lease.record.host)
         if record is None:
             return None
         try:
             async with asyncio.timeout(ASK_S), self._dial(record, lease.record.host) as host:
+                if isinstance(metric, PodMetric):
+                    return await number_of(host, lease.id, metric)
                 return (await fetch(host, lease)).receipt.totals
-        except (LinkError, TimeoutError) as error:
+        except (LinkError, NoNumberError, TimeoutError) as error:
             self._log.info("no_answer", lease=lease.id, host=lease.record.host, reason=str(error))
             return None
 
@@ -186,6 +223,16 @@ class Autoscaler:
             return call
         plain = {call.pallet: {call.function: dict(call.args)}}
         return Call("Proxy", "proxy", {"real": {"Id": self._tenant}, "force_proxy_type": None, "call": plain})
+
+
+def _load(service: _Service, seen: Sequence[tuple[int, Totals | Told]]) -> int | None:
+    (older_ms, older), (newer_ms, newer) = seen[0], seen[-1]
+    metric = service.scaling.metric
+    if isinstance(older, Told) and isinstance(newer, Told):
+        return load_milli(older_ms, older, newer_ms, newer)
+    if isinstance(older, Totals) and isinstance(newer, Totals) and not isinstance(metric, PodMetric):
+        return load_ppm(metric, service.has, older, newer)
+    raise AssertionError(metric)
 
 
 async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> None:
@@ -205,45 +252,3 @@ async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> 
         while True:
             await scaler.step()
             await asyncio.sleep(STEP_S)
-
-
-class Ways:
-    """Connections to hosts that are kept between two looks; made anew where a host's endpoint changed."""
-
-    def __init__(self, stack: contextlib.AsyncExitStack, genesis_hash: bytes, account: Signer) -> None:
-        self._stack = stack
-        self._genesis_hash = genesis_hash
-        self._account = account
-        self._open: dict[str, tuple[bytes, contextlib.AsyncExitStack, ReceiptSource]] = {}
-        self._turn = asyncio.Lock()
-        stack.push_async_callback(self._close)
-
-    @contextlib.asynccontextmanager
-    async def to(self, record: gen.HostRecord, host: str) -> AsyncIterator[ReceiptSource]:
-        """The way to a host. One that failed is given up, so that the next look dials anew."""
-        async with self._turn:
-            known = self._open.get(host)
-            if known is None or known[0] != record.endpoint:
-                await self._drop(host)
-                known = self._open[host] = await self._dialled(record, host)
-        try:
-            yield known[2]
-        except (LinkError, asyncio.CancelledError):
-            await self._drop(host)
-            raise
-
-    async def _dialled(
-        self, record: gen.HostRecord, host: str
-    ) -> tuple[bytes, contextlib.AsyncExitStack, ReceiptSource]:
-        held = contextlib.AsyncExitStack()
-        opened = open_host(ss58.decode(host), record.endpoint, genesis_hash=self._genesis_hash, signer=self._account)
-        return record.endpoint, held, await held.enter_async_context(opened)
-
-    async def _drop(self, host: str) -> None:
-        known = self._open.pop(host, None)
-        if known is not None:
-            await known[1].aclose()
-
-    async def _close(self) -> None:
-        for host in tuple(self._open):
-            await self._drop(host)

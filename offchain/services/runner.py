@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequen
 from pathlib import Path
 from typing import Any, Final
 
+from offchain.core.planning.definitions import Definitions
 from offchain.link import chain_pin
 from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.link.outbox import Outbox
@@ -47,10 +48,11 @@ async def run_worker(
     account: Signer,
     expected_genesis: bytes | None,
     tenant: str | None = None,
+    definitions: Definitions | None = None,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
 
-    The autoscaler runs alone, for `tenant` where that is not `account` itself.
+    The autoscaler runs alone, for `tenant` where that is not `account` itself. `definitions` are for the scheduler.
 
     `state_dir` keeps the outbox; it belongs to one process at a time. Raises GantryError where it cannot start, or
     cannot go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond.
@@ -65,18 +67,23 @@ async def run_worker(
     log.set_up()
     if "scheduler" in roles:
         await _warm()
-    with _alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
+    with alone(state_dir), contextlib.closing(Store(state_dir / "worker.db")) as store:
         chain = SubstrateChain(url, expected_genesis=chain_pin.expected_genesis(store, expected_genesis))
         try:
             await chain.connect()
             chain_pin.pin_genesis(store, await chain.genesis_hash())
-            await serve(roles, chain, store, account, tenant)
+            await serve(roles, chain, store, account, tenant, definitions)
         finally:
             await chain.close()
 
 
 async def serve(
-    roles: Sequence[str], chain: ChainPort, store: Store, account: Signer, tenant: str | None = None
+    roles: Sequence[str],
+    chain: ChainPort,
+    store: Store,
+    account: Signer,
+    tenant: str | None = None,
+    definitions: Definitions | None = None,
 ) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     out = log.EventLog("worker")
@@ -84,7 +91,7 @@ async def serve(
     if "autoscaler" in roles:
         await keep_going(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
         return
-    await keep_going(lambda: _work(roles, chain, store, account), out)
+    await keep_going(lambda: _work(roles, chain, store, account, definitions), out)
 
 
 async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.EventLog) -> None:
@@ -109,7 +116,9 @@ async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.Eve
     out.info("stopped")
 
 
-async def _work(roles: Sequence[str], chain: ChainPort, store: Store, account: Signer) -> None:
+async def _work(
+    roles: Sequence[str], chain: ChainPort, store: Store, account: Signer, definitions: Definitions | None
+) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
     perform = Performer(outbox)
     view = View(chain)
@@ -121,17 +130,19 @@ async def _work(roles: Sequence[str], chain: ChainPort, store: Store, account: S
             if account.address not in await GantryChain(chain).schedulers():
                 # The first act of this account, so that no assignment goes out ahead of it.
                 group.create_task(_bond(perform, chain, account))
-            made.append(_scheduler(view, perform, account, worker.wake))
+            made.append(_scheduler(view, perform, account, worker.wake, definitions))
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         group.create_task(worker.run(made))
 
 
-def _scheduler(view: View, perform: Performer, account: Signer, wake: Callable[[], None]) -> Role:
+def _scheduler(
+    view: View, perform: Performer, account: Signer, wake: Callable[[], None], definitions: Definitions | None
+) -> Role:
     from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)
 
     seed = hashlib.blake2b(account.public_key, digest_size=32).digest()
-    return Scheduler(view, perform, seed, wake, account=account.address)
+    return Scheduler(view, perform, seed, wake, account=account.address, definitions=definitions)
 
 
 async def _warm() -> None:
@@ -186,7 +197,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 @contextlib.contextmanager
-def _alone(state_dir: Path) -> Iterator[None]:
+def alone(state_dir: Path) -> Iterator[None]:
     """Be the only worker of this folder: two outboxes of one account would take each other's numbers."""
     try:
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)

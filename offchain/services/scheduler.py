@@ -14,10 +14,10 @@ from offchain.core.conduct.deteriorating import Signs, risk_of, signs_of
 from offchain.core.conduct.observe import ROOM
 from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of
+from offchain.core.planning.definitions import Definitions
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.once import explain
 from offchain.core.planning.planner import Round
-from offchain.core.queues.tree import Tree
 from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
@@ -48,7 +48,8 @@ def _name_of(task: Task, placements: tuple[PodPlacement, ...]) -> str:
 class Scheduler:
     """Places queued tasks.
 
-    `seed` decides between hosts that are alike, `account` is its own; `wake` asks for another step.
+    `seed` decides between hosts that are alike, `account` is its own; `wake` asks for another step. `definitions` are
+    its operator's.
     """
 
     def __init__(
@@ -59,16 +60,19 @@ class Scheduler:
         wake: Callable[[], None],
         *,
         account: str,
-        queues: Tree | None = None,
+        definitions: Definitions | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
-        self._desk = Desk(seed, queues, account=account)
+        said = definitions or Definitions()
+        self._desk = Desk(seed, said.queues, account=account, windows=said.windows)
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, str] = {}
         self._signs: dict[str, Signs] = {}
         """Of hosts that deteriorate."""
+        self._reserved: dict[int, int] = {}
+        """[task]: when it starts at the latest, as was logged."""
         self._again_at: int | None = None
         self._log = EventLog("scheduler")
         self.running = Running(wake)
@@ -189,6 +193,10 @@ class Scheduler:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
         for number in made.placements:
             self._waiting.pop(number, None)
+        before, self._reserved = self._reserved, {task: one.start_ms for task, one in self._desk.reserved.items()}
+        for number, start_ms in self._reserved.items():
+            if before.get(number) != start_ms:
+                self._log.info("reserved", task=number, start_ms=start_ms)
         for blocked in sorted(made.blocked, key=lambda one: one.task in self._waiting)[:MOST_TOLD]:
             reason = str(explain(self._desk.planner, blocked))
             left_alone = self._desk.left_alone(blocked.want, self._view.now_ms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import agent
 import crowd
 import fleet
+import replays
 import rush
 import scheduler
 import way
@@ -95,15 +97,22 @@ def _arguments() -> argparse.Namespace:
     of_crowd = add(
         "crowd",
         "several schedulers, some killed in the middle: nothing lost or doubled, how often they collide",
-        "As rush, with schedulers that do not know of each other. About 5 minutes. "
+        "As rush, with schedulers that do not talk to each other; one run for each number of them, 5 minutes each. "
+        "How the share of refused assignments grows: --schedulers 1,2,4,8 --killed 0. "
         "Short: --hosts 5 --tasks 100 --schedulers 2 --killed 1.",
     )
     of_crowd.add_argument("--hosts", type=int, default=crowd.HOSTS, metavar="N", help=f"agents ({crowd.HOSTS})")
     of_crowd.add_argument("--tasks", type=int, default=crowd.TASKS, metavar="N", help=f"at once ({crowd.TASKS})")
     of_crowd.add_argument(
-        "--schedulers", type=int, default=crowd.SCHEDULERS, metavar="N", help=f"at work ({crowd.SCHEDULERS})"
+        "--schedulers",
+        type=_counts,
+        default=(crowd.SCHEDULERS,),
+        metavar="N[,N...]",
+        help=f"at work ({crowd.SCHEDULERS})",
     )
-    of_crowd.add_argument("--killed", type=int, default=crowd.KILLED, metavar="N", help=f"of them ({crowd.KILLED})")
+    of_crowd.add_argument(
+        "--killed", type=int, default=crowd.KILLED, metavar="N", help=f"of them, never the last ({crowd.KILLED})"
+    )
     of_chain = add(
         "chain",
         "the released node alone: operations a second, their cost, bytes",
@@ -150,22 +159,35 @@ def _arguments() -> argparse.Namespace:
     index.add_argument("--blocks", type=int, default=40, metavar="N", help="of 1,000 events on a real node (40)")
     placing = add(
         "scheduler",
-        "placement: GPUs given away by each policy, decisions a second",
-        "gantry simulate's core, published FGD against our own. Without files: a made-up trace. Needs neither node nor "
-        "Docker. About 15 seconds a trace. Short: --seeds 1.",
+        "placement: GPUs given away by each policy, decisions a second; waits and fairness in virtual time",
+        "gantry simulate's core. place: published FGD against our own, on a cluster that fills up. replay: policies "
+        "and orders on a trace in virtual time, three seeds at most. Without files: a made-up trace. Needs no node and "
+        "no Docker. A trace takes about 15 seconds to place and 10 minutes to replay. Short: --part place --seeds 1.",
     )
+    placing.add_argument(
+        "--part", action="append", choices=scheduler.PARTS, metavar="PART", help=f"of {', '.join(scheduler.PARTS)}"
+    )
+    placing.add_argument("--tasks", type=int, default=replays.TASKS, metavar="N", help=f"of a replay ({replays.TASKS})")
+    placing.add_argument("--plot", type=Path, metavar="FILE", help="draw the replays of the first seed there")
     placing.add_argument("--nodes", type=Path, metavar="FILE", help="the hosts: sn,cpu_milli,memory_mib,gpu,model")
     placing.add_argument(
         "--pods", type=Path, nargs="+", default=[], metavar="FILE", help="a list of pods for each trace"
     )
     placing.add_argument("--seeds", type=int, default=scheduler.SEEDS, metavar="N", help=f"runs ({scheduler.SEEDS})")
     options = parser.parse_args()
+    _check(parser, options)
+    return options
+
+
+def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Ends the program where a number cannot be."""
+    if getattr(options, "killed", 0) < 0:
+        parser.error(f"--killed {options.killed}: write a number from 0 up")
     if options.name == "chain" and options.seconds < 2:
         parser.error(f"--seconds {options.seconds}: write a number from 2 up, for a block takes two")
     for name in ("kills", "tasks", "hosts", "events", "blocks", "starts", "agents", "seconds", "seeds"):
         if getattr(options, name, 1) < 1:
             parser.error(f"--{name} {getattr(options, name)}: write a number from 1 up")
-    return options
 
 
 def _main_job(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
@@ -185,12 +207,25 @@ def _fleet(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
 
 def _rush(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     figures, facts = rush.measure(options.hosts, options.tasks)
-    return figures, facts["said"] or ["Every task ended once and was paid once; every coin is there."], facts
+    return figures, _said(facts), facts
 
 
 def _crowd(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     figures, facts = crowd.measure(options.schedulers, options.killed, options.hosts, options.tasks)
-    return figures, facts["said"] or ["Every task ended once and was paid once; every coin is there."], facts
+    return figures, _said(facts), facts
+
+
+def _said(facts: dict[str, Any]) -> list[str]:
+    free = [str(line) for line in facts["unpaid_because"]]
+    paid = f"all but {len(free)} were" if free else "was"
+    return [*(facts["said"] or [f"Every task ended once and {paid} paid once; every coin is there."]), *free]
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    """Numbers from 1 up, with commas between them."""
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", text):
+        raise argparse.ArgumentTypeError(f"{text}: write numbers from 1 up, such as 1,2,4,8")
+    return tuple(map(int, text.split(",")))
 
 
 def _way(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
@@ -208,7 +243,17 @@ def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str
 
 
 def _scheduler(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    figures, lines = scheduler.measure(options.nodes, options.pods, options.seeds, say)
+    parts = options.part or scheduler.PARTS
+    figures: list[Figure] = []
+    lines: list[str] = []
+    if "place" in parts:
+        figures, lines = scheduler.measure(options.nodes, options.pods, options.seeds, say)
+    if "replay" in parts:
+        of = scheduler.replayed(options.nodes, options.pods)
+        more, told = replays.measure(of, min(options.seeds, replays.SEEDS), options.tasks, options.plot, say)
+        figures, lines = [*figures, *more], [*lines, *told]
+    if options.nodes is None:
+        lines = [*lines, "No files were given: this is the made-up trace, like no particular cluster."]
     return figures, lines, _plain(figures)[2]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -37,34 +39,42 @@ KILLED = 2
 KINDS = 16
 """Tasks ask for so many different amounts of cores; those that ask for the same fall to the same scheduler."""
 SETTLER = "//Dave"
-ACCOUNTS = ("//Eve", "//Ferdie", "//One", "//Two", "//Alice")
-"""Of schedulers, those of development that nobody else uses here; so there are five at most."""
+_ERROR = re.compile(r'reason="?(\w+\.\w+)')
+ACCOUNTS = ("//Eve", "//Ferdie", *(f"//{name}//stash" for name in ("Alice", "Bob", "Charlie", "Dave", "Eve", "Ferdie")))
+"""Of schedulers: those of development that have coins and that nobody else uses here."""
+_SUMS = ("lost", "doubled", "unpaid", "said", "unpaid_because")
 
 
 def measure(
-    schedulers: int = SCHEDULERS, killed: int = KILLED, hosts: int = HOSTS, tasks: int = TASKS
+    schedulers: Sequence[int] = (SCHEDULERS,), killed: int = KILLED, hosts: int = HOSTS, tasks: int = TASKS
 ) -> tuple[list[Figure], dict[str, Any]]:
-    """`killed` of the schedulers end without a word when a third and more of the tasks have ended."""
-    with tempfile.TemporaryDirectory(prefix="gantry-crowd-") as folder:
-        return asyncio.run(_measure(Path(folder), schedulers, killed, hosts, tasks))
+    """A run, on a chain of its own, for each number of schedulers.
 
-
-def _uri(number: int) -> str:
-    return ACCOUNTS[number]
+    `killed` of them, but never the last, end without a word, spread over the run. The facts of a run are in `runs`;
+    beside them what was lost, doubled and so on in all runs together.
+    """
+    if max(schedulers) > len(ACCOUNTS):
+        raise BenchError(f"there are accounts for {len(ACCOUNTS)} schedulers, not for {max(schedulers)}")
+    figures, runs = [], []
+    for count in schedulers:
+        with tempfile.TemporaryDirectory(prefix="gantry-crowd-") as folder:
+            found, facts = asyncio.run(_measure(Path(folder), count, min(killed, count - 1), hosts, tasks))
+        figures += found
+        runs.append(facts)
+    together = {name: sum((facts[name] for facts in runs), type(runs[0][name])()) for name in _SUMS}
+    return figures, {"tasks": tasks, "hosts": hosts, **together, "runs": runs}
 
 
 async def _measure(
     folder: Path, schedulers: int, killed: int, hosts: int, tasks: int
 ) -> tuple[list[Figure], dict[str, Any]]:
-    if schedulers > len(ACCOUNTS):
-        raise BenchError(f"there are accounts for {len(ACCOUNTS)} schedulers, not for {schedulers}")
     found = binaries()
     options = (*LIMITS, "--rpc-max-connections=1000")
     with contextlib.ExitStack() as stack:
         node = stack.enter_context(Node(found, folder / "node", *options))
         stack.enter_context(_worker("settler", SETTLER, node.url, folder / "settler"))
         crew = [
-            stack.enter_context(_worker("scheduler", _uri(number), node.url, folder / f"scheduler{number}"))
+            stack.enter_context(_worker("scheduler", ACCOUNTS[number], node.url, folder / f"scheduler{number}"))
             for number in range(schedulers)
         ]
         say(f"{hosts} hosts come online")
@@ -77,15 +87,16 @@ async def _measure(
                 began_s, first = time.monotonic(), (await chain.finalized_head()).number
                 await asyncio.gather(*(chain.broadcast(one) for one in signed))
                 handed_s = time.monotonic() - began_s
-                ledger = await _ended(chain, first, tasks, crew[:killed])
+                ledger = await _ended(chain, first, tasks, crew, killed)
                 seconds = time.monotonic() - began_s
-                figures, facts = await judged(chain, ledger, tasks, handed_s, seconds)
+                _, facts = await judged(chain, ledger, tasks, handed_s, seconds)
             finally:
                 await chain.close()
-    tried, refused = _collisions(folder, schedulers)
+    tried, errors = _collisions(folder, schedulers)
+    refused = errors.total()
     facts |= {"schedulers": schedulers, "killed": killed, "assigned": tried, "refused": refused}
+    facts["refused_because"] = dict(errors.most_common())
     share = round(100 * refused / max(1, tried), 2)
-    del figures
     return [
         Figure(f"crowd-{schedulers}-settled", "s", (round(seconds, 1),)),
         Figure(f"crowd-{schedulers}-refused", "% of assignments", (share,)),
@@ -105,6 +116,10 @@ def _worker(role: str, account: str, url: str, folder: Path) -> Iterator[subproc
     ):
         try:
             yield process
+        except BenchError:
+            lines = folder.with_suffix(".log").read_text(encoding="utf-8").splitlines()
+            sys.stderr.write("\n".join([*lines[-3:], ""]))
+            raise
         finally:
             process.terminate()
             process.wait(30)
@@ -121,9 +136,11 @@ async def _signed(chain: SubstrateChain, count: int) -> list[Any]:
     return signed
 
 
-async def _ended(chain: SubstrateChain, first: int, tasks: int, victims: list[subprocess.Popen[bytes]]) -> Ledger:
-    """What final blocks say until the last task has ended; the victims are killed on the way."""
-    ledger, left = Ledger(), list(victims)
+async def _ended(
+    chain: SubstrateChain, first: int, tasks: int, crew: Sequence[subprocess.Popen[bytes]], killed: int
+) -> Ledger:
+    """What final blocks say until the last task has ended; the first of the crew are killed on the way."""
+    ledger, left = Ledger(), list(crew)
     try:
         async with (
             asyncio.timeout(PATIENCE_S + tasks * SECONDS_A_TASK),
@@ -131,8 +148,10 @@ async def _ended(chain: SubstrateChain, first: int, tasks: int, victims: list[su
         ):
             async for block, _ in all_:
                 ledger.add(block)
-                ended = ledger.ended()
-                if left and ended >= tasks * (len(victims) - len(left) + 1) // (len(victims) + 1):
+                ended, dead = ledger.ended(), len(crew) - len(left)
+                if any(one.poll() is not None for one in left):
+                    raise BenchError("a scheduler has ended by itself; its last lines stand above")
+                if dead < killed and ended >= tasks * (dead + 1) // (killed + 1):
                     say(f"a scheduler is killed, {ended} tasks have ended")
                     left.pop(0).send_signal(signal.SIGKILL)
                 if ended >= tasks:
@@ -142,8 +161,11 @@ async def _ended(chain: SubstrateChain, first: int, tasks: int, victims: list[su
     return ledger
 
 
-def _collisions(folder: Path, schedulers: int) -> tuple[int, int]:
-    """How many assignments were sent, and how many of them the chain refused, as their logs say."""
+def _collisions(folder: Path, schedulers: int) -> tuple[int, Counter[str]]:
+    """How many assignments were sent, and how many of them the chain refused for which error, as their logs say."""
     logs = [(folder / f"scheduler{number}.log").read_text(encoding="utf-8") for number in range(schedulers)]
     lines = [line for log in logs for line in log.splitlines() if " gantry.scheduler " in line]
-    return sum(" assign task=" in line for line in lines), sum(" refused task=" in line for line in lines)
+    errors = (_ERROR.search(line) for line in lines if " refused task=" in line)
+    return sum(" assign task=" in line for line in lines), Counter(
+        "unknown" if error is None else error.group(1) for error in errors
+    )

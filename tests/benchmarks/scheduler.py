@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+from replays import Of
 from table import Figure
 
 from offchain.core.placing import generated, traces
@@ -13,11 +15,13 @@ from offchain.core.placing.cluster import HostSpec
 from offchain.core.placing.rehearsal import prepare
 from offchain.core.placing.shapes import Mix, Shape
 from offchain.core.placing.simulate import simulate
+from offchain.core.replay.trace import made_up, recorded
 
 SEEDS = 10
 LOAD_PERCENT = 130
 POLICIES = ("fgd", "worth")
 _SEED = 1
+PARTS = ("place", "replay")
 
 
 class SchedulerBenchError(Exception):
@@ -51,9 +55,17 @@ def measure(
             figures.append(Figure(f"place-{name}-{policy}-pace", "decisions/s", paces))
             spread = max(reached[policy]) - min(reached[policy])
             lines.append(f"{name}: {policy} {mean:.2f} %, {spread:.2f} between seeds; {prepared.note}".rstrip("; "))
-    if nodes is None:
-        lines.append("No files were given: this is the made-up trace, like no particular cluster.")
     return figures, lines
+
+
+def replayed(nodes: Path | None, pods: Sequence[Path]) -> list[Of]:
+    """The same traces, as tasks that come and go."""
+    if nodes is None:
+        return [Of("made-up", generated.hosts(_SEED), partial(made_up, generated.pods(_SEED)))]
+    return [
+        Of(name, hosts, partial(recorded, file.read_text(encoding="utf-8-sig"), str(file)))
+        for (name, hosts, _), file in zip(_traces(nodes, pods), pods, strict=True)
+    ]
 
 
 def _traces(nodes: Path | None, pods: Sequence[Path]) -> list[tuple[str, list[HostSpec], list[Shape]]]:

@@ -46,10 +46,11 @@ async def act(net: Net, what: str, task: int, *more: str) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def forwarded(net: Net, task: int, port: int) -> AsyncIterator[int]:
-    """The port on this machine that leads to one of a task's first pod."""
+async def forwarded(net: Net, what: int | str, port: int) -> AsyncIterator[int]:
+    """The port on this machine that leads to one of a task's first pod, or of a named service's pods."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "offchain.cli", "forward", str(task), f"0:{port}", *ACCOUNT, "--json"),
+        *(sys.executable, "-m", "offchain.cli", *(("service",) if isinstance(what, str) else ()), "forward"),
+        *(str(what), f"0:{port}", *ACCOUNT, "--json"),
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "GANTRY_STATE": str(net.state), "PYTHONPATH": str(ROOT)},
     )

@@ -93,7 +93,15 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
     scaling = None
     if high > low:
         metric = draw(st.sampled_from(["cpu", "memory", *(["gpu"] if gpus else [])]))
-        scaling = draw(st.none() | st.builds(types.ScalingSpec, st.just(metric), st.integers(1, 100), seconds))
+        share = st.builds(types.ScalingSpec, st.just(metric), st.integers(1, 100), seconds)
+        own = st.builds(
+            types.PodMetric,
+            st.integers(1, 65535),
+            st.sampled_from(["/metrics", "/", "/a?b=c"]),
+            st.sampled_from(["queue", "http:requests_total"]),
+            st.integers(1, 999_999_999_999),
+        )
+        scaling = draw(st.none() | share | st.builds(types.ScalingSpec, own, st.none(), seconds))
     seal = draw(st.none() | digests) if kind == "job" and replicas is None else None
     data_from = draw(st.none() | st.integers(0, 2**64 - 1)) if kind == "rental" and volumes else None
     return types.Manifest(
@@ -172,11 +180,14 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         gantry["pods"] = manifest.pods
     if manifest.scaling is not None:
         scaling = manifest.scaling
-        gantry["scaling"] = {
-            "metric": scaling.metric,
-            "target": f"{scaling.target_percent}%",
-            "stabilisation": f"{scaling.stabilisation_ms}ms",
-        }
+        gantry["scaling"] = {"stabilisation": f"{scaling.stabilisation_ms}ms"}
+        if isinstance(scaling.metric, str):
+            gantry["scaling"] |= {"metric": scaling.metric, "target": f"{scaling.target_percent}%"}
+        else:
+            own = scaling.metric
+            whole, part = divmod(own.target_milli, 1000)
+            metric = {"port": own.port, "path": own.path, "name": own.name, "target_per_pod": f"{whole}.{part:03}"}
+            gantry["scaling"]["metric"] = metric
     if manifest.result.seal_to is not None:
         gantry["result"] = {"seal_to": manifest.result.seal_to.hex()}
     if manifest.ssh is not None:

@@ -31,6 +31,8 @@ class Fleet:
         self.facts = Facts()
         self.records: dict[str, Host] = {}
         """As the chain has them, whatever was taken off since."""
+        self.changes = 0
+        """How often more than the room of a host has changed."""
 
     def put(self, host: Host) -> Change:
         """Take in a host's record."""
@@ -41,6 +43,8 @@ class Fleet:
         # Where only a heartbeat came, what was taken off since the last record stays taken.
         row = self.cluster.put(host.id, room, whole_of(host)) if changed else self.cluster.number(host.id)
         same = before is not None and _told_apart(before) == _told_apart(host)
+        if before is None or not same or whole_of(before) != whole_of(host):
+            self.changes += 1
         if not same:
             self.facts.put(row, host)
         return Change(row, facts=not same, room=changed)
@@ -53,6 +57,7 @@ class Fleet:
         """The host is no more; None where it was not known."""
         if self.records.pop(host_id, None) is None:
             return None
+        self.changes += 1
         row = self.cluster.number(host_id)
         self.cluster.close(host_id)
         self.facts.gone(row)

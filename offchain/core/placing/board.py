@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from offchain.core.placing.cluster import Bools, Cluster, Floats, Ints
 from offchain.core.placing.compiled import compiled
+from offchain.core.placing.devices import Wish, fullest
 from offchain.core.placing.policy import Policy
 from offchain.core.placing.shapes import Shape
 
@@ -47,6 +49,7 @@ class Board:
         """Hosts that got something back, in order."""
         self._nowhere: dict[Shape, int] = {}
         """Shapes that fitted on no host when so many had got something back."""
+        self._wishes: dict[Shape, Wish] = {}
         self._all: Ints = np.arange(len(cluster), dtype=np.int64)
 
     def place(self, shape: Shape) -> int | None:
@@ -54,23 +57,32 @@ class Board:
         place = self.put(shape)
         return None if place is None else place.host
 
-    def put(self, shape: Shape, allowed: Bools | None = None) -> Place | None:
-        """Place one pod on the best host, of those where `allowed` is true; None where it fits on none of them."""
+    def put(self, shape: Shape, allowed: Callable[[Ints], Bools | None] | None = None) -> Place | None:
+        """Place one pod on the best host, of those that are allowed; None where it fits on none of them.
+
+        `allowed` is given the devices of each host that such a pod would take there, as bits, which mean nothing where
+        it does not fit; it says for each host whether it may go there, or None: anywhere.
+        """
         if not self._draws:
             self._draws = self._random.integers(0, 2**31, 4096).tolist()
         draw = self._draws.pop()
-        if self._fits_nowhere(shape):
+        if self.hopeless(shape):
             return None
         row = self._row(shape)
-        host = int(least(row.scores if allowed is None else np.where(allowed, row.scores, np.inf), draw))
+        open_to = None if allowed is None else allowed(row.devices)
+        host = int(least(row.scores if open_to is None else np.where(open_to, row.scores, np.inf), draw))
         if host < 0:
-            if allowed is None:
+            if open_to is None or row.scores.min() == np.inf:
                 self._nowhere[shape] = len(self._given)
             return None
         place = Place(host, int(row.devices[host]))
-        self.cluster.take(host, shape, place.devices)
-        self._changed.append(host)
+        self.take(shape, place)
         return place
+
+    def take(self, shape: Shape, place: Place) -> None:
+        """Place one pod just there. ValueError: there is no room."""
+        self.cluster.take(place.host, shape, place.devices)
+        self._changed.append(place.host)
 
     def give(self, shape: Shape, place: Place) -> None:
         """A pod has ended: its share is free again. ValueError: it cannot have been there."""
@@ -86,16 +98,15 @@ class Board:
         """The scores of all hosts for a shape that was looked at."""
         return self._rows[shape].scores
 
-    def devices(self, shape: Shape) -> Ints:
-        """[host]: the devices that such a pod would take there, as bits; they mean nothing where it does not fit."""
-        return self._row(shape).devices
-
-    def _fits_nowhere(self, shape: Shape) -> bool:
+    def hopeless(self, shape: Shape) -> bool:
         """Whether it is known without a look at all hosts: it fitted nowhere, and fits on none that got more since."""
         since = self._nowhere.get(shape)
         if since is None or not self._policy.steady or len(self._given) - since > _FEW:
             return False
-        if any(self.cluster.fits(host, shape) for host in self._given[since:]):
+        wish = self._wishes.get(shape)
+        if wish is None:
+            wish = self._wishes[shape] = Wish.of(shape, self.cluster)
+        if any(fullest(host, self.cluster.free, wish) >= 0 for host in self._given[since:]):
             return False
         self._nowhere[shape] = len(self._given)
         return True

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.seen import Seen
@@ -18,8 +20,12 @@ from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
 from offchain.core.planning.gates import Gate
+from offchain.core.planning.heads import since_ms
+from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.order import Run
-from offchain.core.planning.planner import Planner, Round
+from offchain.core.planning.parts import Parts
+from offchain.core.planning.planner import Places, Planner, Round
+from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
@@ -27,10 +33,13 @@ from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Slice, Turn
+from offchain.core.timing.reservations import Reservation, Waiting
+from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
 
-_Group = tuple[Want, int, int]
-"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most."""
+_Group = tuple[Want, int, int, int, int]
+"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most, about how long
+it runs, and which windows of time it may use."""
 
 _Who = tuple[_Group, str, str, int]
 """Also its queue, its account and its priority."""
@@ -40,17 +49,29 @@ LEARN_AGAIN = 1000
 
 
 class Desk:
-    """`queues`: their definitions; without any, accounts share alike. `account`: the scheduler's own."""
+    """`queues`: their definitions; without any, accounts share alike. `account`: the scheduler's own.
+
+    `windows`: times for which hosts are reserved for some accounts.
+    """
 
     def __init__(
-        self, seed: bytes, queues: Tree | None = None, weights: Weights | None = None, account: str = ""
+        self,
+        seed: bytes,
+        queues: Tree | None = None,
+        weights: Weights | None = None,
+        account: str = "",
+        windows: Sequence[Window] = (),
     ) -> None:
         self._shifts = Shifts(account)
+        self._parts = Parts(account)
+        self._busy_since = 0
+        """Since when tasks have always waited, chain time in ms."""
         self._kinds: dict[int, bytes] = {}
         """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
         self.memory = Memory()
         """What failed where lately."""
+        self._keeper = Keeper(self.planner, windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
@@ -72,10 +93,12 @@ class Desk:
         self._mix = Mix()
         self._learned = 0
         self._used = 0
+        self._now_ms = 0
+        """Of the round."""
 
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         """Take in records."""
-        self.planner.put_hosts(hosts)
+        self._parts.changed(self.planner.put_hosts(hosts))
 
     def hosts_gone(self, hosts: Iterable[str]) -> None:
         """These are no more."""
@@ -92,12 +115,14 @@ class Desk:
         held = self.planner.placed_pods(task.id)
         if held:
             self.planner.follow(task.id, ahead=held <= set(task.open_pods))
+        self._keeper.changed(task.id)
         self._account(task)
         self._queue(task)
 
     def task_gone(self, number: int) -> None:
         """It is final."""
         self.planner.release(number)
+        self._keeper.changed(number)
         self._drop(number)
         self._charge(number, None)
         self._tasks.pop(number, None)
@@ -106,6 +131,7 @@ class Desk:
     def release(self, number: int) -> None:
         """What was placed of this task is final, or was refused."""
         self.planner.release(number)
+        self._keeper.changed(number)
         task = self._tasks.get(number)
         if task is not None:
             self._account(task)
@@ -116,14 +142,62 @@ class Desk:
         self._not_before[number] = until_ms
         self._drop(number)
 
-    def round(self, now_ms: int) -> Round:
-        """Place whoever has room, in turn. What is placed is held until :meth:`release`."""
+    def round(self, now_ms: int, gates: Sequence[Gate] = ()) -> Round:
+        """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`."""
         self._wake(now_ms)
         self._remember(now_ms)
         self._use_what_was_learned()
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
+        if not self._shifts.alone:
+            self._keep_to_my_part(now_ms)
         self._turn.begin(now_ms, self._totals(), away)
-        return self.planner.plan(self, self._gates(now_ms))
+        self._now_ms = now_ms
+        gates = (*gates, *self._gates(now_ms))
+        placed: dict[int, Places] = {}
+        self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
+        reserved = self._keeper.gate()
+        made = self.planner.plan(self, gates if reserved is None else (*gates, reserved), placed)
+        blocked = [one.task for one in made.blocked]
+        if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
+            return Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
+        return made
+
+    def _start(
+        self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Places]
+    ) -> bool:
+        """Give those whose reservation begins now the places that are reserved for them; whether there were any."""
+        any_placed = False
+        for reservation in due:
+            number, where = reservation.task, reservation.places
+            task, (want, *_) = self._tasks[number], self._who[number][0]
+            if self._claims[number].shape in away or self.planner.closed(task, want, where, gates):
+                # Its place stays reserved.
+                continue
+            if self.planner.place_at(task, want, where, placed):
+                any_placed = True
+                claim = self._claims[number]
+                self._turn.placed(claim)
+                self._hold([claim])
+            else:
+                self._keeper.refused(number, self._now_ms)
+        return any_placed
+
+    def _waiting_for(self, number: int) -> Waiting | None:
+        """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""
+        claim = self._claims.get(number)
+        if claim is None or self._turn.held(claim) is not None:
+            return None
+        task, ((want, least, *_), *_) = self._tasks[number], self._who[number]
+        if want.layout is not Layout.ANY:
+            # Reservations know nothing of layouts.
+            return None
+        fleet = self.planner.fleet
+        among, own = may_reserve(want, fleet), self._keeper.own_of(task.tenant)
+        # A host that it leaves alone has room that others can use.
+        resting = self.memory.left_alone(want.shape, want.manifest, self._now_ms)
+        if resting:
+            among &= ~fleet.facts.hosts.among(resting, fleet.facts.host)
+        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own)
 
     def run(self) -> Run | None:
         """Whose turn it is in this round."""
@@ -165,14 +239,23 @@ class Desk:
 
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
-        self._shifts.schedulers(accounts)
+        known = frozenset(accounts)
+        self._shifts.schedulers(known)
+        self._parts.schedulers(known)
+        if self._shifts.alone:
+            self.planner.close(np.zeros(0, dtype=np.bool_))
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be more to place although no record changes: after a refusal, a pause, or by a new shift."""
-        moments = list(self._not_before.values())
-        if self._claims:
-            moments += [at for at in (self._shifts.next_ms(now_ms), self.memory.next_ms(now_ms)) if at is not None]
+        shift = self._shifts.next_ms(now_ms) if self._claims else None
+        more = shift, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if self._claims else None
+        moments = [*self._not_before.values(), *(moment for moment in more if moment is not None)]
         return min(moments, default=None)
+
+    @property
+    def reserved(self) -> Mapping[int, Reservation]:
+        """For whom a place is reserved, and from when on."""
+        return self._keeper.kept
 
     def late(self, number: int, now_ms: int) -> bool:
         """Whether the task's deadline for its start has passed."""
@@ -193,6 +276,14 @@ class Desk:
         """As its record has it."""
         return self._tasks.get(number)
 
+    def _keep_to_my_part(self, now_ms: int) -> None:
+        """Close what is for other schedulers to use now."""
+        at_work = {self._shifts.leader(kind, now_ms) for kind in self._kinds.values()}
+        if not at_work:
+            self._busy_since = now_ms
+        names = self.planner.fleet.cluster.names
+        self.planner.close(self._parts.closed(now_ms, names, at_work, self._busy_since))
+
     # --- who waits --------------------------------------------------------------------------------------------------
 
     def _queue(self, task: Task) -> None:
@@ -201,14 +292,15 @@ class Desk:
             self._drop(task.id)
             return
         want = self._want(task)
-        group = self._wants.setdefault(want, want), task.least, len(task.open_pods)
+        length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
+        group = self._wants.setdefault(want, want), task.least, len(task.open_pods), length, windows
         who = group, _queue_name(task), task.tenant, task.priority
         if self._who.get(task.id) == who:
             return
         self._drop(task.id)
         if group not in self._groups:
             self._groups[group] = next(self._numbers), 0
-            self._kinds[self._groups[group][0]] = kind_of(*group)
+            self._kinds[self._groups[group][0]] = kind_of(*group[:3])
             self._laid_out += want.layout is not Layout.ANY
         number, count = self._groups[group]
         self._groups[group] = number, count + 1
@@ -218,6 +310,7 @@ class Desk:
         claim = Claim(task.id, queue, account, number, amount, priority, task.submitted_at)
         self._claims[task.id] = claim
         self._turn.add(claim)
+        self._keeper.waits(task)
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
 
@@ -236,6 +329,7 @@ class Desk:
 
     def _forget(self, number: int) -> None:
         del self._claims[number]
+        self._keeper.waits_no_more(number)
         group, *_ = self._who.pop(number)
         self._leave(group, 1)
 
@@ -297,6 +391,7 @@ class Desk:
             if before is not None or len(self.planner.placed_pods(number)) < group[2]:
                 # Fewer than it would have may have been placed.
                 self._account(self._tasks[number])
+        self._keeper.placed([claim.id for claim in claims], self._now_ms)
         self._leave(group, len(claims))
 
     def _account(self, task: Task) -> None:
@@ -337,6 +432,16 @@ def amount_of(task: Task, pods: int) -> Amount:
     """What so many of its pods ask for."""
     asked = task.resources
     return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
+
+
+def _length(duration_ms: int) -> int:
+    """The same for durations that are about the same: where something is reserved, a short task may fit and a long not.
+
+    At most a quarter apart, so that tasks that ask for the same are still few groups.
+    """
+    minutes = duration_ms // 60_000
+    lost = max(0, minutes.bit_length() - 3)
+    return minutes >> lost << lost
 
 
 def _queue_name(task: Task) -> str:

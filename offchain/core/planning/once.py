@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.want import Want
+from offchain.core.planning.most import carried_out, fewest_waiting
 from offchain.core.planning.order import Run
 from offchain.core.planning.planner import Blocked, Planner
 from offchain.core.snapshot import Snapshot
@@ -34,7 +35,11 @@ class Waiting:
             return "its deadline has passed"
         if self.hosts == 0:
             return "no host is registered"
-        reasons = ", ".join(f"{count} {misfit}" for misfit, count in self.excluded.items())
+        counts = [f"{count} {misfit}" for misfit, count in self.excluded.items()]
+        kept = self.hosts - sum(self.excluded.values())
+        if kept > 0 and not self.pods_fitting:
+            counts.append(f"{kept} kept for others")
+        reasons = ", ".join(counts)
         if self.pods_fitting:
             return f"{self.pods_fitting} of {self.pods_needed} pods fit now; of {self.hosts} hosts: {reasons}"
         return f"of {self.hosts} hosts: {reasons}"
@@ -42,14 +47,21 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to assign, in this order, and what waits."""
+    """What to assign, in this order, and what waits.
+
+    `fewest`: no other plan leaves fewer tasks waiting, so no plan with fewer hosts does either. It is not always known.
+    """
 
     placements: Mapping[int, tuple[PodPlacement, ...]]
     waiting: tuple[Waiting, ...]
+    fewest: bool
 
 
 def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = frozenset()) -> Plan:
-    """Place what can be placed at chain time `now` (ms). Tasks in `skip` are left out (they wait after a refusal)."""
+    """Place what can be placed at chain time `now` (ms). Tasks in `skip` are left out (they wait after a refusal).
+
+    In turn; where somebody waits then, so that the fewest wait, as far as that is found out in a bounded time.
+    """
     planner = Planner(seed)
     planner.put_hosts(snapshot.hosts.values())
     late: list[Waiting] = []
@@ -62,7 +74,18 @@ def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = fr
         else:
             open_tasks.append(task)
     made = planner.plan(InTurn(open_tasks))
-    return Plan(made.placements, (*late, *(explain(planner, blocked) for blocked in made.blocked)))
+    if not made.blocked:
+        return Plan(made.placements, tuple(late), fewest=True)
+    hosts = [snapshot.hosts[name] for name in sorted(snapshot.hosts)]
+    found = fewest_waiting(hosts, open_tasks, made.placements)
+    if len(found.placements) == len(made.placements):
+        return Plan(made.placements, (*late, *(explain(planner, b) for b in made.blocked)), found.proven)
+    planner = Planner(seed)
+    planner.put_hosts(carried_out(snapshot.hosts, open_tasks, found.placements).values())
+    rest = planner.plan(InTurn(task for task in open_tasks if task.id not in found.placements))
+    all_of_them = {**found.placements, **rest.placements}
+    placements = {task.id: all_of_them[task.id] for task in open_tasks if task.id in all_of_them}
+    return Plan(placements, (*late, *(explain(planner, blocked) for blocked in rest.blocked)), found.proven)
 
 
 def explain(planner: Planner, blocked: Blocked) -> Waiting:

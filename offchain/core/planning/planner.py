@@ -15,8 +15,10 @@ import numpy as np
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import indices
+from offchain.core.placing import board
+from offchain.core.placing.cluster import Bools, indices
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.gates import Gate, Leaning
@@ -94,14 +96,21 @@ class Planner:
         """Score by another policy from now on."""
         self._rows.use(policy)
 
-    def put_hosts(self, hosts: Iterable[Host]) -> None:
-        """Take in records of the chain."""
+    def close(self, hosts: Bools) -> None:
+        """[host]: nothing is to be placed there, until this is called again."""
+        self._rows.close(hosts)
+
+    def put_hosts(self, hosts: Iterable[Host]) -> list[int]:
+        """Take in records of the chain. Gives the rows of hosts whose room is another one now."""
+        rooms = []
         for host in hosts:
             change = self.fleet.put(host)
             if change.room:
+                rooms.append(change.row)
                 self._hold_again(change.row)
             if change.room or change.facts:
                 self._rows.changed(change.row, facts=change.facts)
+        return rooms
 
     def hosts_gone(self, hosts: Iterable[str]) -> None:
         """These are no more."""
@@ -148,14 +157,21 @@ class Planner:
         """Of these, the ones that the records do not have yet."""
         return frozenset() if task in self._behind else self.placed_pods(task)
 
+    def places_ahead(self, task: int) -> Places | None:
+        """Where those are to go; None where there are none."""
+        return None if task in self._behind else self._held.get(task)
+
     @property
     def held(self) -> frozenset[int]:
         """The tasks of which something is on its way."""
         return frozenset(self._held)
 
-    def plan(self, order: Order, gates: Sequence[Gate] = ()) -> Round:
-        """Place whoever has room, in this order, where no gate is closed to it. What is placed is held."""
-        made: dict[int, Places] = {}
+    def plan(self, order: Order, gates: Sequence[Gate] = (), made: dict[int, Places] | None = None) -> Round:
+        """Place whoever has room, in this order, where no gate is closed to it. What is placed is held.
+
+        `made`: what has its place in this round already.
+        """
+        made = {} if made is None else made
         blocked: list[Blocked] = []
         full: dict[tuple[Want, int, int], int] = {}
         while (turn := order.run()) is not None:
@@ -181,6 +197,31 @@ class Planner:
                 blocked.append(Blocked(failed.id, want, fitting, failed.least))
                 order.blocked(failed)
         return Round(Placements(made, self.fleet.cluster.names), tuple(blocked))
+
+    def closed(self, task: Task, want: Want, where: Sequence[board.Place], gates: Sequence[Gate]) -> bool:
+        """Whether a gate is closed to it at one of these places."""
+        devices = self._rows.devices(want)
+        masks = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
+        return any(mask[place.host] for mask in masks for place in where)
+
+    def place_at(self, task: Task, want: Want, where: Sequence[board.Place], made: dict[int, Places]) -> bool:
+        """Place its first pods just there, and hold that; False where a rule is against it."""
+        for place, (host, devices) in enumerate(where):
+            if not self._takes(want, host, devices):
+                self._give(want, *_columns(where[:place]))
+                return False
+            self._take(want, host, devices)
+        hosts, devices_of = _columns(where)
+        self._hold(task, Places(want, task.open_pods[: len(where)], tuple(hosts), tuple(devices_of)), made)
+        return True
+
+    def _takes(self, want: Want, host: int, devices: int) -> bool:
+        """Whether the host takes such a pod on these devices, by the chain's own rules."""
+        if not allowed(want, self.fleet.facts.at(np.array([host])))[0]:
+            return False
+        record = self.fleet.records[self.fleet.cluster.names[host]]
+        rate = rate_per_hour(want.resources, record.devices, indices(devices), record.ask, want.unit)
+        return rate <= want.max_rate_per_hour and self.fleet.cluster.fits_on(host, want.shape, devices)
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now."""
@@ -321,3 +362,8 @@ def _leaning(gate: Leaning, task: Task, want: Want, points: Points) -> Points:
     left = points.copy()
     left[~first] = np.inf
     return left
+
+
+def _columns(places: Sequence[board.Place]) -> tuple[list[int], list[int]]:
+    """Hosts, and devices."""
+    return [place.host for place in places], [place.devices for place in places]

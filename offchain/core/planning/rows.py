@@ -12,7 +12,7 @@ from offchain.core.fleet.filters.price import surely_within
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats, Ints
+from offchain.core.placing.cluster import Bools, Floats, Ints
 from offchain.core.placing.worth import Lane, Worth
 from offchain.core.planning.scores import Weights, beside_room
 from offchain.core.planning.scores.draw import draw
@@ -86,6 +86,13 @@ class Rows:
         self._rows: OrderedDict[Want, _Row] = OrderedDict()
         self._room, self._facts = _Log(), _Log()
         self._draw: Floats = np.zeros(0)
+        self._closed: Bools = np.zeros(0, dtype=np.bool_)
+
+    def close(self, hosts: Bools) -> None:
+        """[host]: nobody can go there, until this is called again; to hosts that come later anybody can."""
+        before, self._closed = self._closed, hosts
+        rows = np.arange(max(len(before), len(hosts)))
+        self._room.add(rows[_at(before, rows) != _at(hosts, rows)].tolist(), len(self._fleet.cluster))
 
     def changed(self, host: int, *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
@@ -153,7 +160,10 @@ class Rows:
             self._judge(want, row.lane, everything if facts is None else facts)
         room = None if not known else self._room.since(row.room_seen, hosts)
         if room is None or len(room):
-            self._policy.fill(want.shape, everything if room is None else room, row.lane, _NOBODY, _NOBODY)
+            counted = everything if room is None else room
+            self._policy.fill(want.shape, counted, row.lane, _NOBODY, _NOBODY)
+            if len(self._closed):
+                row.lane.points[counted[_at(self._closed, counted)]] = np.inf
         row.facts_seen, row.room_seen = self._facts.end, self._room.end
         return row
 
@@ -171,6 +181,14 @@ class Rows:
             more = [draw(name, self._seed) for name in names[len(self._draw) :]]
             self._draw = np.concatenate([self._draw, np.array(more) * self._weights.draw])
         return self._draw
+
+
+def _at(column: Bools, rows: Ints) -> Bools:
+    """False beyond its end."""
+    found = np.zeros(len(rows), dtype=np.bool_)
+    known = rows < len(column)
+    found[known] = column[rows[known]]
+    return found
 
 
 def _longer(column: npt.NDArray[np.generic], rows: int) -> npt.NDArray[np.generic]:

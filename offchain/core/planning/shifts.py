@@ -28,8 +28,9 @@ class Shifts:
         self._me = me
         self._all: tuple[str, ...] = (me,)
         self._window = -1
-        self._known: dict[bytes, bool] = {}
-        self._before: dict[bytes, bool] = {}
+        self._known: dict[bytes, str] = {}
+        """[kind]: whose it is in this shift."""
+        self._before: dict[bytes, str] = {}
 
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
@@ -48,18 +49,23 @@ class Shifts:
         if self.alone:
             return True
         window, into_ms = divmod(now_ms, SHIFT_MS)
-        if window != self._window:
-            self._before = self._known if window == self._window + 1 else {}
-            self._known, self._window = {}, window
-        if kind not in self._known:
-            self._known[kind] = self._leads(kind, window)
-        if not self._known[kind]:
+        if self.leader(kind, now_ms) != self._me:
             return False
         if into_ms >= HANDOVER_MS:
             return True
         if kind not in self._before:
-            self._before[kind] = self._leads(kind, window - 1)
-        return self._before[kind]
+            self._before[kind] = self._leader(kind, window - 1)
+        return self._before[kind] == self._me
+
+    def leader(self, kind: bytes, now_ms: int) -> str:
+        """Whose shift it is for tasks of this kind."""
+        window = now_ms // SHIFT_MS
+        if window != self._window:
+            self._before = self._known if window == self._window + 1 else {}
+            self._known, self._window = {}, window
+        if kind not in self._known:
+            self._known[kind] = self._leader(kind, window)
+        return self._known[kind]
 
     def next_ms(self, now_ms: int) -> int | None:
         """When it may be this scheduler's turn for something that it is not now; None where it is alone."""
@@ -68,11 +74,11 @@ class Shifts:
         window, into_ms = divmod(now_ms, SHIFT_MS)
         return window * SHIFT_MS + (HANDOVER_MS if into_ms < HANDOVER_MS else SHIFT_MS)
 
-    def _leads(self, kind: bytes, window: int) -> bool:
+    def _leader(self, kind: bytes, window: int) -> str:
         def place(account: str) -> bytes:
             return hashlib.blake2b(f"{window}:{account}".encode(), key=kind[:64], digest_size=16).digest()
 
-        return min(self._all, key=place) == self._me
+        return min(self._all, key=place)
 
 
 def kind_of(want: Want, least: int, pods: int) -> bytes:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import yaml
-
 from offchain.core.queues.ageing import HIGHEST_PRIORITY, Ageing
 from offchain.core.queues.tree import DEFAULT, Most, Queue, Tree, tree
 from offchain.schema.manifest_nodes import Field, Reader
-from offchain.schema.manifest_types import ManifestError, Problem
+from offchain.schema.manifest_types import ManifestError
 from offchain.schema.manifest_values import parse_size
+from offchain.schema.yaml_section import section
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)*", re.ASCII)
 _NAME_BYTES: Final = 32
@@ -30,35 +29,11 @@ class QueuesError(ManifestError):
 def parse_queues(text: str, *, source: str = "queues") -> Tree:
     """The tree that a file defines. Raises QueuesError with every problem; `source` names the file in messages."""
     reader = Reader()
-    queues = _queues(text, reader)
+    found = section(text, "queues", "examples/queues.yaml", reader)
+    queues = [_queue(name, field, reader) for name, field in found.items()]
     if reader.problems:
         raise QueuesError(source, reader.problems)
     return tree(queues)
-
-
-def _queues(text: str, reader: Reader) -> list[Queue]:
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        about = ", ".join(part for part in (error.problem, error.context) if part)
-        line = mark.line + 1 if mark else 1
-        reader.problems.append(Problem(line, "", f"this is not YAML: {about}", "Mend the line"))
-        return []
-    except (yaml.YAMLError, RecursionError) as error:
-        about = " ".join(str(error).split())
-        reader.problems.append(Problem(1, "", f"this is not YAML: {about}", "Mend the file"))
-        return []
-    if node is None:
-        reader.problems.append(Problem(1, "", "the file is empty", "Start from examples/queues.yaml"))
-        return []
-    top = reader.mapping(Field(node, node.start_mark.line + 1, ""), ("queues",), {})
-    if "queues" not in top:
-        if not reader.problems:
-            reader.problems.append(Problem(1, "queues", "the section is missing", "Start from examples/queues.yaml"))
-        return []
-    found = reader.any_mapping(top["queues"])
-    return [_queue(name, field, reader) for name, field in found.items()]
 
 
 def _queue(name: str, field: Field, reader: Reader) -> Queue:

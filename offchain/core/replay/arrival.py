@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from offchain.core.placing.shapes import Mix, Shape
 
+Kind = tuple[Shape, int, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
@@ -26,6 +28,10 @@ class Arrival:
     queue: str = "default"
     priority: int = 100
     pods: int = 1
+
+    def kind(self, *, by_length: bool) -> Kind:
+        """What decides where it fits. `by_length`: also for how long, in classes, each twice as long as the last."""
+        return self.shape, self.pods, self.most_ms.bit_length() if by_length else 0
 
     @property
     def total_milli(self) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Container
 
 from offchain.core.placing.cluster import Cluster
-from offchain.core.replay.arrival import Arrival
+from offchain.core.replay.arrival import Arrival, Kind
 
 
 class Drf:
@@ -32,9 +33,9 @@ class Drf:
         """See :class:`Order`, here and below. Only between rounds."""
         self._waiting.setdefault(arrival.account, deque()).append(arrival)
 
-    def begin(self, now_ms: int) -> None:
+    def begin(self, now_ms: int, away: Container[Kind] = ()) -> None:
         """All that wait may be next."""
-        del now_ms
+        del now_ms, away
         self._ready = [(self.share(account), account) for account in self._waiting]
         heapq.heapify(self._ready)
 
@@ -62,6 +63,19 @@ class Drf:
         else:
             heapq.heappop(self._ready)
             del self._waiting[account]
+
+    def may(self, arrival: Arrival) -> bool:
+        """There are no limits."""
+        del arrival
+        return True
+
+    def called(self, arrival: Arrival) -> None:
+        """It counts from now on."""
+        self._charge(arrival, 1)
+        behind = self._waiting[arrival.account]
+        behind.remove(arrival)
+        if not behind:
+            del self._waiting[arrival.account]
 
     def ended(self, arrival: Arrival) -> None:
         """It counts no longer."""

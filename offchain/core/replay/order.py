@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Bools, Ints
-from offchain.core.replay.arrival import Arrival
+from offchain.core.replay.arrival import Arrival, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Order(Protocol):
     def add(self, arrival: Arrival) -> None:
         """It waits from now on."""
 
-    def begin(self, now_ms: int) -> None:
-        """A round begins: who was blocked in the last one may fit now."""
+    def begin(self, now_ms: int, away: Container[Kind] = ()) -> None:
+        """A round begins: who was blocked in the last one may fit now; `away`: those that are known not to."""
 
     def next(self) -> Arrival | None:
         """Whose turn it is; the same until it is told what became of it. None: the round is over."""
@@ -47,6 +47,12 @@ class Order(Protocol):
     def dropped(self, arrival: Arrival) -> None:
         """That one will never fit; it waits no longer."""
 
+    def may(self, arrival: Arrival) -> bool:
+        """Whether no limit keeps one that waits."""
+
+    def called(self, arrival: Arrival) -> None:
+        """That one runs without having been next: the time has come that was reserved for it. Only between rounds."""
+
     def ended(self, arrival: Arrival) -> None:
         """One that was placed has ended."""
 
@@ -54,11 +60,14 @@ class Order(Protocol):
 class Backfill(Protocol):
     """Keeps room for those that are blocked, so that others that pass do not delay them. It knows maximum durations."""
 
-    def begin(self, running: Iterable[Run], now_ms: int) -> None:
-        """A round begins; nothing is reserved."""
+    def came(self, arrival: Arrival) -> None:
+        """That one waits from now on."""
 
-    def reserve(self, arrival: Arrival) -> None:
-        """That one is blocked. Whether room is reserved for it is for the backfill to say."""
+    def begin(self, now_ms: int, may: Callable[[Arrival], bool]) -> Sequence[Arrival]:
+        """A round begins; gives those whose reserved time has come. Whom a limit keeps (`may`) loses what it had."""
+
+    def release(self, arrival: Arrival) -> tuple[Place, ...]:
+        """Nothing is reserved for that one any more; gives what was."""
 
     def allowed(self, arrival: Arrival, devices: Ints) -> Bools | None:
         """For each host, whether a pod of it may go there in spite of all reservations; None: anywhere.
@@ -66,5 +75,17 @@ class Backfill(Protocol):
         `devices[host]`, as bits, are those that it would take; they mean nothing where it does not fit.
         """
 
+    def taken(self, arrival: Arrival, place: Place) -> None:
+        """A pod of it is there, for now."""
+
+    def given(self) -> None:
+        """Those that were taken are not: there was no room for all."""
+
+    def blocked(self, arrival: Arrival) -> tuple[Place, ...] | None:
+        """That one found no place. What is free for it now in spite of that; else room may be reserved for it."""
+
     def placed(self, run: Run) -> None:
-        """That one starts now."""
+        """That one starts now, where its pods were taken to be."""
+
+    def ended(self, run: Run) -> None:
+        """That one has ended."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Ints
@@ -10,6 +12,12 @@ from offchain.core.timing.claims import FOREVER
 from offchain.core.timing.loops import AT, CPU, MEMORY, MILLI
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.room import Room
+
+
+@dataclass(slots=True)
+class _Placed:
+    free: tuple[Ints, ...]
+    pods: list[tuple[Shape, int, int]]
 
 
 class Backfill:
@@ -41,6 +49,8 @@ class Backfill:
                 self._from[row, step] = moment
                 self._cpu[row, step], self._memory[row, step] = room.cpu_milli, room.memory_mib
                 self._device[row, step] = room.device
+        self._placed: dict[int, _Placed] = {}
+        """[row]: what was placed there, over what was free before."""
 
     @property
     def reserved(self) -> Bools:
@@ -48,6 +58,10 @@ class Backfill:
         mask: Bools = np.zeros(self._many, dtype=np.bool_)
         mask[self._hosts] = True
         return mask
+
+    def matters(self, devices: Ints) -> bool:
+        """Whether pods have room on a host of which something is reserved; `devices[host]` is less than 0 elsewhere."""
+        return bool((devices[self._hosts] >= 0).any())
 
     def mask(self, shape: Shape, devices: Ints, ends_ms: int) -> Bools:
         """[host]: whether such a pod may start there now; `devices[host]`, bits, are those that it would take there."""
@@ -77,6 +91,24 @@ class Backfill:
         row = self._row.get(host)
         if row is None:
             return
+        columns = self._cpu, self._memory, self._device
+        before = self._placed.setdefault(row, _Placed(tuple(column[row].copy() for column in columns), []))
+        before.pods.append((shape, devices, ends_ms))
+        self._take(row, shape, devices, ends_ms)
+
+    def undo(self, host: int, shape: Shape, devices: int, ends_ms: int) -> None:
+        """The pod that was placed there does not start after all: others of its gang have no room."""
+        row = self._row.get(host)
+        if row is None:
+            return
+        before = self._placed[row]
+        before.pods.remove((shape, devices, ends_ms))
+        for column, was in zip((self._cpu, self._memory, self._device), before.free, strict=True):
+            column[row] = was
+        for pod in before.pods:
+            self._take(row, *pod)
+
+    def _take(self, row: int, shape: Shape, devices: int, ends_ms: int) -> None:
         # Up to its end there is so much less. After that, the least since now cannot be more than it was at its end.
         until = int(self._step(np.array([row]), ends_ms)[0])
         bits = devices >> np.arange(MOST_DEVICES) & 1

@@ -7,9 +7,10 @@ all others stay, and taken where it begins sooner.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from offchain.core.placing.board import Place
+from offchain.core.placing.cluster import Bools
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import Claim
 from offchain.core.timing.releases import Profile
@@ -18,13 +19,19 @@ from offchain.core.timing.start import Start, earliest
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A task that waits: all its pods start together. `longest_ms`: its maximum duration."""
+    """A task that waits: all its pods start together. `longest_ms`: its maximum duration.
+
+    `among`: [host], where its pods may go at all; None: anywhere. `own`: what is held for it already, as in a window of
+    time, and does not stand in its way.
+    """
 
     task: int
     shape: Shape
     pods: int
     longest_ms: int
     since_ms: int
+    among: Bools | None = field(default=None, compare=False, repr=False)
+    own: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +86,13 @@ def reserve(profile: Profile, wanted: Sequence[Waiting], kept: Mapping[int, Rese
     found: dict[int, Reservation] = {}
     for waiting in wanted:
         mine = kept.get(waiting.task)
-        if mine is None:
+        if mine is None or not _may_stay(waiting, mine):
             continue
         mine = replace(mine, start_ms=max(mine.start_ms, profile.now_ms))
-        if profile.holds(mine.claims()):
+        profile.remove(waiting.own)
+        holds = profile.holds(mine.claims())
+        profile.add(waiting.own)
+        if holds:
             profile.add(mine.claims())
             found[waiting.task] = mine
     for waiting in wanted:
@@ -91,10 +101,18 @@ def reserve(profile: Profile, wanted: Sequence[Waiting], kept: Mapping[int, Rese
             if mine.start_ms == profile.now_ms:
                 continue
             profile.remove(mine.claims())
-        start = earliest(profile, waiting.shape, waiting.pods, waiting.longest_ms)
+        profile.remove(waiting.own)
+        start = earliest(profile, waiting.shape, waiting.pods, waiting.longest_ms, among=waiting.among)
+        profile.add(waiting.own)
         if isinstance(start, Start) and (mine is None or start.at_ms < mine.start_ms):
             mine = Reservation(waiting.task, waiting.shape, start.at_ms, waiting.longest_ms, start.places)
         if mine is not None:
             profile.add(mine.claims())
             found[waiting.task] = mine
     return {waiting.task: found[waiting.task] for waiting in wanted if waiting.task in found}
+
+
+def _may_stay(waiting: Waiting, mine: Reservation) -> bool:
+    """Whether it is still what the task asks for, on hosts that it may go to."""
+    same = (mine.shape, len(mine.places), mine.longest_ms) == (waiting.shape, waiting.pods, waiting.longest_ms)
+    return same and (waiting.among is None or all(waiting.among[place.host] for place in mine.places))

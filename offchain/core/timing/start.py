@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Cluster, Ints
+from offchain.core.placing.cluster import Bools, Cluster, Ints
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.loops import HOST, MOMENT, PODS, counts, steps
@@ -46,10 +46,17 @@ class Never:
         return f"there will never be room for {of}: {', '.join(parts)}"
 
 
-def earliest(profile: Profile, shape: Shape, pods: int, longest_ms: int, at_ms: int = 0) -> Start | Never:
-    """When `pods` pods of this shape fit together for `longest_ms`, not before `at_ms`; on as few hosts as can be."""
+def earliest(
+    profile: Profile, shape: Shape, pods: int, longest_ms: int, at_ms: int = 0, among: Bools | None = None
+) -> Start | Never:
+    """When `pods` pods of this shape fit together for `longest_ms`, not before `at_ms`; on as few hosts as can be.
+
+    `among`: [host], where they may go at all; None: anywhere.
+    """
     begin_ms = max(profile.now_ms, at_ms)
     hosts = profile.candidates(shape)
+    if among is not None:
+        hosts = hosts[among[hosts]]
     found: Ints = np.empty((len(profile.changes.rows) + len(hosts), 3), dtype=np.int64)
     wish = Wish.of(shape, profile.cluster)
     found = found[: steps(hosts, profile.free, profile.changes, wish, begin_ms, longest_ms, pods, found)]

@@ -9,11 +9,11 @@ import sys
 
 from offchain.local.places import ROOT
 
-TASKS = 60
+TASKS, HOSTS = 150, 12
 
 
 def test_no_task_is_lost_or_doubled_among_schedulers_of_which_one_is_killed():
-    line = [sys.executable, str(ROOT / "tests" / "benchmarks"), "crowd", f"--tasks={TASKS}", "--hosts=3"]
+    line = [sys.executable, str(ROOT / "tests" / "benchmarks"), "crowd", f"--tasks={TASKS}", f"--hosts={HOSTS}"]
     done = subprocess.run(
         [*line, "--schedulers=3", "--killed=1", "--json", "--no-record"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -27,4 +27,7 @@ def test_no_task_is_lost_or_doubled_among_schedulers_of_which_one_is_killed():
     sys.stderr.write(f"{found}\n")
     assert found["said"] == []
     assert (found["tasks"], found["lost"], found["doubled"]) == (TASKS, 0, 0)
+    (run,) = found["runs"]
+    assert (run["schedulers"], run["killed"]) == (3, 1)
+    assert run["assigned"] >= TASKS
     assert done.returncode == 0

@@ -97,7 +97,8 @@ def _under_fire(
     findings.lost += _index_differs(net, judgement)
     findings.books += _audited(net)
     shims = left.shims(net.places.sockets)
-    return findings, {"restarts": net.keeper.restarts, "shims_left_by_the_engine": shims}
+    facts = {"restarts": net.keeper.restarts, "shims_left_by_the_engine": shims, "unpaid_because": findings.unpaid}
+    return findings, facts
 
 
 def _mind(net: FaultNet, seconds: float) -> None:

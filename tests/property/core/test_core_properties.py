@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.fit import Fit, fit, take
@@ -27,6 +28,7 @@ from tests.core_strategies import (
     PRICES,
     asks,
     carried_out,
+    crowded,
     devices,
     hosts_with,
     placements,
@@ -37,7 +39,8 @@ from tests.core_strategies import (
 )
 
 
-@given(snapshots(), times, seeds)
+@settings(max_examples=60)
+@given(snapshots() | crowded(), times, seeds)
 def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed: bytes):
     cpu: dict[str, int] = defaultdict(int)
     memory: dict[str, int] = defaultdict(int)
@@ -61,7 +64,8 @@ def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed:
         assert taken <= snapshot.hosts[name].devices[index].milli_free
 
 
-@given(snapshots(), times, seeds)
+@settings(max_examples=60)
+@given(snapshots() | crowded(), times, seeds)
 def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot, now: int, seed: bytes):
     for task_id, pods in plan(snapshot, now, seed).placements.items():
         task = snapshot.tasks[task_id]
@@ -88,7 +92,8 @@ def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot,
                 assert not task.resources.gpus.models or device.spec.model in task.resources.gpus.models
 
 
-@given(snapshots(), times, seeds)
+@settings(max_examples=60)
+@given(snapshots() | crowded(), times, seeds)
 def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
     for task_id, pods in made.placements.items():
@@ -99,7 +104,8 @@ def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, n
     assert answered == [t.id for t in snapshot.tasks.values() if t.open_pods]
 
 
-@given(snapshots(), times, seeds)
+@settings(max_examples=60)
+@given(snapshots() | crowded(), times, seeds)
 def test_the_same_input_gives_the_same_plan(snapshot: Snapshot, now: int, seed: bytes):
     backwards = Snapshot(
         number=snapshot.number,
@@ -113,13 +119,24 @@ def test_the_same_input_gives_the_same_plan(snapshot: Snapshot, now: int, seed: 
     assert list(first.placements) == list(second.placements)
 
 
-@given(snapshots(), times, seeds)
+@settings(max_examples=60)
+@given(snapshots() | crowded(), times, seeds)
 def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
     after = carried_out(snapshot, made.placements)
     again: Plan = plan(after, now, seed)
     assert not again.placements
     assert {w.task for w in again.waiting} == {w.task for w in made.waiting}
+
+
+@settings(max_examples=40)
+@given(crowded(), times, seeds)
+def test_a_host_more_never_leaves_more_unplaced(snapshot: Snapshot, now: int, seed: bytes):
+    more = plan(snapshot, now, seed)
+    for name in snapshot.hosts if more.fewest else ():
+        hosts = {other: host for other, host in snapshot.hosts.items() if other != name}
+        less = plan(replace(snapshot, hosts=hosts), now, seed)
+        assert len(more.waiting) <= len(less.waiting)
 
 
 @given(hosts_with("h0"), resources, placements, st.sampled_from(BillingUnit), PRICES)

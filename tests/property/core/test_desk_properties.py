@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.fit import Fit, candidate, fit
 from offchain.core.planning.desk import Desk
+from offchain.core.rate import rate_per_hour
+from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, Task
-from tests.core_strategies import HOST_IDS, hosts_with, tasks_with
+from tests.core_strategies import HOST_IDS, carried_out, crowded, hosts_with, tasks_with
 
 events = st.lists(
     st.one_of(
@@ -138,3 +140,38 @@ def test_who_waits_after_a_round_fits_nowhere(told: list[object], seed: bytes):
                 continue
             found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour)
             assert not isinstance(found, Fit)
+
+
+@settings(max_examples=40)
+@given(crowded(), st.binary(max_size=64))
+def test_hosts_that_come_cost_nobody_a_place(snapshot: Snapshot, seed: bytes):
+    desk = Desk(seed)
+    for task in snapshot.tasks.values():
+        desk.put_task(task)
+    waiting = set(snapshot.tasks)
+    for host in snapshot.hosts.values():
+        desk.put_hosts([host])
+        before = desk.planner.held
+        made = desk.round(0)
+        waiting -= set(made.placements)
+        assert before <= desk.planner.held
+        assert {blocked.task for blocked in made.blocked} <= waiting == set(desk.waiting)
+
+
+@settings(max_examples=40)
+@given(crowded(), st.binary(max_size=64))
+def test_a_round_keeps_within_capacity_and_price_and_gangs_are_whole(snapshot: Snapshot, seed: bytes):
+    desk = Desk(seed)
+    desk.put_hosts(snapshot.hosts.values())
+    for task in snapshot.tasks.values():
+        desk.put_task(task)
+    made = desk.round(0)
+    # The chain's rule refuses what is over a host's capacity.
+    carried_out(snapshot, made.placements)
+    for number, pods in made.placements.items():
+        task = snapshot.tasks[number]
+        assert [place.pod for place in pods] == list(task.open_pods)
+        for place in pods:
+            host = snapshot.hosts[place.host]
+            rate = rate_per_hour(task.resources, host.devices, place.devices, host.ask, task.unit)
+            assert rate <= task.max_rate_per_hour

@@ -13,6 +13,7 @@ from offchain.core.placing.shapes import WHOLE_GPU, Shape
 from offchain.core.replay.arrival import Arrival, Trace
 from offchain.core.replay.names import ORDERS
 from offchain.core.replay.orders import make_order
+from offchain.core.replay.reserved import Reserved
 from offchain.core.replay.simulate import simulate
 
 hosts = st.lists(
@@ -55,10 +56,18 @@ def traced(lines):
     )
 
 
-def work(specs, trace, policy, order, seed):
+def work(specs, trace, policy, order, seed, backfill=None):
     mix = trace.mix()
     prepared = Prepared(lambda cluster, seed: make(policy, cluster, mix, seed), "")
-    return simulate(specs, trace, prepared, lambda cluster: make_order(order, cluster), seed=seed, clock_s=lambda: 0.0)
+    return simulate(
+        specs,
+        trace,
+        prepared,
+        lambda cluster: make_order(order, cluster, passes=backfill is not None),
+        seed=seed,
+        clock_s=lambda: 0.0,
+        backfill=backfill,
+    )
 
 
 def held(runs, at_ms):
@@ -81,10 +90,11 @@ def held(runs, at_ms):
     policy=st.sampled_from(["worth", "best_fit", "random"]),
     order=st.sampled_from(list(ORDERS)),
     seed=st.integers(0, 5),
+    backfill=st.sampled_from([None, Reserved]),
 )
-def test_each_task_runs_once_and_no_host_gives_more_than_it_has(specs, lines, policy, order, seed):
+def test_each_task_runs_once_and_no_host_gives_more_than_it_has(specs, lines, policy, order, seed, backfill):
     trace = traced(lines)
-    outcome = work(specs, trace, policy, order, seed)
+    outcome = work(specs, trace, policy, order, seed, backfill)
     runs, refused = outcome.replayed.runs, outcome.replayed.refused
     assert sorted([run.arrival.number for run in runs] + [one.number for one in refused]) == list(range(len(lines)))
     for run in runs:
@@ -96,7 +106,7 @@ def test_each_task_runs_once_and_no_host_gives_more_than_it_has(specs, lines, po
         assert all(milli <= WHOLE_GPU and device < specs[host].gpus for (host, device), milli in devices.items())
     assert outcome.measures.gpu_percent <= 100.000001
     assert 0 < outcome.measures.jain_index <= 1.000001
-    assert outcome == work(specs, trace, policy, order, seed)
+    assert outcome == work(specs, trace, policy, order, seed, backfill)
 
 
 @settings(max_examples=60)

@@ -217,6 +217,7 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
             yield found
 
     for name in (
+        "cmd_service",
         "cmd_submit",
         "cmd_task",
         "cmd_task_life",
@@ -226,6 +227,7 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
         "cmd_account",
         "cmd_doctor",
         "cmd_chain",
+        "updating",
     ):
         monkeypatch.setattr(f"offchain.cli.{name}.connected", connected)
 

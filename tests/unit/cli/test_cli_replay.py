@@ -33,10 +33,11 @@ def replay(capsys, files, *arguments, status=0):
 def test_json_has_all_measures_of_each_order(capsys, files):
     told = json.loads(replay(capsys, files, "--order", "all", "--price", "red=2", "--json").out)
     assert (told["nodes"], told["tasks"], told["notes"]) == (1, 5, [])
-    fifo, drf = told["runs"]
-    assert [(run["policy"], run["order"], run["seed"]) for run in (fifo, drf)] == [
-        ("first_fit", "fifo", 1),
-        ("first_fit", "drf", 1),
+    fifo, drf, queues = told["runs"]
+    assert [(run["policy"], run["order"], run["backfill"], run["seed"]) for run in (fifo, drf, queues)] == [
+        ("first_fit", "fifo", False, 1),
+        ("first_fit", "drf", False, 1),
+        ("first_fit", "queues", False, 1),
     ]
     assert fifo["wait_s"] == {"mean": 7.6, "p50": 8.0, "p95": 13.0, "p99": 13.0, "most": 13.0}
     assert drf["wait_s"]["mean"] == 6.8
@@ -116,6 +117,22 @@ def test_a_load_is_reached_or_it_is_said_why_not(capsys, files):
     assert "--draw 50" in refused
 
 
+def test_queues_with_backfill_and_gangs(capsys, files):
+    (files / "queues.yaml").write_text("queues: {big: {weight: 3}}\n")
+    asked = ("--order", "queues", "--queues", str(files / "queues.yaml"), "--backfill", "--gangs", "50")
+    told = replay(capsys, files, *asked, "--csv", str(files)).out
+    assert "Made up: 50 % of the tasks with GPUs are gangs" in told
+    assert "queues+backfill" in told
+    assert (files / "first_fit-queues+backfill-1-tasks.csv").exists()
+
+
+def test_a_file_of_queues_that_cannot_be_used_is_told_by_line(capsys, files):
+    (files / "queues.yaml").write_text("queues:\n  big: {weight: much}\n")
+    told = replay(capsys, files, "--order", "queues", "--queues", str(files / "queues.yaml"), status=1).err
+    assert "queues.yaml:2: " in told
+    assert "examples/queues.yaml" in told
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said", "remedy"),
     [
@@ -141,6 +158,9 @@ def test_a_broken_trace_is_told_by_line_column_field_and_remedy(capsys, files, o
         (("--replay", "--plot", "nowhere/x.svg"), "mkdir -p nowhere"),
         (("--order", "fifo"), "--order is for --replay"),
         (("--csv", "x"), "--csv is for --replay"),
+        (("--backfill",), "--backfill is for --replay"),
+        (("--gangs", "5"), "--gangs is for --replay"),
+        (("--replay", "--queues", "x.yaml"), "--queues is for --order queues"),
         (("--replay", "--nodes", "x.csv"), "--pods is missing"),
     ],
 )

@@ -3,6 +3,7 @@ from __future__ import annotations
 from core_builders import GTY, host, lease, pod, snapshot, task
 
 from offchain.core.fit import Misfit
+from offchain.core.planning.most import MOST_TASKS
 from offchain.core.planning.once import plan
 from offchain.core.values import Capacity, HostStatus, LeaseState, RetainedData, TaskKind, TaskState
 
@@ -32,6 +33,30 @@ def test_a_gang_is_placed_whole():
     made = plan(snapshot(host("a", free=SMALL), host("b", free=SMALL), task(1, pods_min=2)), 10, SEED)
     assert [p.pod for p in made.placements[1]] == [0, 1]
     assert {p.host for p in made.placements[1]} == {"a", "b"}
+
+
+def test_one_host_more_does_not_let_a_large_gang_in_at_the_cost_of_two():
+    queue = (task(1, pods_min=3, priority=1), task(2), task(3))
+    two = host("a", free=Capacity(2000, 2048, 2))
+    assert list(plan(snapshot(two, *queue), 10, SEED).placements) == [2, 3]
+    made = plan(snapshot(two, host("b", free=SMALL), *queue), 10, SEED)
+    assert made.fewest
+    assert list(made.placements) == [2, 3]
+    assert [waiting.task for waiting in made.waiting] == [1]
+
+
+def test_who_is_first_in_the_queue_is_placed_where_as_few_wait_then():
+    queue = (task(1, pods_min=2, priority=1), task(2, pods_min=2))
+    made = plan(snapshot(host(free=Capacity(3000, 8192, 100)), *queue), 10, SEED)
+    assert made.fewest
+    assert list(made.placements) == [1]
+
+
+def test_no_second_look_is_taken_at_many_tasks():
+    queue = tuple(task(number) for number in range(1, MOST_TASKS + 2))
+    made = plan(snapshot(host(free=SMALL), *queue), 10, SEED)
+    assert not made.fewest
+    assert list(made.placements) == [1]
 
 
 def test_a_gang_that_does_not_fit_leaves_the_room_to_the_next():

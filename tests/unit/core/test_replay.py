@@ -1,8 +1,8 @@
 """A trace in virtual time: who starts when, and what is measured, worked out by hand."""
 
+from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from offchain.core.placing.board import Board
@@ -10,13 +10,20 @@ from offchain.core.placing.cluster import HostSpec
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import Mix, Shape
 from offchain.core.queues.fairness import jain
+from offchain.core.queues.text import parse_queues
+from offchain.core.replay.arrival import Trace
 from offchain.core.replay.clock import Clock
 from offchain.core.replay.drf import Drf
 from offchain.core.replay.fairness import max_min
 from offchain.core.replay.fifo import Fifo
 from offchain.core.replay.fragments import Fragments
+from offchain.core.replay.gangs import with_gangs
 from offchain.core.replay.measures import Spread
+from offchain.core.replay.names import ORDERS
+from offchain.core.replay.orders import make_order
+from offchain.core.replay.queued import Queued
 from offchain.core.replay.replay import replay
+from offchain.core.replay.reserved import Reserved
 from offchain.core.replay.series import MOST_SAMPLES, Series, State
 from offchain.core.replay.simulate import simulate
 from tests.replay_samples import BY_HAND, HALF, HOST, ONE, TWO, arrivals, cluster, first_fit, trace
@@ -103,36 +110,69 @@ def test_as_many_pods_of_a_gang_as_fit_on_empty_hosts_start():
     assert started(run(trace((0, 5, HALF, "x", 4)))) == {0: 0}
 
 
-class Room:
-    """Lets others pass where `mask` says, and remembers for whom room was wanted."""
-
-    def __init__(self, mask):
-        self.mask = np.array(mask, dtype=np.bool_)
-        self.wanted, self.devices, self.starts = [], [], []
-
-    def begin(self, running, now_ms):
-        self.running = [run.arrival.number for run in running]
-        self.now_ms = now_ms
-
-    def reserve(self, arrival):
-        self.wanted.append((self.now_ms // 1000, arrival.number, self.running))
-
-    def allowed(self, arrival, devices):
-        self.devices.append((arrival.number, devices.tolist()))
-        return self.mask
-
-    def placed(self, run):
-        self.starts.append(run.arrival.number)
+@pytest.mark.parametrize("order", list(ORDERS))
+@pytest.mark.parametrize(("lasts", "starts"), [(3, 2), (20, 19)])
+def test_with_backfill_those_pass_who_end_before_the_blocked_one_begins(order, lasts, starts):
+    lines = trace((0, 9, ONE, "x"), (1, 10, TWO, "x"), (2, lasts, ONE, "y"))
+    found = run(lines, lambda cluster: make_order(order, cluster, passes=True), backfill=Reserved)
+    # DRF puts the account that has nothing first; the others are in order of arrival, all of one queue.
+    assert started(found) == {0: 0, 1: 9, 2: starts}
 
 
-@pytest.mark.parametrize(("mask", "starts"), [([True], {0: 0, 1: 9, 2: 2}), ([False], {0: 0, 1: 9, 2: 19})])
-def test_a_backfill_says_where_those_may_go_that_pass(mask, starts):
-    room = Room(mask)
-    lines = trace((0, 9, ONE, "x"), (1, 10, TWO, "x"), (2, 3, ONE, "x"))
-    assert started(run(lines, lambda _: Fifo(passes=True), backfill=lambda _: room)) == starts
-    assert room.wanted[0] == (1, 1, [0])
-    assert room.devices[0] == (2, [0b10])
-    assert sorted(room.starts) == [0, 1, 2]
+def test_without_backfill_small_tasks_pass_a_large_one_as_long_as_they_come():
+    small = [(second, 3, ONE, "x") for second in range(0, 30, 2)]
+    lines = trace(*sorted([*small, (1, 4, TWO, "x")], key=lambda line: line[0]))
+
+    def large_starts(backfill):
+        found = run(
+            lines, lambda cluster: make_order("queues", cluster, passes=backfill is not None), backfill=backfill
+        )
+        return next(one.start_ms // 1000 for one in found.replayed.runs if one.arrival.shape == TWO)
+
+    assert large_starts(None) == 31
+    assert large_starts(Reserved) == 3
+
+
+def test_a_gang_starts_at_the_places_that_were_kept_for_it():
+    hosts = tuple(HostSpec(name, 16_000, 65_536, 2, "red") for name in "ab")
+    lines = trace((0, 6, ONE, "x"), (0, 8, ONE, "x"), (1, 5, TWO, "x", 2), (2, 9, ONE, "y"), (2, 4, ONE, "y"))
+    found = run(lines, lambda _: Fifo(passes=True), hosts=hosts, backfill=Reserved)
+    assert started(found) == {0: 0, 1: 0, 2: 8, 3: 13, 4: 2}
+
+
+def test_in_queues_weights_priorities_and_limits_decide():
+    queues = parse_queues("queues: {big: {weight: 3}, small: {account_most: {gpus: 1}}}")
+    line = trace(*[(0, 10, ONE, "x") for _ in range(6)]).arrivals
+    named = [
+        replace(one, queue=queue, priority=priority)
+        for one, (queue, priority) in zip(
+            line, [("big", 1), ("big", 9), ("small", 1), ("small", 1), ("big", 1), ("big", 1)], strict=True
+        )
+    ]
+    hosts = (HostSpec("a", 32_000, 65_536, 4, "red"),)
+    found = run(Trace(tuple(named), timed=True), lambda cluster: Queued(cluster, queues), hosts=hosts)
+    assert [one.arrival.number for one in found.replayed.runs] == [1, 2, 0, 4, 5, 3]
+    assert started(found) == {1: 0, 2: 0, 0: 0, 4: 0, 5: 10, 3: 10}
+
+
+def test_whom_a_limit_keeps_for_ever_is_refused():
+    queues = parse_queues("queues: {small: {account_most: {gpus: 1}}}")
+    (two, one) = trace((0, 1, TWO, "x"), (0, 1, ONE, "x")).arrivals
+    lines = Trace((replace(two, queue="small"), replace(one, queue="small")), timed=True)
+    found = run(lines, lambda cluster: Queued(cluster, queues))
+    assert [arrival.number for arrival in found.replayed.refused] == [0]
+    assert started(found) == {1: 0}
+
+
+def test_gangs_are_made_up_by_the_seed_and_only_of_tasks_with_gpus():
+    lines = trace(*[(0, 1, ONE if at % 2 else Shape(100, 100), "x") for at in range(400)])
+    made = with_gangs(lines, 50, 3)
+    pods = [arrival.pods for arrival in made.arrivals]
+    assert made == with_gangs(lines, 50, 3) != with_gangs(lines, 50, 4)
+    assert set(pods[::2]) == {1}
+    assert set(pods[1::2]) == {1, 2, 4, 8}
+    assert 70 < sum(many > 1 for many in pods) < 130
+    assert made.notes
 
 
 def test_who_passes_in_a_list_is_the_first_that_asks_for_something_else():

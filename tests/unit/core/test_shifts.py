@@ -69,11 +69,13 @@ def test_desks_share_the_work_and_none_of_it_is_done_twice():
     tasks = [task(number, resources=pod(cpu_milli=number)) for number in range(1, 61)]
     for desk in desks.values():
         desk.schedulers(ALL)
-        desk.put_hosts([host(free=Capacity(64_000, 131_072, 100))])
+        desk.put_hosts([host(f"h{number}", free=Capacity(64_000, 131_072, 100)) for number in range(20)])
         for one in tasks:
             desk.put_task(one)
-    placed = [number for desk in desks.values() for number in desk.round(SHIFT_MS - 1).placements]
-    assert sorted(placed) == [one.id for one in tasks]
+    made = [desk.round(SHIFT_MS - 1).placements for desk in desks.values()]
+    assert sorted(number for placed in made for number in placed) == [one.id for one in tasks]
+    used = [{place.host for places in placed.values() for place in places} for placed in made]
+    assert sum(map(len, used)) == len(set().union(*used)), "two of them use the same host"
     assert all(desk.next_ms(SHIFT_MS - 1) in (None, SHIFT_MS) for desk in desks.values())
 
 

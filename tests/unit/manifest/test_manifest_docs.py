@@ -13,7 +13,7 @@ from manifest_builders import BASE, DIGEST
 from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest import Manifest, parse_manifest
 from offchain.schema.manifest_task import to_task_spec
-from offchain.schema.manifest_types import DeliveredFile, Dependency, RestartPolicy
+from offchain.schema.manifest_types import DeliveredFile, Dependency, PodMetric, RestartPolicy
 from offchain.schema.manifest_variables import resolve
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -53,6 +53,7 @@ def test_the_smallest_example_leaves_nothing_out() -> None:
         keys.PLACEMENT,
         keys.HEALTHCHECK[:-1],
         keys.SCALING,
+        keys.POD_METRIC,
         keys.SSH,
         keys.RESULT,
         keys.INPUT,
@@ -129,3 +130,10 @@ def test_files_of_several_services_in_the_reference() -> None:
     assert api.files == (DeliveredFile("db_password", "/run/secrets/db_password", None),)
     assert db.files == (DeliveredFile("db_password", "/etc/db/password", None),)
     assert migrate.restart == RestartPolicy("on-failure", None)
+
+
+def test_greeter_tells_a_number_and_has_versions() -> None:
+    found = example("greeter")
+    assert (found.name, found.pods_min, found.pods) == ("greeter", 1, 3)
+    assert found.scaling is not None
+    assert found.scaling.metric == PodMetric(8080, "/metrics", "greetings_waiting", 10_000)

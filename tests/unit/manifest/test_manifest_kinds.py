@@ -15,7 +15,7 @@ from offchain.schema._generated_chain import (
     VerificationPolicyRedundant,
 )
 from offchain.schema.manifest_task import to_task_spec
-from offchain.schema.manifest_types import RestartPolicy, ResultSpec, ScalingSpec, SshSpec
+from offchain.schema.manifest_types import PodMetric, RestartPolicy, ResultSpec, ScalingSpec, SshSpec
 
 DIGEST = b"\7" * 32
 DATA = together(top(volumes={"data": None}), service(volumes=["data:/data"]))
@@ -57,10 +57,15 @@ def test_a_services_pods_are_a_range_or_a_number() -> None:
     assert (found.pods_min, found.pods_max) == (3, 3)
 
 
+OWN = {"port": 9090, "name": "jobs_waiting", "target_per_pod": 2.5}
+
+
 def test_scaling_follows_a_share_of_what_a_pod_has() -> None:
     scaling = {"metric": "cpu", "target": "70%", "stabilisation": "90s"}
     wide = gantry(kind="service", pods={"min": 1, "max": 3}, scaling=scaling)
     assert parse(wide).scaling == ScalingSpec("cpu", 70, 90_000)
+    own = gantry(kind="service", pods={"min": 1, "max": 3}, scaling={"metric": OWN})
+    assert parse(own).scaling == ScalingSpec(PodMetric(9090, "/metrics", "jobs_waiting", 2_500), None, 300_000)
     scaling = {"metric": "gpu", "target": "100 %"}
     wide = gantry(kind="service", pods={"min": 1, "max": 3}, scaling=scaling)
     assert parse(together(gpu(), wide)).scaling == ScalingSpec("gpu", 100, 300_000)
@@ -199,6 +204,16 @@ def test_what_a_kind_cannot_have_is_named(change: Change, path: str, message: st
         ({"target": "70%"}, "", "metric is missing"),
         ({"metric": "cpu", "target": "70%", "stabilisation": "0s"}, ".stabilisation", "no time at all"),
         ("cpu", "", "expected a mapping"),
+        ({"metric": OWN, "target": "70%"}, ".target", "has no share"),
+        ({"metric": {**OWN, "port": 0}}, ".metric.port", "0 is out of range"),
+        ({"metric": {**OWN, "path": "metrics"}}, ".metric.path", "is not the path of a page"),
+        ({"metric": {**OWN, "path": "/a b"}}, ".metric.path", "is not the path of a page"),
+        ({"metric": {**OWN, "path": "/a\r\nX: y"}}, ".metric.path", "is not the path of a page"),
+        ({"metric": {**OWN, "name": "jobs waiting"}}, ".metric.name", "is not the name of a number"),
+        ({"metric": {**OWN, "target_per_pod": 0}}, ".metric.target_per_pod", '"0" is not a number'),
+        ({"metric": {**OWN, "target_per_pod": "70%"}}, ".metric.target_per_pod", '"70%" is not a number'),
+        ({"metric": {**OWN, "labels": "x"}}, ".metric.labels", 'unknown key "labels"'),
+        ({"metric": {"port": 80, "name": "x"}}, ".metric", "target_per_pod is missing"),
     ],
 )
 def test_scaling_that_cannot_be_is_named(scaling: Any, path: str, message: str) -> None:

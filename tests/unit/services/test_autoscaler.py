@@ -14,10 +14,12 @@ from offchain.link.p2p import HostUnreachable
 from offchain.link.store import Store
 from offchain.link.typed import GantryChain
 from offchain.schema import _generated_chain as gen
+from offchain.schema.manifest_version import TakesPlace, stamped
 from offchain.schema.receipt import Bill, Receipt, SignedReceipt, Totals
 from offchain.services.acts import Verdict
-from offchain.services.autoscaler import Autoscaler, Ways
+from offchain.services.autoscaler import Autoscaler
 from offchain.services.runner import serve
+from offchain.services.ways import Ways
 from tests.chain_records import Tasks, device, host_record, lease, task_spec
 
 TENANT, PROXY = from_uri("//Charlie"), from_uri("//Bob")
@@ -49,6 +51,7 @@ class Net:
         fields = {"kind": gen.TaskKind.SERVICE, "resources": wanted, "pods_min": 1, "pods_max": 4}
         self.task = self.tasks.submit(tenant, task_spec(**(fields | spec)), manifest=manifest)
         self.used, self.down, self.key = {}, set(), HOST
+        self.dropped = 0
         self.calls, self.verdict = [], Verdict()
         self.now_ms = 1_000_000
         self.pods(1)
@@ -180,7 +183,7 @@ async def test_when_the_tenant_changes_the_number_what_was_beside_is_forgotten(n
     await net.steps(1, demand_percent=80)
     assert net.wanted == 3
     net.pods(1)
-    await net.steps(1, demand_percent=40)
+    await net.steps(10, demand_percent=40)
     assert net.wanted == 1
 
 
@@ -244,6 +247,21 @@ async def test_what_does_not_scale_is_left_alone_and_not_read_again(options):
     assert reads == []
 
 
+async def test_what_an_update_is_under_way_of_is_left_alone_until_it_is_over(net):
+    """Both versions, also one that does not scale by itself."""
+    await net.steps(1, demand_percent=200)
+    fixed = MANIFEST.replace(b"{min: 1, max: 4}", b"1")
+    place = TakesPlace(net.task, 1, bytes(32))
+    spec = task_spec(kind=gen.TaskKind.SERVICE, pods_min=1, pods_max=1)
+    coming = net.tasks.submit(TENANT.address, spec, manifest=stamped(fixed, place))
+    await net.steps(5, demand_percent=200)
+    assert net.calls == []
+    assert net.scaler._services[net.task].wishes.recent == ()
+    net.tasks.change(coming, state=gen.TaskStateCancelled())
+    await net.steps(1, demand_percent=200)
+    assert net.wanted == 2
+
+
 async def test_a_service_that_is_gone_is_forgotten(net):
     await net.steps(2, demand_percent=40)
     assert net.scaler._services.keys() == {net.task}
@@ -270,16 +288,112 @@ async def test_a_pod_that_is_new_counts_for_itself_only(net):
     assert len(seen) == 1
 
 
+OWN = MANIFEST.replace(b"cpu, target: 50%", b"{port: 9090, name: jobs, target_per_pod: 10}")
+
+
+class Page:
+    """A connection into a pod that serves a page in pieces."""
+
+    def __init__(self, net, pieces):
+        self.net, self.pieces, self.asked = net, list(pieces), b""
+
+    async def write(self, data):
+        self.asked += data
+
+    async def read_main(self):
+        assert self.asked.startswith(b"GET /metrics HTTP/1.0\r\n")
+        if self.pieces and self.pieces[0] is None:
+            await asyncio.Event().wait()
+        return self.pieces.pop(0) if self.pieces else None
+
+    def drop(self):
+        self.net.dropped += 1
+
+
+class OwnNet(Net):
+    """A service whose pods tell a number."""
+
+    def __init__(self):
+        super().__init__(OWN)
+        self.numbers, self.asked = {}, []
+
+    async def receipt(self, number):
+        raise AssertionError(f"no receipt of {number} is needed")
+
+    async def dial(self, number, port):
+        self.asked.append((number >> 16 & 0xFF, port))
+        return Page(self, self.numbers[number >> 16 & 0xFF])
+
+    def told(self, *numbers):
+        """What each pod tells; None: its page never ends; bytes: in place of a page."""
+        head = b"HTTP/1.0 200 OK\r\n\r\n"
+        for pod, number in enumerate(numbers):
+            page = number if isinstance(number, bytes) else b"# TYPE jobs gauge\njobs %d\n" % (number or 0)
+            self.numbers[pod] = [head, None] if number is None else [head, page[:9], page[9:]]
+
+    async def look(self, *numbers):
+        self.told(*numbers)
+        await self.steps(1, demand_percent=0)
+
+
+@pytest.fixture
+def own():
+    net = OwnNet()
+    net.scaler = Autoscaler(
+        GantryChain(net.chain), net.perform, lambda *_: contextlib.nullcontext(net), *[TENANT.address] * 2
+    )
+    return net
+
+
+async def test_a_number_that_pods_tell_takes_pods(own):
+    await own.look(35)
+    assert own.wanted == 4
+    assert own.asked == [(0, 9090)]
+    await own.look(9, 9, 9, 8)
+    assert own.wanted == 4
+    assert own.dropped == 5
+
+
+async def test_less_of_the_number_takes_pods_away_after_the_window(own):
+    own.pods(4)
+    for _ in range(4):
+        await own.look(0, 0, 0, 0)
+    assert own.wanted == 4
+    for _ in range(4):
+        await own.look(0, 0, 0, 0)
+    assert own.wanted == 1
+
+
+@pytest.mark.parametrize("page", [None, b"jobs NaN", b"", b"other 1\n", b"jobs 1\n" + b" " * (1 << 20)])
+async def test_a_page_without_the_number_takes_nothing_away(own, page, monkeypatch):
+    monkeypatch.setattr("offchain.services.pod_numbers.PAGE_S", 0.0)
+    own.pods(3)
+    for _ in range(10):
+        await own.look(page, page, page)
+    assert own.calls == []
+    assert own.dropped == 30
+
+
+async def test_a_counter_that_begins_anew_is_followed_from_there(own):
+    page = b"# TYPE jobs counter\njobs %d\n"
+    own.pods(2)
+    for count in (1_000, 1_150, 1_300, 0, 150, 300):
+        await own.look(*[page % count] * 2)
+    assert own.calls == []
+    await own.look(*[page % 900] * 2)
+    assert own.wanted > 2
+
+
 class Dialled:
     """What was opened and closed, in place of real connections."""
 
     def __init__(self, monkeypatch, source):
         self.opened, self.closed, self.source = [], [], source
-        monkeypatch.setattr("offchain.services.autoscaler.open_host", self.open)
+        monkeypatch.setattr("offchain.services.ways.open_host", self.open)
 
     @contextlib.asynccontextmanager
-    async def open(self, host_key, endpoint, *, genesis_hash, signer):
-        assert (host_key, len(genesis_hash), signer) == (HOST.public_key, 32, TENANT)
+    async def open(self, host_key, endpoint, *, genesis_hash, signer, gateways):
+        assert (host_key, len(genesis_hash), signer, gateways) == (HOST.public_key, 32, TENANT, ())
         self.opened.append(endpoint)
         try:
             yield self.source
@@ -306,6 +420,33 @@ async def test_connections_are_kept_until_they_fail_or_the_host_moves(monkeypatc
             pass
         assert dialled.opened == [b"one", b"other", b"other"]
     assert dialled.closed == dialled.opened
+
+
+async def test_a_host_that_cannot_be_reached_holds_up_no_other(monkeypatch):
+    never = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def open_(key, endpoint, **_options):
+        if endpoint == b"gone":
+            await never.wait()
+        yield key
+
+    monkeypatch.setattr("offchain.services.ways.open_host", open_)
+    async with contextlib.AsyncExitStack() as stack:
+        ways = Ways(stack, bytes(32), TENANT)
+
+        async def dialled():
+            async with ways.to(host_record(PROXY.address, endpoint=b"gone"), HOST.address):
+                pass
+
+        dialling = asyncio.create_task(dialled())
+        await asyncio.sleep(0)
+        async with ways.to(host_record(PROXY.address, endpoint=b"there"), PROXY.address) as key:
+            assert key == PROXY.public_key
+        assert not dialling.done()
+        dialling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await dialling
 
 
 async def test_the_whole_worker_scales_through_its_outbox_and_ends_on_sigterm(net, monkeypatch):

@@ -273,3 +273,28 @@ async def test_a_service_gets_the_pods_it_misses_as_soon_as_there_is_room():
             await quiet()
         assert [found.pod for found in toy.tasks.get(service).leases] == [0, 1]
         assert not toy.waiting("assign")
+
+
+async def test_a_gang_gets_its_start_although_small_tasks_keep_coming():
+    toy = Toy()
+    for host in (HOST, OTHER_HOST):
+        toy.host(host)
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit(2)
+        await toy.block()
+        await quiet()
+        await toy.submit(pods_min=2, pods_max=2)
+        gang, small = 2, [0, 1]
+        for _ in range(8):
+            # Both GPUs are never free at once, unless one of them is kept.
+            await toy.submit(priority=200)
+            small.append(small[-1] + 1 if len(small) > 2 else 3)
+            await toy.block()
+            await quiet()
+            running = [task for task in small if toy.state(task) == "Assigned"]
+            if running:
+                await toy.call("report", lease=lease_id(running[0], 0, 0))
+        (assigned,) = [call for call in toy.done("assign") if call["task"] == gang]
+        assert {pod["host"] for pod in assigned["pods"]} == {HOST, OTHER_HOST}
+        assert toy.state(small[-1]) == "Queued"

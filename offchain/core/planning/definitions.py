@@ -1,0 +1,16 @@
+"""What the operator of a scheduler defines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from offchain.core.queues.tree import Tree
+from offchain.core.timing.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """`queues`: without them accounts share alike. `windows`: times for which hosts are for some accounts alone."""
+
+    queues: Tree | None = None
+    windows: tuple[Window, ...] = ()

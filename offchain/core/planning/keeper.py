@@ -1,0 +1,193 @@
+"""What running tasks hold until when, and the reservations of those that wait, kept from round to round.
+
+Nothing is computed before a reservation is asked for: until then it is only remembered which tasks have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.rules import allowed
+from offchain.core.fleet.want import Want
+from offchain.core.placing.cluster import MOST_DEVICES, Bools
+from offchain.core.planning.heads import HOPELESS_MS, Heads
+from offchain.core.planning.planner import Planner
+from offchain.core.planning.reserved import START_MS, Reserved, lasts_ms
+from offchain.core.planning.window_claims import ALL, WindowClaims
+from offchain.core.timing.claims import FOREVER, Claim, Claims
+from offchain.core.timing.releases import Profile
+from offchain.core.timing.reservations import Reservation, Waiting, reserve
+from offchain.core.timing.windows import Window, Windows
+from offchain.core.values import Host, Lease, LeaseState, Task
+from offchain.schema.escrow import ends_at
+
+_TRIES: Final = 8
+"""So often others are looked at in a round in place of those who can never start."""
+
+_Waits = Callable[[int], Waiting | None]
+
+
+class Keeper:
+    """`planner` has the hosts, and what is on its way to them."""
+
+    def __init__(self, planner: Planner, windows: Sequence[Window] = ()) -> None:
+        self._planner = planner
+        self.windows = Windows(windows)
+        self._window_claims = WindowClaims(self.windows, planner.fleet)
+        self._heads = Heads()
+        self._claims = Claims()
+        self._keys: dict[int, list[tuple[int, str, int]]] = {}
+        self._stale: set[int] = set()
+        self._placed_ms: dict[int, int] = {}
+        self._kept: dict[int, Reservation] = {}
+        self._profile: Profile | None = None
+        """With all that is reserved, from :meth:`begin` to :meth:`end`; None where nothing is."""
+
+    @property
+    def kept(self) -> Mapping[int, Reservation]:
+        """Who has a reservation."""
+        return self._kept
+
+    def waits(self, task: Task) -> None:
+        """It waits for a place."""
+        self._heads.add(task)
+
+    def waits_no_more(self, number: int) -> None:
+        """It has one, or is gone."""
+        self._heads.drop((number,))
+        self._kept.pop(number, None)
+
+    def changed(self, number: int) -> None:
+        """What this task holds may not be what it was."""
+        self._stale.add(number)
+
+    def placed(self, numbers: Sequence[int], now_ms: int) -> None:
+        """Pods of these have a place now, and they wait no more."""
+        self._stale.update(numbers)
+        self._placed_ms.update(dict.fromkeys(numbers, now_ms))
+        self._heads.drop(numbers)
+        for number in numbers if self._kept else ():
+            self._kept.pop(number, None)
+
+    def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
+        """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""
+        self._profile = None
+        if not self._kept and not self.windows.ahead(now_ms):
+            return []
+        self._profile = self._made(tasks, now_ms)
+        wanted = [one for number in self._kept if (one := waiting(number)) is not None]
+        self._kept = reserve(self._profile, wanted, self._kept)
+        return [one for one in self._kept.values() if one.start_ms == now_ms]
+
+    def refused(self, number: int, now_ms: int) -> None:
+        """It cannot go there, by a rule that reservations do not know of: such as its disk, or a price."""
+        mine = self._kept.pop(number)
+        self._heads.set_aside(number, now_ms + HOPELESS_MS)
+        if self._profile is not None:
+            self._profile.remove(mine.claims())
+
+    def gate(self) -> Reserved | None:
+        """Keeps what is reserved from others for the rest of this round; None where nothing is."""
+        profile = self._profile
+        if profile is None or not (self._kept or self.windows.ahead(profile.now_ms)):
+            return None
+        return Reserved(profile, self.windows.open_to, self._window_claims.of)
+
+    def own_of(self, account: str) -> tuple[Claim, ...]:
+        """What windows reserve for this account."""
+        return tuple(self._window_claims.of(self.windows.open_to(account)))
+
+    def end(self, tasks: Mapping[int, Task], blocked: Sequence[int], now_ms: int, waiting: _Waits) -> list[Reservation]:
+        """A round ends: reserve for those who are first of who found no place. Who can start now after all.
+
+        That happens where only other devices of a host will do than those which a pod would have taken by itself.
+        """
+        self._profile = None
+        self._window_claims.follow(now_ms)
+        profile: Profile | None = None
+        found: dict[int, Reservation] = {}
+        for _ in range(_TRIES):
+            wanted = self._heads.choose(blocked, self._kept, now_ms, waiting)
+            new = [one for one in wanted if one.task not in self._kept]
+            if not new:
+                break
+            if profile is None:
+                profile = self._made(tasks, now_ms)
+                self._kept = reserve(profile, [one for one in wanted if one.task in self._kept], self._kept)
+            made = reserve(profile, new, {})
+            found |= made
+            self._kept |= made
+            hopeless = [one.task for one in new if one.task not in made]
+            for number in hopeless:
+                self._heads.set_aside(number, now_ms + HOPELESS_MS)
+            if not hopeless:
+                break
+        return [one for one in found.values() if one.start_ms == now_ms]
+
+    def next_ms(self, now_ms: int) -> int | None:
+        """When a reservation begins, a window is over, or somebody has waited for long."""
+        others = self._heads.overdue_ms(now_ms), self.windows.next_ms(now_ms)
+        moments = [*(one.start_ms for one in self._kept.values()), *(at for at in others if at is not None)]
+        return min(moments, default=None)
+
+    def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
+        for number in self._stale:
+            for key in self._keys.pop(number, ()):
+                self._claims.drop(key)
+            task = tasks.get(number)
+            held = [] if task is None else list(self._held_by(task, now_ms))
+            for key, claim in held:
+                self._claims.put(key, claim)
+            if held:
+                self._keys[number] = [key for key, _ in held]
+            if not self._planner.placed_pods(number):
+                self._placed_ms.pop(number, None)
+        self._stale.clear()
+        self._window_claims.follow(now_ms)
+        profile = Profile(self._planner.fleet.cluster, now_ms, self._claims)
+        profile.add(self._window_claims.of(ALL))
+        return profile
+
+    def _held_by(self, task: Task, now_ms: int) -> Iterator[tuple[tuple[int, str, int], Claim]]:
+        """Its leases, and what is on its way."""
+        fleet = self._planner.fleet
+        shape = Want.of(task).shape
+        for lease in task.leases:
+            host = fleet.records.get(lease.host)
+            # A machine that is stopped holds its disk alone.
+            if host is not None and lease.state is not LeaseState.SUSPENDED:
+                devices = sum(1 << index for index in lease.devices)
+                row = fleet.cluster.number(lease.host)
+                claim = Claim(row, shape, devices, lease.created_at, latest_end(lease, task, host))
+                yield (task.id, "lease", lease.id), claim
+        begun = self._placed_ms.get(task.id, now_ms)
+        ahead = self._planner.places_ahead(task.id)
+        if ahead is not None:
+            for pod, row, devices in zip(ahead.pods, ahead.hosts, ahead.devices, strict=True):
+                yield (task.id, "pod", pod), Claim(row, shape, devices, begun, begun + lasts_ms(task))
+
+
+def latest_end(lease: Lease, task: Task, host: Host) -> int:
+    """When the lease is over at the latest, in ms of chain time."""
+    end = ends_at(lease.escrow, host.downtime_ms, lease.reclaim_at)
+    return min(FOREVER, lease.created_at + START_MS + task.max_duration_ms if end is None else end)
+
+
+_NO_DEVICES: Final = np.arange(MOST_DEVICES)
+
+
+def may_reserve(want: Want, fleet: Fleet) -> Bools:
+    """[host]: whether something of it can be reserved for such a pod.
+
+    What a profile does not tell apart is left out: devices of several kinds on one host, and devices out of order.
+    """
+    free, whole = fleet.cluster.free, fleet.cluster.whole
+    fine: Bools = allowed(want, fleet.facts) & (whole.disk >= want.shape.disk_gib)
+    if want.shape.gpus:
+        none = free.gpus[:, None] <= _NO_DEVICES
+        fine &= ((free.kind == free.main[:, None]) & fleet.facts.healthy | none).all(axis=1)
+    return fine

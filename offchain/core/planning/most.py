@@ -1,0 +1,160 @@
+"""A second look at a plan that leaves somebody waiting: whether another one would leave fewer.
+
+A planner that places one task after the other can leave more waiting than need be, and so one more host can cost
+others their places. Whoever has found the fewest that must wait is safe from that: docs/adr/0024. The search is exact,
+over the chain's own rules, and ends after a number of steps; what it has found by then is used.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, TypeVar
+
+from offchain.core.fit import candidate, fits, placement_misfit, take
+from offchain.core.fleet.want import Want
+from offchain.core.rate import offers, rate_per_hour
+from offchain.core.values import Device, Host, HostStatus, PodPlacement, Task
+
+MOST_STEPS: Final = 2_000
+"""Choices of devices for a pod that are looked at before the search gives up: some 0.1 s."""
+
+MOST_HOSTS: Final = 200
+MOST_TASKS: Final = 200
+"""Of more, no second look is taken."""
+
+Places = tuple[PodPlacement, ...]
+Hosts = tuple[Host, ...]
+Seen = tuple[Host | None, ...]
+"""Hosts as one task finds them; None where it cannot go."""
+
+_Kind = tuple[Want, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fewest:
+    """`placements`: those that leave the fewest tasks waiting of all that were looked at.
+
+    `proven`: no other plan leaves fewer. Where it is, no snapshot that has some of these hosts less, and is the same
+    otherwise, has a plan that leaves fewer either.
+    """
+
+    placements: Mapping[int, Places]
+    proven: bool
+
+
+def fewest_waiting(hosts: Sequence[Host], tasks: Sequence[Task], first: Mapping[int, Places]) -> Fewest:
+    """`tasks`: in the order of the queue. `first`: a plan for them; of others only one that places more is better."""
+    if len(hosts) > MOST_HOSTS or len(tasks) > MOST_TASKS:
+        return Fewest(first, proven=False)
+    search = _Search(tasks, first)
+    try:
+        search.run(tuple(hosts))
+    except _SpentError:
+        return Fewest(search.best, proven=False)
+    return Fewest(search.best, proven=True)
+
+
+def carried_out(
+    hosts: Mapping[str, Host], tasks: Iterable[Task], placements: Mapping[int, Places]
+) -> Mapping[str, Host]:
+    """The hosts as they are when these placements have been made. ValueError: one has no room."""
+    after = dict(hosts)
+    for task in tasks:
+        places = placements.get(task.id, ())
+        for name in {place.host for place in places}:
+            after[name] = candidate(task, after[name]) or after[name]
+        for place in places:
+            after[place.host] = take(after[place.host], task.resources, place.devices, task.placement)
+    return after
+
+
+class _SpentError(Exception):
+    """So many steps were made that the search ends."""
+
+
+class _Search:
+    """Depth first: each task is put everywhere it can be, and at last left out."""
+
+    def __init__(self, tasks: Sequence[Task], first: Mapping[int, Places]) -> None:
+        self.best = first
+        self._tasks = tasks
+        self._placed: dict[int, Places] = {}
+        self._left_out: list[_Kind] = []
+        self._steps = 0
+
+    def run(self, hosts: Hosts) -> None:
+        """Find the best. _SpentError: there may be better ones."""
+        # Who fits nowhere, were it alone, is in no plan.
+        self._tasks = [
+            task for task in self._tasks if task.id in self.best or any(True for _ in self._ways(task, hosts))
+        ]
+        self._from(0, hosts)
+
+    def _from(self, index: int, hosts: Hosts) -> None:
+        if len(self._placed) > len(self.best):
+            self.best = dict(self._placed)
+        if len(self._placed) + len(self._tasks) - index <= len(self.best):
+            return
+        task = self._tasks[index]
+        kind = Want.of(task), task.least
+        # Of those that ask for the same, it does not matter which are left out.
+        if kind not in self._left_out:
+            for places, after in self._ways(task, hosts):
+                self._placed[task.id] = places
+                self._from(index + 1, after)
+                del self._placed[task.id]
+        self._left_out.append(kind)
+        self._from(index + 1, hosts)
+        self._left_out.pop()
+
+    def _ways(self, task: Task, hosts: Hosts) -> Iterator[tuple[Places, Hosts]]:
+        """Each way in which as many pods have room as must start together, and what the hosts are then."""
+        pods = task.open_pods[: task.least]
+        seen = tuple(candidate(task, host) for host in hosts)
+        return self._pods(task, pods, (), seen, hosts, 0) if len(pods) == task.least else iter(())
+
+    def _pods(
+        self, task: Task, pods: Sequence[int], places: Places, seen: Seen, hosts: Hosts, start: int
+    ) -> Iterator[tuple[Places, Hosts]]:
+        if not pods:
+            yield places, hosts
+            return
+        for at in range(start, len(hosts)):
+            host = seen[at]
+            if host is None:
+                continue
+            for chosen in self._devices(task, host):
+                after = take(host, task.resources, chosen, task.placement)
+                place = PodPlacement(pods[0], host.id, bytes(chosen))
+                yield from self._pods(
+                    task, pods[1:], (*places, place), _with(seen, at, after), _with(hosts, at, after), at
+                )
+
+    def _devices(self, task: Task, host: Host) -> Iterator[tuple[int, ...]]:
+        """Each choice of devices for a pod there that is not like another."""
+        wanted, placement = task.resources, task.placement
+        if host.status is not HostStatus.ONLINE or placement_misfit(host, placement) is not None:
+            return
+        if not offers(host.ask, task.unit):
+            return
+        alike: set[frozenset[tuple[Device, int]]] = set()
+        for chosen in combinations(range(len(host.devices)), wanted.gpus.count):
+            self._steps += 1
+            if self._steps > MOST_STEPS:
+                raise _SpentError
+            kind = frozenset(Counter(host.devices[index] for index in chosen).items())
+            if kind in alike or fits(host.free, host.devices, wanted, chosen, placement) is not None:
+                continue
+            alike.add(kind)
+            if rate_per_hour(wanted, host.devices, chosen, host.ask, task.unit) <= task.max_rate_per_hour:
+                yield chosen
+
+
+T = TypeVar("T")
+
+
+def _with(hosts: tuple[T, ...], at: int, host: T) -> tuple[T, ...]:
+    return (*hosts[:at], host, *hosts[at + 1 :])

@@ -1,0 +1,119 @@
+"""A tenant's services by their names: which task has the version that counts, and which one is to take its place.
+
+All of it is read from the chain: names and links stand in the manifests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from offchain.link.errors import OurError
+from offchain.link.typed import GantryChain, TaskAndSpec
+from offchain.schema import _generated_chain as gen
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_types import Manifest, ManifestError
+from offchain.schema.manifest_version import TakesPlace, place_of
+
+LIVE: Final = frozenset({"Queued", "Assigned", "Running"})
+"""States of a service that is not over."""
+
+
+class ServiceError(OurError):
+    """There is no such service, or what is asked does not fit it."""
+
+    code = "service"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A live task of a service."""
+
+    task: TaskAndSpec
+    text: bytes
+    """The manifest's bytes as they are on the chain."""
+    manifest: Manifest
+    place: TakesPlace | None
+
+    @property
+    def id(self) -> int:
+        """The task's number."""
+        return self.task.id
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service: `coming` is to take the place of `current`, and is None but during an update."""
+
+    name: str | None
+    current: Version
+    coming: Version | None = None
+
+    @property
+    def text(self) -> str:
+        """What it is called in messages."""
+        return self.name or f"task {self.current.id}"
+
+
+async def services_of(chain: GantryChain, tenant: str) -> list[Service]:
+    """The live services of a tenant, oldest first."""
+    found = await chain.tasks(await chain.tasks_of(tenant))
+    versions = []
+    for task in found.values():
+        if task.spec.kind is gen.TaskKind.SERVICE and task.record.state.tag in LIVE:
+            version = await _version(chain, task)
+            if version is not None:
+                versions.append(version)
+    return paired(versions)
+
+
+def paired(versions: Sequence[Version]) -> list[Service]:
+    """Each version with the one that is to take its place; of several, the oldest, the others for themselves."""
+    live = {version.id for version in versions}
+    coming: dict[int, Version] = {}
+    for version in sorted(versions, key=lambda one: one.id):
+        place = version.place
+        if place is not None and place.task in live and place.task < version.id:
+            coming.setdefault(place.task, version)
+    taken = {version.id for version in coming.values()}
+    return [
+        Service(version.manifest.name, version, coming.get(version.id))
+        for version in sorted(versions, key=lambda one: one.id)
+        if version.id not in taken
+    ]
+
+
+def named(services: Sequence[Service], word: str) -> Service:
+    """The service of this name, or with a task of this number. Raises :class:`ServiceError`."""
+    if word.isascii() and word.isdigit():
+        number = int(word)
+        found = [one for one in services if number in {version.id for version in (one.current, one.coming) if version}]
+    else:
+        found = [one for one in services if one.name == word]
+    if not found:
+        known = ", ".join(sorted({one.text for one in services})) or "none"
+        raise ServiceError(
+            f"No service {word!r} of this account is live. Live are: {known}.",
+            "gantry service list shows them; gantry submit starts one.",
+            code="no_service",
+        )
+    if len(found) > 1:
+        numbers = " and ".join(str(one.current.id) for one in found)
+        raise ServiceError(
+            f"Tasks {numbers} are both called {word!r}, and none takes the place of the other.",
+            f"Name one by its number: {found[-1].current.id}.",
+            code="ambiguous",
+        )
+    return found[0]
+
+
+async def _version(chain: GantryChain, task: TaskAndSpec) -> Version | None:
+    text = await chain.manifest(task.id)
+    if text is None:
+        return None
+    try:
+        manifest = parse_manifest(text, source=f"task {task.id}")
+    except ManifestError:
+        return None  # its hosts do not take it either
+    return Version(task, text, manifest, place_of(text))

@@ -1,0 +1,69 @@
+"""Connections to hosts that a tenant's program keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+
+from offchain.link import ss58
+from offchain.link.p2p import LinkError
+from offchain.link.p2p_client import HostClient
+from offchain.link.p2p_reach import open_host
+from offchain.link.ports import Signer
+from offchain.schema import _generated_chain as gen
+
+
+class Ways:
+    """Connections to hosts that are kept between two looks; made anew where a host's endpoint changed."""
+
+    def __init__(
+        self,
+        stack: contextlib.AsyncExitStack,
+        genesis_hash: bytes,
+        account: Signer,
+        gateways: Sequence[str] = (),
+    ) -> None:
+        self._stack = stack
+        self._genesis_hash = genesis_hash
+        self._account = account
+        self._gateways = gateways
+        self._open: dict[str, tuple[bytes, contextlib.AsyncExitStack, HostClient]] = {}
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """One for each host: one that cannot be reached holds up nobody else."""
+        stack.push_async_callback(self._close)
+
+    @contextlib.asynccontextmanager
+    async def to(self, record: gen.HostRecord, host: str) -> AsyncIterator[HostClient]:
+        """The way to a host. One that failed is given up, so that the next look dials anew."""
+        async with self._turns[host]:
+            known = self._open.get(host)
+            if known is None or known[0] != record.endpoint:
+                await self._drop(host)
+                known = self._open[host] = await self._dialled(record, host)
+        try:
+            yield known[2]
+        except (LinkError, asyncio.CancelledError):
+            await self._drop(host)
+            raise
+
+    async def _dialled(self, record: gen.HostRecord, host: str) -> tuple[bytes, contextlib.AsyncExitStack, HostClient]:
+        held = contextlib.AsyncExitStack()
+        opened = open_host(
+            ss58.decode(host),
+            record.endpoint,
+            genesis_hash=self._genesis_hash,
+            signer=self._account,
+            gateways=self._gateways,
+        )
+        return record.endpoint, held, await held.enter_async_context(opened)
+
+    async def _drop(self, host: str) -> None:
+        known = self._open.pop(host, None)
+        if known is not None:
+            await known[1].aclose()
+
+    async def _close(self) -> None:
+        for host in tuple(self._open):
+            await self._drop(host)

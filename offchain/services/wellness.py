@@ -1,0 +1,88 @@
+"""Whether a pod is well: the health checks of its manifest, run in it now, by its tenant.
+
+The chain knows that a pod runs, not that it is well. A host's own word is not asked for: what is run is the check that
+the tenant wrote, and what counts is its exit code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final, Protocol
+
+from offchain.link.p2p import LinkError
+from offchain.link.typed import GantryChain, LeaseOfTask
+from offchain.schema import _generated_chain as gen
+from offchain.schema.manifest_types import Manifest
+from offchain.schema.wire_ops import ExecArgs
+
+ANSWER_S: Final = 10.0
+"""A host that takes longer than this and the check's own time gives no answer."""
+
+
+class Program(Protocol):
+    """A program that runs in a pod."""
+
+    exit_code: int | None
+
+    async def read(self) -> tuple[int, bytes] | None:
+        """Its next output; None when it has ended."""
+        ...
+
+    async def kill(self) -> None:
+        """End it."""
+        ...
+
+
+class ExecSource(Protocol):
+    """The way to a host, as far as programs go."""
+
+    async def exec(self, lease: int, args: ExecArgs) -> Program:
+        """Start a program in the pod of this lease."""
+        ...
+
+
+Dial = Callable[[gen.HostRecord, str], AbstractAsyncContextManager[ExecSource]]
+"""A host's record and address -> the way to it."""
+
+
+class Checks:
+    """Runs health checks in pods."""
+
+    def __init__(self, chain: GantryChain, dial: Dial) -> None:
+        self._chain = chain
+        self._dial = dial
+
+    async def __call__(self, lease: LeaseOfTask, manifest: Manifest) -> bool | None:
+        """Whether every container of the pod is well; None where its host gives no answer."""
+        checks = [(one.name, one.healthcheck) for one in manifest.services if one.healthcheck is not None]
+        if not checks:
+            return True
+        record = await self._chain.host(lease.record.host)
+        if record is None:
+            return None
+        try:
+            async with asyncio.timeout(ANSWER_S + sum(check.timeout_ms for _, check in checks) / 1000):
+                async with self._dial(record, lease.record.host) as host:
+                    for name, check in checks:
+                        args = ExecArgs(check.test, service=name)
+                        if not await _passes(host, lease.id, args, check.timeout_ms / 1000):
+                            return False
+        except (LinkError, TimeoutError):
+            return None
+        return True
+
+
+async def _passes(host: ExecSource, lease: int, args: ExecArgs, within_s: float) -> bool:
+    program = await host.exec(lease, args)
+    try:
+        async with asyncio.timeout(within_s):
+            while await program.read() is not None:
+                pass
+    except TimeoutError:
+        return False
+    finally:
+        if program.exit_code is None:
+            await program.kill()
+    return program.exit_code == 0

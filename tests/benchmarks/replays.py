@@ -1,0 +1,102 @@
+"""Traces in virtual time: each policy with each order, what it makes of the GPUs and who waits for how long."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from table import Figure
+
+from offchain.core.placing.cluster import HostSpec
+from offchain.core.placing.rehearsal import prepare
+from offchain.core.replay.arrival import Trace
+from offchain.core.replay.orders import make_order
+from offchain.core.replay.pace import drawn
+from offchain.core.replay.reserved import Reserved
+from offchain.core.replay.simulate import Outcome, simulate
+
+TASKS = 5_000
+PART = 4
+"""Of the hosts, every so manieth: with fewer, fewer tasks make a load."""
+LOAD_PERCENT = 100.0
+SEEDS = 3
+_SEED = 1
+_POLICIES = ("first_fit", "best_fit", "fgd", "worth")
+_ORDERS = (("fifo", False), ("drf", False), ("queues", False), ("queues", True))
+_RUNS = [
+    (policy, order, backfill)
+    for order, backfill in _ORDERS
+    for policy in _POLICIES
+    if policy == "worth" or order == "fifo" or backfill
+]
+"""Policies with the plainest order and with all of the scheduler's; orders with the scheduler's policy."""
+
+_MEASURES: Mapping[str, tuple[str, Callable[[Outcome], float]]] = {
+    "gpu": ("% of GPUs", lambda outcome: outcome.measures.gpu_percent),
+    "p99": ("s", lambda outcome: 0.0 if outcome.measures.wait_s is None else outcome.measures.wait_s.p99),
+    "slowdown": ("times", lambda outcome: 1.0 if outcome.measures.slowdown is None else outcome.measures.slowdown.mean),
+    "jain": ("of 1", lambda outcome: outcome.measures.jain_index),
+    "fragmented": (
+        "% of free",
+        lambda outcome: (
+            0.0 if outcome.measures.fragmentation_percent is None else outcome.measures.fragmentation_percent.mean
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Of:
+    """A trace by its name, and how its tasks are made for a seed."""
+
+    name: str
+    hosts: Sequence[HostSpec]
+    tasks: Callable[[int], Trace]
+
+
+def measure(
+    traces: Sequence[Of], seeds: int, tasks: int, plot: Path | None, say: Callable[[str], None]
+) -> tuple[list[Figure], list[str]]:
+    """The figures of each trace, and its table. `plot`: the runs of the first trace and seed are drawn there."""
+    figures: list[Figure] = []
+    lines: list[str] = []
+    drawn_there: list[tuple[str, Outcome]] = []
+    for of in traces:
+        hosts = of.hosts[::PART]
+        found: dict[str, list[Outcome]] = {}
+        for seed in range(_SEED, _SEED + seeds):
+            total_milli = 1000 * sum(host.gpus for host in hosts)
+            trace = drawn(of.tasks(seed), tasks, LOAD_PERCENT, total_milli, seed)
+            prepared = {policy: prepare(policy, hosts, trace.mix()) for policy in _POLICIES}
+            for policy, order, backfill in _RUNS:
+                name = f"{policy}-{order}{'+backfill' if backfill else ''}"
+                outcome = simulate(
+                    hosts,
+                    trace,
+                    prepared[policy],
+                    partial(make_order, order, passes=backfill),
+                    seed=seed,
+                    clock_s=time.perf_counter,
+                    backfill=Reserved if backfill else None,
+                )
+                say(f"{of.name}, {name}, seed {seed}: {outcome.measures.gpu_percent:.2f} %, {outcome.seconds:.0f} s")
+                found.setdefault(name, []).append(outcome)
+        if not drawn_there:
+            drawn_there = [(name, outcomes[0]) for name, outcomes in found.items()]
+        lines.append(f"{of.name}: policy-order, {', '.join(_MEASURES)}")
+        for name, outcomes in found.items():
+            told = []
+            for measure_name, (unit, value) in _MEASURES.items():
+                samples = tuple(value(outcome) for outcome in outcomes)
+                figures.append(Figure(f"replay-{of.name}-{name}-{measure_name}", unit, samples))
+                told.append(f"{statistics.mean(samples):.4g}")
+            lines.append(f"{name}: {', '.join(told)}")
+    if plot is not None:
+        from offchain.cli import plots  # noqa: PLC0415  (matplotlib is slow to load)
+
+        plots.draw(str(plot), drawn_there)
+    return figures, lines

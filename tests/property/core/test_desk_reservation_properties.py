@@ -1,0 +1,83 @@
+"""Whatever comes and however long it takes: nobody starts later than it was promised, gangs are whole, all start."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offchain.core.planning.desk import Desk
+from offchain.core.planning.heads import PATIENCE_MS
+from offchain.core.planning.reserved import START_MS, WAY_MS
+from offchain.core.values import Task
+from tests.desk_world import MINUTE, World, gpu_host, job
+
+LAST_MS = 10**9
+
+History = tuple[list[int], list[tuple[Task, int, tuple[int, int]]]]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """Hosts by their GPUs, and tasks with what they take and how late they are; so many that most have to wait."""
+    hosts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    work = []
+    for number in range(draw(st.integers(4, 16))):
+        gpus = draw(st.integers(1, max(hosts)))
+        pods = draw(st.integers(1, max(1, sum(have // gpus for have in hosts)))) if draw(st.booleans()) else 1
+        minutes = draw(st.integers(1, 60))
+        takes_ms = minutes * MINUTE if draw(st.booleans()) else draw(st.integers(1, minutes * MINUTE))
+        task = job(
+            number,
+            gpus,
+            pods=pods,
+            minutes=minutes,
+            tenant=draw(st.sampled_from("abc")),
+            priority=draw(st.sampled_from((0, 100, 200))),
+            submitted_at=draw(st.integers(0, 40)) * MINUTE,
+        )
+        late_ms = draw(st.just((0, 0)) | st.tuples(st.integers(1, WAY_MS), st.integers(1, START_MS)))
+        work.append((task, takes_ms, late_ms))
+    return hosts, sorted(work, key=lambda one: one[0].submitted_at)
+
+
+@settings(max_examples=60)
+@given(histories(), st.binary(max_size=8))
+def test_nobody_starts_later_than_it_was_promised_and_all_start(
+    history: tuple[list[int], list[tuple[Task, int]]], seed
+):
+    hosts, work = history
+    world = World(Desk(seed))
+    world.put_hosts(gpu_host(f"h{place}", many) for place, many in enumerate(hosts))
+    world.takes_ms = {task.id: takes_ms for task, takes_ms, _ in work}
+    world.late_ms = {task.id: late_ms for task, _, late_ms in work}
+    now: int | None = 0
+    while now is not None and now < LAST_MS:
+        while work and work[0][0].submitted_at <= now:
+            world.submit(work.pop(0)[0])
+        world.round(now)
+        moments = [work[0][0].submitted_at] if work else []
+        soon = world.next_ms(now)
+        now = min(moments if soon is None else [*moments, soon], default=None)
+    assert len(world.started) == len(world.takes_ms)
+    late = {task: (world.started[task], at) for task, at in world.promised.items() if world.started[task] > at}
+    assert not late
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 4), st.integers(1, 30), st.binary(max_size=8))
+def test_a_gang_waits_no_longer_than_is_said_however_many_small_tasks_come(hosts: int, longest: int, seed: bytes):
+    world = World(Desk(seed))
+    world.put_hosts(gpu_host(f"h{place}", 2) for place in range(hosts))
+    gang = job(0, 2, pods=hosts, minutes=longest, priority=0, submitted_at=MINUTE)
+    bound_ms = MINUTE + PATIENCE_MS + 2 * (longest * MINUTE + START_MS + WAY_MS)
+    minute, number = 0, 1
+    while 0 not in world.started:
+        assert minute * MINUTE <= bound_ms
+        if minute == 1:
+            world.submit(gang)
+        for _ in range(2):
+            world.submit(job(number, minutes=longest, tenant=f"t{number}", priority=200, submitted_at=minute * MINUTE))
+            number += 1
+        world.round(minute * MINUTE)
+        minute += 1
+    assert len({pod.host for pod in world.at[0]}) == hosts

@@ -1,0 +1,83 @@
+"""Files that define queues and reservations for a scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import World
+
+ROOT = Path(__file__).resolve().parents[3]
+WHO = ("--account", "//Dave")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What workers were started with."""
+    found: list[Any] = []
+
+    async def run_worker(*arguments: Any) -> None:
+        found.append(arguments)
+
+    monkeypatch.setattr("offchain.services.runner.run_worker", run_worker)
+    return found
+
+
+@pytest.mark.parametrize("role", ["scheduler", "all"])
+def test_a_scheduler_is_given_what_the_files_define(world: World, started: list[Any], role: str) -> None:
+    queues, reservations = ROOT / "examples/queues.yaml", ROOT / "examples/reservations.yaml"
+    assert world.run("worker", role, *WHO, "--queues", queues, "--reservations", reservations)[0] == 0
+    said = next(one for one in started[0] if hasattr(one, "windows"))
+    assert "research/vision" in said.queues.queues
+    assert [window.name for window in said.windows] == ["training-day", "benchmark"]
+
+
+def test_the_files_may_be_named_in_the_environment(
+    world: World, started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GANTRY_QUEUES", str(ROOT / "examples/queues.yaml"))
+    monkeypatch.setenv("GANTRY_RESERVATIONS", "")
+    assert world.run("worker", "scheduler", *WHO)[0] == 0
+    said = next(one for one in started[0] if hasattr(one, "windows"))
+    assert (said.queues.queues["product"].borrow, said.windows) == (False, ())
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "told"),
+    [
+        (
+            "--queues",
+            "queues:\n  lab: {wieght: 2}",
+            ':2: queues.lab.wieght: unknown key "wieght". Did you mean "weight"?',
+        ),
+        ("--reservations", "reservations:\n  a:\n    from: noon", ':3: reservations.a.from: "noon" is not a time.'),
+    ],
+)
+def test_a_file_that_is_wrong_is_told_by_line_and_nothing_starts(
+    world: World, started: list[Any], tmp_path: Path, option: str, text: str, told: str
+) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    status, _, err = world.run("worker", "scheduler", *WHO, option, path)
+    assert status == 1
+    assert f"{path}{told}" in err
+    assert not started
+
+
+def test_a_file_that_is_no_text_or_not_there_is_told(world: World, started: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(b"queues: \xff")
+    status, _, err = world.run("worker", "all", *WHO, "--queues", path)
+    assert status == 1
+    assert "is not text: the byte at 8 is not UTF-8" in err
+    status, _, err = world.run("worker", "all", *WHO, "--queues", tmp_path / "none.yaml")
+    assert status == 2
+    assert "none.yaml" in err
+    assert not started
+
+
+def test_a_settler_has_no_such_files(world: World) -> None:
+    status, _, err = world.run("worker", "settler", *WHO, "--queues", "q.yaml")
+    assert status == 2
+    assert "--queues" in err

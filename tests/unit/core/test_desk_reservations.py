@@ -1,0 +1,192 @@
+"""The desk keeps places for those who are first and those who need much, and lets others in where they leave them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from offchain.core.outlook import outlook
+from offchain.core.planning.desk import Desk
+from offchain.core.planning.heads import PATIENCE_MS
+from offchain.core.planning.reserved import START_MS, WAY_MS
+from offchain.core.values import HostStatus
+from tests.desk_world import MINUTE, World, gpu_host, job
+
+
+def world(*hosts):
+    made = World(Desk(b"seed"))
+    made.put_hosts(hosts)
+    return made
+
+
+def test_where_everybody_has_a_place_nothing_is_reserved():
+    made = world(gpu_host("h1", 2))
+    made.submit(job(1), job(2))
+    assert sorted(made.round(0)) == [1, 2]
+    assert not made.desk.reserved
+    assert made.desk.next_ms(0) is None
+
+
+def test_the_first_that_found_no_place_has_it_when_the_latest_lease_ends():
+    made = world(gpu_host("h1", 2))
+    made.submit(job(1, minutes=20))
+    made.round(0)
+    made.submit(job(2, 2))
+    assert made.round(MINUTE) == []
+    assert made.desk.reserved[2].start_ms == 20 * MINUTE
+    assert made.desk.next_ms(MINUTE) == 2 + PATIENCE_MS, "it has waited for long then"
+    assert made.desk.next_ms(2 + PATIENCE_MS) == 20 * MINUTE
+
+
+def test_a_pod_that_ends_before_the_reserved_start_may_go_first_and_a_longer_one_may_not():
+    made = world(gpu_host("h1", 2))
+    made.submit(job(1, minutes=60))
+    made.round(0)
+    made.submit(job(2, 2))
+    made.round(MINUTE)
+    made.submit(job(3, minutes=59), job(4, minutes=40))
+    assert made.round(2 * MINUTE) == [4]
+    assert made.round(60 * MINUTE) == [2]
+    assert made.started[2] == made.promised[2] == 60 * MINUTE
+
+
+def test_one_of_the_same_wish_that_runs_longer_does_not_keep_a_shorter_one_out():
+    made = world(gpu_host("h1", 2))
+    made.submit(job(1, minutes=60))
+    made.round(0)
+    made.submit(job(2, 2))
+    made.round(MINUTE)
+    made.submit(job(3, minutes=300), job(4, minutes=20))
+    assert made.round(2 * MINUTE) == [4]
+
+
+def test_what_the_reservation_leaves_is_open_to_all():
+    made = world(gpu_host("h1", 3))
+    made.submit(job(1, 2, minutes=60))
+    made.round(0)
+    made.submit(job(2, 2))
+    made.round(MINUTE)
+    made.submit(job(3, minutes=300))
+    assert made.round(2 * MINUTE) == [3]
+    assert made.round(60 * MINUTE) == [2]
+
+
+def test_a_gang_starts_whole_although_small_tasks_keep_coming():
+    made = world(gpu_host("h1", 2), gpu_host("h2", 2))
+    made.submit(*(job(number, minutes=30, tenant=f"t{number}") for number in range(4)))
+    made.round(0)
+    made.submit(job(9, 2, pods=2, minutes=30, tenant="gang"))
+    for minute in range(1, 60):
+        number = 100 + minute
+        made.submit(job(number, minutes=30, tenant=f"t{number}", submitted_at=minute * MINUTE))
+        made.round(minute * MINUTE)
+        if 9 in made.started:
+            break
+    assert made.started[9] == made.promised[9] == 30 * MINUTE
+    assert {place.host for place in made.at[9]} == {"h1", "h2"}
+
+
+def test_when_a_lease_ends_sooner_the_head_starts_sooner():
+    made = world(gpu_host("h1", 2))
+    made.submit(job(1, minutes=60))
+    made.takes_ms[1] = 5 * MINUTE
+    made.round(0)
+    made.submit(job(2, 2))
+    made.round(MINUTE)
+    assert made.promised[2] == 60 * MINUTE
+    assert made.round(5 * MINUTE) == [2]
+
+
+def test_who_waits_long_and_needs_much_has_a_reservation_wherever_it_stands():
+    made = world(gpu_host("h1", 2))
+    made.submit(job(1, 2, minutes=200))
+    made.round(0)
+    ahead = [job(number, minutes=number, priority=200) for number in range(2, 8)]
+    made.submit(job(90, 2, priority=0), *ahead)
+    made.round(MINUTE)
+    assert 90 not in made.desk.reserved
+    made.round(90 + PATIENCE_MS)
+    assert 90 in made.desk.reserved
+
+
+def test_hosts_that_the_task_may_not_go_to_are_not_reserved_for_it():
+    made = world(gpu_host("h1", 1, model=b"H100"), gpu_host("h2", 1))
+    made.submit(job(1), job(2))
+    made.round(0)
+    made.submit(job(3, models=(b"H100",)), job(4))
+    made.round(MINUTE)
+    (place,) = made.desk.reserved[3].places
+    assert made.desk.planner.fleet.cluster.names[place.host] == "h1"
+
+
+def test_a_reservation_moves_when_its_host_is_lost():
+    made = world(gpu_host("h1", 1), gpu_host("h2", 1))
+    made.submit(job(1, minutes=20), job(2, minutes=40))
+    made.round(0)
+    made.submit(job(3))
+    made.round(MINUTE)
+    first = made.desk.reserved[3]
+    lost = made.desk.planner.fleet.cluster.names[first.places[0].host]
+    made.put_hosts([replace(made.hosts[lost], status=HostStatus.OFFLINE)])
+    made.round(2 * MINUTE)
+    (place,) = made.desk.reserved[3].places
+    assert made.desk.planner.fleet.cluster.names[place.host] != lost
+    assert made.desk.reserved[3].start_ms == 40 * MINUTE
+
+
+def test_who_can_never_start_has_no_reservation_and_keeps_nobody_from_one():
+    made = world(gpu_host("h1", 2))
+    made.submit(job(1, 2, minutes=30))
+    made.round(0)
+    made.submit(*(job(number, 3, priority=200, minutes=number) for number in range(2, 7)), job(9))
+    made.round(MINUTE)
+    made.round(2 * MINUTE)
+    assert list(made.desk.reserved) == [9]
+
+
+def test_what_is_on_its_way_is_counted_to_its_latest_end():
+    made = world(gpu_host("h1", 1))
+    made.desk.put_task(job(1, minutes=20))
+    made.desk.round(0)
+    made.desk.put_task(job(2))
+    made.desk.round(MINUTE)
+    assert made.desk.reserved[2].start_ms == 20 * MINUTE + START_MS + WAY_MS
+
+
+def test_a_refused_task_gives_up_what_was_reserved_for_it():
+    made = world(gpu_host("h1", 1))
+    made.submit(job(1))
+    made.round(0)
+    made.submit(job(2))
+    made.round(MINUTE)
+    assert 2 in made.desk.reserved
+    made.desk.wait(2, 90 * MINUTE)
+    made.submit(job(3))
+    made.round(2 * MINUTE)
+    assert list(made.desk.reserved) == [3]
+
+
+def test_a_place_that_a_rule_is_against_when_its_time_comes_is_given_up():
+    made = world(gpu_host("h1", 1))
+    made.submit(job(1, minutes=30))
+    made.round(0)
+    large = job(2)
+    made.submit(replace(large, resources=replace(large.resources, disk_gib=5)))
+    made.round(MINUTE)
+    assert 2 in made.desk.reserved
+    # The data of a rental that has ended holds the disk.
+    now = made.hosts["h1"]
+    made.put_hosts([replace(now, free=replace(now.free, disk_gib=0))])
+    made.submit(job(3))
+    assert made.round(30 * MINUTE) == [3]
+    assert 2 not in made.desk.reserved
+
+
+def test_it_starts_when_its_tenant_is_told_that_it_does_at_the_latest():
+    made = world(gpu_host("h1", 2), gpu_host("h2", 1))
+    made.submit(job(1, minutes=60), job(2, minutes=30), job(3, minutes=40))
+    made.round(0)
+    first = job(4, 2, minutes=5)
+    made.submit(first)
+    made.round(MINUTE)
+    told = outlook(made.snapshot(MINUTE), first)
+    assert told.start_by_ms == made.desk.reserved[4].start_ms

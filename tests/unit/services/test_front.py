@@ -1,0 +1,77 @@
+"""Connections to a service: which pods they go to while versions come and go."""
+
+import contextlib
+
+import pytest
+
+from offchain.link.p2p import HostUnreachable
+from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_parts
+from offchain.schema.manifest_version import TakesPlace, stamped
+from offchain.services import front
+from offchain.services.front import Front
+from offchain.services.versions import ServiceError
+from tests.service_world import MANIFEST, NEXT, TENANT, ServiceWorld
+
+
+class Hosts:
+    """The ways to hosts; `down`: (task, pod) that take no connection."""
+
+    def __init__(self):
+        self.down = set()
+
+    @contextlib.asynccontextmanager
+    async def to(self, _record, _host):
+        yield self
+
+    async def dial(self, lease, port):
+        task, pod, _ = lease_parts(lease)
+        if (task, pod) in self.down:
+            raise HostUnreachable("nobody listens")
+        return (task, pod, port)
+
+
+@pytest.fixture
+def world(monkeypatch):
+    monkeypatch.setattr(front, "FRESH_S", 0.0)
+    return ServiceWorld()
+
+
+def fronted(world, word="hello"):
+    hosts = Hosts()
+    return Front(world.typed, world.well, hosts, TENANT, word), hosts
+
+
+async def test_connections_go_to_the_pods_in_turn_and_past_those_that_take_none(world):
+    world.submit(MANIFEST, 3)
+    service, hosts = fronted(world)
+    assert [await service.dial(80) for _ in range(4)] == [(0, 0, 80), (0, 1, 80), (0, 2, 80), (0, 0, 80)]
+    hosts.down = {(0, 1)}
+    assert [(await service.dial(80))[1] for _ in range(3)] == [2, 2, 0]
+    hosts.down |= {(0, 0), (0, 2)}
+    with pytest.raises(HostUnreachable):
+        await service.dial(80)
+
+
+@pytest.mark.parametrize("word", ["hello", "0"])
+async def test_versions_come_and_go(world, word):
+    world.submit(MANIFEST, 1)
+    service, _ = fronted(world, word)
+    assert (await service.dial(80))[0] == 0
+    world.submit(stamped(NEXT, TakesPlace(0, 1, bytes(32))))
+    world.sick.add(1)
+    assert {(await service.dial(80))[0] for _ in range(3)} == {0}
+    world.sick.clear()
+    assert {(await service.dial(80))[0] for _ in range(3)} == {0, 1}
+    world.tasks.change(0, state=gen.TaskStateReported())
+    assert {(await service.dial(80))[0] for _ in range(3)} == {1}
+
+
+async def test_where_there_is_no_pod_it_says_so(world):
+    world.submit(MANIFEST, running=False)
+    service, _ = fronted(world)
+    with pytest.raises(ServiceError, match="No pod of 'hello' runs now"):
+        await service.dial(80)
+    world.tasks.change(0, state=gen.TaskStateCancelled())
+    with pytest.raises(ServiceError, match="No service 'hello'"):
+        await service.dial(80)

@@ -28,6 +28,7 @@ from offchain.link.watcher import Commit, Watcher
 from offchain.schema import _generated_chain as gen
 from offchain.schema._generated_chain import calls
 from offchain.schema.chain import Call
+from offchain.schema.ids import lease_parts
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_types import ManifestError, Metric, PodMetric
 from offchain.schema.manifest_version import place_of
@@ -163,7 +164,8 @@ class Autoscaler:
         pods = task.record.pods_wanted
         spares = service.spares if pods == service.asked else 0
         service.wishes, wanted = decide(service.scaling, loads, pods - spares, service.wishes, now_ms)
-        worn = await self._at_risk(task)
+        # Those with higher numbers go anyway when there are fewer.
+        worn = [pod for pod in await self._at_risk(task) if lease_parts(pod.lease)[1] < wanted]
         # What is at risk has its replacement beside it, until it is gone or in good order again.
         with_spares = min(service.scaling.pods_max, wanted + len(worn))
         service.spares, wanted = with_spares - wanted, with_spares

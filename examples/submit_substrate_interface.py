@@ -75,6 +75,7 @@ def task_spec(text: bytes) -> dict[str, Any]:
             "capabilities": {"docker": True, "kvm": False, "kubernetes": False, "cdi": False, "mig": False},
         },
         "data_from": None,
+        "spot": False,
     }
 
 

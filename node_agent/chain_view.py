@@ -30,6 +30,7 @@ async def live_leases(
 
 def _lease(lease: LeaseOfTask, downtime_ms: int) -> Lease:
     record, spec = lease.record, lease.task.spec
+    told = lease.task.record.preemption if lease.task.record.state.tag == "Running" else None
     return Lease(
         number=lease.id,
         task=lease.task.id,
@@ -49,4 +50,5 @@ def _lease(lease: LeaseOfTask, downtime_ms: int) -> Lease:
         depletes_at_ms=ends_at(record.escrow, downtime_ms, record.reclaim_at),
         retained_until_ms=record.state.value if isinstance(record.state, LeaseStateRetained) else None,
         data_from=spec.data_from,
+        notice_ends_ms=None if told is None else told.ends_at,
     )

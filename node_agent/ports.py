@@ -162,6 +162,10 @@ class Driver(Protocol):
         """Ask all its containers to end, kill each after its own grace time. Nothing where there is none."""
         ...
 
+    async def signal(self, lease: int, name: str) -> None:
+        """Send all its containers that run a signal that ends none by itself, by name: SIGUSR1."""
+        ...
+
     async def stop_container(self, handle: Handle) -> None:
         """Ask one container to end, kill it after its grace time. Nothing where it is gone."""
         ...

@@ -140,6 +140,10 @@ class CommandRunner:
                 log.info("lease %d: stopping its containers (%s)", command.number, command.reason)
                 with contextlib.suppress(DriverError):  # what follows removes them in any case
                     await self._driver.stop(command.number)
+            case cmd.WarnPod():
+                log.info("lease %d: it has to leave, its containers get %s", command.number, command.signal)
+                with contextlib.suppress(DriverError):  # of one that cannot be told, the work is lost, and no more
+                    await self._driver.signal(command.number, command.signal)
             case cmd.PausePod():
                 await self._pause(command)
             case cmd.DestroyPod() | cmd.SweepOrphan():

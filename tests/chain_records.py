@@ -75,6 +75,7 @@ def task_spec(**changes: Any) -> gen.TaskSpec:
         verification=gen.VerificationPolicyAcceptance(),
         placement=placement(),
         data_from=None,
+        spot=False,
     )
     return replace(spec, **changes)
 
@@ -125,6 +126,7 @@ def task_record(tenant: str, **changes: Any) -> gen.TaskRecord:
         pods_wanted=1,
         submitted_at=0,
         changed_at=0,
+        preemption=None,
         leases=(),
     )
     return replace(queued, **changes)
@@ -238,6 +240,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         max_duration_ms=10**9,
         archive_after_ms=600_000,
         refused_item_fine=1,
+        preemption_notice_ms=120_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

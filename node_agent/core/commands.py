@@ -72,6 +72,14 @@ class StopPod:
 
 
 @dataclass(frozen=True, slots=True)
+class WarnPod:
+    """Send all containers that run the signal to save their work. No answer."""
+
+    number: int
+    signal: str
+
+
+@dataclass(frozen=True, slots=True)
 class PausePod:
     """Stop all containers and keep them; answer with Paused."""
 
@@ -189,6 +197,7 @@ Command = (
     | WatchContainer
     | StopContainer
     | StopPod
+    | WarnPod
     | PausePod
     | DestroyPod
     | SweepOrphan

@@ -35,6 +35,7 @@ from node_agent.core.steps import (
     send_result_if_ready,
     stop_for_good,
     submit_of_data,
+    warn,
 )
 from node_agent.core.values import Host, HostFailure, Lease, LeaseStatus, Report, TaskKind
 
@@ -115,12 +116,16 @@ def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int)
 
 
 def refreshed(pod: Pod, lease: Lease) -> tuple[Pod, list[cmd.Command]]:
-    """The pod with its lease as it is now, and with it the time when it is to stop."""
+    """The pod with its lease as it is now, and with it the time when it is to stop. It is told once to leave."""
     commands: list[cmd.Command] = []
     if lease.depletes_at_ms is not None and lease.depletes_at_ms != pod.stop_at_ms:
         pod = replace(pod, stop_at_ms=lease.depletes_at_ms)
         commands.append(cmd.ScheduleStop(lease.number, lease.depletes_at_ms))
-    return replace(pod, lease=lease, started_known=pod.started_known or lease.started), commands
+    told = pod.lease.notice_ends_ms
+    pod = replace(pod, lease=lease, started_known=pod.started_known or lease.started)
+    if lease.notice_ends_ms != told and pod.phase is Phase.RUNNING:
+        commands += warn(pod)
+    return pod, commands
 
 
 def _followed(pod: Pod, now_ms: int) -> Moved:

@@ -69,6 +69,14 @@ def stop_for_good(pod: Pod, reason: str) -> list[cmd.Command]:
     return [cmd.StopPod(pod.lease.number, reason)] if runs else []
 
 
+def warn(pod: Pod) -> list[cmd.Command]:
+    """Containers that run are told that they have to leave, so that they can save their work."""
+    runs = any(one.stage is Stage.RUNNING for one in pod.containers)
+    if pod.lease.notice_ends_ms is None or pod.spec is None or pod.spec.checkpoint_signal is None or not runs:
+        return []
+    return [cmd.WarnPod(pod.lease.number, pod.spec.checkpoint_signal)]
+
+
 def destroy(pod: Pod, *, keep_data: bool | None = None) -> cmd.DestroyPod:
     """Remove the pod; its data only where its lease, which may keep it, is known to be over."""
     return cmd.DestroyPod(pod.lease.number, pod.lease.keeps_data if keep_data is None else keep_data)

@@ -138,6 +138,8 @@ class Lease:
     """Exactly while retained: from when on its data may be purged."""
     data_from: int | None = None
     """A lease of this host whose retained volumes this one takes over."""
+    notice_ends_ms: int | None = None
+    """Its task was told to leave for another; the pod may run on until then at least."""
 
     @property
     def keeps_data(self) -> bool:
@@ -183,6 +185,8 @@ class PodSpec:
     base: str | None = None
     """The snapshot that the main container is made of; None: the image of its service."""
     ssh: SshSpec | None = None
+    checkpoint_signal: str | None = None
+    """Tells containers that they have to leave; None: nobody makes them."""
 
     @property
     def main(self) -> ContainerSpec:

@@ -233,6 +233,11 @@ class DockerDriver:
         running = [one for one in await self._containers(lease) if one.get("State") != "created"]
         await asyncio.gather(*(self._stop(str(one["Id"])) for one in running))
 
+    async def signal(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        running = [str(one["Id"]) for one in await self._containers(lease) if one.get("State") == "running"]
+        await asyncio.gather(*(self._signal(identity, name) for identity in running))
+
     async def stop_container(self, handle: Handle) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._stop(handle.reference)
@@ -328,6 +333,10 @@ class DockerDriver:
     async def _stop(self, identity: str) -> None:
         with contextlib.suppress(PodGone):
             await self._engine.call(lambda: self._engine.api.stop(identity))
+
+    async def _signal(self, identity: str, name: str) -> None:
+        with contextlib.suppress(PodGone):
+            await self._engine.call(lambda: self._engine.api.kill(identity, name))
 
     async def _remove(self, identity: str) -> None:
         self._samples.pop(identity, None)

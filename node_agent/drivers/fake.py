@@ -40,6 +40,8 @@ class FakeProgram:
     out_of_memory: bool = False
     fails_to_start: DriverError | None = None
     healthy: bool | None = None
+    exits_on_signal: int | None = None
+    """It ends with this code when it gets a signal; None: it goes on."""
     disk_mib: int = 0
     no_space: bool = False
     """The engine's disk is full when it ends."""
@@ -56,6 +58,7 @@ class _Container:
     healthy: bool | None = None
     ending: Ending | None = None
     removed: bool = False
+    signals: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -218,6 +221,15 @@ class FakeDriver:
         await asyncio.sleep(0)
         for container in self._engine.of(self._host, lease):
             self._engine.end(container, EndKind.KILLED, 137)
+
+    async def signal(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await asyncio.sleep(0)
+        for container in self._engine.of(self._host, lease):
+            if container.ending is None:
+                container.signals += (name,)
+                if container.program.exits_on_signal is not None:
+                    self._engine.end(container, EndKind.SELF, container.program.exits_on_signal)
 
     async def stop_container(self, handle: Handle) -> None:
         """See :class:`node_agent.ports.Driver`."""

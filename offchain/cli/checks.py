@@ -6,62 +6,109 @@ The chain decides; these checks only tell earlier, and with numbers, what it or 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from offchain.cli.failures import CliError
-from offchain.core.fit import Fit, Misfit, fit
+from offchain.core.fit import Fit, Misfit, fit, take
+from offchain.core.outlook import emptied
 from offchain.core.rate import deposit
-from offchain.core.values import Capacity, Host
+from offchain.core.values import Host, HostStatus
 from offchain.schema._generated_chain import TasksParams, TaskSpec
 from offchain.schema.manifest_values import format_amount
 
 _NO_LIMIT = 1 << 127
+_ANYWAY: Final = " With --anyway it is sent, and waits for a host that can."
 
 
-def emptied(host: Host, total: Capacity) -> Host:
-    """The host with nothing leased."""
-    devices = tuple(replace(device, milli_free=1000) for device in host.devices)
-    return replace(host, free=total, devices=devices)
+_MAY_COME: Final = frozenset(HostStatus) - {HostStatus.RETIRING, HostStatus.RETIRED}
+"""Hosts in these states may be online some day."""
 
 
-def check_hosts(spec: TaskSpec, hosts: Sequence[tuple[Host, Capacity]]) -> int:
-    """The lowest rate at which an online host could run a pod once it is free. Raises CliError where none ever could.
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """How a task finds the hosts now: so many pods of it have room on the `hosts` registered ones.
 
-    `hosts`: each with its total capacity.
+    `excluded`: of those that take no pod, how many by each rule.
     """
+
+    hosts: int
+    pods: int
+    excluded: Mapping[Misfit, int]
+
+
+def chances(spec: TaskSpec, hosts: Sequence[Host]) -> Chances:
+    """As hosts are."""
+    found = [_room(spec, host, spec.pods_min) for host in hosts]
+    counts = Counter(why for _, why in found if isinstance(why, Misfit))
+    ordered = {misfit: counts[misfit] for misfit in Misfit if counts[misfit]}
+    return Chances(len(hosts), sum(pods for pods, _ in found), ordered)
+
+
+def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
+    """Raise CliError where these hosts could never run it, whatever ends, comes back or is mended."""
     if not hosts:
         raise CliError(
             "no host is registered on this network.",
-            "Start one with gantry agent, or use a network that has hosts.",
+            f"Start one with gantry agent, or use a network that has hosts.{_ANYWAY}",
             code="no_host",
         )
-    found = [fit(emptied(host, total), spec.resources, spec.placement, spec.unit, _NO_LIMIT) for host, total in hosts]
-    rates = [
-        (verdict.rate_per_hour, host.id)
-        for verdict, (host, _) in zip(found, hosts, strict=True)
-        if isinstance(verdict, Fit)
-    ]
+    best = [_at_its_best(host) for host in hosts]
+    found = [(_fit(spec, host, _NO_LIMIT), host) for host in best]
+    rates = [(verdict.rate_per_hour, host.id) for verdict, host in found if isinstance(verdict, Fit)]
+    plural = "s" if len(hosts) > 1 else ""
     if not rates:
-        reasons = Counter(verdict for verdict in found if isinstance(verdict, Misfit))
+        reasons = Counter(verdict for verdict, _ in found if isinstance(verdict, Misfit))
         told = "; ".join(
             f"{count} {'is' if count == 1 else 'are'} {_said(reason)}" for reason, count in reasons.most_common()
         )
-        plural = "s" if len(hosts) > 1 else ""
         raise CliError(
-            f"none of the {len(hosts)} registered host{plural} could run this: {told}.",
-            "Ask for less, or allow more places; gantry host list shows what there is.",
+            f"none of the {len(hosts)} registered host{plural} could run this, even if nothing else ran there: {told}.",
+            f"Ask for less, or allow more places; gantry host list shows what there is.{_ANYWAY}",
             code="no_fit",
+            facts={"hosts": len(hosts), "excluded_always": {str(reason): reasons[reason] for reason in reasons}},
         )
     lowest, cheapest = min(rates)
     if lowest > spec.max_rate_per_hour:
         raise CliError(
             f"the price limit of {format_amount(spec.max_rate_per_hour)} an hour is below every host's ask "
             f"for this task; the lowest is {format_amount(lowest)} an hour, on {cheapest}.",
-            f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or ask for less.",
+            f"Raise x-gantry.price.max_per_hour to at least {format_amount(lowest)}, or ask for less.{_ANYWAY}",
             code="price_too_low",
+            facts={"hosts": len(hosts), "lowest_rate_per_hour": lowest},
         )
-    return lowest
+    pods = sum(_room(spec, host, spec.pods_min)[0] for host in best)
+    if pods < spec.pods_min:
+        raise CliError(
+            f"{spec.pods_min} pods must start together, and the {len(hosts)} registered host{plural} could run "
+            f"{pods} of them within the price limit, even if nothing else ran there.",
+            f"Ask for fewer pods (x-gantry.pods), or for less in each.{_ANYWAY}",
+            code="no_fit",
+            facts={"hosts": len(hosts), "pods_needed": spec.pods_min, "pods_ever": pods},
+        )
+
+
+def _at_its_best(host: Host) -> Host:
+    """The host with nothing leased, all its devices in order, and online, if it ever may be."""
+    devices = tuple(replace(device, healthy=True) for device in host.devices)
+    status = HostStatus.ONLINE if host.status in _MAY_COME else host.status
+    return emptied(replace(host, devices=devices, status=status))
+
+
+def _fit(spec: TaskSpec, host: Host, most_per_hour: int) -> Fit | Misfit:
+    return fit(host, spec.resources, spec.placement, spec.unit, most_per_hour)
+
+
+def _room(spec: TaskSpec, host: Host, most: int) -> tuple[int, Fit | Misfit]:
+    """How many pods have room beside each other, up to `most`; and what is said of the first."""
+    first = found = _fit(spec, host, spec.max_rate_per_hour)
+    pods = 0
+    while isinstance(found, Fit) and pods < most:
+        pods += 1
+        host = take(host, spec.resources, found.devices, spec.placement)
+        found = _fit(spec, host, spec.max_rate_per_hour)
+    return pods, first
 
 
 def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksParams, spare: int) -> int:

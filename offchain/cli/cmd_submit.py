@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from offchain.cli import accounts, options, outlook_text
-from offchain.cli.checks import check_funds, check_hosts
+from offchain.cli.checks import Chances, chances, check_funds, check_hosts
 from offchain.cli.failures import CliError
 from offchain.cli.follow import Outcome, follow, until_running
 from offchain.cli.manifest_text import deliveries, deposit_text, next_steps
@@ -49,6 +49,7 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
 @click.option(
     "--dry-run", is_flag=True, help="Send nothing: tell which hosts would take it now, at what price, and when."
 )
+@click.option("--anyway", is_flag=True, help="Submit also what no registered host could ever run: it waits for one.")
 @options.account
 @options.url
 @options.as_json
@@ -57,6 +58,7 @@ def submit(
     wait: bool,
     accept: bool,
     dry_run: bool,
+    anyway: bool,
     account: str | None,
     password_file: str | None,
     url: str | None,
@@ -68,7 +70,8 @@ def submit(
     containers are up then, but may not have passed their health checks.
 
     Checked before anything is sent: the file, the account's coins, that some host could run it, and that the price
-    limit is not below every host's ask.
+    limit is not below every host's ask. What no registered host could ever run is refused with the reason (--anyway
+    sends it); what none takes now is submitted, waits, and is told why.
 
     \b
     Examples:
@@ -84,12 +87,13 @@ def submit(
     _warn_of_secrets(manifest)
     signer = accounts.open_account(account, password_file)
     if dry_run:
-        _dry_run(spec, text, signer, url, as_json=as_json)
+        _dry_run(spec, text, signer, url, anyway=anyway, as_json=as_json)
         return
 
     async def work() -> tuple[int, Outcome | TaskView | None]:
         async with connected(url) as chain:
-            await check(chain, spec, text, signer)
+            found = await check(chain, spec, text, signer, anyway=anyway)
+            _tell_chances(spec, found)
             number, at = await _send(chain, spec, text, signer)
             if not as_json or wait:
                 progress(f"Task {number} submitted in block {at.number}.")
@@ -143,8 +147,8 @@ def _warn_of_secrets(manifest: Manifest) -> None:
                 )
 
 
-async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> None:
-    """Raises CliError where the task could not be paid for, or no host could run it."""
+async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False) -> Chances:
+    """How hosts find it now. Raises CliError where it cannot be paid for, or no host could ever run it."""
     # The workers' own reading of records, so that what is checked here is what they decide on.
     from offchain.link.typed import GantryChain  # noqa: PLC0415
     from offchain.services.records import host_of  # noqa: PLC0415
@@ -158,14 +162,30 @@ async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -
     )
     free = int(account["data"]["free"]) if account else 0
     check_funds(spec, len(text), free, params, int(spare))
-    check_hosts(spec, [(host_of(key, record, None), record.total) for key, record in hosts.items()])
+    there = [host_of(key, record, None) for key, record in hosts.items()]
+    try:
+        check_hosts(spec, there)
+    except CliError as error:
+        if not anyway:
+            raise
+        progress(f"note: {error.message}")
+    return chances(spec, there)
 
 
-def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, as_json: bool) -> None:
+def _tell_chances(spec: TaskSpec, found: Chances) -> None:
+    """Say why it will wait, where too few hosts take it now."""
+    if found.pods >= spec.pods_min or not found.hosts:
+        return
+    room = f"{found.pods} of the {spec.pods_min} pods have room now" if found.pods else "no host takes it now"
+    reasons = outlook_text.reasons_text(found.excluded)
+    progress(f"note: {room} (of {found.hosts}: {reasons}); it waits. gantry task why tells more while it does.")
+
+
+def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, anyway: bool, as_json: bool) -> None:
 
     async def work() -> Asked:
         async with connected(url) as chain:
-            await check(chain, spec, text, signer)
+            await check(chain, spec, text, signer, anyway=anyway)
             return await outlook_of(chain, spec, layout_in(text), signer.address)
 
     found = run(work())

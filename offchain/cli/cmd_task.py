@@ -118,6 +118,7 @@ def show(number: int, url: str | None, as_json: bool) -> None:
             ("Tenant", view.tenant),
             ("Submitted", time_text(view.submitted_at)),
             ("Attempt", view.attempts + 1),
+            ("Spot", _spot_text(view)),
             ("Manifest digest", view.manifest_digest.hex()),
             ("Price limit", f"{format_amount(view.max_rate_per_hour)} an hour and pod"),
             ("Paid", f"{format_amount(view.paid)} ({view.paid} base units, {view.fee} of them protocol fee)"),
@@ -265,6 +266,15 @@ async def _numbers(chain: ChainPort, tenant: str | None, state: str | None) -> A
         wanted = range(await typed.next_task())
     for end in range(len(wanted), 0, -_AT_ONCE):
         yield list(wanted[max(0, end - _AT_ONCE) : end])
+
+
+def _spot_text(view: TaskView) -> str | None:
+    told = view.preemption
+    if told is None:
+        return "may be told to leave" if view.spot else None
+    if view.state == "Running":
+        return f"has to leave for task {told.wanting}, not before {time_text(told.ends_at)}"
+    return f"left for task {told.wanting}"
 
 
 def _is_in(view: TaskView, state: str | None) -> bool:

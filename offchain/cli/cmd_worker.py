@@ -27,6 +27,14 @@ def _state_dir(name: str) -> Callable[[F], F]:
     )
 
 
+_answers = click.option(
+    "--answers",
+    metavar="IP:PORT",
+    help="Tell there, by HTTP, why tasks were placed or wait, for gantry task why --scheduler. A port alone: on this "
+    "machine only.  [default: do not]",
+)
+
+
 @click.group(
     epilog="Any number of schedulers and settlers may run, each with an account of its own: the chain decides between "
     "them. A worker writes lines of events to standard error, survives its node's restart, and ends on SIGTERM."
@@ -47,6 +55,7 @@ def worker() -> None:
 @options.account
 @options.url
 @definitions.files
+@_answers
 @_state_dir("all")
 def everything(
     account: str | None,
@@ -54,6 +63,7 @@ def everything(
     url: str | None,
     queues: Path | None,
     reservations: Path | None,
+    answers: str | None,
     state_dir: Path | None,
 ) -> None:
     """Run scheduler and settler in one process, with one account.
@@ -64,13 +74,14 @@ def everything(
     """
     said = definitions.read(queues, reservations)
     roles = ("scheduler", "settler")
-    _run(roles, url, state_dir or _default_state("all"), account, password_file, said=said)
+    _run(roles, url, state_dir or _default_state("all"), account, password_file, said=said, answers=answers)
 
 
 @worker.command()
 @options.account
 @options.url
 @definitions.files
+@_answers
 @_state_dir("scheduler")
 def scheduler(
     account: str | None,
@@ -78,6 +89,7 @@ def scheduler(
     url: str | None,
     queues: Path | None,
     reservations: Path | None,
+    answers: str | None,
     state_dir: Path | None,
 ) -> None:
     """Place queued tasks on hosts. Bonds its account as a scheduler when it starts.
@@ -91,7 +103,15 @@ def scheduler(
       gantry worker scheduler --account scheduler-1 --queues queues.yaml --reservations reservations.yaml
     """
     said = definitions.read(queues, reservations)
-    _run(("scheduler",), url, state_dir or _default_state("scheduler"), account, password_file, said=said)
+    _run(
+        ("scheduler",),
+        url,
+        state_dir or _default_state("scheduler"),
+        account,
+        password_file,
+        said=said,
+        answers=answers,
+    )
 
 
 @worker.command()
@@ -206,6 +226,12 @@ def _default_state(name: str) -> Path:
     return (Path(base) if base else Path.home() / ".local" / "state") / "gantry" / name
 
 
+def _address(given: str) -> tuple[str, int]:
+    from offchain.services.answers import parse_address  # noqa: PLC0415  (slow to load)
+
+    return parse_address(given)
+
+
 def _run(
     roles: tuple[str, ...],
     url: str | None,
@@ -214,11 +240,13 @@ def _run(
     password_file: str | None,
     tenant: str | None = None,
     said: Definitions | None = None,
+    answers: str | None = None,
 ) -> None:
     from offchain.services.runner import run_worker  # noqa: PLC0415  (loads everything that a worker needs)
 
+    address = None if answers is None else _address(answers)
     # A wrong network is told before a password is asked for.
     run(_look(url))
     signer = accounts.open_account(account, password_file)
     chosen = network.choose(url)
-    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, said))
+    run(run_worker(roles, chosen.url, state_dir, signer, chosen.genesis_hash, tenant, said, address))

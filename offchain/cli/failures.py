@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,16 @@ EXIT_INTERRUPTED = 130
 
 
 class CliError(Exception):
-    """Something the user can mend. `code` is stable and meant for programs."""
+    """Something the user can mend. `code` is stable and meant for programs, and so are `facts`, fields for --json."""
 
-    def __init__(self, message: str, remedy: str, *, code: str = "failed") -> None:
+    def __init__(
+        self, message: str, remedy: str, *, code: str = "failed", facts: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.remedy = remedy
         self.code = code
+        self.facts = dict(facts or {})
 
 
 def unknown_command(name: str, known: list[str]) -> CliError:
@@ -91,7 +95,8 @@ def _report(error: BaseException) -> tuple[int, dict[str, Any]]:
         # Every error of ours that is meant for people carries message, remedy and code.
         code = str(getattr(error, "code", "failed"))
         status = EXIT_USAGE if code == "usage" else EXIT_FAILED
-        return status, {"code": code, "message": message, "remedy": str(getattr(error, "remedy", ""))}
+        facts = error.facts if isinstance(error, CliError) else {}
+        return status, {"code": code, "message": message, "remedy": str(getattr(error, "remedy", "")), **facts}
     if any(kind.__name__ == "LinkError" for kind in type(error).__mro__):
         return EXIT_FAILED, {"code": "host", "message": str(error), "remedy": ""}
     return _bug(error)

@@ -61,6 +61,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "ssh": ssh and {"keys": len(ssh.authorized_keys), "path": ssh.path, "port": ssh.port},
         "data_from": manifest.data_from,
         "snapshot": manifest.snapshot,
+        "spot": manifest.spot and {"checkpoint_signal": manifest.spot.checkpoint_signal},
         "duration_ms": manifest.duration_ms,
         "max_rate_per_hour": manifest.max_rate_per_hour,
         "held_at_most": held_at_most(manifest),
@@ -118,6 +119,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("ssh", ssh and f"port {ssh.port}, {_counted(len(ssh.authorized_keys), 'key')} in {ssh.path}"),
         ("data from", None if manifest.data_from is None else f"lease {manifest.data_from}"),
         ("made of", None if manifest.snapshot is None else f"its snapshot {manifest.snapshot}"),
+        ("spot", manifest.spot and f"may be told to leave, by {manifest.spot.checkpoint_signal}"),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]
@@ -178,18 +180,23 @@ def _next_of_lasting(manifest: Manifest, task: int, who: str) -> Iterator[tuple[
     """The rest of it, for services and rentals."""
     yield "open a terminal", f"gantry shell {task}{who}"
     yield "see its state and bill", f"gantry task show {task}"
-    if manifest.pods > manifest.pods_min:
-        yield "change its size", f"gantry task scale {task} {manifest.pods_min}{who}"
-    if manifest.scaling is not None:
-        yield "have it follow its load", f"gantry worker autoscaler{who}"
-    if manifest.kind == "service" and manifest.name is not None:
-        yield "replace it by another version", f"gantry service update FILE{who}"
+    if manifest.kind == "service":
+        yield from _service_steps(manifest, task, who)
     if manifest.kind == "rental":
         yield "keep it as it is now", f"gantry task snapshot {task}{who}"
         yield "stop the machine", f"gantry task suspend {task}{who}"
         yield "start it again", f"gantry task resume {task}{who}"
     yield "have it longer", f"gantry task extend {task} 1h{who}"
     yield "end it", f"gantry task end {task}{who}"
+
+
+def _service_steps(manifest: Manifest, task: int, who: str) -> Iterator[tuple[str, str]]:
+    if manifest.pods > manifest.pods_min:
+        yield "change its size", f"gantry task scale {task} {manifest.pods_min}{who}"
+    if manifest.scaling is not None:
+        yield "have it follow its load", f"gantry worker autoscaler{who}"
+    if manifest.name is not None:
+        yield "replace it by another version", f"gantry service update FILE{who}"
 
 
 def deposit_text(manifest: Manifest) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +24,8 @@ class Network:
     genesis_hash: bytes | None
     source: str
     """Where the address comes from, for messages."""
+    schedulers: tuple[str, ...] = ()
+    """URLs of schedulers of this network that tell why they decided as they did."""
 
 
 def state_dir() -> Path:
@@ -42,7 +44,9 @@ def choose(url: str | None) -> Network:
         if value:
             # The local network's address stands for the local network, however it was given.
             same = local is not None and local.url == value and local.genesis_hash is not None
-            return Network(_checked(value, source), local.genesis_hash if local and same else pinned, source)
+            if local and same:
+                return replace(local, source=source)
+            return Network(_checked(value, source), pinned, source)
     return local or Network(DEFAULT_URL, pinned, "the default")
 
 
@@ -100,7 +104,8 @@ def _local_network() -> Network | None:
     path = state_dir() / "network.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        return Network(_checked(record["url"], str(path)), _genesis(record["genesis_hash"], str(path)), str(path))
+        url, genesis = _checked(record["url"], str(path)), _genesis(record["genesis_hash"], str(path))
+        return Network(url, genesis, str(path), tuple(map(str, record.get("schedulers", ()))))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

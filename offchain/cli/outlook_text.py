@@ -51,7 +51,7 @@ def pairs(outlook: Outlook, task: Task, now_ms: int) -> list[tuple[str, object]]
         ("Price", _price(outlook, task)),
         ("Start", start_text(outlook, now_ms)),
         ("Not now", reasons_text(outlook.now) or None),
-        ("Never", reasons_text(outlook.never) or None),
+        ("Even empty", reasons_text(outlook.never) or None),
     ]
 
 
@@ -83,7 +83,9 @@ def start_text(outlook: Outlook, now_ms: int) -> str:
         return f"when leases end that have no end yet{before}"
     minutes = max(0, outlook.start_by_ms - now_ms) // 60_000
     span = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-    return f"in {span} at the latest ({time_text(outlook.start_by_ms)}), as leases end{before}"
+    # Whoever is ahead may take what ends first.
+    room = f"there is room in {span}" if wait else f"in {span}"
+    return f"{room} at the latest ({time_text(outlook.start_by_ms)}), as leases end{before}"
 
 
 def _price(outlook: Outlook, task: Task) -> str | None:

@@ -87,6 +87,9 @@ class TaskView:
     max_duration_ms: int
     priority: int
     queue: str
+    spot: bool
+    preemption: gen.Preemption | None
+    """It was told to leave for another task, and has not run anew since."""
     leases: tuple[LeaseView, ...]
 
     @property
@@ -117,6 +120,8 @@ class TaskView:
             "max_duration_ms": self.max_duration_ms,
             "priority": self.priority,
             "queue": self.queue,
+            "spot": self.spot,
+            "preemption": self.preemption and self.preemption.encode(),
             "paid": self.paid,
             "paid_gty": format_amount(self.paid),
             "fee": self.fee,
@@ -211,6 +216,8 @@ def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int)
         max_duration_ms=spec.max_duration_ms,
         priority=spec.priority,
         queue=text_of(spec.queue),
+        spot=spec.spot,
+        preemption=record.preemption,
         leases=tuple(_lease_view(lease, hosts.get(lease.record.host), now) for lease in task.leases),
     )
 

@@ -51,13 +51,21 @@ class ReportAbsent:
 
 
 @dataclass(frozen=True, slots=True)
+class FinishPreemption:
+    """The notice of a spot task is over at `ends_at`, or nobody waits for its room any more."""
+
+    task: int
+    ends_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Crank:
     """The chain's agenda of leases is behind: an entry of this chain time is not done."""
 
     agenda_at: int
 
 
-Command = Settle | Expire | ExpireLease | Requeue | ReportAbsent | Crank
+Command = Settle | Expire | ExpireLease | Requeue | ReportAbsent | FinishPreemption | Crank
 
 AGENDA_SLACK_MS = 60_000
 """So far behind the agenda may be: blocks that are full put it off."""
@@ -92,6 +100,7 @@ def _timers(snapshot: Snapshot, now: int) -> Iterator[tuple[int | None, Command]
     for task_id in sorted(snapshot.tasks):
         task = snapshot.tasks[task_id]
         yield from _task_timers(task, snapshot.periods)
+        yield from _notice_timers(task, snapshot)
         for lease in task.leases:
             yield from _lease_timers(task, lease, snapshot.hosts.get(lease.host), snapshot.periods, now)
     for host_id in sorted(snapshot.hosts):
@@ -112,6 +121,15 @@ def _task_timers(task: Task, periods: Periods) -> Iterator[tuple[int | None, Com
         yield task.changed_at + periods.dispute_window_ms - 1, Settle(task.id)
     elif task.state is TaskState.QUEUED and task.deadline is not None:
         yield task.deadline, Expire(task.id)
+
+
+def _notice_timers(task: Task, snapshot: Snapshot) -> Iterator[tuple[int | None, Command]]:
+    told = task.preemption
+    if told is None or task.state is not TaskState.RUNNING:
+        return
+    wanting = snapshot.tasks.get(told.wanting)
+    waits = wanting is not None and wanting.state is TaskState.QUEUED
+    yield told.ends_at - 1 if waits else None, FinishPreemption(task.id, told.ends_at)
 
 
 def _lease_timers(

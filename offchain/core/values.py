@@ -21,6 +21,7 @@ from offchain.schema._generated_chain import (
     GpuRequest,
     Placement,
     PodPlacement,
+    Preemption,
     Resources,
     TaskKind,
     Tier,
@@ -44,6 +45,7 @@ __all__ = [
     "Periods",
     "Placement",
     "PodPlacement",
+    "Preemption",
     "Resources",
     "RetainedData",
     "Task",
@@ -170,6 +172,9 @@ class Task:
     open_pods: tuple[int, ...]
     takes_over: RetainedData | None = None
     leases: tuple[Lease, ...] = ()
+    spot: bool = False
+    preemption: Preemption | None = None
+    """It was told to leave: while it runs, it still may; while it waits, it has left and makes nobody leave."""
     manifest: bytes = b""
     """Its digest."""
     layout: Layout = Layout.ANY

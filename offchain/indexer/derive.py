@@ -131,7 +131,7 @@ def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
             yield changed
     for bill in fields.get("bills", ()):
         yield from _billed(seen, bill, sums, get)
-    if seen.name == "Stopped":
+    if seen.name in ("Stopped", "Preempted"):
         for number in sums.live:
             lease = get(LeaseRow, number)
             if lease is not None:

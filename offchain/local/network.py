@@ -51,9 +51,11 @@ class Network:
         genesis = self.start_base()
         self._start_gateway()
         self._load_image()
-        facts = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
+        answers = f"127.0.0.1:{ports.free()}"
+        facts: dict[str, object] = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
+        facts["schedulers"] = [f"http://{answers}"]
         self._write(self.places.network_file, json.dumps(facts) + "\n")
-        self._start_workers()
+        self._start_workers(answers)
         self._start_agent()
 
     def start_base(self) -> str:
@@ -148,10 +150,10 @@ class Network:
         self._write(self.places.env_file, f"GANTRY_DEMO_IMAGE={reference}\n")
         self.say("Demo image", reference)
 
-    def _start_workers(self) -> None:
+    def _start_workers(self, answers: str) -> None:
         self.places.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [sys.executable, "-m", "offchain.cli", "worker", "all"]
-        command += [f"--account={SCHEDULER}", f"--state-dir={self.places.workers}"]
+        command += [f"--account={SCHEDULER}", f"--state-dir={self.places.workers}", f"--answers={answers}"]
         self.keeper.add(Child("workers", command, log=self.places.log, run=self.places.run, env=self._env))
         index = [sys.executable, "-m", "offchain.cli", "worker", "indexer"]
         self.keeper.add(Child("indexer", index, log=self.places.log, run=self.places.run, env=self._env))
@@ -239,6 +241,7 @@ def _child_env(places: Places) -> dict[str, str]:
         "GANTRY_GENESIS",
         "GANTRY_ACCOUNT",
         "GANTRY_GATEWAY",
+        "GANTRY_SCHEDULER",
         "GANTRY_DEMO_IMAGE",
         "GANTRY_STARTED",
     )

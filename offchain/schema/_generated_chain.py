@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "b52085847e265836f4dbd3f87987450d3a354b6923e44e6c3909733688299942"
+METADATA_SHA256: Final = "71e800fee3cb834fe131c27cf8ae2e187e596ebed2f29544398d6128d2d4bae7"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 2
 TRANSACTION_VERSION: Final = 2
@@ -526,7 +526,7 @@ class DisputeRecord:
 class EndReason:
     """gantry_primitives::types::leases::EndReason.
 
-    One of `EndReasonCompleted`, `EndReasonCancelled`, `EndReasonHostRefused`, `EndReasonStartTimeout`, `EndReasonHostLost`, `EndReasonDurationExceeded`, `EndReasonGangAborted`, `EndReasonTenantEnded`, `EndReasonExpired`, `EndReasonReclaimed`, `EndReasonScaledDown`, `EndReasonDepleted`, `EndReasonDisputeLost`, `EndReasonDataMoved`.
+    One of `EndReasonCompleted`, `EndReasonCancelled`, `EndReasonHostRefused`, `EndReasonStartTimeout`, `EndReasonHostLost`, `EndReasonDurationExceeded`, `EndReasonGangAborted`, `EndReasonTenantEnded`, `EndReasonExpired`, `EndReasonReclaimed`, `EndReasonScaledDown`, `EndReasonDepleted`, `EndReasonDisputeLost`, `EndReasonDataMoved`, `EndReasonPreempted`.
     """
 
     __slots__ = ()
@@ -689,6 +689,16 @@ class EndReasonDataMoved(EndReason):
         return bytes([13])
 
 
+@dataclass(frozen=True, slots=True)
+class EndReasonPreempted(EndReason):
+    """EndReason: Preempted."""
+
+    tag: ClassVar[str] = "Preempted"
+
+    def scale(self) -> bytes:
+        return bytes([14])
+
+
 _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
     "Completed": lambda _: EndReasonCompleted(),
     "Cancelled": lambda _: EndReasonCancelled(),
@@ -704,6 +714,7 @@ _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
     "Depleted": lambda _: EndReasonDepleted(),
     "DisputeLost": lambda _: EndReasonDisputeLost(),
     "DataMoved": lambda _: EndReasonDataMoved(),
+    "Preempted": lambda _: EndReasonPreempted(),
 }
 
 
@@ -1754,6 +1765,24 @@ class PodResult:
         return self.digest + self.exit_code.to_bytes(4, "little", signed=True) + self.usage.scale()
 
 
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """gantry_primitives::types::tasks::Preemption."""
+
+    wanting: int
+    ends_at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> Preemption:
+        return cls(wanting=plain["wanting"], ends_at=plain["ends_at"])
+
+    def encode(self) -> Any:
+        return {"wanting": self.wanting, "ends_at": self.ends_at}
+
+    def scale(self) -> bytes:
+        return self.wanting.to_bytes(8, "little") + self.ends_at.to_bytes(8, "little")
+
+
 class Queue(StrEnum):
     """gantry_primitives::types::verification::Queue."""
 
@@ -2306,6 +2335,7 @@ class TaskRecord:
     pods_wanted: int
     submitted_at: int
     changed_at: int
+    preemption: Preemption | None
     leases: tuple[Lease, ...]
 
     @classmethod
@@ -2319,6 +2349,7 @@ class TaskRecord:
             pods_wanted=plain["pods_wanted"],
             submitted_at=plain["submitted_at"],
             changed_at=plain["changed_at"],
+            preemption=None if plain["preemption"] is None else Preemption.decode(plain["preemption"]),
             leases=tuple(Lease.decode(i0) for i0 in plain["leases"]),
         )
 
@@ -2332,6 +2363,7 @@ class TaskRecord:
             "pods_wanted": self.pods_wanted,
             "submitted_at": self.submitted_at,
             "changed_at": self.changed_at,
+            "preemption": None if self.preemption is None else self.preemption.encode(),
             "leases": [i0.encode() for i0 in self.leases],
         }
 
@@ -2354,6 +2386,7 @@ class TaskSpec:
     verification: VerificationPolicy
     placement: Placement
     data_from: int | None
+    spot: bool
 
     @classmethod
     def decode(cls, plain: Any) -> TaskSpec:
@@ -2372,6 +2405,7 @@ class TaskSpec:
             verification=VerificationPolicy.decode(plain["verification"]),
             placement=Placement.decode(plain["placement"]),
             data_from=plain["data_from"],
+            spot=plain["spot"],
         )
 
     def encode(self) -> Any:
@@ -2390,6 +2424,7 @@ class TaskSpec:
             "verification": self.verification.encode(),
             "placement": self.placement.encode(),
             "data_from": self.data_from,
+            "spot": self.spot,
         }
 
 
@@ -2561,6 +2596,7 @@ class TasksParams:
     max_duration_ms: int
     archive_after_ms: int
     refused_item_fine: int
+    preemption_notice_ms: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2575,6 +2611,7 @@ class TasksParams:
             max_duration_ms=plain["max_duration_ms"],
             archive_after_ms=plain["archive_after_ms"],
             refused_item_fine=plain["refused_item_fine"],
+            preemption_notice_ms=plain["preemption_notice_ms"],
         )
 
     def encode(self) -> Any:
@@ -2589,6 +2626,7 @@ class TasksParams:
             "max_duration_ms": self.max_duration_ms,
             "archive_after_ms": self.archive_after_ms,
             "refused_item_fine": self.refused_item_fine,
+            "preemption_notice_ms": self.preemption_notice_ms,
         }
 
     def scale(self) -> bytes:
@@ -2603,6 +2641,7 @@ class TasksParams:
             + self.max_duration_ms.to_bytes(8, "little")
             + self.archive_after_ms.to_bytes(8, "little")
             + self.refused_item_fine.to_bytes(16, "little")
+            + self.preemption_notice_ms.to_bytes(8, "little")
         )
 
 
@@ -3214,6 +3253,20 @@ class calls:
         return Call("Tasks", "report", {"lease": lease, "report": report.encode()})
 
     @staticmethod
+    def tasks_preempt(*, wanting: int, victims: Sequence[int]) -> Call:
+        """Tell running spot tasks of lower priority to leave for a waiting task. They run on until the notice is over.
+        By a bonded scheduler.
+        """
+        return Call("Tasks", "preempt", {"wanting": wanting, "victims": list(victims)})
+
+    @staticmethod
+    def tasks_finish_preemption(*, task: int) -> Call:
+        """End a spot task whose notice is over: it is paid until now and waits again. Where the task for which it was
+        to leave waits no longer, the notice is void. By anyone.
+        """
+        return Call("Tasks", "finish_preemption", {"task": task})
+
+    @staticmethod
     def leases_extend(*, lease: int, ms: int) -> Call:
         """Buy `ms` milliseconds more for a service or rental of the caller, at its present rate."""
         return Call("Leases", "extend", {"lease": lease, "ms": ms})
@@ -3614,6 +3667,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "RentalHasOnePod": "A rental has exactly one pod.",
         "OnlyRentalsTakeData": "Only rentals take over the data of another lease.",
         "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",
+        "ReplicasNotSpot": "A task whose results are compared cannot be spot.",
         "DurationInvalid": "The duration is zero or longer than the chain allows.",
         "DeadlinePassed": "The deadline has passed.",
         "DeadlineNotPassed": "The deadline has not passed, or there is none.",
@@ -3663,12 +3717,20 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "AlreadyScheduler": "The account is bonded as a scheduler already.",
         "NotScheduler": "The account is not bonded as a scheduler.",
         "SchedulerCannotPay": "The account cannot pay the bond of a scheduler.",
+        "VictimsInvalid": "A call tells 1 to 16 tasks to leave, each once.",
+        "NotSpot": "The task is not spot: nobody makes it leave.",
+        "PriorityNotLower": "The priority of the task is not below that of the one that wants its room.",
+        "AlreadyNoticed": "The task was told to leave already.",
+        "WasPreempted": "The task was told to leave itself, and makes nobody leave until it runs again.",
+        "NotNoticed": "The task was not told to leave.",
+        "NoticeNotOver": "The notice of the task is not over.",
         "StartTimeoutZero": "A pod must have some time to start.",
         "DisputeWindowZero": "There must be some time for disputes.",
         "MaxAttemptsZero": "A task must be allowed at least one attempt.",
         "MaxDurationZero": "A task must be allowed some duration.",
         "ArchiveAfterZero": "Final tasks must be kept for some time.",
         "RefusedItemFineZero": "A refused report of a batch must cost something.",
+        "PreemptionNoticeZero": "A spot task must have some time to leave.",
         "Overflow": "A sum or product does not fit its type.",
     },
     "Leases": {

@@ -409,6 +409,50 @@ class TasksLeaseEnded(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TasksPreemptionNoticed(GantryEvent):
+    """A spot task was told to leave for a waiting task of higher priority."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PreemptionNoticed"
+    task: int
+    """The spot task."""
+    wanting: int
+    """The waiting task."""
+    ends_at: int
+    """Until then it may run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPreemptionWithdrawn(GantryEvent):
+    """The notice of a spot task is void, because the task for which it was to leave waits no longer."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "PreemptionWithdrawn"
+    task: int
+    """The spot task."""
+    wanting: int
+    """The task that waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPreempted(GantryEvent):
+    """A spot task left for a waiting task of higher priority. A rental is over, and its data is retained; others
+    wait again.
+    """
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Preempted"
+    task: int
+    """The spot task."""
+    wanting: int
+    """The waiting task."""
+    bills: tuple[LeaseBill, ...]
+    """How its leases were paid; a rental's is when it is settled."""
+    state: TaskState
+    """Where the spot task stands now."""
+
+
+@dataclass(frozen=True, slots=True)
 class TasksCancelled(GantryEvent):
     """A tenant called a task off."""
 
@@ -1392,6 +1436,18 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         task=f["task"],
         lease=f["lease"],
         reason=EndReason.decode(f["reason"]),
+        bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
+        state=TaskState.decode(f["state"]),
+    ),
+    ("Tasks", "PreemptionNoticed"): lambda f: TasksPreemptionNoticed(
+        task=f["task"],
+        wanting=f["wanting"],
+        ends_at=f["ends_at"],
+    ),
+    ("Tasks", "PreemptionWithdrawn"): lambda f: TasksPreemptionWithdrawn(task=f["task"], wanting=f["wanting"]),
+    ("Tasks", "Preempted"): lambda f: TasksPreempted(
+        task=f["task"],
+        wanting=f["wanting"],
         bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
         state=TaskState.decode(f["state"]),
     ),

@@ -66,6 +66,7 @@ def read_gantry(
         ssh=kinds.read_ssh(entries.get("ssh"), drafts, reader),
         data_from=kinds.read_data_from(entries, volumes, reader),
         snapshot=kinds.read_snapshot(entries, reader),
+        spot=kinds.read_spot(entries.get("spot"), reader, compared=replicas is not None),
     )
     return None if reader.problems else manifest
 

@@ -220,8 +220,10 @@ GANTRY = (
     "ssh",
     "data_from",
     "snapshot",
+    "spot",
 )
 VERIFICATION = ("replicas",)
+SPOT = ("checkpoint_signal",)
 PODS = ("min", "max")
 SCALING = ("metric", "target", "stabilisation")
 POD_METRIC = ("port", "path", "name", "target_per_pod")

@@ -19,6 +19,7 @@ from offchain.schema.manifest_types import (
     RestartPolicy,
     ResultSpec,
     ServiceSpec,
+    SpotSpec,
     SshSpec,
     Verification,
 )
@@ -35,6 +36,8 @@ _ONLY = {
     "data_from": ("rental", "only rentals keep their data"),
     "snapshot": ("rental", "only rentals have snapshots"),
 }
+_CHECKPOINT_SIGNALS = ("SIGUSR1", "SIGUSR2", "SIGHUP")
+"""None of those by which engines end containers: whoever ends by one of these did so by itself."""
 _SEAL = re.compile(r"(?:0x)?([0-9a-fA-F]{64})", re.ASCII)
 _SSH_PATH = "/root/.ssh/authorized_keys"
 _SSH_PORT = 22
@@ -151,6 +154,23 @@ def read_verification(field: Field | None, reader: Reader) -> tuple[Verification
         reader.problem(field, "replicas is missing", remedy)
         return "acceptance", None
     return "redundant", reader.integer(entries["replicas"], 2, 3)
+
+
+def read_spot(field: Field | None, reader: Reader, *, compared: bool) -> SpotSpec | None:
+    """Whether it may be told to leave, and the signal that says so."""
+    if field is None:
+        return None
+    if field.kind != "map":
+        spot = SpotSpec() if reader.boolean(field) else None
+    else:
+        entries = reader.mapping(field, keys.SPOT, {})
+        word = SpotSpec().checkpoint_signal
+        if "checkpoint_signal" in entries:
+            word = reader.choice(entries["checkpoint_signal"], dict.fromkeys(_CHECKPOINT_SIGNALS)) or word
+        spot = SpotSpec(word)
+    if spot is not None and compared:
+        reader.problem(field, "a job whose results are compared cannot be spot", "Remove it, or verification")
+    return spot
 
 
 def read_result(field: Field | None, main: Draft | None, *, compared: bool, reader: Reader) -> ResultSpec:

@@ -61,4 +61,5 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
             capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
         ),
         data_from=manifest.data_from,
+        spot=manifest.spot is not None,
     )

@@ -167,6 +167,13 @@ class ScalingSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class SpotSpec:
+    """It may be told to leave for a task of higher priority. Its containers get `checkpoint_signal` then."""
+
+    checkpoint_signal: str = "SIGUSR1"
+
+
+@dataclass(frozen=True, slots=True)
 class SshSpec:
     """How a rental is logged into: keys written to `path` in the first container, whose server listens on `port`."""
 
@@ -228,6 +235,8 @@ class Manifest:
     """A lease whose retained data this rental takes over."""
     snapshot: str | None = None
     """A snapshot among that data, of which the first service is made in place of its image."""
+    spot: SpotSpec | None = None
+    """None: nobody makes it leave."""
 
     @property
     def main(self) -> ServiceSpec:

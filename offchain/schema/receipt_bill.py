@@ -22,7 +22,7 @@ class Billing(Enum):
     FORFEIT = "forfeit"
 
 
-_PRO_RATA: Final = frozenset({"GangAborted", "Reclaimed"})
+_PRO_RATA: Final = frozenset({"GangAborted", "Reclaimed", "Preempted"})
 _BY_KIND: Final = frozenset({"HostRefused", "StartTimeout", "HostLost"})
 
 

@@ -15,10 +15,11 @@ from offchain.link.ports import Call, DispatchFailure
 class Verdict:
     """What became of an act. `refusal` is None where it is done and final; else why the chain did not do it.
 
-    `failure`: the chain's error, where the call came as far as a block.
+    `block`: the final block that says so; None where no block has it. `failure`: the chain's error, if it is one.
     """
 
     refusal: str | None = None
+    block: int | None = None
     failure: DispatchFailure | None = None
 
     @property
@@ -46,10 +47,10 @@ class Performer:
         key = self._key(name)
         await self._outbox.submit(key, call)
         match await self._outbox.wait(key):
-            case Included():
-                return Verdict()
-            case Failed(failure):
-                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}", failure)
+            case Included(block):
+                return Verdict(block=block.number)
+            case Failed(failure, block):
+                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}", block.number, failure)
             case Dead(reason):
                 return Verdict(reason)
 

@@ -70,7 +70,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout
         pods_min=spec.pods_min,
         max_rate_per_hour=spec.max_rate_per_hour,
         max_duration_ms=spec.max_duration_ms,
-        deadline=None if spec.kind is not chain.TaskKind.JOB and record.generation else spec.deadline,
+        deadline=None if _has_met_deadline(task) else spec.deadline,
         priority=spec.priority,
         queue=spec.queue,
         generation=record.generation,
@@ -79,6 +79,8 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout
         open_pods=_open_pods(task),
         takes_over=takes_over,
         leases=tuple(_leases(task)),
+        spot=spec.spot,
+        preemption=record.preemption,
         manifest=spec.manifest_digest,
         layout=layout,
     )
@@ -87,6 +89,12 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout
 def source_of(task: TaskAndSpec) -> int | None:
     """The lease whose retained data the task takes over with its first placement."""
     return task.spec.data_from if task.record.generation == 0 else None
+
+
+def _has_met_deadline(task: TaskAndSpec) -> bool:
+    """A service or rental that was placed once, and who had to leave for another, may be placed at any time."""
+    was_there = task.spec.kind is not chain.TaskKind.JOB and task.record.generation > 0
+    return was_there or task.record.preemption is not None
 
 
 def _open_pods(task: TaskAndSpec) -> tuple[int, ...]:

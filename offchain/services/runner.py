@@ -13,8 +13,9 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from offchain.core.planning.definitions import Definitions
 from offchain.link import chain_pin
@@ -30,6 +31,11 @@ from offchain.services.acts import Performer
 from offchain.services.settler import Settler
 from offchain.services.view import View
 from offchain.services.worker import Role, Worker
+
+if TYPE_CHECKING:  # roles without a scheduler do without numpy, numba and what answers
+    from offchain.services.answers import Answers
+    from offchain.services.recorder import Record
+    from offchain.services.scheduler import Scheduler
 
 ROLES: Final = ("scheduler", "settler", "autoscaler")
 RECONNECT_S: Final = 2.0
@@ -49,10 +55,12 @@ async def run_worker(
     expected_genesis: bytes | None,
     tenant: str | None = None,
     definitions: Definitions | None = None,
+    answers: tuple[str, int] | None = None,
 ) -> None:
     """Run these roles (see :data:`ROLES`) with `account` until SIGTERM or SIGINT. Logs lines to standard error.
 
-    The autoscaler runs alone, for `tenant` where that is not `account` itself. `definitions` are for the scheduler.
+    The autoscaler runs alone, for `tenant` where that is not `account` itself. `definitions` are for the scheduler,
+    which tells at `answers`, host and port, why it decided as it did.
 
     `state_dir` keeps the outbox; it belongs to one process at a time. Raises GantryError where it cannot start, or
     cannot go on: no node at `url`, another chain, a database that cannot be used, no coins for the scheduler's bond.
@@ -72,7 +80,8 @@ async def run_worker(
         try:
             await chain.connect()
             chain_pin.pin_genesis(store, await chain.genesis_hash())
-            await serve(roles, chain, store, account, tenant, definitions)
+            async with _explaining(roles, state_dir, account, answers) as explains:
+                await serve(roles, chain, store, account, tenant, definitions, explains)
         finally:
             await chain.close()
 
@@ -84,6 +93,7 @@ async def serve(
     account: Signer,
     tenant: str | None = None,
     definitions: Definitions | None = None,
+    explains: Explains | None = None,
 ) -> None:
     """Run roles on a connected chain until SIGTERM or SIGINT."""
     out = log.EventLog("worker")
@@ -91,7 +101,40 @@ async def serve(
     if "autoscaler" in roles:
         await keep_going(lambda: autoscaler.work(chain, store, account, tenant or account.address), out)
         return
-    await keep_going(lambda: _work(roles, chain, store, account, definitions), out)
+    await keep_going(lambda: _work(roles, chain, store, account, definitions, explains), out)
+
+
+@dataclass(frozen=True, slots=True)
+class Explains:
+    """Where a scheduler's decisions are kept, and who tells them; None: nobody asks."""
+
+    record: Record
+    answers: Answers | None = None
+
+    def ask(self, scheduler: Scheduler | None) -> None:
+        """Tell how tasks stand with this one from now on."""
+        if self.answers is not None:
+            self.answers.ask(None if scheduler is None else scheduler.standing)
+
+
+@contextlib.asynccontextmanager
+async def _explaining(
+    roles: Sequence[str], folder: Path, account: Signer, address: tuple[str, int] | None
+) -> AsyncIterator[Explains | None]:
+    """Keep what a scheduler decides in this folder, and tell it at this address."""
+    if "scheduler" not in roles:
+        yield None
+        return
+    from offchain.services.answers import Answers  # noqa: PLC0415  (other roles do without)
+    from offchain.services.recorder import Recorder  # noqa: PLC0415  (other roles do without numpy and numba)
+
+    with contextlib.closing(Recorder(folder, account.address, _seed(account))) as record:
+        if address is None:
+            yield Explains(record)
+            return
+        answers = Answers(folder)
+        async with answers.listening(*address):
+            yield Explains(record, answers)
 
 
 async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.EventLog) -> None:
@@ -117,7 +160,12 @@ async def keep_going(work: Callable[[], Coroutine[Any, Any, None]], out: log.Eve
 
 
 async def _work(
-    roles: Sequence[str], chain: ChainPort, store: Store, account: Signer, definitions: Definitions | None
+    roles: Sequence[str],
+    chain: ChainPort,
+    store: Store,
+    account: Signer,
+    definitions: Definitions | None,
+    explains: Explains | None,
 ) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
     perform = Performer(outbox)
@@ -130,19 +178,34 @@ async def _work(
             if account.address not in await GantryChain(chain).schedulers():
                 # The first act of this account, so that no assignment goes out ahead of it.
                 group.create_task(_bond(perform, chain, account))
-            made.append(_scheduler(view, perform, account, worker.wake, definitions))
+            made.append(_scheduler(view, perform, account, worker.wake, definitions, explains))
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         group.create_task(worker.run(made))
 
 
 def _scheduler(
-    view: View, perform: Performer, account: Signer, wake: Callable[[], None], definitions: Definitions | None
+    view: View,
+    perform: Performer,
+    account: Signer,
+    wake: Callable[[], None],
+    definitions: Definitions | None,
+    explains: Explains | None,
 ) -> Role:
     from offchain.services.scheduler import Scheduler  # noqa: PLC0415  (other roles do without numpy and numba)
 
-    seed = hashlib.blake2b(account.public_key, digest_size=32).digest()
-    return Scheduler(view, perform, seed, wake, account=account.address, definitions=definitions)
+    record = None if explains is None else explains.record
+    made = Scheduler(
+        view, perform, _seed(account), wake, account=account.address, definitions=definitions, record=record
+    )
+    if explains is not None:
+        explains.ask(made)
+    return made
+
+
+def _seed(account: Signer) -> bytes:
+    """Decides between hosts that are alike, for each scheduler differently."""
+    return hashlib.blake2b(account.public_key, digest_size=32).digest()
 
 
 async def _warm() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from offchain.core.backoff import Backoff
 from offchain.core.conduct.deteriorating import Signs, risk_of, signs_of
@@ -16,19 +17,25 @@ from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of
 from offchain.core.planning.definitions import Definitions
 from offchain.core.planning.desk import Desk
-from offchain.core.planning.once import explain
 from offchain.core.planning.planner import Round
 from offchain.core.snapshot import Touched
 from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
+from offchain.schema.decisions import Standing
 from offchain.services.acts import Perform, Running, Verdict
 from offchain.services.log import EventLog
+from offchain.services.making_room import MakingRoom
+from offchain.services.recorder import Answer, Record
 from offchain.services.view import View
 
 _READER = "scheduler"
 
 MOST_TOLD = 8
-"""So many reasons for waiting are worked out and logged in one step, new ones first."""
+"""So many reasons for waiting are worked out in one step, those first that were not for the longest time."""
+
+
+OVERTAKEN: Final = Answer("overtaken", "it waited no more in the best block: another was faster, or it was cancelled")
+"""Said of a placement that was not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class Scheduler:
     """Places queued tasks.
 
     `seed` decides between hosts that are alike, `account` is its own; `wake` asks for another step. `definitions` are
-    its operator's.
+    its operator's. What it decides goes to `record`.
     """
 
     def __init__(
@@ -61,6 +68,7 @@ class Scheduler:
         *,
         account: str,
         definitions: Definitions | None = None,
+        record: Record | None = None,
     ) -> None:
         self._view = view
         self._perform = perform
@@ -68,14 +76,17 @@ class Scheduler:
         self._desk = Desk(seed, said.queues, account=account, windows=said.windows)
         self._pending: dict[int, _Pending] = {}
         self._backoff: Backoff[int] = Backoff()
-        self._waiting: dict[int, str] = {}
+        self._waiting: dict[int, tuple[int, str]] = {}
+        """[task]: when its reason was worked out last, and what it was."""
         self._signs: dict[str, Signs] = {}
         """Of hosts that deteriorate."""
         self._reserved: dict[int, int] = {}
         """[task]: when it starts at the latest, as was logged."""
         self._again_at: int | None = None
+        self._record = record
         self._log = EventLog("scheduler")
         self.running = Running(wake)
+        self._room = MakingRoom(self._desk, perform, self.running, self._log)
 
     async def step(self, touched: Touched | None = None) -> None:
         """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
@@ -90,9 +101,12 @@ class Scheduler:
             self._desk.seen(one)
         self._follow(news)
         self._watch({one.host for one in seen} | (news.hosts if news is not None else self._view.snapshot.hosts.keys()))
-        made = self._desk.round(now)
-        self._again_at = self._desk.next_ms(now)
-        self._tell(made)
+        made = self._desk.round(now, self._room.gates(now))
+        self._room.ask(made, now)
+        moments = self._desk.next_ms(now), self._room.next_ms(now)
+        self._again_at = min((moment for moment in moments if moment is not None), default=None)
+        self._tell(made, now)
+        self._note(made, now)
         if not made.placements:
             return
         fresh = await self._view.confirm(Touched(tasks=frozenset(made.placements)))
@@ -102,6 +116,11 @@ class Scheduler:
                 self._assign(task, placements)
             else:
                 self._desk.release(number)
+                self._answered(self._desk.task(number), placements, OVERTAKEN)
+
+    def standing(self, number: int) -> tuple[Standing, int | None]:
+        """How a task stands now, and which other one was tried for it."""
+        return self._desk.standing(number, self._view.now_ms), self._desk.tried_for(number)
 
     def _follow(self, news: Touched | None) -> None:
         """Give the desk the records that have changed."""
@@ -112,7 +131,7 @@ class Scheduler:
             snapshot = view.snapshot
             desk.put_hosts(snapshot.hosts.values())
             for task in snapshot.tasks.values():
-                desk.put_task(task)
+                self._put(task)
             return
         for name in sorted(news.hosts):
             host = view.host(name)
@@ -125,9 +144,14 @@ class Scheduler:
             found = view.task(number)
             if found is None:
                 desk.task_gone(number)
+                self._room.task_gone(number)
                 self._waiting.pop(number, None)
             else:
-                desk.put_task(found)
+                self._put(found)
+
+    def _put(self, task: Task) -> None:
+        self._room.put_task(task)
+        self._desk.put_task(task)
 
     def _forget(self, number: int) -> None:
         """Drop what the picture has overtaken for good."""
@@ -153,11 +177,13 @@ class Scheduler:
         verdict = await self._perform(_name_of(task, placements), assign)
         if verdict.done:
             self._log.info("assigned", task=task.id, generation=task.generation)
+            self._answered(task, placements, Answer("assigned", None, verdict.block))
             return
         if self._pending.pop(task.id, None) is not None:
             self._desk.release(task.id)
         self._desk.wait(task.id, self._backoff.refused(task.id, self._view.now_ms))
         self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)
+        self._answered(task, placements, Answer("refused", verdict.refusal, verdict.block))
         self._hold_against(task, placements, verdict)
 
     def _hold_against(self, task: Task, placements: tuple[PodPlacement, ...], verdict: Verdict) -> None:
@@ -189,7 +215,7 @@ class Scheduler:
                 lately = ", ".join(what for what, _ in self._desk.memory.last(lease.host)) or None
                 self._log.warning("at_risk", task=task.id, lease=lease.id, host=lease.host, reason=risk, seen=lately)
 
-    def _tell(self, made: Round) -> None:
+    def _tell(self, made: Round, now: int) -> None:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
         for number in made.placements:
             self._waiting.pop(number, None)
@@ -197,13 +223,33 @@ class Scheduler:
         for number, start_ms in self._reserved.items():
             if before.get(number) != start_ms:
                 self._log.info("reserved", task=number, start_ms=start_ms)
-        for blocked in sorted(made.blocked, key=lambda one: one.task in self._waiting)[:MOST_TOLD]:
-            reason = str(explain(self._desk.planner, blocked))
-            left_alone = self._desk.left_alone(blocked.want, self._view.now_ms)
+        for blocked in sorted(made.blocked, key=lambda one: self._waiting.get(one.task, (-1, ""))[0])[:MOST_TOLD]:
+            task = self._desk.task(blocked.task)
+            if task is None:
+                continue
+            why = self._desk.notes.waits(task, blocked)
+            reason = str(why)
+            left_alone = self._desk.left_alone(blocked.want, now)
             if blocked.want.layout in (Layout.HOSTS, Layout.PROVIDERS):
                 reason += f"; its pods are to be {blocked.want.layout}"
             if left_alone:
                 reason += f"; {left_alone} left alone for a while, as such pods failed there"
-            if self._waiting.get(blocked.task) != reason:
-                self._waiting[blocked.task] = reason
+            told = self._waiting.get(blocked.task)
+            self._waiting[blocked.task] = now, reason
+            if told is None or told[1] != reason:
                 self._log.info("waits", task=blocked.task, reason=reason)
+            if self._record is not None:
+                self._record.waits(now, task.generation, why)
+
+    def _note(self, made: Round, now: int) -> None:
+        """Record what the round has placed."""
+        if self._record is None or not made.placements:
+            return
+        tasks = ((self._desk.task(placed.task), placed) for placed in self._desk.notes.placed(made))
+        self._record.placed(now, [(task.generation, placed) for task, placed in tasks if task is not None])
+
+    def _answered(self, task: Task | None, placements: tuple[PodPlacement, ...], answer: Answer) -> None:
+        """Record what the chain said to a placement."""
+        if self._record is not None and task is not None:
+            pods = tuple(placement.pod for placement in placements)
+            self._record.answered(self._view.now_ms, task.id, task.generation, pods, answer)

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from offchain.core.backoff import Backoff
-from offchain.core.settle import Command, Crank, Expire, ExpireLease, ReportAbsent, Requeue, Settle, due
+from offchain.core.settle import (
+    Command,
+    Crank,
+    Expire,
+    ExpireLease,
+    FinishPreemption,
+    ReportAbsent,
+    Requeue,
+    Settle,
+    due,
+)
 from offchain.core.snapshot import Touched
 from offchain.schema._generated_chain import calls
 from offchain.schema.chain import Call
@@ -91,7 +101,7 @@ def _touched_by(commands: Iterable[Command]) -> Touched:
     hosts, tasks = set(), set()
     for command in commands:
         match command:
-            case Settle(task) | Expire(task):
+            case Settle(task) | Expire(task) | FinishPreemption(task):
                 tasks.add(task)
             case ExpireLease(lease) | Requeue(lease):
                 tasks.add(lease_parts(lease)[0])
@@ -102,7 +112,7 @@ def _touched_by(commands: Iterable[Command]) -> Touched:
     return Touched(frozenset(hosts), frozenset(tasks))
 
 
-def _call_of(command: Command) -> tuple[Call, str]:
+def _call_of(command: Command) -> tuple[Call, str]:  # noqa: PLR0911  (one line each)
     """The call, and the name of the act: the same act always has the same name."""
     match command:
         case Settle(task):
@@ -115,5 +125,7 @@ def _call_of(command: Command) -> tuple[Call, str]:
             return calls.tasks_requeue(lease=lease), f"requeue:{lease}"
         case ReportAbsent(host, last_heartbeat):
             return calls.hosts_report_absent(host=host), f"report-absent:{host}:{last_heartbeat}"
+        case FinishPreemption(task, ends_at):
+            return calls.tasks_finish_preemption(task=task), f"finish-preemption:{task}:{ends_at}"
         case Crank(agenda_at):
             return calls.leases_crank(limit=CRANK_ENTRIES), f"crank:{agenda_at}"

@@ -28,6 +28,8 @@ EXIT_3 = ("sh", "-c", "exit 3")
 FILE = ("sh", "-c", "printf result > /result.bin")
 SLEEP = ("sleep", "600")
 OOM = ("awk", 'BEGIN { s = "x"; while (1) s = s s }')
+LISTEN = ("sh", "-c", "trap 'exit 7' USR1; echo up; while :; do sleep 0.1; done")
+"""Ends with 7 when it gets the signal."""
 TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
 """Its second run in the same container ends otherwise than its first."""
 WELL = ("sh", "-c", "echo up; sleep 600")
@@ -62,6 +64,7 @@ class FakePrograms:
             EXIT_3: FakeProgram(exit_code=3),
             FILE: FakeProgram(files={"/result.bin": b"result"}),
             SLEEP: FakeProgram(runs=True),
+            LISTEN: FakeProgram(runs=True, output=b"up\n", exits_on_signal=7),
             WELL: FakeProgram(runs=True, healthy=True, output=b"up\n"),
             TWICE: FakeProgram(exit_code=7 if again else 3),
             KEEP: FakeProgram(exit_code=9 if kept else 0),

@@ -189,6 +189,21 @@ async def test_an_ended_container_is_recovered_with_its_ending(setup):
     await later.close()
 
 
+async def test_a_signal_reaches_who_listens_and_does_others_nothing(setup):
+    listening, deaf = setup.pod(case.LISTEN), setup.pod(case.SLEEP)
+    handles = [await case.up(setup.driver, spec) for spec in (listening, deaf)]
+    async with aclosing(setup.driver.logs(listening.lease, follow=True)) as seen:
+        async for piece in seen:
+            if b"up" in piece:
+                break
+    for spec in (listening, deaf):
+        await setup.driver.signal(spec.lease, "SIGUSR1")
+    ending = await case.ended(setup.driver, handles[0])
+    assert (ending.kind, ending.exit_code) == (EndKind.SELF, 7)
+    assert (await setup.driver.inspect(handles[1])).running
+    await setup.driver.signal(listening.lease, "SIGUSR1")
+
+
 async def test_stop_and_destroy_leave_nothing_and_may_be_repeated(setup):
     spec = setup.pod(case.SLEEP)
     handle = await case.up(setup.driver, spec)

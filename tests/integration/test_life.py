@@ -97,6 +97,23 @@ async def test_a_task_s_story_is_told_from_events_alone(net: Net, settled: int):
     assert "Settled." in for_people.out, for_people.said
 
 
+async def test_a_settled_task_is_told_why_it_went_where_it_went(net: Net, settled: int):
+    done = await net.gantry("task", "why", str(settled), "--json")
+    assert done.code == 0, done.said
+    (told,) = done.json["schedulers"]
+    decision = told["decisions"][-1]
+    (lease,) = await net.leases(settled)
+    assert [spot["host"] for spot in decision["spots"]] == [lease.host]
+    best = decision["seen"]["best"][0]
+    assert best["host"] == lease.host
+    assert sum(best["parts"].values()) == pytest.approx(best["points"], abs=1e-3)
+    (assigned,) = [step for step in done.json["history"]["steps"] if step["event"] == "Tasks.Assigned"]
+    assert decision["answer"]["kind"] == "assigned"
+    assert decision["answer"]["block"] == assigned["block"]
+    for_people = await net.gantry("task", "why", str(settled))
+    assert f"assigned in block {assigned['block']}" in for_people.out, for_people.said
+
+
 async def test_tasks_submitted_together_go_through_the_chain_in_batches(net: Net):
     text = re.sub(rb"        reservations:\n(          .*\n)+", b"", net.manifest(steps=1))
     spec = to_task_spec(parse_manifest(text), manifest_digest(text))

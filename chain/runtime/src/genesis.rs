@@ -165,10 +165,10 @@ fn hosts(pace: Pace) -> pallet_gantry_hosts::Params {
 }
 
 fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
-    let (start_timeout_ms, dispute_window_ms) = match pace {
-        Pace::Test => (MINUTE, 6 * SECOND),
-        Pace::Staging => (5 * MINUTE, 2 * MINUTE),
-        Pace::Production => (15 * MINUTE, HOUR),
+    let (start_timeout_ms, dispute_window_ms, preemption_notice_ms) = match pace {
+        Pace::Test => (MINUTE, 6 * SECOND, 10 * SECOND),
+        Pace::Staging => (5 * MINUTE, 2 * MINUTE, 30 * SECOND),
+        Pace::Production => (15 * MINUTE, HOUR, 2 * MINUTE),
     };
     pallet_gantry_tasks::Params {
         start_timeout_ms,
@@ -185,6 +185,7 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
             Pace::Production => 7 * DAY,
         },
         refused_item_fine: GTY / 1_000,
+        preemption_notice_ms,
     }
 }
 

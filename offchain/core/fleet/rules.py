@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
 from offchain.core.fit import Misfit
+from offchain.core.fleet import devices
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.filters.capabilities import CapabilityMissing
 from offchain.core.fleet.filters.data import DataElsewhere
@@ -25,7 +25,7 @@ from offchain.core.fleet.filters.regions import RegionNotWanted
 from offchain.core.fleet.filters.tiers import TierNotWanted
 from offchain.core.fleet.filters.unit import UnitNotOffered
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Cluster, Columns, Ints
+from offchain.core.placing.cluster import Bools, Cluster, Ints
 
 BEFORE_ROOM: Final[tuple[Filter, ...]] = (
     DataElsewhere(),
@@ -40,6 +40,7 @@ BEFORE_ROOM: Final[tuple[Filter, ...]] = (
 AFTER_ROOM: Final[tuple[Filter, ...]] = (UnitNotOffered(), Price())
 
 _MISFITS = tuple(Misfit)
+_STEPS = np.array([_MISFITS.index(misfit) for misfit in devices.STEPS], dtype=np.int64)
 _NONE = -1
 
 
@@ -55,8 +56,8 @@ def allowed(want: Want, facts: Facts) -> Bools:
 
 def excluded(want: Want, facts: Facts, cluster: Cluster) -> Mapping[Misfit, int]:
     """How many hosts each rule excludes, each host by the first rule that does; in the order of the rules."""
-    counts = Counter(first_misfits(want, facts, cluster).tolist())
-    return {misfit: counts[place] for place, misfit in enumerate(_MISFITS) if counts[place]}
+    counts = np.bincount(first_misfits(want, facts, cluster) + 1, minlength=len(_MISFITS) + 1)[1:]
+    return {misfit: int(count) for misfit, count in zip(_MISFITS, counts, strict=True) if count}
 
 
 def first_misfits(want: Want, facts: Facts, cluster: Cluster) -> Ints:
@@ -78,34 +79,8 @@ def first_misfits(want: Want, facts: Facts, cluster: Cluster) -> Ints:
     rule(Misfit.NOT_ENOUGH_MEMORY, free.memory >= shape.memory_mib)
     rule(Misfit.NOT_ENOUGH_DISK, free.disk >= shape.disk_gib)
     if shape.gpus:
-        for misfit, enough in _devices(want, facts, cluster, free):
-            rule(misfit, enough)
+        steps = devices.first_steps(shape, facts, cluster)
+        short = (found == _NONE) & (steps != devices.ENOUGH)
+        found[short] = _STEPS[steps[short]]
     rules(AFTER_ROOM)
-    return found
-
-
-def _devices(want: Want, facts: Facts, cluster: Cluster, free: Columns) -> list[tuple[Misfit, Bools]]:
-    """Whether enough devices are left by each rule and those before it."""
-    shape, kinds = want.shape, cluster.kinds
-
-    def of_kind(fine: list[bool]) -> Bools:
-        found: Bools = np.array(fine, dtype=np.bool_)[free.kind]
-        return found
-
-    there = np.arange(free.device.shape[1])[None, :] < free.gpus[:, None]
-    steps = (
-        (Misfit.WRONG_DEVICE_COUNT, there),
-        (Misfit.SIMULATED_NOT_ALLOWED, of_kind([shape.allow_simulated or not kind.simulated for kind in kinds])),
-        (Misfit.NOT_ATTESTED, of_kind([kind.attested or not shape.verified_only for kind in kinds])),
-        (Misfit.WRONG_MODEL, of_kind([not shape.models or kind.model in shape.models for kind in kinds])),
-        (Misfit.NOT_ENOUGH_VRAM, of_kind([kind.vram_mib >= shape.min_vram_mib for kind in kinds])),
-        (Misfit.DEVICE_UNHEALTHY, facts.healthy),
-        (Misfit.DEVICE_BUSY, free.device >= shape.gpu_milli),
-    )
-    found: list[tuple[Misfit, Bools]] = []
-    left = there
-    for misfit, fine in steps:
-        left = left & fine
-        enough: Bools = left.sum(axis=1) >= shape.gpus
-        found.append((misfit, enough))
     return found

@@ -18,6 +18,8 @@ class Want:
     unit: BillingUnit
     max_rate_per_hour: int
     takes_over: RetainedData | None = None
+    alone: int | None = None
+    """This task alone asks for it: room is kept for it, so that it fits where others do not."""
     manifest: bytes | None = None
     """Its digest, where something is remembered of pods with this manifest, so that hosts differ for it."""
     layout: Layout = Layout.ANY
@@ -35,7 +37,7 @@ class Want:
         return self._hash
 
     @classmethod
-    def of(cls, task: Task) -> Want:
+    def of(cls, task: Task, alone: int | None = None) -> Want:
         """What each of the task's pods asks for."""
         return cls(
             shape_of(task.resources, task.placement, task.takes_over),
@@ -44,6 +46,7 @@ class Want:
             task.unit,
             task.max_rate_per_hour,
             task.takes_over,
+            alone,
             layout=task.layout,
             beside=frozenset() if task.layout is Layout.ANY else frozenset(lease.host for lease in task.leases),
         )

@@ -130,6 +130,11 @@ class Worth:
         cluster.free_milli -= placed * shape.total_milli
         return placed, stopped
 
+    def parts(self, scores: Floats) -> dict[str, Floats]:
+        """Worth that free GPUs lose, in steps, and how full the host is."""
+        lost: Floats = np.floor(scores / _TIE) * _TIE
+        return {"worth lost": lost, "fullness": scores - lost}
+
     def _look(self) -> None:
         """See what devices there are."""
         expected = Expected(self._mix, self._cluster)

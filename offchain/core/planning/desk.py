@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
+from offchain.core.planning.explained import Notes
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper, may_reserve
@@ -29,6 +30,7 @@ from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
+from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.tree import Tree, tree
@@ -36,6 +38,7 @@ from offchain.core.queues.turn import Slice, Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
+from offchain.schema.decisions import Standing
 
 _Group = tuple[Want, int, int, int, int]
 """What decides whether a task can be placed now: its want, how many pods it needs at least and at most, about how long
@@ -71,6 +74,7 @@ class Desk:
         self.planner = Planner(seed, weights)
         self.memory = Memory()
         """What failed where lately."""
+        self.notes = Notes(self.planner)
         self._keeper = Keeper(self.planner, windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._tasks: dict[int, Task] = {}
@@ -90,6 +94,9 @@ class Desk:
         self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
+        self._blocked: dict[int, int] = {}
+        """[group's number]: the task that found no place for all of it, in the last round that tried one."""
+        self._apart: dict[int, Room] = {}
         self._mix = Mix()
         self._learned = 0
         self._used = 0
@@ -142,6 +149,15 @@ class Desk:
         self._not_before[number] = until_ms
         self._drop(number)
 
+    def apart(self, rooms: Mapping[int, Room]) -> None:
+        """Rooms that are kept for these tasks: each is looked at by itself, whoever else asks for the same.
+
+        Their hosts are in everybody's part: a gate keeps all others from them.
+        """
+        changed, self._apart = self._apart.keys() ^ rooms.keys(), dict(rooms)
+        for number in sorted(changed & self._tasks.keys()):
+            self._queue(self._tasks[number])
+
     def round(self, now_ms: int, gates: Sequence[Gate] = ()) -> Round:
         """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`."""
         self._wake(now_ms)
@@ -154,9 +170,11 @@ class Desk:
         self._now_ms = now_ms
         gates = (*gates, *self._gates(now_ms))
         placed: dict[int, Places] = {}
+        self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
         reserved = self._keeper.gate()
-        made = self.planner.plan(self, gates if reserved is None else (*gates, reserved), placed)
+        self.notes.gates = gates if reserved is None else (*gates, reserved)
+        made = self.planner.plan(self, self.notes.gates, placed)
         blocked = [one.task for one in made.blocked]
         if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
             return Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
@@ -205,7 +223,9 @@ class Desk:
         if not self._slices:
             return None
         tasks = [self._tasks[claim.id] for part in self._slices for claim in part.claims]
-        return Run(tasks, self._who[tasks[0].id][0][0])
+        want = self._who[tasks[0].id][0][0]
+        self.notes.look(tasks[0], want)
+        return Run(tasks, want)
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
@@ -219,6 +239,7 @@ class Desk:
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
         self._turn.blocked(self._claims[task.id])
+        self._blocked[self._group(task.id)] = task.id
 
     def seen(self, seen: Seen) -> None:
         """Take in what a host did."""
@@ -267,8 +288,22 @@ class Desk:
         claim = self._claims.get(number)
         return None if claim is None else self._turn.held(claim)
 
+    def standing(self, number: int, now_ms: int) -> Standing:
+        """How a task stands now."""
+        queued = number in self._claims
+        again = self._not_before.get(number)
+        if not queued and again is None:
+            return Standing("placed" if self.planner.placed_pods(number) else "unknown")
+        limit = self.limit(number)
+        theirs = queued and not self._shifts.mine(self._kinds[self._group(number)], now_ms)
+        return Standing("waits", None if limit is None else str(limit), again, theirs)
+
+    def tried_for(self, number: int) -> int | None:
+        """The task that was tried last of all that ask for the same as this one, and found no place."""
+        return self._blocked.get(self._group(number)) if number in self._claims else None
+
     @property
-    def waiting(self) -> Iterable[int]:
+    def waiting(self) -> Collection[int]:
         """The tasks in the queues."""
         return self._claims.keys()
 
@@ -282,7 +317,10 @@ class Desk:
         if not at_work:
             self._busy_since = now_ms
         names = self.planner.fleet.cluster.names
-        self.planner.close(self._parts.closed(now_ms, names, at_work, self._busy_since))
+        closed = self._parts.closed(now_ms, names, at_work, self._busy_since)
+        for room in self._apart.values():
+            closed[rows_of(room.hosts, self.planner.fleet.cluster)] = False
+        self.planner.close(closed)
 
     # --- who waits --------------------------------------------------------------------------------------------------
 
@@ -316,10 +354,14 @@ class Desk:
 
     def _want(self, task: Task) -> Want:
         """With its manifest where hosts differ for that: each further one costs a row of points."""
-        want = Want.of(task)
+        want = Want.of(task, task.id if task.id in self._apart else None)
         if task.manifest in self.planner.fleet.facts.ran or self.memory.remembers(task.manifest):
             return replace(want, manifest=task.manifest)
         return want
+
+    def _group(self, number: int) -> int:
+        """The number of those that ask for the same as this one, which is in a queue."""
+        return self._groups[self._who[number][0]][0]
 
     def _drop(self, number: int) -> None:
         """It waits no more."""
@@ -341,6 +383,7 @@ class Desk:
         else:
             del self._kinds[known]
             self._laid_out -= group[0].layout is not Layout.ANY
+            self._blocked.pop(known, None)
             self._wants.pop(group[0], None)
 
     def _wake(self, now_ms: int) -> None:

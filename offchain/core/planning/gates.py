@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.cluster import AnyInts, Bools
 from offchain.core.values import Task
 
 
 class Gate(Protocol):
     """Made anew for a round."""
 
-    def closed(self, task: Task, want: Want, devices: Ints) -> Bools | None:
+    def closed(self, task: Task, want: Want, devices: AnyInts) -> Bools | None:
         """[host]: whether a pod of this task may not go there now. None: every host is open to it.
 
         `devices[host]`, bits, are those that it would take there; -1 where it has no room.

@@ -28,6 +28,8 @@ class Waiting:
     pods_fitting: int
     pods_needed: int
     deadline_passed: bool = False
+    closed: int = 0
+    """Hosts with room that were kept for others."""
 
     def __str__(self) -> str:
         """One line for people."""
@@ -36,10 +38,7 @@ class Waiting:
         if self.hosts == 0:
             return "no host is registered"
         counts = [f"{count} {misfit}" for misfit, count in self.excluded.items()]
-        kept = self.hosts - sum(self.excluded.values())
-        if kept > 0 and not self.pods_fitting:
-            counts.append(f"{kept} kept for others")
-        reasons = ", ".join(counts)
+        reasons = ", ".join([*counts, f"{self.closed} kept for others"] if self.closed else counts)
         if self.pods_fitting:
             return f"{self.pods_fitting} of {self.pods_needed} pods fit now; of {self.hosts} hosts: {reasons}"
         return f"of {self.hosts} hosts: {reasons}"
@@ -91,7 +90,10 @@ def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = fr
 def explain(planner: Planner, blocked: Blocked) -> Waiting:
     """Why a task found no place, as hosts are now."""
     excluded = planner.excluded(blocked.want)
-    return Waiting(blocked.task, len(planner.fleet.records), excluded, blocked.pods_fitting, blocked.pods_needed)
+    hosts = len(planner.fleet.records)
+    # Who finds no place at all although no rule is against a host is kept from it.
+    kept = 0 if blocked.pods_fitting else hosts - sum(excluded.values())
+    return Waiting(blocked.task, hosts, excluded, blocked.pods_fitting, blocked.pods_needed, closed=max(0, kept))
 
 
 def queue_order(tasks: Iterable[Task]) -> list[Task]:

@@ -21,6 +21,7 @@ from offchain.core.placing import board
 from offchain.core.placing.cluster import Bools, indices
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.candidates import Seen, look
 from offchain.core.planning.gates import Gate, Leaning
 from offchain.core.planning.order import Order
 from offchain.core.planning.rows import Points, Rows
@@ -52,6 +53,10 @@ class Placements(Mapping[int, tuple[PodPlacement, ...]]):
             PodPlacement(pod, self._names[host], bytes(indices(on)))
             for pod, host, on in zip(pods, hosts, devices, strict=True)
         )
+
+    def want(self, task: int) -> Want:
+        """What its pods ask for."""
+        return self._made[task].want
 
     def __iter__(self) -> Iterator[int]:
         """The tasks."""
@@ -199,7 +204,9 @@ class Planner:
         return Round(Placements(made, self.fleet.cluster.names), tuple(blocked))
 
     def closed(self, task: Task, want: Want, where: Sequence[board.Place], gates: Sequence[Gate]) -> bool:
-        """Whether a gate is closed to it at one of these places."""
+        """Whether one of these places is closed to it, by a gate or to all."""
+        if any(self._rows.is_closed(place.host) for place in where):
+            return True
         devices = self._rows.devices(want)
         masks = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
         return any(mask[place.host] for mask in masks for place in where)
@@ -226,6 +233,10 @@ class Planner:
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now."""
         return self.fleet.excluded(want)
+
+    def look(self, task: Task, want: Want, gates: Sequence[Gate], most: int) -> Seen | None:
+        """What speaks for and against hosts now, with at most so many of the best; None where there is room nowhere."""
+        return look(self.fleet, self._rows, task, want, gates, most)
 
     def _free_of(self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate]) -> int:
         """How many of these, from the first on, can be placed without asking a gate in between."""

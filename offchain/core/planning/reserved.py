@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.cluster import AnyInts, Bools
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import FOREVER, Claim
@@ -40,7 +40,7 @@ class Reserved:
         """[windows]: for those who may use these."""
         self._taken: list[tuple[int, Shape, int, int]] = []
 
-    def closed(self, task: Task, want: Want, devices: Ints) -> Bools | None:
+    def closed(self, task: Task, want: Want, devices: AnyInts) -> Bools | None:
         """None where nothing is reserved of any host that has room for such pods, however long they run."""
         backfill = self._backfill(self._open_to(task.tenant))
         if not backfill.matters(devices):

@@ -14,7 +14,7 @@ from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools, Floats, Ints
 from offchain.core.placing.worth import Lane, Worth
-from offchain.core.planning.scores import Weights, beside_room
+from offchain.core.planning.scores import Weights, beside_room, parts_beside_room
 from offchain.core.planning.scores.draw import draw
 
 Points = npt.NDArray[np.float32]
@@ -94,6 +94,10 @@ class Rows:
         rows = np.arange(max(len(before), len(hosts)))
         self._room.add(rows[_at(before, rows) != _at(hosts, rows)].tolist(), len(self._fleet.cluster))
 
+    def is_closed(self, host: int) -> bool:
+        """Whether nobody can go there now."""
+        return host < len(self._closed) and bool(self._closed[host])
+
     def changed(self, host: int, *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
         self._room.add((host,), len(self._fleet.cluster))
@@ -128,6 +132,14 @@ class Rows:
         """[host]: those that the pod would take there, as bits; -1 where it has no room."""
         devices: Devices = self._row(want).lane.devices
         return devices
+
+    def parts(self, want: Want, hosts: Ints) -> dict[str, Floats]:
+        """For each of these hosts, where the pod fits, what its points are made of, by name; they add up to them."""
+        count = len(self._fleet.cluster)
+        scores, devices = np.zeros(count), np.zeros(count, dtype=np.int64)
+        self._policy.score(want.shape, hosts, scores, devices)
+        beside = parts_beside_room(want, self._fleet.facts.at(hosts), self._weights)
+        return self._policy.parts(scores[hosts]) | beside | {"draw": self._drawn()[hosts]}
 
     def affordable(self, want: Want, host: int) -> bool:
         """Whether pods of this want surely cost no more than their limit there, on whatever devices."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, takewhile
-from typing import Final
 
 from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Bools, Cluster, Ints
+from offchain.core.planning.heads import DEPTH, PATIENCE_MS
 from offchain.core.replay.arrival import Arrival
 from offchain.core.replay.order import Run
 from offchain.core.timing.backfill import Backfill
@@ -15,15 +15,9 @@ from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, heads, reserve
 
-DEPTH: Final = 1
-"""So many heads of the queue have a reservation, and so many gangs that have waited for long."""
-
-PATIENCE_MS: Final = 30 * 60_000
-"""Who needs much at once and has waited for so long has a reservation wherever it stands in the queue."""
-
 
 class Reserved:
-    """Made when nothing runs on the cluster; told of all that starts and ends there.
+    """With the worker's depth and patience. Made when nothing runs on the cluster; told of all that starts and ends.
 
     What is free at which time is computed anew when something has ended; until then it only falls.
     """

@@ -235,6 +235,21 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
     [
         (("Tasks", "Expired", {"task": 1}), "Expired", "Was not assigned before its deadline."),
         (
+            ("Tasks", "PreemptionNoticed", {"task": 1, "wanting": 2, "ends_at": 0}),
+            None,
+            "Told to leave for task 2, of a higher priority; runs on until 1970-01-01 00:00:00.",
+        ),
+        (
+            ("Tasks", "PreemptionWithdrawn", {"task": 1, "wanting": 2}),
+            None,
+            "May stay: task 2 waits no longer.",
+        ),
+        (
+            ("Tasks", "Preempted", {"task": 1, "wanting": 2, "bills": [], "state": "Queued"}),
+            "Queued",
+            "Made room for task 2.",
+        ),
+        (
             ("Tasks", "PodLost", LOST),
             "Running",
             "Pod 3 was lost (lease 16973824): HostLost; 2 attempts have failed.",

@@ -199,6 +199,64 @@ def test_a_busy_host_is_no_reason_to_refuse(world: World, pallets: Pallets, mani
     assert pallets.calls
 
 
+def test_what_no_host_takes_now_is_sent_and_told_why_it_waits(world: World, pallets: Pallets, manifest: Path) -> None:
+    world.put("Hosts", "Hosts", HOST, the_host(free=gen.Capacity(100, 8192, 100).encode()))
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert status == 0
+    assert "note: no host takes it now (of 1: 1 too little free cpu); it waits." in err
+    assert pallets.calls
+
+
+@pytest.mark.parametrize("status", ["Offline", "Draining", "Unverified"])
+def test_a_host_that_may_come_back_is_waited_for(world: World, pallets: Pallets, manifest: Path, status: str) -> None:
+    world.put("Hosts", "Hosts", HOST, the_host(status=status))
+    _, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert "note: no host takes it now (of 1: 1 not online); it waits." in err
+    assert pallets.calls
+
+
+def test_a_host_that_retires_never_comes_back(world: World, manifest: Path) -> None:
+    world.put("Hosts", "Hosts", HOST, the_host(status="Retired"))
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code == "no_fit"
+    assert "1 is not online" in err
+
+
+def test_more_pods_at_once_than_all_hosts_could_hold_are_refused(world: World, manifest: Path) -> None:
+    manifest.write_text(MANIFEST + "  pods: 2\n")
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code == "no_fit"
+    assert "2 pods must start together, and the 1 registered host could run 1 of them" in err
+
+
+def test_what_no_host_could_ever_run_is_sent_where_that_is_wanted(
+    world: World, pallets: Pallets, manifest: Path
+) -> None:
+    manifest.write_text(MANIFEST.replace("count: 1", "count: 2"))
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code == "no_fit"
+    assert "With --anyway it is sent, and waits for a host that can." in err
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--anyway")
+    assert status == 0
+    assert "note: none of the 1 registered host could run this, even if nothing else ran there" in err
+    assert pallets.calls
+
+
+def test_a_dry_run_of_what_no_host_could_ever_run_tells_which_rule_excludes_how_many(
+    world: World, manifest: Path
+) -> None:
+    manifest.write_text(MANIFEST.replace("count: 1", "count: 2"))
+    assert "1 is no match (too few GPUs)" in refused(world, manifest, "--account", "//Charlie", "--dry-run")[1]
+    _, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run", "--json")
+    error = json.loads(out)["error"]
+    assert (error["code"], error["hosts"], error["excluded_always"]) == ("no_fit", 1, {"too few GPUs": 1})
+    found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run", "--anyway")
+    assert found["excluded_now"] == found["excluded_always"] == {"too few GPUs": 1}
+    assert (found["start"], found["start_by_ms"], found["pods_ever"]) == ("waits", None, 0)
+    _, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run", "--anyway")
+    assert "not with these hosts: 0 of the 1 pods that it needs would have room if nothing else ran" in out
+
+
 def test_a_bad_manifest_names_file_line_and_key(world: World, manifest: Path) -> None:
     manifest.write_text(MANIFEST.replace("count: 1", "count: -1") + "  colour: red\n")
     status, out, err = world.run("submit", manifest, "--account", "//Charlie", "--json")

@@ -113,6 +113,17 @@ def test_the_task_of_somebody_else_is_left_alone(world: World) -> None:
     assert calls == []
 
 
+def test_a_task_that_has_to_leave_is_shown_so_and_for_whom(world: World) -> None:
+    running(world)
+    tasks = Tasks(world.chain)
+    told = gen.Preemption(wanting=7, ends_at=1_700_003_600_000)
+    tasks.change(0, preemption=told)
+    assert "has to leave for task 7, not before 2023-11-14 23:13:20\n" in world.run("task", "show", "0")[1]
+    assert world.json("task", "show", "0")["preemption"] == {"wanting": 7, "ends_at": 1_700_003_600_000}
+    tasks.change(0, state=gen.TaskStateQueued())
+    assert "left for task 7\n" in world.run("task", "show", "0")[1]
+
+
 def test_how_long_a_rental_lasts_and_its_data_is_kept_is_shown(world: World) -> None:
     held = escrow(deposit=GTY, until=1_700_003_600_000)
     running(world)

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from pathlib import Path
+
 import pytest
 from cli_world import CHARLIE, GTY, HOST, World, the_host
 
+from offchain.core.fit import Misfit
+from offchain.core.planning.candidates import Candidate, Seen
+from offchain.core.planning.explained import Placed
+from offchain.core.planning.once import Waiting
+from offchain.core.values import PodPlacement
+from offchain.indexer import queries
+from offchain.indexer.database import open_index
+from offchain.indexer.index import Index
+from offchain.indexer.plain import unpack
 from offchain.schema import _generated_chain as gen
+from offchain.services.recorder import Answer, Recorder
 from tests.chain_records import Tasks, lease, task_spec
+from tests.history_blocks import History
 
 
 @pytest.fixture
@@ -32,6 +47,100 @@ def test_a_task_that_nobody_knows_is_said_to_be(world: World) -> None:
     assert status == 1
     assert "task 7 is final or unknown" in err
     assert "gantry chain inspect task 7" in err
+    assert "--scheduler URL" in err
+
+
+@pytest.fixture
+def decisions(tmp_path: Path) -> Path:
+    best = Candidate(HOST, (0,), 142.5, {"worth lost": 100.0, "price": 42.5}, closed=False)
+    seen = Seen(3, 1, 0, {Misfit.DEVICE_BUSY: 2}, (best,))
+    with contextlib.closing(Recorder(tmp_path, "scheduler-x", b"seed")) as record:
+        record.placed(1_700_000_000_000, [(0, Placed(7, (PodPlacement(0, HOST, b"\0"),), 1, 1, seen, None))])
+        record.answered(1_700_000_004_000, 7, 0, (0,), Answer("assigned", None, 12))
+        record.waits(1_700_000_000_000, 0, Waiting(0, 3, {Misfit.DEVICE_BUSY: 2}, 0, 1, closed=1))
+    return tmp_path
+
+
+def test_a_final_task_is_told_where_it_went_and_why(world: World, decisions: Path) -> None:
+    status, out, _ = world.run("task", "why", 7, "--scheduler", decisions)
+    assert status == 0
+    assert "Scheduler scheduler-x" in out
+    assert "Chain     assigned in block 12" in out
+    assert "Excluded  2 GPUs in use" in out
+    header, row = next(pair for pair in zip(out.splitlines(), out.splitlines()[1:], strict=False) if "HOST" in pair[0])
+    assert header.split() == ["HOST", "GPUS", "POINTS", "WORTH", "LOST", "PRICE"]
+    assert row.split() == [HOST, "0", "142.500", "100.000", "42.500"]
+    found = world.json("task", "why", 7, "--scheduler", decisions)
+    (told,) = found["schedulers"]
+    assert told["decisions"][0]["answer"] == {
+        "kind": "assigned",
+        "reason": None,
+        "block": 12,
+        "at_ms": 1_700_000_004_000,
+    }
+    assert told["decisions"][0]["seen"]["best"][0]["parts"] == {"worth lost": 100.0, "price": 42.5}
+
+
+def test_a_waiting_task_is_told_what_the_chain_and_what_the_scheduler_know(submitted: World, decisions: Path) -> None:
+    status, out, _ = submitted.run("task", "why", 0, "--scheduler", decisions)
+    assert status == 0
+    assert "Hosts      1 of 1 take it now" in out
+    assert "1 of 3 had room, 1 of them kept for others" in out
+
+
+def test_schedulers_are_named_by_the_environment_too(
+    world: World, decisions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GANTRY_SCHEDULER", f"http://127.0.0.1:1 {decisions}")
+    status, out, err = world.run("task", "why", 7)
+    assert status == 0
+    assert "note: the scheduler http://127.0.0.1:1 tells nothing: it cannot be reached" in err
+    assert "Chain     assigned in block 12" in out
+
+
+def test_who_knows_of_no_scheduler_is_told_how_to_ask_one(submitted: World) -> None:
+    status, out, _ = submitted.run("task", "why", 0)
+    assert status == 0
+    assert "What schedulers decided is not known. Ask a scheduler that answers (--scheduler URL" in out
+
+
+def test_an_address_to_answer_at_is_checked_before_anything_starts(world: World) -> None:
+    status, _, err = world.run("worker", "scheduler", "--account", "//Dave", "--answers", "nowhere")
+    assert status == 2
+    assert '"nowhere" is no address to answer at' in err
+
+
+def test_only_who_schedules_answers(world: World) -> None:
+    assert "--answers" in world.run("worker", "all", "--help")[1]
+    assert "--answers" not in world.run("worker", "settler", "--help")[1]
+
+
+def index_of(path: Path, genesis: bytes) -> int:
+    """An index of this chain; gives a task that was settled."""
+    with contextlib.closing(open_index(str(path), create=True)) as db:
+        made = Index(db)
+        made.prepare(genesis)
+        made.add(list(History(6).blocks(40)))
+        (settled,) = queries.events(db, queries.Filter("Tasks", "Settled", limit=1))
+        return int(unpack(settled.event.fields)["task"])
+
+
+def test_what_the_chain_answered_is_taken_from_the_index(world: World, tmp_path: Path) -> None:
+    settled = index_of(tmp_path / "index.db", asyncio.run(world.chain.genesis_hash()))
+    found = world.json("task", "why", settled, "--index", tmp_path / "index.db")
+    names = [step["event"] for step in found["history"]["steps"]]
+    assert names[0] == "Tasks.Submitted"
+    assert "Tasks.Assigned" in names
+    assert (found["state"], found["history"]["up_to_block"]) == ("Settled", 39)
+    _, out, _ = world.run("task", "why", settled, "--index", tmp_path / "index.db")
+    assert "Assigned: lease" in out
+
+
+def test_an_index_of_another_chain_is_left_alone(world: World, tmp_path: Path) -> None:
+    settled = index_of(tmp_path / "index.db", b"\x07" * 32)
+    status, _, err = world.run("task", "why", settled, "--index", tmp_path / "index.db")
+    assert status == 1
+    assert "is final or unknown" in err
 
 
 def test_a_pod_whose_gpu_is_out_of_order_is_said_to_be_at_risk(world: World) -> None:

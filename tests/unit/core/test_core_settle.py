@@ -3,8 +3,18 @@ from __future__ import annotations
 import pytest
 from core_builders import PERIODS, host, lease, running, snapshot, task
 
-from offchain.core.settle import AGENDA_SLACK_MS, Crank, Expire, ExpireLease, ReportAbsent, Requeue, Settle, due
-from offchain.core.values import HostStatus, LeaseState, TaskKind, TaskState
+from offchain.core.settle import (
+    AGENDA_SLACK_MS,
+    Crank,
+    Expire,
+    ExpireLease,
+    FinishPreemption,
+    ReportAbsent,
+    Requeue,
+    Settle,
+    due,
+)
+from offchain.core.values import HostStatus, LeaseState, Preemption, TaskKind, TaskState
 from tests.chain_records import escrow
 
 ALIVE = host(last_heartbeat=10**9)
@@ -30,6 +40,26 @@ def test_a_limit_is_due_strictly_after_it(record, limit, command):
     assert early.commands == ()
     assert early.wake_at == limit + 1
     assert due(snapshot(record), limit + 1).commands == (command,)
+
+
+TOLD = Preemption(wanting=2, ends_at=500)
+
+
+def test_a_spot_task_leaves_when_its_notice_is_over_and_not_before():
+    spot, wanting = task(state=TaskState.RUNNING, spot=True, preemption=TOLD), task(2)
+    early = due(snapshot(spot, wanting), 499)
+    assert (early.commands, early.wake_at) == ((), 500)
+    assert due(snapshot(spot, wanting), 500).commands == (FinishPreemption(1, 500),)
+
+
+@pytest.mark.parametrize("others", [(), (task(2, state=TaskState.RUNNING),)])
+def test_a_notice_is_ended_at_once_where_nobody_waits_for_the_room(others):
+    spot = task(state=TaskState.RUNNING, spot=True, preemption=TOLD)
+    assert due(snapshot(spot, *others), 1).commands == (FinishPreemption(1, 500),)
+
+
+def test_who_has_left_and_waits_is_not_made_to_leave_again():
+    assert due(snapshot(task(spot=True, preemption=TOLD), task(2)), 1_000).commands == ()
 
 
 def test_an_accepted_task_is_settled_at_once():

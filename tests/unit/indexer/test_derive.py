@@ -162,6 +162,8 @@ def test_a_rental_that_stops_and_goes_on(after):
         (("Cancelled", {"bills": [bill(LEASE, 1, 0, 999)]}), "Cancelled", "Cancelled"),
         (("Scaled", {"pods": 1, "bills": [bill(LEASE, 1, 0, 999)], "state": "Running"}), "Running", "ScaledDown"),
         (("Stopped", {"state": "Reported"}), "Reported", "TenantEnded"),
+        (("Preempted", {"wanting": 8, "bills": [bill(LEASE, 1, 0, 999)], "state": "Queued"}), "Queued", "Preempted"),
+        (("Preempted", {"wanting": 8, "bills": [], "state": "Reported"}), "Reported", "Preempted"),
         (("NotVerified", {"bills": [bill(LEASE, 0, 0, 1000)]}), "Failed(NoAgreement)", "NoAgreement"),
         (
             ("DisputeResolved", {"upheld": True, "bills": [bill(LEASE, 0, 0, 1000)],

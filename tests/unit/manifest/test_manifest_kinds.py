@@ -15,7 +15,7 @@ from offchain.schema._generated_chain import (
     VerificationPolicyRedundant,
 )
 from offchain.schema.manifest_task import to_task_spec
-from offchain.schema.manifest_types import PodMetric, RestartPolicy, ResultSpec, ScalingSpec, SshSpec
+from offchain.schema.manifest_types import PodMetric, RestartPolicy, ResultSpec, ScalingSpec, SpotSpec, SshSpec
 
 DIGEST = b"\7" * 32
 DATA = together(top(volumes={"data": None}), service(volumes=["data:/data"]))
@@ -58,6 +58,25 @@ def test_a_services_pods_are_a_range_or_a_number() -> None:
 
 
 OWN = {"port": 9090, "name": "jobs_waiting", "target_per_pod": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (True, SpotSpec("SIGUSR1")),
+        (False, None),
+        ({}, SpotSpec("SIGUSR1")),
+        ({"checkpoint_signal": "SIGHUP"}, SpotSpec("SIGHUP")),
+    ],
+)
+@pytest.mark.parametrize("kind", ["job", "service", "rental"])
+def test_any_kind_may_be_spot(kind: str, said: Any, meant: SpotSpec | None) -> None:
+    assert parse(gantry(kind=kind, spot=said)).spot == meant
+    assert spec(gantry(kind=kind, spot=said)).spot == (meant is not None)
+
+
+def test_who_says_nothing_of_it_is_not_spot() -> None:
+    assert not spec().spot
 
 
 def test_scaling_follows_a_share_of_what_a_pod_has() -> None:
@@ -140,6 +159,9 @@ def test_a_result_lies_where_it_lasts() -> None:
         (gantry(scaling={"metric": "cpu", "target": "70%"}), "scaling", "a job has no scaling"),
         (gantry(ssh={"authorized_keys": [KEY]}), "ssh", "a job has no ssh"),
         (gantry(kind="service", data_from=1), "data_from", "a service has no data_from"),
+        (gantry(spot="often"), "spot", "true or false"),
+        (gantry(spot={"checkpoint_signal": "SIGTERM"}), "spot.checkpoint_signal", "SIGTERM"),
+        (gantry(spot=True, verification={"replicas": 2}), "spot", "compared cannot be spot"),
         (gantry(pods={"min": 1, "max": 2}), "pods", "a job has a fixed number of pods"),
         (gantry(kind="rental", pods=2), "pods", "a rental has one pod"),
         (gantry(kind="rental", pods={"min": 1, "max": 1}), "pods", "a rental has a fixed number of pods"),

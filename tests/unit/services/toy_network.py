@@ -17,6 +17,7 @@ from offchain.link.watcher import Watcher
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id, lease_parts
 from offchain.services.acts import Performer
+from offchain.services.recorder import Record
 from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
 from offchain.services.view import View
@@ -51,6 +52,7 @@ class Toy:
         self.chain.refused_items = self._refused_items
         self.verdict: Callable[[Call], DispatchFailure | None] = lambda _: None
         self.store = Store(":memory:")
+        self.record: Record | None = None
         self.events: list[dict[str, Any]] = []
         self.put("Tasks", "Params", value=tasks_params())
         self.put("Hosts", "Params", value=hosts_params(heartbeat_period_ms=6_000, absence_limit_ms=30_000))
@@ -157,6 +159,27 @@ class Toy:
         self.go(task, gen.TaskStateQueued(), generation=generation + 1, failures=generation + 1, leases=())
         return [("Tasks", "Requeued", {"task": task, "lease": lease, "reason": reason, "state": "Queued"})]
 
+    def _preempt(self, _account: str, wanting: int, victims: list[int]) -> Events:
+        told = gen.Preemption(wanting=wanting, ends_at=self.now + tasks_params()["preemption_notice_ms"])
+        for victim in victims:
+            self.tasks.change(victim, preemption=told)
+        return [("Tasks", "PreemptionNoticed", {"task": victim, "wanting": wanting}) for victim in victims]
+
+    def _finish_preemption(self, _account: str, task: int) -> Events:
+        record = self.tasks.get(task)
+        told = record.preemption
+        assert told is not None
+        for one in record.leases:
+            self._end(lease_id(task, one.pod, one.generation), gen.EndReasonPreempted())
+        self.go(task, gen.TaskStateQueued(), generation=record.generation + 1, leases=())
+        return [("Tasks", "Preempted", {"task": task, "wanting": told.wanting, "bills": [], "state": "Queued"})]
+
+    def start(self, task: int) -> None:
+        """All pods of a task run."""
+        for one in self.tasks.get(task).leases:
+            self.tasks.change_lease(lease_id(task, one.pod, one.generation), state=gen.LeaseStateActive())
+        self.go(task, gen.TaskStateRunning(), preemption=None)
+
     def _end(self, number: int, reason: gen.EndReason) -> None:
         ended = self.tasks.lease(number)
         self._take(ended.host, ended.devices, 1000)
@@ -186,7 +209,7 @@ class Toy:
         worker = Worker(self.chain, Watcher(self.chain, self.store, "worker", start=head.number), outbox, view)
         made = []
         if "scheduler" in roles:
-            made.append(Scheduler(view, perform, b"seed", worker.wake, account=WORKER.address))
+            made.append(Scheduler(view, perform, b"seed", worker.wake, account=WORKER.address, record=self.record))
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         running = asyncio.create_task(worker.run(made))

@@ -45,6 +45,7 @@ pub(super) fn task(
         pods_wanted: old.spec.pods_max as u8,
         submitted_at: old.submitted_at,
         changed_at,
+        preemption: None,
         leases: now::UpTo::truncate_from(leases),
     };
     let shared = now::SpecRecord {
@@ -127,6 +128,7 @@ fn spec(old: TaskSpec) -> now::TaskSpec {
         },
         placement: placement(old.placement),
         data_from: None,
+        spot: false,
     }
 }
 

@@ -172,6 +172,7 @@ pub fn spec(kind: TaskKind, unit: BillingUnit, max_duration_ms: u64) -> TaskSpec
             capabilities: Capabilities::default(),
         },
         data_from: None,
+        spot: false,
     }
 }
 

@@ -9,7 +9,7 @@ use gantry_primitives::{
     AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceSpec, GpuRequest, HostFailure,
     HostId, HostRecord, HostStatus, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult, Report, Resources,
     TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor, VerificationPolicy, MAX_ARRAY,
-    MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MILLI_PER_DEVICE,
+    MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
 use crate::{hosts, Call, Config, CurrentParams, NextTaskId, Pallet, Params, Schedulers};
@@ -124,6 +124,7 @@ fn spec(kind: TaskKind, pods_min: u32, pods_max: u32, devices: u8, manifest: &Ma
             ..Default::default()
         },
         data_from: None,
+        spot: true,
     }
 }
 
@@ -216,6 +217,17 @@ pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
     lease
 }
 
+/// A waiting task of a priority above all others here, and a scheduler.
+fn urgent<T: Config>() -> (TaskId, AccountId) {
+    let scheduler = with_coins::<T>("scheduler", 0);
+    Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
+    let manifest = manifest(1);
+    let mut wanted = spec(TaskKind::Job, 1, 1, MAX_DEVICES as u8, &manifest);
+    wanted.priority = 1;
+    let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
+    (task, scheduler)
+}
+
 /// A host that waits to be verified, with devices that may be challenged, and its provider. For pallets above.
 pub fn an_unverified_host<T: Config>() -> (HostId, AccountId) {
     let host = online_host::<T>(0);
@@ -240,6 +252,7 @@ pub fn a_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -
     let manifest = manifest(1);
     let mut wanted = spec(TaskKind::Job, REPLICAS, REPLICAS, MAX_DEVICES as u8, &manifest);
     wanted.verification = VerificationPolicy::Redundant { replicas: REPLICAS as u8 };
+    wanted.spot = false;
     let task = Pallet::<T>::do_submit(with_coins::<T>("tenant", 0), wanted, manifest, 1).expect("it is sound");
     Pallet::<T>::do_assign(tenant::<T>(), task, placements::<T>(REPLICAS)).expect("they fit");
     let leases = leases::<T>(task);
@@ -540,6 +553,30 @@ mod benchmarks {
         #[extrinsic_call]
         _(RawOrigin::Signed(tenant::<T>()), task);
         assert_eq!(state::<T>(task), TaskStateTag::Reported);
+    }
+
+    #[benchmark]
+    fn preempt(v: Linear<1, MAX_VICTIMS>) {
+        prepare::<T>();
+        let victims: Vec<TaskId> = (0..v).map(|_| running::<T>(TaskKind::Job, 1).0).collect();
+        let (wanting, scheduler) = urgent::<T>();
+        let told = victims.clone().try_into().expect("there are not too many");
+        #[extrinsic_call]
+        _(RawOrigin::Signed(scheduler), wanting, told);
+        let is_told = |task: &TaskId| Pallet::<T>::record(*task).expect("it exists").preemption.is_some();
+        assert!(victims.iter().all(is_told));
+    }
+
+    #[benchmark]
+    fn finish_preemption(p: Linear<1, MAX_PODS>) {
+        prepare::<T>();
+        let (task, _) = running::<T>(TaskKind::Job, p);
+        let (wanting, scheduler) = urgent::<T>();
+        Pallet::<T>::do_preempt(&scheduler, wanting, &[task]).expect("it may be made to leave");
+        set_time::<T>(BEGIN + HOUR / 2);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(account("anyone", 0, 0)), task);
+        assert_eq!(state::<T>(task), TaskStateTag::Queued);
     }
 
     #[benchmark]

@@ -58,6 +58,9 @@ impl Case {
         ensure!(allows(TASK_TRANSITIONS, self.record.state.tag(), to.tag()), Error::<T>::TransitionNotAllowed);
         self.record.state = to;
         self.record.changed_at = now;
+        if to == TaskState::Running {
+            self.record.preemption = None;
+        }
         Ok(())
     }
 
@@ -73,9 +76,11 @@ impl Case {
         lease_id(self.task, lease.pod, lease.generation)
     }
 
-    /// The time by which it must be assigned. A service or rental that once was has met it for good.
+    /// The time by which it must be assigned. A service or rental that once was, and whoever had to leave for another,
+    /// has met it for good.
     pub fn deadline(&self) -> Option<Moment> {
-        let has_met_it = self.spec().kind != TaskKind::Job && self.record.generation > 0;
+        let was_there = self.spec().kind != TaskKind::Job && self.record.generation > 0;
+        let has_met_it = was_there || self.record.preemption.is_some();
         self.spec().deadline.filter(|_| !has_met_it)
     }
 

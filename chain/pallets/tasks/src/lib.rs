@@ -3,8 +3,8 @@
 //! What tenants want run, and the tables by which tasks and their leases change. A task is one record with its leases
 //! and their escrows inside; what tasks submitted together share is kept once.
 //!
-//! This file declares. `submitting.rs`, `assigning.rs`, `reporting.rs`, `endings.rs`, `settling.rs` and `judging.rs`
-//! have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
+//! This file declares. `submitting.rs`, `assigning.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `settling.rs` and
+//! `judging.rs` have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
 //! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
 //! pallet reads and changes, `views.rs` what clients read, `errors.rs` what a call answers where a rule refuses.
 
@@ -22,6 +22,7 @@ mod errors;
 mod index;
 mod judging;
 mod keeping;
+mod preempting;
 mod reporting;
 mod settling;
 mod submitting;
@@ -59,7 +60,7 @@ pub mod pallet {
     use gantry_primitives::{
         AccountId, Balance, Digest, EndReason, HostFailure, IndexTag, Lease, LeaseBill, LeaseId, Manifest, Moment,
         PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, TaskId, TaskKey, TaskKind,
-        TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS,
+        TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS, MAX_VICTIMS,
     };
 
     /// The storage of this pallet is that of this version.
@@ -265,6 +266,34 @@ pub mod pallet {
             /// Where the task stands now.
             state: TaskState,
         },
+        /// A spot task was told to leave for a waiting task of higher priority.
+        PreemptionNoticed {
+            /// The spot task.
+            task: TaskId,
+            /// The waiting task.
+            wanting: TaskId,
+            /// Until then it may run on.
+            ends_at: Moment,
+        },
+        /// The notice of a spot task is void, because the task for which it was to leave waits no longer.
+        PreemptionWithdrawn {
+            /// The spot task.
+            task: TaskId,
+            /// The task that waited.
+            wanting: TaskId,
+        },
+        /// A spot task left for a waiting task of higher priority. A rental is over, and its data is retained; others
+        /// wait again.
+        Preempted {
+            /// The spot task.
+            task: TaskId,
+            /// The waiting task.
+            wanting: TaskId,
+            /// How its leases were paid; a rental's is when it is settled.
+            bills: Vec<LeaseBill>,
+            /// Where the spot task stands now.
+            state: TaskState,
+        },
         /// A tenant called a task off.
         Cancelled {
             /// The task.
@@ -430,6 +459,8 @@ pub mod pallet {
         OnlyRentalsTakeData,
         /// Results are compared of jobs only, with 2 or 3 replicas and as many pods.
         ReplicasInvalid,
+        /// A task whose results are compared cannot be spot.
+        ReplicasNotSpot,
         /// The duration is zero or longer than the chain allows.
         DurationInvalid,
         /// The deadline has passed.
@@ -528,6 +559,20 @@ pub mod pallet {
         NotScheduler,
         /// The account cannot pay the bond of a scheduler.
         SchedulerCannotPay,
+        /// A call tells 1 to 16 tasks to leave, each once.
+        VictimsInvalid,
+        /// The task is not spot: nobody makes it leave.
+        NotSpot,
+        /// The priority of the task is not below that of the one that wants its room.
+        PriorityNotLower,
+        /// The task was told to leave already.
+        AlreadyNoticed,
+        /// The task was told to leave itself, and makes nobody leave until it runs again.
+        WasPreempted,
+        /// The task was not told to leave.
+        NotNoticed,
+        /// The notice of the task is not over.
+        NoticeNotOver,
         /// A pod must have some time to start.
         StartTimeoutZero,
         /// There must be some time for disputes.
@@ -540,6 +585,8 @@ pub mod pallet {
         ArchiveAfterZero,
         /// A refused report of a batch must cost something.
         RefusedItemFineZero,
+        /// A spot task must have some time to leave.
+        PreemptionNoticeZero,
         /// A sum or product does not fit its type.
         Overflow,
     }
@@ -779,6 +826,25 @@ pub mod pallet {
             let host = ensure_signed(origin)?;
             let pods = Self::do_report(host, lease, report)?;
             Ok(Some(<T as Config>::WeightInfo::report_failed(pods)).into())
+        }
+
+        /// Tell running spot tasks of lower priority to leave for a waiting task. They run on until the notice is over.
+        /// By a bonded scheduler.
+        #[pallet::call_index(23)]
+        #[pallet::weight(<T as Config>::WeightInfo::preempt(victims.len() as u32))]
+        pub fn preempt(origin: OriginFor<T>, wanting: TaskId, victims: UpTo<TaskId, MAX_VICTIMS>) -> DispatchResult {
+            let who = ensure_signed(origin)?;
+            Self::do_preempt(&who, wanting, &victims)
+        }
+
+        /// End a spot task whose notice is over: it is paid until now and waits again. Where the task for which it was
+        /// to leave waits no longer, the notice is void. By anyone.
+        #[pallet::call_index(24)]
+        #[pallet::weight(<T as Config>::WeightInfo::finish_preemption(MAX_PODS))]
+        pub fn finish_preemption(origin: OriginFor<T>, task: TaskId) -> DispatchResultWithPostInfo {
+            ensure_signed(origin)?;
+            let pods = Self::do_finish_preemption(task)?;
+            Ok(Some(<T as Config>::WeightInfo::finish_preemption(pods)).into())
         }
     }
 

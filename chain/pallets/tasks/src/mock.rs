@@ -39,6 +39,8 @@ pub const DEPOSIT_PER_TASK: Balance = ED / 2;
 pub const ARCHIVE_AFTER: u64 = 2 * HOUR;
 pub const FINE: Balance = GTY / 1_000;
 pub const NOTICE: u64 = HOUR;
+/// What a spot task that is told to leave has left.
+pub const LEAVE_WITHIN: u64 = 30_000;
 pub const RETENTION: u64 = 10 * HOUR;
 pub const GRACE: u64 = HOUR;
 pub const HELD_BACK: u64 = 60_000;
@@ -170,7 +172,13 @@ pub fn spec() -> TaskSpec {
         verification: VerificationPolicy::Acceptance,
         placement: Placement::default(),
         data_from: None,
+        spot: false,
     }
+}
+
+/// A [`spec`] that may be told to leave.
+pub fn spot() -> TaskSpec {
+    TaskSpec { spot: true, ..spec() }
 }
 
 /// A task of `pods` pods without devices.
@@ -350,6 +358,7 @@ pub fn bill(lease: LeaseId) -> LeaseBill {
             Requeued { bills, .. }
             | PodLost { bills, .. }
             | LeaseEnded { bills, .. }
+            | Preempted { bills, .. }
             | Cancelled { bills, .. }
             | Scaled { bills, .. }
             | DisputeResolved { bills, .. }
@@ -419,6 +428,7 @@ impl Default for ExtBuilder {
                 max_duration_ms: 24 * HOUR,
                 archive_after_ms: ARCHIVE_AFTER,
                 refused_item_fine: FINE,
+                preemption_notice_ms: LEAVE_WITHIN,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -69,6 +69,7 @@ impl<T: Config> Pallet<T> {
             pods_wanted,
             submitted_at: now,
             changed_at: now,
+            preemption: None,
             leases: BoundedVec::new(),
         };
         let mut index = Index::<T>::new();
@@ -112,6 +113,7 @@ impl<T: Config> Pallet<T> {
                 && [spec.pods_min, spec.pods_max] == [u16::from(replicas); 2];
             ensure!(replicas_are_sound, Error::<T>::ReplicasInvalid);
         }
+        ensure!(!(spec.spot && spec.is_redundant()), Error::<T>::ReplicasNotSpot);
         ensure!((1..=longest_ms).contains(&spec.max_duration_ms), Error::<T>::DurationInvalid);
         ensure!(spec.deadline.is_none_or(|deadline| now <= deadline), Error::<T>::DeadlinePassed);
         Ok(())

@@ -56,6 +56,7 @@ impl<T: Config> Pallet<T> {
         let shared = Specs::<T>::get(TaskKey::from(record.first)).ok_or("TASK-3: the spec of a task is kept")?;
         let is_of = record.first <= task && task - record.first < u64::from(shared.count);
         ensure!(is_of && record.tenant == shared.tenant, "TASK-3: a task is one of those it was submitted with");
+        ensure!(record.preemption.is_none() || shared.spec.spot, "TASK-17: only spot tasks are told to leave");
         let tag = record.state.tag();
         books.tasks += 1;
         let counts = books.counts.entry(record.first).or_default();

@@ -35,6 +35,8 @@ pub struct Params {
     /// What each refused report of a batch costs the bond of its host; more than 0, so that blocks are not filled for
     /// free.
     pub refused_item_fine: Balance,
+    /// A spot task that is told to leave may run on for so many milliseconds; at least 1.
+    pub preemption_notice_ms: u64,
 }
 
 impl Default for Params {
@@ -50,6 +52,7 @@ impl Default for Params {
             max_duration_ms: 30 * 24 * 3_600_000,
             archive_after_ms: 7 * 24 * 3_600_000,
             refused_item_fine: 1_000_000_000,
+            preemption_notice_ms: 120_000,
         }
     }
 }
@@ -63,6 +66,7 @@ impl Params {
         ensure!(self.max_duration_ms > 0, Error::MaxDurationZero);
         ensure!(self.archive_after_ms > 0, Error::ArchiveAfterZero);
         ensure!(self.refused_item_fine > 0, Error::RefusedItemFineZero);
+        ensure!(self.preemption_notice_ms > 0, Error::PreemptionNoticeZero);
         Ok(())
     }
 }

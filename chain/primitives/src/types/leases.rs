@@ -38,6 +38,8 @@ pub enum EndReason {
     DisputeLost,
     /// Its data was taken over by another lease.
     DataMoved,
+    /// It was a spot task's, made room for a task of higher priority, and the notice is over.
+    Preempted,
 }
 
 impl EndReason {
@@ -55,7 +57,7 @@ impl EndReason {
             | Self::ScaledDown
             | Self::Depleted
             | Self::DataMoved => Billing::ByUnit,
-            Self::GangAborted | Self::Reclaimed => Billing::ProRata,
+            Self::GangAborted | Self::Reclaimed | Self::Preempted => Billing::ProRata,
             Self::HostRefused(_) | Self::StartTimeout | Self::HostLost => match kind {
                 TaskKind::Job => Billing::Forfeit,
                 TaskKind::Service | TaskKind::Rental => Billing::ProRata,

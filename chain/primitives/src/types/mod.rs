@@ -36,6 +36,8 @@ pub type Digest = [u8; 32];
 pub const MAX_DEVICES: u32 = 16;
 /// The most pods one task may have.
 pub const MAX_PODS: u32 = 16;
+/// The most tasks that one call tells to leave.
+pub const MAX_VICTIMS: u32 = 16;
 /// The most tasks one call may submit.
 pub const MAX_ARRAY: u32 = 4_096;
 /// The most tasks one call may assign.

@@ -99,6 +99,8 @@ pub struct TaskSpec {
     pub placement: Placement,
     /// Rentals only: the lease whose retained data the new machine takes over. It must then be on the same host.
     pub data_from: Option<LeaseId>,
+    /// Once it runs it may be told to leave, with notice, for a waiting task of higher priority.
+    pub spot: bool,
 }
 
 impl TaskSpec {
@@ -332,6 +334,15 @@ pub struct SpecRecord {
     pub task_deposit: Balance,
 }
 
+/// That a spot task was told to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct Preemption {
+    /// The waiting task for which.
+    pub wanting: TaskId,
+    /// Until then it may run on.
+    pub ends_at: Moment,
+}
+
 /// A submitted task, with its leases.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct TaskRecord {
@@ -351,6 +362,9 @@ pub struct TaskRecord {
     pub submitted_at: Moment,
     /// When it last changed its state.
     pub changed_at: Moment,
+    /// It was told to leave, and has not run anew since: while it runs its notice goes on, and while it waits it makes
+    /// nobody leave.
+    pub preemption: Option<Preemption>,
     /// Its leases in the order of the pods: the live ones, and those that ended and were not given up for others.
     pub leases: UpTo<Lease, MAX_PODS>,
 }

@@ -32,6 +32,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "disputeWindowMs",
             "maxAttempts",
             "maxDurationMs",
+            "preemptionNoticeMs",
             "refusedItemFine",
             "schedulerBond",
             "startTimeoutMs"

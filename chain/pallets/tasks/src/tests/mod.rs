@@ -9,6 +9,7 @@ mod feeless;
 mod genesis;
 mod judging;
 mod money;
+mod preempting;
 mod pruning;
 mod random_calls;
 mod rating;

@@ -198,5 +198,6 @@ fn params_by_which_the_chain_cannot_work_are_refused_by_name() {
         refused(|params| params.max_duration_ms = 0, Error::MaxDurationZero);
         refused(|params| params.archive_after_ms = 0, Error::ArchiveAfterZero);
         refused(|params| params.refused_item_fine = 0, Error::RefusedItemFineZero);
+        refused(|params| params.preemption_notice_ms = 0, Error::PreemptionNoticeZero);
     });
 }

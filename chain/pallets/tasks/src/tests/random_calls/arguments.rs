@@ -34,6 +34,8 @@ pub fn random_spec(dice: &mut Dice) -> TaskSpec {
         }
         _ => {}
     }
+    spec.spot = !spec.is_redundant() && dice.one_in(2);
+    spec.priority = dice.below(3) as u8;
     if dice.one_in(5) {
         spec.deadline = Some(Hosts::now() + dice.below(3 * START_TIMEOUT));
     }

@@ -109,6 +109,17 @@ actions! {
         let (task, _) = task_where(dice, |record, spec| record.state == TaskState::Queued && spec.deadline.is_some());
         call(Call::expire { task }, anyone(dice))
     };
+    "Tasks.preempt" 40 |dice| {
+        let (wanting, _) = task_where(dice, |record, spec| record.state == TaskState::Queued && spec.priority > 0);
+        let runs_spot = |record: &TaskRecord, spec: &TaskSpec| record.state == TaskState::Running && spec.spot;
+        let victims: Vec<_> = (0..dice.below(3)).map(|_| task_where(dice, runs_spot).0).collect();
+        let origin = if dice.one_in(8) { anyone(dice) } else { signed(SCHEDULER) };
+        call(Call::preempt { wanting, victims: victims.try_into().expect("few") }, origin)
+    };
+    "Tasks.finish_preemption" 30 |dice| {
+        let (task, _) = task_where(dice, |record, _| record.preemption.is_some());
+        call(Call::finish_preemption { task }, anyone(dice))
+    };
     "Tasks.accept_result" 15 |dice| {
         let (task, tenant) = task_where(dice, |record, _| record.state == TaskState::Reported);
         call(Call::accept_result { task }, tenant)

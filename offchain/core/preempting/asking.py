@@ -1,0 +1,68 @@
+"""Whom a blocked task asks to leave: the chain's records, made into what the choice of victims looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.rules import allowed
+from offchain.core.fleet.want import Want
+from offchain.core.placing.board import Place
+from offchain.core.placing.cluster import Bools, Cluster
+from offchain.core.preempting.rules import HOUR, Past, Preemption, Rules, Running, Wanting
+from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.values import LeaseState, Task, TaskState
+
+MOST_VICTIMS = 16
+"""So many one call tells."""
+
+_HELD = frozenset({LeaseState.PENDING, LeaseState.ACTIVE})
+
+
+def may_ask(task: Task) -> bool:
+    """Whether it may make others leave: it waits, is above somebody, and did not have to leave itself."""
+    return task.state is TaskState.QUEUED and task.priority > 0 and task.preemption is None
+
+
+def may_leave(task: Task) -> bool:
+    """Whether the chain lets it be told to leave, and its room would be free then."""
+    runs = task.spot and task.state is TaskState.RUNNING and task.preemption is None
+    return runs and bool(task.leases) and all(lease.state in _HELD for lease in task.leases)
+
+
+def victims(
+    task: Task, spot: Iterable[Task], fleet: Fleet, now_ms: int, past: Past, kept: Bools | None
+) -> Preemption | Refused:
+    """The cheapest of `spot` whose end makes room for `task`, on hosts where it may go and nothing is `kept`."""
+    want = Want.of(task)
+    closed = ~allowed(want, fleet.facts)
+    # What victims have of the disk is not looked at: where it does not do without, nobody is sent away for nothing.
+    closed |= fleet.cluster.free.disk < want.shape.disk_gib
+    if kept is not None:
+        closed |= kept
+    wanting = Wanting(task.id, task.tenant, task.priority, want.shape, task.least, task.max_duration_ms)
+    running = [one for one in (_running(victim, fleet.cluster) for victim in spot) if one is not None]
+    found = preempt(wanting, running, fleet.cluster, now_ms, Rules(), past, closed)
+    if isinstance(found, Preemption) and len(found.victims) > MOST_VICTIMS:
+        return Refused.NOBODY
+    return found
+
+
+def _running(task: Task, cluster: Cluster) -> Running | None:
+    """None where one of its hosts is no more."""
+    if not all(lease.host in cluster for lease in task.leases):
+        return None
+    places = tuple(
+        Place(cluster.number(lease.host), sum(1 << index for index in lease.devices)) for lease in task.leases
+    )
+    rate_per_hour = sum(lease.escrow.rate_per_hour for lease in task.leases)
+    return Running(
+        task=task.id,
+        account=task.tenant,
+        priority=task.priority,
+        spot=task.spot,
+        shape=Want.of(task).shape,
+        places=places,
+        rate_per_ms=rate_per_hour // HOUR,
+        started_ms=task.changed_at,
+    )

@@ -1,0 +1,141 @@
+"""Has spot tasks told to leave for a task of higher priority that finds no room, and keeps their room for it.
+
+The chain checks it all again: that they are spot, run, have a lower priority and were not told before. What is kept is
+read from its records, so that all schedulers keep the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import replace
+
+from offchain.core.fleet.want import Want
+from offchain.core.planning.desk import Desk
+from offchain.core.planning.planner import Round
+from offchain.core.preempting.asking import may_ask, may_leave, victims
+from offchain.core.preempting.rooms import Kept, Room, Rooms
+from offchain.core.preempting.rules import Past, Preemption, Rules
+from offchain.core.values import Task
+from offchain.schema._generated_chain import calls
+from offchain.services.acts import Perform, Running
+from offchain.services.log import EventLog
+
+MOST_ASKING = 4
+"""For so many waiting tasks, those of the highest priorities, victims are looked for in one step."""
+LOOK_AGAIN_MS = 10_000
+"""Who found none, or was refused, looks for victims again after so long."""
+MOST_STALE = 1024
+"""So many more entries than tasks that wait are kept before the heap is made anew."""
+
+
+class MakingRoom:
+    """`running` has the acts under way. Give it every record of a task that the desk is given."""
+
+    def __init__(self, desk: Desk, perform: Perform, running: Running, log: EventLog) -> None:
+        self._desk = desk
+        self._perform = perform
+        self._running = running
+        self._log = log
+        self._spot: dict[int, Task] = {}
+        """Those that may be told to leave."""
+        self._heads: list[tuple[int, int, int]] | None = None
+        """A heap of those that wait: the highest priority first, then the oldest. Those that wait no more go late.
+        None while there is nobody to leave."""
+        self._rooms = Rooms()
+        self._past = Past()
+        self._asking: dict[int, frozenset[int]] = {}
+        """[task]: whom it asks to leave, until the chain has answered."""
+        self._not_before: dict[int, int] = {}
+
+    def put_task(self, task: Task) -> None:
+        """Take in a record of a task that is not final."""
+        self._rooms.put(task)
+        if may_leave(task):
+            self._spot[task.id] = task
+        else:
+            self._spot.pop(task.id, None)
+        if not may_ask(task):
+            self._not_before.pop(task.id, None)
+        elif self._heads is not None:
+            heapq.heappush(self._heads, _place(task))
+
+    def task_gone(self, number: int) -> None:
+        """It is final."""
+        self._rooms.gone(number)
+        self._spot.pop(number, None)
+        self._past = self._past.ended(number)
+        self._not_before.pop(number, None)
+
+    def gates(self, now_ms: int) -> tuple[Kept, ...]:
+        """What a round starting now keeps closed; none where no room is kept, for gates make rounds slower."""
+        kept = self._rooms.kept(now_ms)
+        self._desk.apart(kept)
+        return (Kept(kept, self._desk.planner.fleet.cluster),) if kept else ()
+
+    def ask(self, made: Round, now_ms: int) -> None:
+        """Make room for the first of those that found none, if there is anybody to leave for it."""
+        if not self._spot:
+            self._heads = None
+        if not self._spot or not made.blocked:
+            return
+        blocked = {one.want for one in made.blocked}
+        fleet = self._desk.planner.fleet
+        kept = self._rooms.kept(now_ms)
+        gate = Kept({**kept, **self._reserved()}, fleet.cluster)
+        for task in self._first(MOST_ASKING):
+            known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
+            if known or Want.of(task) not in blocked or self._desk.limit(task.id) is not None:
+                continue
+            asked = frozenset[int]().union(*self._asking.values())
+            spot = [one for one in self._spot.values() if one.id not in asked]
+            found = victims(task, spot, fleet, now_ms, self._past, gate.closed_to(task.id))
+            self._not_before[task.id] = now_ms + LOOK_AGAIN_MS
+            if isinstance(found, Preemption):
+                self._asking[task.id] = frozenset(victim.task for victim in found.victims)
+                self._running.spawn(self._carry_out(task, found, now_ms))
+                return
+
+    def _reserved(self) -> dict[int, Room]:
+        """Hosts of which something is reserved for others: nobody leaves there for a task that could not stay."""
+        names = self._desk.planner.fleet.cluster.names
+        reserved = self._desk.reserved.items()
+        return {task: Room(frozenset(names[place.host] for place in found.places), 0) for task, found in reserved}
+
+    def next_ms(self, now_ms: int) -> int | None:
+        """When there may be somebody to ask, or room is kept no more, although no record changes."""
+        again = self._not_before.values() if self._spot else ()
+        ends = (room.until_ms + 1 for room in self._rooms.kept(now_ms).values())
+        return min((moment for moment in (*again, *ends) if moment > now_ms), default=None)
+
+    def _first(self, most: int) -> list[Task]:
+        """Those that wait, the highest priority first."""
+        heads = self._heads
+        if heads is None or len(heads) > 2 * len(self._desk.waiting) + MOST_STALE:
+            known = (self._desk.task(number) for number in self._desk.waiting)
+            heads = self._heads = [_place(task) for task in known if task is not None and may_ask(task)]
+            heapq.heapify(heads)
+        found: list[Task] = []
+        while heads and len(found) < most:
+            task = self._desk.task(heapq.heappop(heads)[-1])
+            if task is not None and may_ask(task) and task not in found:
+                found.append(task)
+        for task in found:
+            heapq.heappush(heads, _place(task))
+        return found
+
+    async def _carry_out(self, task: Task, found: Preemption, now_ms: int) -> None:
+        numbers = [victim.task for victim in found.victims]
+        told = "+".join(f"{number}.{self._spot[number].generation}" for number in numbers)
+        name = f"preempt:{task.id}:{task.generation}:{told}"
+        self._log.info("preempt", task=task.id, victims=told)
+        verdict = await self._perform(name, calls.tasks_preempt(wanting=task.id, victims=numbers))
+        del self._asking[task.id]
+        if verdict.done:
+            # Who leaves is known from the records, and may be told again when it has run anew.
+            self._past = replace(self._past.after(found, now_ms, Rules()), leaving=frozenset())
+        self._log.info("preempted" if verdict.done else "refused", act=name, reason=verdict.refusal)
+
+
+def _place(task: Task) -> tuple[int, int, int]:
+    """Where it stands among those that wait."""
+    return -task.priority, task.submitted_at, task.id

@@ -1,0 +1,193 @@
+"""A spot task makes room for one of higher priority: a real node, the workers of an operator, a real agent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from node_agent.core.values import ContainerSpec, PodSpec
+from node_agent.drivers.fake import FakeDriver, FakeEngine, FakeProgram
+from node_agent.register import registration_call
+from node_agent.service import Agent
+from node_agent.startup import unix_ms
+from node_agent.state_dir import StateDir
+from node_agent.telemetry.hardware import Hardware
+from offchain.link.errors import CallFailed
+from offchain.link.keys import from_uri
+from offchain.link.p2p_memory import MemoryNetwork
+from offchain.link.ports import Block, BlockRef, ChainEvent, Signer
+from offchain.link.typed import GantryChain
+from offchain.link.watcher import blocks_after
+from offchain.schema._generated_chain import calls
+from offchain.schema.ids import lease_id, tasks_of_event
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.chain_records import ask
+from tests.real_chain import PATIENCE, Chain, chain_of
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+POOR, RICH, PROVIDER = from_uri("//Charlie"), from_uri("//Ferdie"), from_uri("//Bob")
+WORKER, OTHER_SCHEDULER = "//Dave", from_uri("//Eve")
+HARDWARE = Hardware(4000, 8192, 100, ())
+MANIFEST = """
+services:
+  main:
+    image: nowhere.invalid/fake@sha256:{digest}
+    deploy: {{resources: {{limits: {{cpus: "3", memory: 64M}}}}}}
+x-gantry: {{kind: job, price: {{max_per_hour: 1 GTY}}, duration: 10m, priority: {priority}, spot: {spot}}}
+"""
+
+
+def lasting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
+    return FakeProgram(runs=True, output=b"done\n")
+
+
+@dataclass
+class Scene:
+    """One host with room for one task."""
+
+    chain: Chain
+    agent: Agent
+    engine: FakeEngine
+    blocks: AsyncIterator[tuple[Block, BlockRef]]
+    seen: list[tuple[int, ChainEvent]] = field(default_factory=list)
+
+    @property
+    def host(self) -> str:
+        return self.agent._host
+
+    async def submit(self, who: Signer, priority: int, *, spot: bool) -> int:
+        text = MANIFEST.format(digest="0" * 64, priority=priority, spot=str(spot).lower()).encode()
+        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
+        events = await self.chain.do(who, calls.tasks_submit(spec=spec, manifest=text))
+        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+        return int(task)
+
+    async def until(self, task: int, name: str, generation: int = 0) -> tuple[int, ChainEvent]:
+        """The task's event of this name, and the time of its block; of leases, one of that generation."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for time_ms, event in self.seen:
+                    if event.name == name and task in tasks_of_event(event.fields):
+                        lease = event.fields.get("lease")
+                        if lease is None or lease == lease_id(task, 0, generation):
+                            return time_ms, event
+                block, _ = await anext(self.blocks)
+                self.seen += [(block.timestamp_ms, event) for event in block.events if event.pallet == "Tasks"]
+
+
+@contextlib.contextmanager
+def workers(url: str, folder: Path) -> Iterator[None]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
+    line = [sys.executable, "-m", "offchain.cli", "worker", "all", f"--url={url}", f"--account={WORKER}"]
+    (folder / "worker").mkdir(mode=0o700)
+    log = folder / "worker.log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(
+            [*line, f"--state-dir={folder / 'worker'}"],
+            cwd=ROOT,
+            env=env | {"PYTHONPATH": str(ROOT)},
+            stdout=out,
+            stderr=out,
+        ) as process,
+    ):
+        try:
+            yield
+        except BaseException:
+            sys.stderr.write(log.read_text(errors="replace")[-8000:])
+            raise
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    async with contextlib.AsyncExitStack() as stack:
+        chain = await stack.enter_async_context(chain_of(tmp_path / "node"))
+        state = stack.enter_context(contextlib.closing(StateDir(tmp_path / "agent")))
+        key = state.host_key()
+        prices = ask(cpu_core_per_hour=10**9, memory_gib_per_hour=10**9, disk_gib_per_hour=10**9)
+        call = registration_call(
+            key,
+            genesis_hash=await chain.link.genesis_hash(),
+            provider=PROVIDER.address,
+            hardware=HARDWARE,
+            endpoint=b"",
+            region=b"eu",
+            ask=prices,
+        )
+        await chain.do(PROVIDER, call)
+        await chain.do(OTHER_SCHEDULER, calls.tasks_bond_scheduler())
+        engine = FakeEngine(lasting)
+        transport = MemoryNetwork().endpoint(key.public_key)
+        driver = FakeDriver(engine, key.address)
+        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms)
+        stop = asyncio.Event()
+        running = asyncio.create_task(agent.run(stop))
+        stack.enter_context(workers(chain.url, tmp_path))
+        head = await chain.link.finalized_head()
+        blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
+        try:
+            yield Scene(chain, agent, engine, blocks)
+        finally:
+            stop.set()
+            await running
+
+
+async def refusal(chain: Chain, who: Signer, wanting: int, victim: int) -> str:
+    with pytest.raises(CallFailed) as refused:
+        await chain.do(who, calls.tasks_preempt(wanting=wanting, victims=[victim]))
+    return refused.value.name
+
+
+async def test_a_spot_task_leaves_with_notice_for_one_of_higher_priority_and_runs_again(scene: Scene) -> None:
+    chain = scene.chain
+    issued = await chain.link.query("Balances", "TotalIssuance")
+    spot = await scene.submit(POOR, 10, spot=True)
+    await scene.until(spot, "PodStarted")
+    equal = await scene.submit(RICH, 10, spot=False)
+    for who, wanting, victim, why in (
+        (RICH, equal, spot, "NotScheduler"),
+        (OTHER_SCHEDULER, equal, spot, "PriorityNotLower"),
+        (OTHER_SCHEDULER, equal, equal, "NotSpot"),
+    ):
+        assert await refusal(chain, who, wanting, victim) == why
+    await chain.do(RICH, calls.tasks_cancel(task=equal))
+
+    container = scene.engine.main(scene.host, lease_id(spot, 0, 0))
+    urgent = await scene.submit(RICH, 200, spot=False)
+    told_ms, told = await scene.until(spot, "PreemptionNoticed")
+    params: Any = await chain.link.query("Tasks", "Params")
+    assert (told.fields["wanting"], told.fields["ends_at"]) == (urgent, told_ms + params["preemption_notice_ms"])
+    left_ms, left = await scene.until(spot, "Preempted")
+    assert left_ms >= told.fields["ends_at"], "nobody is ended sooner than it was told"
+    assert container.signals == ("SIGUSR1",)
+    assert left.fields["state"] == "Queued"
+    (bill,) = left.fields["bills"]
+    assert bill["paid"] > 0
+
+    await scene.until(urgent, "PodStarted")
+    scene.engine.finish(scene.host, lease_id(urgent, 0, 0))
+    await scene.until(urgent, "PodReported")
+    await scene.until(spot, "PodStarted", generation=1)
+    again = scene.engine.main(scene.host, lease_id(spot, 0, 1))
+    assert again.signals == (), "it was told once, and runs undisturbed now"
+    scene.engine.finish(scene.host, lease_id(spot, 0, 1))
+    for task in (urgent, spot):
+        await scene.until(task, "Settled")
+    found = await GantryChain(chain.link).task(spot)
+    assert found is not None
+    assert (found.record.failures, found.record.preemption) == (0, None)
+    assert await chain.link.query("Billing", "TotalEscrowed") == 0
+    assert await chain.link.query("Balances", "TotalIssuance") == issued

@@ -1,0 +1,123 @@
+"""Spot tasks make room: what the scheduler asks of the chain, and for whom it keeps what they leave."""
+
+from __future__ import annotations
+
+from toy_network import HOST, OTHER_HOST, Toy
+
+from offchain.link.ports import DispatchFailure
+
+NOTICE_MS = 120_000
+
+
+async def running(toy: Toy, host: str = HOST, **changes) -> int:
+    """A spot task that runs on the only GPU of a host."""
+    task = await toy.submit(**{"spot": True, **changes})
+    await toy.call("assign", task=task, pods=[{"pod": 0, "host": host, "devices": b"\0"}])
+    await toy.block()
+    toy.start(task)
+    await toy.block()
+    return task
+
+
+async def urgent(toy: Toy, priority: int = 9, **changes) -> int:
+    task = await toy.submit(priority=priority, **changes)
+    await toy.block()
+    return task
+
+
+async def test_a_spot_task_is_told_to_leave_for_one_of_higher_priority_that_has_no_room():
+    toy = Toy()
+    toy.host()
+    spot = await running(toy)
+    async with toy.working("scheduler") as quiet:
+        wanting = await urgent(toy)
+        await quiet()
+        assert toy.waiting("preempt") == [{"wanting": wanting, "victims": [spot]}]
+        for _ in range(10):
+            await toy.block()
+            await quiet()
+        assert len(toy.done("preempt")) == 1, "who was told is not told again"
+
+
+async def test_nobody_leaves_where_there_is_room_or_for_the_same_priority_or_who_is_not_spot():
+    for priority, gpus, spot in ((9, 2, True), (0, 1, True), (9, 1, False)):
+        toy = Toy()
+        toy.host(gpus=gpus)
+        await running(toy, **({} if spot else {"spot": False}))
+        async with toy.working("scheduler") as quiet:
+            await urgent(toy, priority)
+            for _ in range(4):
+                await quiet()
+                await toy.block()
+        assert not toy.tried("preempt")
+
+
+async def test_the_room_is_for_who_wanted_it_though_others_ask_for_the_same():
+    toy = Toy()
+    toy.host()
+    spot = await running(toy)
+    async with toy.working("scheduler", "settler") as quiet:
+        wanting = await urgent(toy)
+        for _ in range(2):
+            await quiet()
+            await toy.block()
+        await urgent(toy, 0)
+        await quiet()
+        await toy.block(after_ms=NOTICE_MS)
+        await quiet()
+        for _ in range(4):
+            await toy.block()
+            await quiet()
+        assert toy.done("finish_preemption") == [{"task": spot}]
+        assert [call["task"] for call in toy.done("assign")] == [wanting]
+        assert toy.state(spot) == "Queued"
+        toy.start(wanting)
+        for _ in range(40):
+            await toy.block()
+            await quiet()
+        assert len(toy.tried("preempt")) == 1, "who had to leave makes nobody leave"
+
+
+async def test_the_victim_is_the_one_that_loses_least():
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST)
+    await running(toy, HOST)
+    await toy.block(after_ms=600_000)
+    later = await running(toy, OTHER_HOST)
+    async with toy.working("scheduler") as quiet:
+        await urgent(toy)
+        await quiet()
+        assert [call["victims"] for call in toy.waiting("preempt")] == [[later]]
+
+
+async def test_a_refusal_is_tried_again_after_a_while():
+    toy = Toy()
+    toy.host()
+    await running(toy)
+    refused = DispatchFailure("Tasks", "AlreadyNoticed", "The task was told to leave already.")
+    toy.verdict = lambda call: refused if call.function == "preempt" else None
+    async with toy.working("scheduler") as quiet:
+        await urgent(toy)
+        for _ in range(3):
+            await quiet()
+            await toy.block()
+        toy.verdict = lambda _: None
+        assert len(toy.tried("preempt")) == 1
+        await toy.block(after_ms=10_000)
+        for _ in range(3):
+            await quiet()
+            await toy.block()
+        assert len(toy.done("preempt")) == 1
+
+
+async def test_nobody_leaves_hosts_where_the_task_may_not_go():
+    toy = Toy()
+    toy.host()
+    await running(toy)
+    async with toy.working("scheduler") as quiet:
+        await urgent(toy, max_rate_per_hour=1)
+        for _ in range(4):
+            await quiet()
+            await toy.block()
+    assert not toy.tried("preempt")

@@ -329,7 +329,7 @@ class Desk:
         if not task.open_pods or self.planner.placed_pods(task.id) or task.id in self._not_before:
             self._drop(task.id)
             return
-        want = self._want(task)
+        want = self.want(task)
         length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
         group = self._wants.setdefault(want, want), task.least, len(task.open_pods), length, windows
         who = group, _queue_name(task), task.tenant, task.priority
@@ -352,8 +352,8 @@ class Desk:
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
 
-    def _want(self, task: Task) -> Want:
-        """With its manifest where hosts differ for that: each further one costs a row of points."""
+    def want(self, task: Task) -> Want:
+        """What its pods ask for, with its manifest where hosts differ for that: each further one costs a row of points."""
         want = Want.of(task, task.id if task.id in self._apart else None)
         if task.manifest in self.planner.fleet.facts.ran or self.memory.remembers(task.manifest):
             return replace(want, manifest=task.manifest)

@@ -353,7 +353,7 @@ class Desk:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
 
     def want(self, task: Task) -> Want:
-        """What its pods ask for, with its manifest where hosts differ for that: each further one costs a row of points."""
+        """What its pods ask for; with its manifest only where hosts differ for that, as each costs a row of points."""
         want = Want.of(task, task.id if task.id in self._apart else None)
         if task.manifest in self.planner.fleet.facts.ran or self.memory.remembers(task.manifest):
             return replace(want, manifest=task.manifest)

@@ -162,8 +162,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     ]
     least = manifest.placement.min_network_mbps
     network: dict[str, Any] = {"min_network_mbps": least} if least else {}
-    if manifest.placement.spread:
-        network["spread"] = manifest.placement.spread
+    network |= {"spread": manifest.placement.spread} if manifest.placement.spread else {}
     gantry: dict[str, Any] = {
         "kind": manifest.kind,
         "price": {"max_per_hour": format_amount(manifest.max_rate_per_hour)},

@@ -28,6 +28,7 @@ from offchain.schema.manifest import Manifest, parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.schema.manifest_values import format_amount
 from offchain.schema.manifest_variables import resolve
+from offchain.services.layouts import layout_in
 
 EXIT_PROGRAM_FAILED = 3
 _LARGEST_FILE = 1 << 20
@@ -161,7 +162,7 @@ async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *
     )
     free = int(account["data"]["free"]) if account else 0
     check_funds(spec, len(text), free, params, int(spare))
-    there = [host_of(key, record) for key, record in hosts.items()]
+    there = [host_of(key, record, None) for key, record in hosts.items()]
     try:
         check_hosts(spec, there)
     except CliError as error:
@@ -185,7 +186,7 @@ def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, an
     async def work() -> Asked:
         async with connected(url) as chain:
             await check(chain, spec, text, signer, anyway=anyway)
-            return await outlook_of(chain, spec, signer.address)
+            return await outlook_of(chain, spec, layout_in(text), signer.address)
 
     found = run(work())
     if as_json:

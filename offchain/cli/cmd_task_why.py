@@ -41,7 +41,8 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
 
     Three sources are put together. The chain: where the task is, and while it waits, how many hosts each rule excludes,
     now and even if nothing else ran there. Schedulers: which hosts they compared, with what points, where they placed
-    it, and what the chain answered. The index: every assignment and refusal.
+    it, and what the chain answered. The index: every assignment and refusal. At risk are
+    pods on a host that is not online, has a poor reputation, or takes the lease back, or on a GPU out of order.
 
     \b
     Examples:
@@ -89,6 +90,7 @@ def _show(number: int, asked: Asked | CliError, history: Answers | None) -> None
     task = asked.task
     pairs: list[tuple[str, object]] = [("Task", number), ("State", task.state)]
     pairs += [("Runs on", ", ".join(lease.host for lease in task.leases) or None)]
+    pairs += [("At risk", outlook_text.risk_text(asked.at_risk))]
     if task.open_pods:
         pairs += [("Waits for", f"{len(task.open_pods)} pod{'s' if len(task.open_pods) > 1 else ''}")]
         pairs += outlook_text.pairs(asked.outlook, task, asked.now_ms)
@@ -109,6 +111,7 @@ def _fields(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], hist
         task = asked.task
         placed = [{"pod": lease_parts(lease.id)[1], "host": lease.host, "state": lease.state} for lease in task.leases]
         facts = {"task": number, "state": task.state, "waits": bool(task.open_pods), "leases": placed}
+        facts["at_risk"] = outlook_text.risk_fields(asked.at_risk)
         facts |= outlook_text.fields(asked.outlook, task) if task.open_pods else {}
     facts["schedulers"] = [
         {"source": one.source, "reason": one.reason, **(one.told.plain() if one.told is not None else {})}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from offchain.cli.story import time_text
+from offchain.core.conduct.deteriorating import AtRisk
 from offchain.core.fit import Misfit
 from offchain.core.outlook import Outlook
 from offchain.core.values import Task
+from offchain.schema.ids import lease_parts
 from offchain.schema.manifest_values import format_amount
 
 _NAMED = 3
@@ -51,6 +53,16 @@ def pairs(outlook: Outlook, task: Task, now_ms: int) -> list[tuple[str, object]]
         ("Not now", reasons_text(outlook.now) or None),
         ("Even empty", reasons_text(outlook.never) or None),
     ]
+
+
+def risk_fields(risks: Sequence[AtRisk]) -> list[dict[str, Any]]:
+    """For --json: pods on hosts that deteriorate."""
+    return [{"pod": lease_parts(one.lease)[1], "host": one.host, "reason": one.risk} for one in risks]
+
+
+def risk_text(risks: Sequence[AtRisk]) -> str | None:
+    """For people."""
+    return "; ".join(f"pod {lease_parts(one.lease)[1]}: {one.risk}" for one in risks) or None
 
 
 def reasons_text(counts: Mapping[Misfit, int]) -> str:

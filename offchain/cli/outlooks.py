@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from offchain.cli.failures import CliError
+from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.outlook import Outlook, outlook
-from offchain.core.values import RetainedData, Task, TaskState
+from offchain.core.values import Layout, RetainedData, Task, TaskState
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import TaskSpec
@@ -18,14 +19,18 @@ _NOT_SENT = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A task, what it has to expect, and the chain time at which that was so."""
+    """A task, what it has to expect, and the chain time at which that was so.
+
+    `at_risk`: its pods that run on hosts that deteriorate.
+    """
 
     task: Task
     outlook: Outlook
     now_ms: int
+    at_risk: tuple[AtRisk, ...] = ()
 
 
-async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str) -> Asked:
+async def outlook_of(chain: ChainPort, spec: TaskSpec, layout: Layout, tenant: str) -> Asked:
     """The outlook of a task that was not sent."""
     snapshot = await Reads(chain).snapshot(await chain.finalized_head())
     data = None
@@ -51,6 +56,8 @@ async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str) -> Asked:
         changed_at=snapshot.now_ms,
         open_pods=tuple(range(spec.pods_max)),
         takes_over=data,
+        manifest=spec.manifest_digest,
+        layout=layout,
     )
     return Asked(task, outlook(snapshot, task), snapshot.now_ms)
 
@@ -65,4 +72,4 @@ async def outlook_at(chain: ChainPort, number: int) -> Asked:
             f"gantry chain inspect task {number} tells its story.",
             code="no_task",
         )
-    return Asked(task, outlook(snapshot, task), snapshot.now_ms)
+    return Asked(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))

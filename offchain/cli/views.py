@@ -14,10 +14,10 @@ from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema import _generated_chain as gen
 from offchain.schema.escrow import owed_by
 from offchain.schema.manifest_values import format_amount
+from offchain.schema.score import host_ppm
 
 FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
 _PPM = 1_000_000
-_SCORE_PARTS = {"completed": 30, "verified": 20, "uptime": 20, "start_latency": 15, "rating": 15}
 
 
 def text_of(data: Any) -> str:
@@ -296,16 +296,6 @@ def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -
         bond=record["bond"],
         last_heartbeat=record["last_heartbeat"],
         live_leases=record["live_leases"],
-        score_ppm=None if score is None else score_ppm(score),
+        score_ppm=None if score is None else host_ppm(gen.HostScore.decode(score)),
         settled_leases=0 if score is None else score["settled_leases"],
     )
-
-
-def score_ppm(score: dict[str, Any]) -> int:
-    """A host's score in parts per million, from its evidence (`gantry_primitives::score::host_ppm`)."""
-    return sum(hundredths * _beta_ppm(score[name]) for name, hundredths in _SCORE_PARTS.items()) // 100
-
-
-def _beta_ppm(beta: dict[str, int]) -> int:
-    """The mean of a Beta distribution with a prior of 1 + 1."""
-    return (beta["positive"] + _PPM) * _PPM // (beta["positive"] + beta["negative"] + 2 * _PPM)

@@ -14,7 +14,7 @@ from typing import Final
 
 from offchain.core.fit import Fit, Misfit, candidate, fit, take
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import Capacity, Host, Lease, LeaseState, Resources, Task
+from offchain.core.values import Capacity, Host, Layout, Lease, LeaseState, Resources, Task
 from offchain.schema.escrow import NEVER, ends_at
 
 WHOLE_GPU: Final = 1000
@@ -49,11 +49,8 @@ class Outlook:
     pods_ever: int
     start_by_ms: int | None
     ahead: int
-
-    @property
-    def pods_now(self) -> int:
-        """How many of its pods have room now."""
-        return sum(offer.pods for offer in self.offers)
+    pods_now: int
+    """How many of its pods have room now."""
 
     @property
     def starts_now(self) -> bool:
@@ -63,13 +60,14 @@ class Outlook:
 
 def outlook(snapshot: Snapshot, task: Task) -> Outlook:
     """The outlook of a task that waits, or would wait, in this snapshot; it need not be in it."""
+    layout = task.layout
     offers: list[Offer] = []
     now: Counter[Misfit] = Counter()
     never: Counter[Misfit] = Counter()
     waiting: list[Host] = []
-    pods_ever = 0
-    most = max(1, len(task.open_pods))
-    for there in snapshot.hosts.values():
+    in_all, ever = _Together(layout), _Together(layout)
+    most = 1 if layout in (Layout.HOSTS, Layout.PROVIDERS) else max(1, len(task.open_pods))
+    for there in _open_to(task, snapshot.hosts):
         host = candidate(task, there)
         if host is None:
             now[Misfit.DATA_ELSEWHERE] += 1
@@ -78,19 +76,20 @@ def outlook(snapshot: Snapshot, task: Task) -> Outlook:
         pods, verdict = _room(host, task, most)
         if isinstance(verdict, Fit):
             offers.append(Offer(host.id, host.provider, pods, verdict.rate_per_hour))
-            pods_ever += _room(emptied(host), task, most)[0]
+            in_all.changed(host.provider, 0, pods)
+            ever.changed(host.provider, 0, _room(emptied(host), task, most)[0])
             waiting.append(host)
             continue
         now[verdict] += 1
-        ever, reason = _room(emptied(host), task, most)
-        pods_ever += ever
+        when_empty, reason = _room(emptied(host), task, most)
+        ever.changed(host.provider, 0, when_empty)
         if isinstance(reason, Misfit):
             never[reason] += 1
         else:
             waiting.append(host)
     offers.sort(key=lambda offer: (offer.rate_per_hour, offer.host))
     start: int | None = snapshot.now_ms
-    if sum(offer.pods for offer in offers) < task.least:
+    if in_all.pods < task.least:
         start = _start(snapshot, task, waiting, most)
     return Outlook(
         hosts=len(snapshot.hosts),
@@ -99,9 +98,10 @@ def outlook(snapshot: Snapshot, task: Task) -> Outlook:
         later=len(waiting) - len(offers),
         now=_ordered(now),
         never=_ordered(never),
-        pods_ever=pods_ever,
+        pods_ever=ever.pods,
         start_by_ms=start if start is not None and start < NEVER else None,
         ahead=sum(_before(other, task) for other in snapshot.tasks.values()),
+        pods_now=in_all.pods,
     )
 
 
@@ -124,6 +124,36 @@ def _room(host: Host, task: Task, most: int) -> tuple[int, Fit | Misfit]:
     return pods, first
 
 
+class _Together:
+    """How many pods of a layout have room in all: of one that spreads them over providers, one for each of these."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.pods = 0
+        self._by_provider = layout is Layout.PROVIDERS
+        self._hosts: Counter[str] = Counter()
+        """[provider]: how many have room."""
+
+    def changed(self, provider: str, before: int, after: int) -> None:
+        """A host of this provider has room for so many."""
+        if not self._by_provider:
+            self.pods += after - before
+            return
+        had = self._hosts[provider] > 0
+        self._hosts[provider] += (after > 0) - (before > 0)
+        self.pods += (self._hosts[provider] > 0) - had
+
+
+def _open_to(task: Task, hosts: Mapping[str, Host]) -> list[Host]:
+    """Those that others of its pods leave to it."""
+    taken = {lease.host for lease in task.leases}
+    if task.layout is Layout.HOSTS:
+        return [host for host in hosts.values() if host.id not in taken]
+    if task.layout is Layout.PROVIDERS:
+        providers = {hosts[name].provider for name in taken if name in hosts}
+        return [host for host in hosts.values() if host.provider not in providers]
+    return list(hosts.values())
+
+
 def _before(other: Task, task: Task) -> bool:
     if not other.open_pods or other.id == task.id:
         return False
@@ -134,16 +164,17 @@ def _start(snapshot: Snapshot, task: Task, hosts: Sequence[Host], most: int) -> 
     """When enough pods have room, as leases end one after the other on these hosts."""
     rooms = {host.id: host for host in hosts}
     pods = {host.id: _room(host, task, most)[0] for host in hosts}
+    total = _Together(task.layout)
+    for name, count in pods.items():
+        total.changed(rooms[name].provider, 0, count)
     ends = _ends(snapshot, rooms)
     heapq.heapify(ends)
-    total = sum(pods.values())
     while ends:
         moment, host, _, resources, devices = heapq.heappop(ends)
         rooms[host] = _given_back(rooms[host], resources, devices)
-        total -= pods[host]
-        pods[host] = _room(rooms[host], task, most)[0]
-        total += pods[host]
-        if total >= task.least:
+        before, pods[host] = pods[host], _room(rooms[host], task, most)[0]
+        total.changed(rooms[host].provider, before, pods[host])
+        if total.pods >= task.least:
             return max(moment, snapshot.now_ms)
     return None
 

@@ -81,6 +81,7 @@ class Read:
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
+_HOST_PALLETS = frozenset({"Hosts", "Reputation"})
 _PARAMS_PALLETS = frozenset({"Hosts", "Tasks"})
 _SCHEDULERS = frozenset({"SchedulerBonded", "SchedulerUnbonded"})
 
@@ -96,7 +97,7 @@ def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
             params = True
         elif event.pallet == "Tasks" and event.name in _SCHEDULERS:
             schedulers = True
-        elif event.pallet == "Hosts" and "host" in fields:
+        elif event.pallet in _HOST_PALLETS and "host" in fields:
             hosts.add(fields["host"])
         elif event.pallet in TASK_PALLETS:
             tasks |= tasks_of_event(fields)

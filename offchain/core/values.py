@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from offchain.schema._generated_chain import (
     Ask,
@@ -38,6 +39,7 @@ __all__ = [
     "GpuRequest",
     "Host",
     "HostStatus",
+    "Layout",
     "Lease",
     "LeaseState",
     "Periods",
@@ -52,6 +54,9 @@ __all__ = [
     "Tier",
     "Vendor",
 ]
+
+UNKNOWN_PPM: Final = 500_000
+"""The score of a host of which the chain has no evidence."""
 
 
 class HostStatus(StrEnum):
@@ -76,6 +81,15 @@ class TaskState(StrEnum):
     REPORTED = "Reported"
     VERIFIED = "Verified"
     DISPUTED = "Disputed"
+
+
+class Layout(StrEnum):
+    """How the pods of a task lie to each other."""
+
+    ANY = "anyhow"
+    HOSTS = "on different hosts"
+    PROVIDERS = "on hosts of different providers"
+    PACKED = "on as few hosts as have room"
 
 
 class LeaseState(StrEnum):
@@ -105,6 +119,8 @@ class Host:
     last_heartbeat: int
     downtime_ms: int
     live_leases: int
+    score_ppm: int = UNKNOWN_PPM
+    """Its reputation, by the evidence that the chain has of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +175,9 @@ class Task:
     spot: bool = False
     preemption: Preemption | None = None
     """It was told to leave: while it runs, it still may; while it waits, it has left and makes nobody leave."""
+    manifest: bytes = b""
+    """Its digest."""
+    layout: Layout = Layout.ANY
 
     @property
     def least(self) -> int:

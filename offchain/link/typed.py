@@ -96,9 +96,15 @@ class GantryChain:
 
     async def hosts_named(self, names: Iterable[str], at: bytes | None = None) -> dict[str, gen.HostRecord]:
         """Those of these hosts that are registered."""
-        item, wanted = storage.hosts_hosts, sorted(set(names))
-        plains = await self.port.query_many(item.pallet, item.item, [(name,) for name in wanted], at)
-        return {name: item.decode(plain) for name, plain in zip(wanted, plains, strict=True) if plain is not None}
+        return await self._named(storage.hosts_hosts, names, at)
+
+    async def host_scores(self, at: bytes | None = None) -> dict[str, gen.HostScore]:
+        """The evidence about all hosts of which there is any."""
+        return await self.read_map(storage.reputation_host_scores, at=at)
+
+    async def host_scores_named(self, names: Iterable[str], at: bytes | None = None) -> dict[str, gen.HostScore]:
+        """The evidence about those of these hosts of which there is any."""
+        return await self._named(storage.reputation_host_scores, names, at)
 
     # --- tasks and leases -----------------------------------------------------------------------------------------
 
@@ -153,6 +159,10 @@ class GantryChain:
             return None
         return await self.read(storage.tasks_manifests, task_key(record.first), at=at)
 
+    async def manifests(self, firsts: Iterable[int], at: bytes | None = None) -> dict[int, bytes]:
+        """What was submitted with these tasks, each the first of those with its manifest, where it is kept."""
+        return await self._many(storage.tasks_manifests, sorted(set(firsts)), at)
+
     async def schedulers(self, at: bytes | None = None) -> dict[str, int]:
         """The bonded schedulers and their bonds."""
         return await self.read_map(storage.tasks_schedulers, at=at)
@@ -183,6 +193,12 @@ class GantryChain:
     async def total_escrowed(self, at: bytes | None = None) -> int:
         """All coins held for leases."""
         return await self.read(storage.billing_total_escrowed, at=at) or 0
+
+    async def _named(self, item: StorageItem[T], names: Iterable[str], at: bytes | None) -> dict[str, T]:
+        """The values under these accounts, without those that are not there."""
+        wanted = sorted(set(names))
+        plains = await self.port.query_many(item.pallet, item.item, [(name,) for name in wanted], at)
+        return {name: item.decode(plain) for name, plain in zip(wanted, plains, strict=True) if plain is not None}
 
     async def _many(self, item: StorageItem[T], tasks: Sequence[int], at: bytes | None) -> dict[int, T]:
         """The values under these tasks' keys, without those that are not there."""

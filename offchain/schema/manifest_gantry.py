@@ -40,7 +40,7 @@ def read_gantry(
     gpu_count = sum(draft.spec.gpu_count for draft in drafts)
     verification, replicas = kinds.read_verification(entries.get("verification"), reader)
     pods_min, pods = kinds.read_pods(kind, entries.get("pods"), replicas, entries.get("scaling"), reader)
-    placement, models, min_vram_mib, models_at = read_placement(entries.get("placement"), reader, gpu_count)
+    placement, models, min_vram_mib, models_at = read_placement(entries.get("placement"), reader, gpu_count, pods)
     check_amd(drafts, models_at, reader)
     manifest = Manifest(
         name=name,

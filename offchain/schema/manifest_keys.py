@@ -233,6 +233,6 @@ INPUT = ("name", "path", "sha256", "service")
 PRICE = ("max_per_hour",)
 PLACEMENT = (
     *("regions", "hosts", "providers", "tiers", "verified_only", "allow_simulated"),
-    *("models", "min_vram", "min_network_mbps"),
+    *("models", "min_vram", "min_network_mbps", "spread", "pack"),
 )
 PROVIDERS = ("allow", "deny")

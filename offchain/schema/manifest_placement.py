@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_types import PlacementSpec, Tier
@@ -12,7 +14,7 @@ _U32 = 2**32 - 1
 
 
 def read_placement(
-    field: Field | None, reader: Reader, gpu_count: int
+    field: Field | None, reader: Reader, gpu_count: int, pods: int
 ) -> tuple[PlacementSpec, tuple[str, ...], int, Field | None]:
     """The placement, the GPU models, the least memory of a GPU in MiB, and where the models are written."""
     entries = reader.mapping(field, keys.PLACEMENT, {}) if field is not None else {}
@@ -24,6 +26,9 @@ def read_placement(
     min_vram_mib = -(-(vram or 0) // _MIB)
     if min_vram_mib > _U32:
         reader.problem(entries["min_vram"], f"{min_vram_mib} MiB is out of range", "Write a size like 24GiB")
+    for key in ("spread", "pack"):
+        if key in entries and pods == 1:
+            reader.problem(entries[key], f"{key} with one pod", "Remove it, or ask for more under x-gantry.pods")
     network = reader.integer(entries["min_network_mbps"], 1, _U32) if "min_network_mbps" in entries else 0
     providers = reader.mapping(entries["providers"], keys.PROVIDERS, {}) if "providers" in entries else {}
     provider_remedy = "Write a provider's account; gantry host list shows each host's"
@@ -36,9 +41,19 @@ def read_placement(
         verified_only=bool(reader.boolean(entries["verified_only"])) if "verified_only" in entries else False,
         allow_simulated=bool(reader.boolean(entries["allow_simulated"])) if "allow_simulated" in entries else False,
         min_network_mbps=network or 0,
+        spread=_spread(entries.get("spread"), reader),
+        pack=bool(reader.boolean(entries["pack"])) if "pack" in entries else False,
     )
+    if placement.spread and placement.pack:
+        reader.problem(entries["pack"], "pack and spread exclude each other", "Remove one of them")
     models = _several(entries.get("models"), reader, 4, 64)
     return placement, models, min_vram_mib, entries.get("models") if models else None
+
+
+def _spread(field: Field | None, reader: Reader) -> Literal["hosts", "providers"] | None:
+    words: dict[str, Literal["hosts", "providers"]] = {"hosts": "hosts", "providers": "providers"}
+    found = reader.choice(field, dict.fromkeys(words)) if field is not None else None
+    return words[found] if found else None
 
 
 def _several(field: Field | None, reader: Reader, most: int, max_bytes: int) -> tuple[str, ...]:

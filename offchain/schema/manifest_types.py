@@ -196,6 +196,10 @@ class PlacementSpec:
     allow_simulated: bool
     min_network_mbps: int
     """Mbit/s to and from the host, as it measured; 0: any."""
+    spread: Literal["hosts", "providers"] | None = None
+    """No two of its pods on the same of these."""
+    pack: bool = False
+    """Its pods on as few hosts as have room."""
 
 
 @dataclass(frozen=True, slots=True)

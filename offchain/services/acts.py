@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from offchain.link.outbox import Dead, Failed, Included, Outbox
-from offchain.link.ports import Call
+from offchain.link.ports import Call, DispatchFailure
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What became of an act. `refusal` is None where it is done and final; else why the chain did not do it.
 
-    `block`: the final block that says so; None where no block has it.
+    `block`: the final block that says so; None where no block has it. `failure`: the chain's error, if it is one.
     """
 
     refusal: str | None = None
     block: int | None = None
+    failure: DispatchFailure | None = None
 
     @property
     def done(self) -> bool:
@@ -49,7 +50,7 @@ class Performer:
             case Included(block):
                 return Verdict(block=block.number)
             case Failed(failure, block):
-                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}", block.number)
+                return Verdict(f"{failure.pallet}.{failure.name}: {failure.doc}", block.number, failure)
             case Dead(reason):
                 return Verdict(reason)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from offchain.core.autoscale import Has, Scaling, Wishes, decide, load_ppm
+from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.pod_metric import NoNumberError, Told, load_milli
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import LinkError
@@ -27,6 +28,7 @@ from offchain.link.watcher import Commit, Watcher
 from offchain.schema import _generated_chain as gen
 from offchain.schema._generated_chain import calls
 from offchain.schema.chain import Call
+from offchain.schema.ids import lease_parts
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_types import ManifestError, Metric, PodMetric
 from offchain.schema.manifest_version import place_of
@@ -35,6 +37,7 @@ from offchain.services.acts import Perform, Performer
 from offchain.services.log import EventLog
 from offchain.services.pod_numbers import PodSource, number_of
 from offchain.services.receipts import ReceiptSource, fetch
+from offchain.services.records import host_of, task_of
 from offchain.services.versions import LIVE
 from offchain.services.ways import Ways
 
@@ -63,6 +66,10 @@ class _Service:
     wishes: Wishes = field(default_factory=Wishes)
     seen: dict[int, deque[tuple[int, Totals | Told]]] = field(default_factory=dict)
     """What was told of each lease and when, the oldest first: receipts, or the pod's own number."""
+    asked: int | None = None
+    """How many pods were asked for last,"""
+    spares: int = 0
+    """and how many of them beside pods that are at risk."""
 
 
 class Autoscaler:
@@ -155,7 +162,16 @@ class Autoscaler:
             del service.seen[gone]
         loads = await asyncio.gather(*(self._load(service, lease, now_ms) for lease in running))
         pods = task.record.pods_wanted
-        service.wishes, wanted = decide(service.scaling, loads, pods, service.wishes, now_ms)
+        spares = service.spares if pods == service.asked else 0
+        service.wishes, wanted = decide(service.scaling, loads, pods - spares, service.wishes, now_ms)
+        # Those with higher numbers go anyway when there are fewer.
+        worn = [pod for pod in await self._at_risk(task) if lease_parts(pod.lease)[1] < wanted]
+        # What is at risk has its replacement beside it, until it is gone or in good order again.
+        with_spares = min(service.scaling.pods_max, wanted + len(worn))
+        service.spares, wanted = with_spares - wanted, with_spares
+        service.asked = wanted
+        for pod in worn if wanted != pods else ():
+            self._log.warning("at_risk", task=task.id, lease=pod.lease, host=pod.host, reason=pod.risk)
         if wanted == pods:
             return
         verdict = await self._perform(f"scale:{task.id}:{wanted}:{now_ms}", self._call(task.id, wanted))
@@ -163,6 +179,15 @@ class Autoscaler:
         shown = ",".join("?" if load is None else f"{load / of_one:.0f}" for load in loads)
         what = "scaled" if verdict.done else "refused"
         self._log.info(what, task=task.id, pods=wanted, before=pods, loads=shown, reason=verdict.refusal)
+
+    async def _at_risk(self, task: TaskAndSpec) -> tuple[AtRisk, ...]:
+        """Its pods on hosts that deteriorate, as the chain tells."""
+        known = task_of(task)
+        if known is None or not known.leases:
+            return ()
+        names = {lease.host for lease in known.leases}
+        records, scores = await self._chain.hosts_named(names), await self._chain.host_scores_named(names)
+        return at_risk(known, [host_of(name, record, scores.get(name)) for name, record in records.items()])
 
     async def _load(self, service: _Service, lease: LeaseOfTask, now_ms: int) -> int | None:
         """The pod's load over the last minute; None where its host does not answer, or nothing is known yet."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 from dataclasses import replace
 
-from offchain.core.fleet.want import Want
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
 from offchain.core.preempting.asking import may_ask, may_leave, victims
@@ -84,7 +83,7 @@ class MakingRoom:
         gate = Kept({**kept, **self._reserved()}, fleet.cluster)
         for task in self._first(MOST_ASKING):
             known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
-            if known or Want.of(task) not in blocked or self._desk.limit(task.id) is not None:
+            if known or self._desk.want(task) not in blocked or self._desk.limit(task.id) is not None:
                 continue
             asked = frozenset[int]().union(*self._asking.values())
             spot = [one for one in self._spot.values() if one.id not in asked]

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from offchain.core.snapshot import Read, Snapshot, Touched
-from offchain.core.values import Host, Periods, Task
+from offchain.core.values import Host, Layout, Periods, Task
 from offchain.link.ports import BlockRef, ChainEvent, ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import TaskRecord
 from offchain.schema.ids import lease_parts
+from offchain.services.layouts import Layouts
 from offchain.services.records import LIVE_TASK_STATES, host_of, periods_of, source_of, task_of
 
 
@@ -19,10 +20,11 @@ class Reads:
 
     def __init__(self, chain: ChainPort) -> None:
         self._chain = GantryChain(chain)
+        self._layouts = Layouts(self._chain)
 
     async def snapshot(self, at: BlockRef) -> Snapshot:
         """Everything that is live at block `at`."""
-        hosts = await self._chain.hosts(at.hash)
+        hosts, scores = await self._chain.hosts(at.hash), await self._chain.host_scores(at.hash)
         live = {task for tag in LIVE_TASK_STATES for task in await self._chain.tasks_by_state(tag, at.hash)}
         tasks = await self.tasks(live, at.hash)
         return Snapshot(
@@ -30,7 +32,7 @@ class Reads:
             now_ms=await self.now(at.hash),
             periods=await self.periods(at.hash),
             agenda_at=await self.agenda_at(at.hash),
-            hosts={host_id: host_of(host_id, record) for host_id, record in hosts.items()},
+            hosts={name: host_of(name, record, scores.get(name)) for name, record in hosts.items()},
             tasks={key: task for key, task in tasks.items() if task is not None},
             schedulers=await self.schedulers(at.hash),
         )
@@ -69,7 +71,8 @@ class Reads:
         """Several hosts; None where one is not registered."""
         wanted = sorted(host_ids)
         found = await self._chain.hosts_named(wanted, at)
-        return {host: host_of(host, found[host]) if host in found else None for host in wanted}
+        scores = await self._chain.host_scores_named(found, at)
+        return {host: host_of(host, found[host], scores.get(host)) if host in found else None for host in wanted}
 
     async def tasks(self, task_ids: Iterable[int], at: bytes) -> dict[int, Task | None]:
         """Several tasks; None where one is final or unknown."""
@@ -77,8 +80,11 @@ class Reads:
         found = await self._chain.tasks(wanted, at)
         sources = {number: lease_parts(lease)[0] for number in found if (lease := source_of(found[number])) is not None}
         others = await self._chain.tasks(sorted(set(sources.values())), at) if sources else {}
+        layouts = await self._layouts.of(found.values(), at)
         return {
-            number: task_of(found[number], others.get(sources.get(number, -1))) if number in found else None
+            number: task_of(found[number], others.get(sources.get(number, -1)), layouts.get(number, Layout.ANY))
+            if number in found
+            else None
             for number in wanted
         }
 

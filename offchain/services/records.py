@@ -5,9 +5,21 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypeVar
 
-from offchain.core.values import Host, HostStatus, Lease, LeaseState, Periods, RetainedData, Task, TaskState
+from offchain.core.values import (
+    UNKNOWN_PPM,
+    Host,
+    HostStatus,
+    Layout,
+    Lease,
+    LeaseState,
+    Periods,
+    RetainedData,
+    Task,
+    TaskState,
+)
 from offchain.link.typed import TaskAndSpec
 from offchain.schema import _generated_chain as chain
+from offchain.schema.score import host_ppm
 
 LIVE_TASK_STATES = tuple(chain.IndexTag(state.value) for state in TaskState)
 _TASK_STATES = frozenset(TaskState)
@@ -27,8 +39,8 @@ def _one_name(name: str) -> str:
     return name
 
 
-def host_of(host_id: str, record: chain.HostRecord) -> Host:
-    """A host as its record has it."""
+def host_of(host_id: str, record: chain.HostRecord, score: chain.HostScore | None) -> Host:
+    """A host as its record has it, and the evidence about it, if there is any."""
     return Host(
         id=host_id,
         provider=record.provider,
@@ -45,13 +57,15 @@ def host_of(host_id: str, record: chain.HostRecord) -> Host:
         last_heartbeat=record.last_heartbeat,
         downtime_ms=record.downtime_ms,
         live_leases=record.live_leases,
+        score_ppm=UNKNOWN_PPM if score is None else host_ppm(score),
     )
 
 
-def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None:
+def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout = Layout.ANY) -> Task | None:
     """A task as its record has it; None where it is final.
 
     `source`: the task of the lease whose data it takes over, None where that is gone: the chain refuses it then.
+    `layout`: as its manifest says.
     """
     record, spec = task.record, task.spec
     if record.state.tag not in _TASK_STATES:
@@ -83,6 +97,8 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         leases=tuple(_leases(task)),
         spot=spec.spot,
         preemption=record.preemption,
+        manifest=spec.manifest_digest,
+        layout=layout,
     )
 
 

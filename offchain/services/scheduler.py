@@ -6,19 +6,23 @@ assignment is taken back, and the task is planned again after a pause that grows
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from offchain.core.backoff import Backoff
+from offchain.core.conduct.deteriorating import Signs, risk_of, signs_of
+from offchain.core.conduct.observe import ROOM
+from offchain.core.conduct.seen import Seen, What
+from offchain.core.fleet.want import shape_of
 from offchain.core.planning.definitions import Definitions
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
 from offchain.core.snapshot import Touched
-from offchain.core.values import PodPlacement, Task, TaskState
+from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 from offchain.schema._generated_chain import calls
 from offchain.schema.decisions import Standing
-from offchain.services.acts import Perform, Running
+from offchain.services.acts import Perform, Running, Verdict
 from offchain.services.log import EventLog
 from offchain.services.making_room import MakingRoom
 from offchain.services.recorder import Answer, Record
@@ -74,6 +78,8 @@ class Scheduler:
         self._backoff: Backoff[int] = Backoff()
         self._waiting: dict[int, tuple[int, str]] = {}
         """[task]: when its reason was worked out last, and what it was."""
+        self._signs: dict[str, Signs] = {}
+        """Of hosts that deteriorate."""
         self._reserved: dict[int, int] = {}
         """[task]: when it starts at the latest, as was logged."""
         self._again_at: int | None = None
@@ -90,7 +96,11 @@ class Scheduler:
         quiet = touched is not None and news is not None and not news.anything
         if quiet and (self._again_at is None or now < self._again_at):
             return
+        seen = self._view.seen(_READER)
+        for one in seen:
+            self._desk.seen(one)
         self._follow(news)
+        self._watch({one.host for one in seen} | (news.hosts if news is not None else self._view.snapshot.hosts.keys()))
         made = self._desk.round(now, self._room.gates(now))
         self._room.ask(made, now)
         moments = self._desk.next_ms(now), self._room.next_ms(now)
@@ -174,6 +184,36 @@ class Scheduler:
         self._desk.wait(task.id, self._backoff.refused(task.id, self._view.now_ms))
         self._log.info("refused", task=task.id, generation=task.generation, reason=verdict.refusal)
         self._answered(task, placements, Answer("refused", verdict.refusal, verdict.block))
+        self._hold_against(task, placements, verdict)
+
+    def _hold_against(self, task: Task, placements: tuple[PodPlacement, ...], verdict: Verdict) -> None:
+        """A host that has less than it says. Where there are other schedulers, one of them may have been faster."""
+        hosts = {placement.host for placement in placements}
+        failure = verdict.failure
+        room = failure is not None and failure.pallet == "Hosts" and failure.name in ROOM
+        if room and self._desk.alone and len(hosts) == 1:
+            shape = shape_of(task.resources, task.placement)
+            self._desk.seen(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
+
+    def _watch(self, hosts: Iterable[str]) -> None:
+        """Say which pods run on hosts that deteriorate, when they begin to."""
+        worse: dict[str, Host] = {}
+        for name in hosts:
+            host = self._view.host(name)
+            trouble = self._desk.memory.score(name, self._view.now_ms)
+            signs = None if host is None else signs_of(host, trouble)
+            if host is not None and signs and signs != self._signs.get(name):
+                worse[name] = host
+            if signs:
+                self._signs[name] = signs
+            else:
+                self._signs.pop(name, None)
+        for task, lease in self._desk.leases_on(worse) if worse else ():
+            trouble = self._desk.memory.score(lease.host, self._view.now_ms)
+            risk = risk_of(lease, worse[lease.host], trouble)
+            if risk is not None:
+                lately = ", ".join(what for what, _ in self._desk.memory.last(lease.host)) or None
+                self._log.warning("at_risk", task=task.id, lease=lease.id, host=lease.host, reason=risk, seen=lately)
 
     def _tell(self, made: Round, now: int) -> None:
         """Say why a task waits, as one of those that ask for the same, when the reason is a new one."""
@@ -189,6 +229,11 @@ class Scheduler:
                 continue
             why = self._desk.notes.waits(task, blocked)
             reason = str(why)
+            left_alone = self._desk.left_alone(blocked.want, now)
+            if blocked.want.layout in (Layout.HOSTS, Layout.PROVIDERS):
+                reason += f"; its pods are to be {blocked.want.layout}"
+            if left_alone:
+                reason += f"; {left_alone} left alone for a while, as such pods failed there"
             told = self._waiting.get(blocked.task)
             self._waiting[blocked.task] = now, reason
             if told is None or told[1] != reason:

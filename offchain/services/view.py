@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from offchain.core.conduct import observe
+from offchain.core.conduct.seen import Seen
 from offchain.core.snapshot import Read, Snapshot, Touched, advance, changed, only, touched, union
 from offchain.core.values import Host, Task
 from offchain.link.ports import Block, BlockRef, ChainPort
@@ -27,6 +29,7 @@ class View:
         self._touched_ahead: dict[int, Touched] = {}
         self._ahead = Read()
         self._news: dict[str, Touched] = {}
+        self._seen: dict[str, list[Seen]] = {}
 
     async def start(self) -> BlockRef:
         """Read everything live at the last finalized block; gives that block."""
@@ -41,6 +44,8 @@ class View:
     async def finalized(self, block: Block) -> Touched:
         """Take in the next finalized block; gives what it touched."""
         found = touched(self.final, block.events)
+        self._observe(*observe.of_pods(self.final, block.events, block.timestamp_ms))
+        self._observe(*observe.of_hosts(self.final, block.events, block.timestamp_ms))
         read = await self.reads.read(found, block.ref.hash) if found.anything else Read()
         self._final = replace(
             advance(self.final, block.ref.number, block.timestamp_ms, read),
@@ -63,7 +68,9 @@ class View:
         # Blocks may be skipped on the way here. New tasks of skipped ones are found by their numbers; what else they
         # changed is seen when they are final.
         submitted = Touched(tasks=frozenset(range(self._next_task, await self.reads.next_task_id(ref.hash))))
-        found = union((touched(self.snapshot, await self.reads.events(ref.hash)), submitted))
+        before_it, events = self.snapshot, await self.reads.events(ref.hash)
+        self._observe(*observe.of_pods(before_it, events, self._now))
+        found = union((touched(before_it, events), submitted))
         known = self._touched_ahead.get(ref.number, Touched())
         self._touched_ahead[ref.number] = union((known, found))
         before = self._ahead
@@ -83,6 +90,19 @@ class View:
         found = self._news.get(reader)
         self._news[reader] = Touched()
         return found
+
+    def seen(self, reader: str) -> list[Seen]:
+        """What hosts did since this reader asked last; nothing where it asks for the first time.
+
+        What became of a pod comes with the best block, and once more with the final one.
+        """
+        found = self._seen.get(reader, [])
+        self._seen[reader] = []
+        return found
+
+    def _observe(self, *seen: Seen) -> None:
+        for known in self._seen.values():
+            known.extend(seen)
 
     def _tell(self, keys: Touched) -> None:
         if keys.anything:

@@ -124,6 +124,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
             verified_only=False,
             allow_simulated=draw(st.booleans()),
             min_network_mbps=draw(st.sampled_from((0, 1, 10_000))),
+            spread=draw(st.sampled_from((None, "hosts", "providers"))) if high > 1 else None,
         ),
         pods_min=low,
         volumes=tuple(volumes),
@@ -160,7 +161,8 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         if file.digest is not None
     ]
     least = manifest.placement.min_network_mbps
-    network = {"min_network_mbps": least} if least else {}
+    network: dict[str, Any] = {"min_network_mbps": least} if least else {}
+    network |= {"spread": manifest.placement.spread} if manifest.placement.spread else {}
     gantry: dict[str, Any] = {
         "kind": manifest.kind,
         "price": {"max_per_hour": format_amount(manifest.max_rate_per_hour)},

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from offchain.core.conduct.ran import Ran
 from offchain.core.fleet.offers import Offers
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Ints
+from offchain.core.placing.cluster import MOST_DEVICES, Bools, Floats, Ints
 from offchain.core.values import Capabilities, Host, HostStatus
 
 _FEW = 16
+
+_REPUTATION_STEP = 31_250
+"""Every lease changes a host's score a little; hosts are scored anew when it has changed by 1/32."""
 
 
 class Names:
@@ -55,9 +59,16 @@ class Facts:
     offer: Ints
     """What it asks: numbers of :attr:`offers`."""
 
+    reputation: Floats
+    """What the chain has on record, from 0 to 1, the best, in steps; one half where it has nothing."""
+    trouble: Floats
+    """What failed there lately, from 0, nothing, to 1, as :mod:`offchain.core.conduct` counts it."""
+
     def __init__(self) -> None:
         self.regions, self.providers, self.tiers, self.hosts = Names(), Names(), Names(), Names()
         self.offers = Offers()
+        self.ran = Ran()
+        """Which manifests ran where lately."""
         self._held: dict[str, npt.NDArray[Any]] = {
             "online": _column(np.bool_),
             "host": _column(np.int64),
@@ -68,6 +79,8 @@ class Facts:
             "capabilities": _column(np.int64),
             "healthy": _column(np.bool_, MOST_DEVICES),
             "offer": _column(np.int64),
+            "reputation": _column(np.float64),
+            "trouble": _column(np.float64),
         }
         self._rows = 0
         self._show(0)
@@ -77,6 +90,7 @@ class Facts:
         part = Facts()
         part.regions, part.providers, part.tiers, part.hosts = self.regions, self.providers, self.tiers, self.hosts
         part.offers = self.offers
+        part.ran = self.ran
         part._held = {name: column[rows] for name, column in self._held.items()}
         part._show(len(rows))
         return part
@@ -95,6 +109,7 @@ class Facts:
         self.healthy[row, : len(host.devices)] = [device.healthy for device in host.devices]
         self.offer[row] = self.offers.number(host)
         self.offer[:] = self.offers.tidy(self.offer)
+        self.reputation[row] = reputation_of(host)
 
     def gone(self, row: int) -> None:
         """The host in this row is no more."""
@@ -118,6 +133,11 @@ class Facts:
         self._rows = rows
         for name, column in self._held.items():
             setattr(self, name, column[:rows])
+
+
+def reputation_of(host: Host) -> float:
+    """The host's score on the chain, from 0 to 1, rounded down to a step."""
+    return host.score_ppm // _REPUTATION_STEP * _REPUTATION_STEP / 1_000_000
 
 
 def capability_bits(capabilities: Capabilities) -> int:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet import rules
-from offchain.core.fleet.facts import Facts
+from offchain.core.fleet.facts import Facts, reputation_of
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Cluster, HostRoom
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
@@ -74,6 +74,19 @@ class Fleet:
         self.changes += 1
         return Change(row, facts=True, room=True)
 
+    def troubled(self, host_id: str, trouble: float) -> Change | None:
+        """So much failed there lately, from 0 to 1; None where the host is not known."""
+        if host_id not in self.records:
+            return None
+        row = self.cluster.number(host_id)
+        self.facts.trouble[row] = trouble
+        return Change(row, facts=True, room=False)
+
+    def ran(self, manifest: bytes, host_id: str) -> list[Change]:
+        """A pod of this manifest runs there."""
+        changed = sorted(self.facts.ran.saw(manifest, host_id) & self.records.keys())
+        return [Change(self.cluster.number(host), facts=True, room=False) for host in changed]
+
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now; hosts that are no more do not count."""
         found = dict(rules.excluded(want, self.facts, self.cluster))
@@ -126,6 +139,7 @@ def _same_facts(one: Host, other: Host) -> bool:
         and one.capabilities == other.capabilities
         and one.network_mbps_down == other.network_mbps_down
         and one.network_mbps_up == other.network_mbps_up
+        and reputation_of(one) == reputation_of(other)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from offchain.core.placing.shapes import Shape
-from offchain.core.values import BillingUnit, Placement, Resources, RetainedData, Task
+from offchain.core.values import BillingUnit, Layout, Placement, Resources, RetainedData, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,17 @@ class Want:
     takes_over: RetainedData | None = None
     alone: int | None = None
     """This task alone asks for it: room is kept for it, so that it fits where others do not."""
+    manifest: bytes | None = None
+    """Its digest, where something is remembered of pods with this manifest, so that hosts differ for it."""
+    layout: Layout = Layout.ANY
+    beside: frozenset[str] = frozenset()
+    """Where other pods of its task are, where that matters to its layout."""
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Rows are looked up by it all the time."""
-        rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over
-        object.__setattr__(self, "_hash", hash(rest))
+        rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over, self.manifest
+        object.__setattr__(self, "_hash", hash((*rest, self.layout, self.beside)))
 
     def __hash__(self) -> int:
         """Counted once."""
@@ -42,6 +47,8 @@ class Want:
             task.max_rate_per_hour,
             task.takes_over,
             alone,
+            layout=task.layout,
+            beside=frozenset() if task.layout is Layout.ANY else frozenset(lease.host for lease in task.leases),
         )
 
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
+from offchain.core.conduct.memory import Memory
+from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.apart import Apart
 from offchain.core.planning.explained import Notes
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.heads import since_ms
@@ -25,6 +29,7 @@ from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
 from offchain.core.planning.planner import Places, Planner, Round
 from offchain.core.planning.reserved import lasts_ms
+from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.preempting.rooms import Room, rows_of
@@ -34,7 +39,7 @@ from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Slice, Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
-from offchain.core.values import Host, Resources, Task, TaskState
+from offchain.core.values import Host, Layout, Lease, LeaseState, Resources, Task, TaskState
 from offchain.schema.decisions import Standing
 
 _Group = tuple[Want, int, int, int, int]
@@ -69,6 +74,8 @@ class Desk:
         self._kinds: dict[int, bytes] = {}
         """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
+        self.memory = Memory()
+        """What failed where lately."""
         self.notes = Notes(self.planner)
         self._keeper = Keeper(self.planner, windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
@@ -84,6 +91,8 @@ class Desk:
         """Each once."""
         self._counted = -1, NOTHING
         """How often hosts had changed when they were added up, and what came out."""
+        self._laid_out = 0
+        """How many groups have a layout."""
         self._slices: list[Slice] = []
         """Whose turn it is."""
         self._numbers = itertools.count()
@@ -110,6 +119,9 @@ class Desk:
         """Take in a record of a task that is not final."""
         if task.id not in self._tasks and task.open_pods:
             self._learn(task)
+        for lease in task.leases:
+            if lease.state is LeaseState.ACTIVE:
+                self.planner.ran(task.manifest, lease.host)
         self._tasks[task.id] = task
         held = self.planner.placed_pods(task.id)
         if held:
@@ -153,12 +165,14 @@ class Desk:
     def round(self, now_ms: int, gates: Sequence[Gate] = ()) -> Round:
         """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`."""
         self._wake(now_ms)
+        self._remember(now_ms)
         self._use_what_was_learned()
         away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
         if not self._shifts.alone:
             self._keep_to_my_part(now_ms)
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
+        gates = (*gates, *self._gates(now_ms))
         placed: dict[int, Places] = {}
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
@@ -196,7 +210,15 @@ class Desk:
         if claim is None or self._turn.held(claim) is not None:
             return None
         task, ((want, least, *_), *_) = self._tasks[number], self._who[number]
-        among, own = may_reserve(want, self.planner.fleet), self._keeper.own_of(task.tenant)
+        if want.layout is not Layout.ANY:
+            # Reservations know nothing of layouts.
+            return None
+        fleet = self.planner.fleet
+        among, own = may_reserve(want, fleet), self._keeper.own_of(task.tenant)
+        # A host that it leaves alone has room that others can use.
+        resting = self.memory.left_alone(want.shape, want.manifest, self._now_ms)
+        if resting:
+            among &= ~fleet.facts.hosts.among(resting, fleet.facts.host)
         return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own)
 
     def run(self) -> Run | None:
@@ -223,6 +245,23 @@ class Desk:
         self._turn.blocked(self._claims[task.id])
         self._blocked[self._group(task.id)] = task.id
 
+    def seen(self, seen: Seen) -> None:
+        """Take in what a host did."""
+        self.memory.seen(seen)
+
+    def leases_on(self, hosts: Container[str]) -> list[tuple[Task, Lease]]:
+        """What runs on these hosts, or is to run there."""
+        return [(task, lease) for task in self._tasks.values() for lease in task.leases if lease.host in hosts]
+
+    def left_alone(self, want: Want, now_ms: int) -> int:
+        """How many hosts such pods leave alone for a while, because they failed there."""
+        return len(self.memory.left_alone(want.shape, want.manifest, now_ms) & self.planner.fleet.records.keys())
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no other scheduler."""
+        return self._shifts.alone
+
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
         known = frozenset(accounts)
@@ -232,10 +271,10 @@ class Desk:
             self.planner.close(np.zeros(0, dtype=np.bool_))
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When there may be more to place although no record changes: after a refusal, or with the next shift."""
+        """When there may be more to place although no record changes: after a refusal, a pause, or by a new shift."""
         shift = self._shifts.next_ms(now_ms) if self._claims else None
-        reserved = self._keeper.next_ms(now_ms)
-        moments = [*self._not_before.values(), *(moment for moment in (shift, reserved) if moment is not None)]
+        more = shift, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if self._claims else None
+        moments = [*self._not_before.values(), *(moment for moment in more if moment is not None)]
         return min(moments, default=None)
 
     @property
@@ -281,7 +320,7 @@ class Desk:
         at_work = {self._shifts.leader(kind, now_ms) for kind in self._kinds.values()}
         if not at_work:
             self._busy_since = now_ms
-        gangs = (self._kinds[number] for (_, least, *_), (number, _) in self._groups.items() if least > 1)
+        gangs = (self._kinds[number] for (_, least, *_), (number, *_) in self._groups.items() if least > 1)
         gang = any(self._shifts.mine(kind, now_ms) for kind in gangs)
         names = self.planner.fleet.cluster.names
         closed = self._parts.closed(now_ms, names, at_work, self._busy_since, gang=gang)
@@ -296,7 +335,7 @@ class Desk:
         if not task.open_pods or self.planner.placed_pods(task.id) or task.id in self._not_before:
             self._drop(task.id)
             return
-        want = Want.of(task, task.id if task.id in self._apart else None)
+        want = self.want(task)
         length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
         group = self._wants.setdefault(want, want), task.least, len(task.open_pods), length, windows
         who = group, _queue_name(task), task.tenant, task.priority
@@ -306,6 +345,7 @@ class Desk:
         if group not in self._groups:
             self._groups[group] = next(self._numbers), 0, group
             self._kinds[self._groups[group][0]] = kind_of(*group[:3])
+            self._laid_out += want.layout is not Layout.ANY
         number, count, group = self._groups[group]
         self._groups[group] = number, count + 1, group
         _, queue, account, priority = who
@@ -317,6 +357,13 @@ class Desk:
         self._keeper.waits(task)
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
+
+    def want(self, task: Task) -> Want:
+        """What its pods ask for; with its manifest only where hosts differ for that, as each costs a row of points."""
+        want = Want.of(task, task.id if task.id in self._apart else None)
+        if task.manifest in self.planner.fleet.facts.ran or self.memory.remembers(task.manifest):
+            return replace(want, manifest=task.manifest)
+        return want
 
     def _group(self, number: int) -> int:
         """The number of those that ask for the same as this one, which is in a queue."""
@@ -341,6 +388,7 @@ class Desk:
             self._groups[group] = known, before - count, group
         else:
             del self._kinds[known]
+            self._laid_out -= group[0].layout is not Layout.ANY
             self._blocked.pop(known, None)
             self._wants.pop(group[0], None)
 
@@ -355,6 +403,27 @@ class Desk:
             _, number = heapq.heappop(self._deadlines)
             if number in self._tasks and self.late(number, now_ms):
                 self._drop(number)
+
+    # --- what hosts did ---------------------------------------------------------------------------------------------
+
+    def _remember(self, now_ms: int) -> None:
+        """Let what failed lately speak against hosts, and tell tasks apart whose manifest some hosts cannot use."""
+        for host, trouble in self.memory.moved(now_ms).items():
+            self.planner.troubled(host, trouble)
+        manifests = self.memory.fresh_manifests()
+        if manifests:
+            for number in [number for number in self._claims if self._tasks[number].manifest in manifests]:
+                self._queue(self._tasks[number])
+
+    def _gates(self, now_ms: int) -> list[Gate]:
+        """What this round keeps hosts closed for."""
+        fleet = self.planner.fleet
+        gates: list[Gate] = []
+        if self.memory.next_ms(now_ms) is not None:
+            gates.append(Resting(self.memory, fleet.facts, now_ms))
+        if self._laid_out:
+            gates.append(Apart(fleet))
+        return gates
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import AnyInts, Bools
@@ -23,3 +23,14 @@ class Gate(Protocol):
 
     def given(self, task: Task, want: Want, host: int, devices: int) -> None:
         """It has lost it again: others of its gang found none."""
+
+
+@runtime_checkable
+class Leaning(Gate, Protocol):
+    """A gate that also says where a pod goes first of the hosts that take it."""
+
+    def first(self, task: Task, want: Want, takes: Bools) -> Bools | None:
+        """[host]: to these first, if any of them takes it. None: it does not matter.
+
+        `takes[host]`: whether it can go there.
+        """

@@ -22,9 +22,9 @@ from offchain.core.placing.cluster import Bools, indices
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.candidates import Seen, look
-from offchain.core.planning.gates import Gate
+from offchain.core.planning.gates import Gate, Leaning
 from offchain.core.planning.order import Order
-from offchain.core.planning.rows import Rows
+from offchain.core.planning.rows import Points, Rows
 from offchain.core.planning.scores import Weights
 from offchain.core.rate import rate_per_hour
 from offchain.core.values import Host, PodPlacement, Task
@@ -123,6 +123,17 @@ class Planner:
             change = self.fleet.gone(host)
             if change is not None:
                 self._rows.changed(change.row, facts=True)
+
+    def troubled(self, host: str, trouble: float) -> None:
+        """So much failed there lately, from 0 to 1."""
+        change = self.fleet.troubled(host, trouble)
+        if change is not None:
+            self._rows.changed(change.row, facts=True)
+
+    def ran(self, manifest: bytes, host: str) -> None:
+        """A pod of this manifest runs there."""
+        for change in self.fleet.ran(manifest, host):
+            self._rows.changed(change.row, facts=True)
 
     def follow(self, task: int, *, ahead: bool) -> None:
         """Whether what was placed of this task is ahead of the records, or in them, in a block that may go again."""
@@ -300,6 +311,9 @@ class Planner:
             points, devices = self._rows.points(want), self._rows.devices(want)
             closed = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
             left = np.where(np.logical_or.reduce(closed), np.inf, points) if closed else points
+            for gate in gates:
+                if isinstance(gate, Leaning):
+                    left = _leaning(gate, task, want, left)
             host = int(np.argmin(left)) if len(left) else -1
             if host < 0 or left[host] == np.inf:
                 return None
@@ -348,6 +362,17 @@ class Planner:
             for host, on in zip(hosts, devices, strict=True):
                 if host == row:
                     self.fleet.cluster.take_if(row, want.shape, on)
+
+
+def _leaning(gate: Leaning, task: Task, want: Want, points: Points) -> Points:
+    """The points of those hosts alone to which the gate sends the pod first, if there are any."""
+    takes = points < np.inf
+    first = gate.first(task, want, takes) if takes.any() else None
+    if first is None or not (first & takes).any():
+        return points
+    left = points.copy()
+    left[~first] = np.inf
+    return left
 
 
 def _columns(places: Sequence[board.Place]) -> tuple[list[int], list[int]]:

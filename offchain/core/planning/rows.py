@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Collection
 from typing import Any
@@ -17,6 +16,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import AnyInts, Bools, Floats, Ints
 from offchain.core.placing.worth import Lane, Worth
 from offchain.core.planning.scores import Weights, beside_room, parts_beside_room
+from offchain.core.planning.scores.draw import draw
 
 Points = npt.NDArray[np.float32]
 
@@ -196,7 +196,7 @@ class Rows:
         """[host]: a number that depends on its name and the seed."""
         names = self._fleet.cluster.names
         if len(self._draw) < len(names):
-            more = [_draw(name, self._seed) for name in names[len(self._draw) :]]
+            more = [draw(name, self._seed) for name in names[len(self._draw) :]]
             self._draw = np.concatenate([self._draw, np.array(more) * self._weights.draw])
         return self._draw
 
@@ -219,8 +219,3 @@ def _longer(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
     more = np.zeros(rows, dtype=column.dtype)
     more[: len(column)] = column
     return more
-
-
-def _draw(name: str, seed: bytes) -> float:
-    digest = hashlib.blake2b(name.encode(), key=seed, digest_size=8).digest()
-    return int.from_bytes(digest, "little") / 2**64

@@ -20,7 +20,7 @@ from offchain.indexer.index import Index
 from offchain.indexer.plain import unpack
 from offchain.schema import _generated_chain as gen
 from offchain.services.recorder import Answer, Recorder
-from tests.chain_records import Tasks, task_spec
+from tests.chain_records import Tasks, lease, task_spec
 from tests.history_blocks import History
 
 
@@ -141,3 +141,17 @@ def test_an_index_of_another_chain_is_left_alone(world: World, tmp_path: Path) -
     status, _, err = world.run("task", "why", settled, "--index", tmp_path / "index.db")
     assert status == 1
     assert "is final or unknown" in err
+
+
+def test_a_pod_whose_gpu_is_out_of_order_is_said_to_be_at_risk(world: World) -> None:
+    tasks = Tasks(world.chain)
+    number = tasks.submit(CHARLIE, task_spec(max_rate_per_hour=10 * GTY))
+    there = lease(HOST, devices=b"\0", state=gen.LeaseStateActive())
+    tasks.change(number, state=gen.TaskStateRunning(), leases=(there,))
+    assert world.json("task", "why", number)["at_risk"] == []
+    worn = {**the_host()["devices"][0], "healthy": False}
+    world.put("Hosts", "Hosts", HOST, the_host(devices=[worn]))
+    reason = "a GPU of its is out of order"
+    assert world.json("task", "why", number)["at_risk"] == [{"pod": 0, "host": HOST, "reason": reason}]
+    _, out, _ = world.run("task", "why", number)
+    assert f"At risk  pod 0: {reason}" in out

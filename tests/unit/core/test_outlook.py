@@ -6,7 +6,7 @@ from core_builders import GTY, gpu, host, lease, pod, snapshot, task, wants
 
 from offchain.core.fit import Misfit
 from offchain.core.outlook import outlook
-from offchain.core.values import Capacity, HostStatus, LeaseState, RetainedData, TaskKind, TaskState
+from offchain.core.values import Capacity, HostStatus, Layout, LeaseState, RetainedData, TaskKind, TaskState
 from offchain.schema.ids import lease_id
 from tests.chain_records import ask, escrow
 
@@ -114,3 +114,27 @@ def test_data_to_take_over_lies_on_one_host():
     found = outlook(snapshot(host("a"), host("b", free=Capacity(4000, 8192, 0))), rental)
     assert [offer.host for offer in found.offers] == ["b"]
     assert found.now == found.never == {Misfit.DATA_ELSEWHERE: 1}
+
+
+def test_pods_that_are_spread_have_room_once_on_each_host_or_provider():
+    hosts = (host("a", provider="p"), host("b", provider="p"), host("c", provider="q", free=FULL))
+    over_hosts = task(9, pods_min=3, layout=Layout.HOSTS)
+    found = outlook(snapshot(*hosts, running(1, "c", until=700)), over_hosts)
+    assert (found.pods_now, found.pods_ever, found.start_by_ms) == (2, 3, 700)
+    over_providers = task(9, pods_min=2, layout=Layout.PROVIDERS)
+    found = outlook(snapshot(*hosts, running(1, "c", until=700)), over_providers)
+    assert (found.pods_now, found.pods_ever, found.start_by_ms) == (1, 2, 700)
+    assert outlook(snapshot(*hosts), task(9, pods_min=3, layout=Layout.PROVIDERS)).start_by_ms is None
+
+
+def test_hosts_of_its_other_pods_do_not_take_one_that_is_spread():
+    hosts = (host("a", provider="p"), host("b", provider="p"), host("c", provider="q"))
+    there = lease(1, host="a")
+
+    def offers(layout: Layout) -> set[str]:
+        lost = task(9, there, state=TaskState.RUNNING, kind=TaskKind.SERVICE, layout=layout, open_pods=(1,))
+        return {offer.host for offer in outlook(snapshot(*hosts), lost).offers}
+
+    assert offers(Layout.HOSTS) == {"b", "c"}
+    assert offers(Layout.PROVIDERS) == {"c"}
+    assert offers(Layout.PACKED) == {"a", "b", "c"}

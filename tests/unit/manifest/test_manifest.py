@@ -79,6 +79,7 @@ def test_everything_a_manifest_can_say() -> None:
                 "models": ["H200"],
                 "min_vram": "80GiB",
                 "min_network_mbps": 500,
+                "spread": "providers",
             },
             result="/out/result.bin",
             pods=3,
@@ -110,6 +111,7 @@ def test_everything_a_manifest_can_say() -> None:
     assert found.placement.verified_only
     assert found.placement.allow_simulated
     assert found.placement.min_network_mbps == 500
+    assert (found.placement.spread, found.placement.pack) == ("providers", False)
     assert to_task_spec(found, bytes(32)).placement.min_network_mbps == 500
 
 
@@ -239,6 +241,14 @@ def test_each_deploy_key_that_is_not_supported_is_named(key: str) -> None:
             "expected a whole number",
         ),
         (gantry(placement={"min_network_mbps": 0}), "x-gantry.placement.min_network_mbps", "out of range"),
+        (gantry(placement={"spread": "hosts"}), "x-gantry.placement.spread", "spread with one pod"),
+        (gantry(placement={"pack": True}), "x-gantry.placement.pack", "pack with one pod"),
+        (gantry(pods=2, placement={"spread": "racks"}), "x-gantry.placement.spread", 'unknown value "racks"'),
+        (
+            gantry(pods=2, placement={"spread": "hosts", "pack": True}),
+            "x-gantry.placement.pack",
+            "pack and spread exclude each other",
+        ),
         (gantry(prise=1), "x-gantry.prise", 'unknown key "prise"'),
         (lambda data: data.update(services={}), "services", "no service"),
         (lambda data: data.update({"x-gnatry": {}}), "x-gnatry", "unknown key"),

@@ -20,7 +20,7 @@ from offchain.services.acts import Verdict
 from offchain.services.autoscaler import Autoscaler
 from offchain.services.runner import serve
 from offchain.services.ways import Ways
-from tests.chain_records import Tasks, host_record, lease, task_spec
+from tests.chain_records import Tasks, device, host_record, lease, task_spec
 
 TENANT, PROXY = from_uri("//Charlie"), from_uri("//Bob")
 HOST = Ed25519Signer(bytes(32))
@@ -134,6 +134,57 @@ async def test_more_load_takes_more_pods_and_less_load_fewer_after_the_window(ne
     pods = [call.args["pods"] for _, call in net.calls]
     assert pods[:2] == [2, 3]
     assert pods[2:] == sorted(pods[2:], reverse=True)
+
+
+def worn(net, *, healthy):
+    record = host_record(PROXY.address, devices=(device(), device(healthy=healthy)))
+    net.chain.storage["Hosts", "Hosts"][HOST.address,] = record.encode()
+
+
+def on_devices(net):
+    """Pod 1 runs on the second GPU, whatever number of pods there is; the others on the first."""
+    pods = net.pods
+
+    def on(count, wanted=None):
+        pods(count, wanted)
+        leases = net.tasks.get(net.task).leases
+        net.tasks.change(net.task, leases=tuple(replace(one, devices=bytes([one.pod == 1])) for one in leases))
+
+    net.pods = on
+
+
+async def test_a_pod_at_risk_gets_another_beside_it_until_it_is_in_good_order_again(net):
+    on_devices(net)
+    net.pods(2)
+    await net.steps(20, demand_percent=80)
+    assert not net.calls
+    worn(net, healthy=False)
+    await net.steps(1, demand_percent=80)
+    assert net.wanted == 3
+    await net.steps(20, demand_percent=80)
+    assert net.wanted == 3, "one beside it is enough"
+    worn(net, healthy=True)
+    await net.steps(10, demand_percent=80)
+    assert net.wanted == 2
+
+
+async def test_what_is_beside_pods_at_risk_is_within_what_the_service_may_have(net):
+    on_devices(net)
+    net.pods(4)
+    worn(net, healthy=False)
+    await net.steps(10, demand_percent=400)
+    assert net.wanted == 4
+
+
+async def test_when_the_tenant_changes_the_number_what_was_beside_is_forgotten(net):
+    on_devices(net)
+    net.pods(2)
+    worn(net, healthy=False)
+    await net.steps(1, demand_percent=80)
+    assert net.wanted == 3
+    net.pods(1)
+    await net.steps(10, demand_percent=40)
+    assert net.wanted == 1
 
 
 async def test_never_more_than_the_chain_allows(net):

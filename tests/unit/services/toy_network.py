@@ -153,11 +153,11 @@ class Toy:
             self.tasks.put(task, None)
         return [("Tasks", "Pruned", {"task": task}) for task in tasks]
 
-    def _requeue(self, _account: str, lease: int) -> Events:
-        task = lease_parts(lease)[0]
+    def _requeue(self, _account: str, lease: int, reason: Any = "StartTimeout") -> Events:
+        task, _, generation = lease_parts(lease)
         self._end(lease, gen.EndReasonStartTimeout())
-        self.go(task, gen.TaskStateQueued(), generation=1, failures=1, leases=())
-        return [("Tasks", "Requeued", {"task": task, "lease": lease, "state": "Queued"})]
+        self.go(task, gen.TaskStateQueued(), generation=generation + 1, failures=generation + 1, leases=())
+        return [("Tasks", "Requeued", {"task": task, "lease": lease, "reason": reason, "state": "Queued"})]
 
     def _preempt(self, _account: str, wanting: int, victims: list[int]) -> Events:
         told = gen.Preemption(wanting=wanting, ends_at=self.now + tasks_params()["preemption_notice_ms"])

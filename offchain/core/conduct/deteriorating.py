@@ -1,0 +1,73 @@
+"""Which running pods are likely to fail because of their hosts, before they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from offchain.core.values import Host, HostStatus, Lease, Task
+
+POOR_PPM: Final = 300_000
+"""A host whose reputation is below this has failed more than it did well; of one that is new it is 500,000."""
+
+WORN: Final = 0.5
+"""So much trouble: two errors of its engine within an hour, or a heartbeat that did not come."""
+
+_LIVES: Final = frozenset({HostStatus.ONLINE, HostStatus.DRAINING})
+
+
+class Risk(StrEnum):
+    """Why."""
+
+    RECLAIMED = "its provider takes the lease back"
+    AWAY = "its host is not online"
+    DEVICE = "a GPU of its is out of order"
+    TROUBLE = "much failed on its host lately"
+    REPUTATION = "its host has a poor reputation"
+
+
+@dataclass(frozen=True, slots=True)
+class AtRisk:
+    """A pod that runs on a host that deteriorates."""
+
+    lease: int
+    host: str
+    risk: Risk
+
+
+Signs = frozenset[Risk | int]
+"""What speaks against a host: risks for whatever runs there, and the numbers of devices that are out of order."""
+
+
+def signs_of(host: Host, trouble: float = 0.0) -> Signs:
+    """Empty where the host is in good order. `trouble`: how much failed there lately, 0 to 1."""
+    found: set[Risk | int] = {place for place, device in enumerate(host.devices) if not device.healthy}
+    if host.status not in _LIVES:
+        found.add(Risk.AWAY)
+    if trouble >= WORN:
+        found.add(Risk.TROUBLE)
+    if host.score_ppm < POOR_PPM:
+        found.add(Risk.REPUTATION)
+    return frozenset(found)
+
+
+def risk_of(lease: Lease, host: Host, trouble: float = 0.0) -> Risk | None:
+    """Why the pod of this lease is likely to fail, the most certain first; None where nothing says so."""
+    signs = signs_of(host, trouble)
+    if lease.reclaim_at is not None:
+        return Risk.RECLAIMED
+    if Risk.AWAY not in signs and not signs.isdisjoint(lease.devices):
+        return Risk.DEVICE
+    return next((risk for risk in (Risk.AWAY, Risk.TROUBLE, Risk.REPUTATION) if risk in signs), None)
+
+
+def at_risk(task: Task, hosts: Iterable[Host]) -> tuple[AtRisk, ...]:
+    """The task's pods that are, as far as the chain's records tell. `hosts`: those of its leases, and maybe others."""
+    known = {host.id: host for host in hosts}
+    return tuple(
+        AtRisk(lease.id, lease.host, risk)
+        for lease in task.leases
+        if lease.host in known and (risk := risk_of(lease, known[lease.host])) is not None
+    )

@@ -1,0 +1,45 @@
+"""What speaks for a host beside its room: a file for each score, a number from 0, the best, to 1, times its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from offchain.core.fleet.facts import Facts
+from offchain.core.fleet.want import Want
+from offchain.core.placing.cluster import Floats
+from offchain.core.planning.scores.failures import failures
+from offchain.core.planning.scores.image import image
+from offchain.core.planning.scores.network import network
+from offchain.core.planning.scores.price import price
+from offchain.core.planning.scores.reputation import reputation
+from offchain.core.planning.scores.weights import Weights
+
+__all__ = ["SCORES", "Weights", "beside_room", "parts_beside_room"]
+
+Score = Callable[[Want, Facts], Floats]
+"""[host]: from 0, nothing speaks against it, to 1."""
+
+SCORES: Final[dict[str, Score]] = {
+    "price": price,
+    "failures": failures,
+    "reputation": reputation,
+    "image": image,
+    "network": network,
+}
+"""By the name of its weight. The draw is no function of facts: `draw.py`."""
+
+
+def beside_room(want: Want, facts: Facts, weights: Weights) -> Floats:
+    """[host]: points against it, whatever is free."""
+    found = np.zeros(len(facts))
+    for part in parts_beside_room(want, facts, weights).values():
+        found += part
+    return found
+
+
+def parts_beside_room(want: Want, facts: Facts, weights: Weights) -> dict[str, Floats]:
+    """[host]: what :func:`beside_room` adds up, by name."""
+    return {name: getattr(weights, name) * score(want, facts) for name, score in SCORES.items()}

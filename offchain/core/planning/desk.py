@@ -7,10 +7,8 @@ in the same order, with the same seed, gets the same placements.
 from __future__ import annotations
 
 import heapq
-import itertools
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 
@@ -21,8 +19,10 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
+from offchain.core.planning.charges import Charges, amount_of, queue_of
 from offchain.core.planning.explained import Notes
 from offchain.core.planning.gates import Gate
+from offchain.core.planning.groups import Group, Groups
 from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.order import Run
@@ -31,23 +31,19 @@ from offchain.core.planning.planner import Places, Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
-from offchain.core.planning.shifts import Shifts, kind_of
+from offchain.core.planning.shifts import Shifts
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.claim import Claim, Held, Holding
+from offchain.core.queues.claim import Claim, Held
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Slice, Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
-from offchain.core.values import Host, Layout, Lease, LeaseState, Resources, Task, TaskState
+from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
 from offchain.schema.decisions import Standing
 
-_Group = tuple[Want, int, int, int, int]
-"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most, about how long
-it runs, and which windows of time it may use."""
-
-_Who = tuple[_Group, str, str, int]
-"""Also its queue, its account and its priority."""
+_Who = tuple[Group, str, str, int]
+"""Its group, its queue, its account and its priority."""
 
 LEARN_AGAIN = 1000
 """After so many new tasks, twice or a quarter more than were known, what is expected is counted anew."""
@@ -71,35 +67,25 @@ class Desk:
         self._parts = Parts(account)
         self._busy_since = 0
         """Since when tasks have always waited, chain time in ms."""
-        self._kinds: dict[int, bytes] = {}
-        """[group's number]: what all schedulers know it by."""
         self.planner = Planner(seed, weights)
         self.memory = Memory()
         """What failed where lately."""
         self.notes = Notes(self.planner)
         self._keeper = Keeper(self.planner, windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
+        self._charges = Charges(self._turn, self.planner)
         self._tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
         self._claims: dict[int, Claim] = {}
-        self._holdings: dict[int, Holding] = {}
         self._who: dict[int, _Who] = {}
         """What each claim was made from."""
-        self._groups: dict[_Group, tuple[int, int, _Group]] = {}
-        """[group]: its number, how many claims have it, and itself, so that it stands once."""
-        self._wants: dict[Want, Want] = {}
-        """Each once."""
+        self._groups = Groups()
         self._counted = -1, NOTHING
         """How often hosts had changed when they were added up, and what came out."""
-        self._laid_out = 0
-        """How many groups have a layout."""
         self._slices: list[Slice] = []
         """Whose turn it is."""
-        self._numbers = itertools.count()
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
-        self._blocked: dict[int, int] = {}
-        """[group's number]: the task that found no place for all of it, in the last round that tried one."""
         self._apart: dict[int, Room] = {}
         self._mix = Mix()
         self._learned = 0
@@ -127,7 +113,7 @@ class Desk:
         if held:
             self.planner.follow(task.id, ahead=held <= set(task.open_pods))
         self._keeper.changed(task.id)
-        self._account(task)
+        self._charges.account(task)
         self._queue(task)
 
     def task_gone(self, number: int) -> None:
@@ -135,7 +121,7 @@ class Desk:
         self.planner.release(number)
         self._keeper.changed(number)
         self._drop(number)
-        self._charge(number, None)
+        self._charges.drop(number)
         self._tasks.pop(number, None)
         self._not_before.pop(number, None)
 
@@ -145,7 +131,7 @@ class Desk:
         self._keeper.changed(number)
         task = self._tasks.get(number)
         if task is not None:
-            self._account(task)
+            self._charges.account(task)
             self._queue(task)
 
     def wait(self, number: int, until_ms: int) -> None:
@@ -167,7 +153,7 @@ class Desk:
         self._wake(now_ms)
         self._remember(now_ms)
         self._use_what_was_learned()
-        away = {number for number, kind in self._kinds.items() if not self._shifts.mine(kind, now_ms)}
+        away = {number for number, kind in self._groups.kinds.items() if not self._shifts.mine(kind, now_ms)}
         if not self._shifts.alone:
             self._keep_to_my_part(now_ms)
         self._turn.begin(now_ms, self._totals(), away)
@@ -243,7 +229,7 @@ class Desk:
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
         self._turn.blocked(self._claims[task.id])
-        self._blocked[self._group(task.id)] = task.id
+        self._groups.blocked(self._who[task.id][0], task.id)
 
     def seen(self, seen: Seen) -> None:
         """Take in what a host did."""
@@ -299,12 +285,12 @@ class Desk:
         if not queued and again is None:
             return Standing("placed" if self.planner.placed_pods(number) else "unknown")
         limit = self.limit(number)
-        theirs = queued and not self._shifts.mine(self._kinds[self._group(number)], now_ms)
+        theirs = queued and not self._shifts.mine(self._groups.kind(self._who[number][0]), now_ms)
         return Standing("waits", None if limit is None else str(limit), again, theirs)
 
     def tried_for(self, number: int) -> int | None:
         """The task that was tried last of all that ask for the same as this one, and found no place."""
-        return self._blocked.get(self._group(number)) if number in self._claims else None
+        return self._groups.tried(self._who[number][0]) if number in self._claims else None
 
     @property
     def waiting(self) -> Collection[int]:
@@ -317,11 +303,10 @@ class Desk:
 
     def _keep_to_my_part(self, now_ms: int) -> None:
         """Close what is for other schedulers to use now."""
-        at_work = {self._shifts.leader(kind, now_ms) for kind in self._kinds.values()}
+        at_work = {self._shifts.leader(kind, now_ms) for kind in self._groups.kinds.values()}
         if not at_work:
             self._busy_since = now_ms
-        gangs = (self._kinds[number] for (_, least, *_), (number, *_) in self._groups.items() if least > 1)
-        gang = any(self._shifts.mine(kind, now_ms) for kind in gangs)
+        gang = any(self._shifts.mine(kind, now_ms) for kind in self._groups.gangs())
         names = self.planner.fleet.cluster.names
         closed = self._parts.closed(now_ms, names, at_work, self._busy_since, gang=gang)
         for room in self._apart.values():
@@ -337,17 +322,12 @@ class Desk:
             return
         want = self.want(task)
         length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
-        group = self._wants.setdefault(want, want), task.least, len(task.open_pods), length, windows
-        who = group, _queue_name(task), task.tenant, task.priority
+        group = self._groups.once(want), task.least, len(task.open_pods), length, windows
+        who = group, queue_of(task), task.tenant, task.priority
         if self._who.get(task.id) == who:
             return
         self._drop(task.id)
-        if group not in self._groups:
-            self._groups[group] = next(self._numbers), 0, group
-            self._kinds[self._groups[group][0]] = kind_of(*group[:3])
-            self._laid_out += want.layout is not Layout.ANY
-        number, count, group = self._groups[group]
-        self._groups[group] = number, count + 1, group
+        number, group = self._groups.join(group)
         _, queue, account, priority = who
         self._who[task.id] = group, queue, account, priority
         amount = amount_of(task, len(task.open_pods))
@@ -365,10 +345,6 @@ class Desk:
             return replace(want, manifest=task.manifest)
         return want
 
-    def _group(self, number: int) -> int:
-        """The number of those that ask for the same as this one, which is in a queue."""
-        return self._groups[self._who[number][0]][0]
-
     def _drop(self, number: int) -> None:
         """It waits no more."""
         if number in self._claims:
@@ -379,18 +355,7 @@ class Desk:
         del self._claims[number]
         self._keeper.waits_no_more(number)
         group, *_ = self._who.pop(number)
-        self._leave(group, 1)
-
-    def _leave(self, group: _Group, count: int) -> None:
-        """So many of it wait no more."""
-        known, before, _ = self._groups.pop(group)
-        if before > count:
-            self._groups[group] = known, before - count, group
-        else:
-            del self._kinds[known]
-            self._laid_out -= group[0].layout is not Layout.ANY
-            self._blocked.pop(known, None)
-            self._wants.pop(group[0], None)
+        self._groups.leave(group, 1)
 
     def _wake(self, now_ms: int) -> None:
         """Those whose time has come wait again; those whose deadline has passed do not any more."""
@@ -421,42 +386,24 @@ class Desk:
         gates: list[Gate] = []
         if self.memory.next_ms(now_ms) is not None:
             gates.append(Resting(self.memory, fleet.facts, now_ms))
-        if self._laid_out:
+        if self._groups.laid_out:
             gates.append(Apart(fleet))
         return gates
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 
     def _hold(self, claims: Sequence[Claim]) -> None:
-        """These, all of one queue, account and amount, were charged by the queues for all of their pods."""
-        holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
+        """These, all of one part of the queues and of one group, have their places."""
         group = self._who[claims[0].id][0]
+        held = frozenset(self._charges.placed(claims))
         for claim in claims:
             number = claim.id
-            before = self._holdings.get(number)
-            amount = claim.amount if before is None else claim.amount.plus(before.amount)
-            self._holdings[number] = holding if before is None else Holding(claim.queue, claim.account, amount)
             del self._claims[number], self._who[number]
-            if before is not None or len(self.planner.placed_pods(number)) < group[2]:
+            if number in held or len(self.planner.placed_pods(number)) < group[2]:
                 # Fewer than it would have may have been placed.
-                self._account(self._tasks[number])
+                self._charges.account(self._tasks[number])
         self._keeper.placed([claim.id for claim in claims], self._now_ms)
-        self._leave(group, len(claims))
-
-    def _account(self, task: Task) -> None:
-        """Charge its queue with its leases, and with what is on its way."""
-        pods = len(task.leases) + len(self.planner.pods_ahead(task.id))
-        self._charge(task.id, Holding(_queue_name(task), task.tenant, amount_of(task, pods)) if pods else None)
-
-    def _charge(self, number: int, holding: Holding | None) -> None:
-        before = self._holdings.pop(number, None)
-        if before != holding:
-            if before is not None:
-                self._turn.release(before)
-            if holding is not None:
-                self._turn.charge(holding)
-        if holding is not None:
-            self._holdings[number] = holding
+        self._groups.leave(group, len(claims))
 
     def _totals(self) -> Amount:
         """What hosts that are online have."""
@@ -484,17 +431,6 @@ class Desk:
             self.planner.use(Worth(self.planner.fleet.cluster, self._mix))
 
 
-def amount_of(task: Task, pods: int) -> Amount:
-    """What so many of its pods ask for."""
-    return _amount_of(task.resources, pods)
-
-
-@lru_cache(maxsize=1 << 13)
-def _amount_of(asked: Resources, pods: int) -> Amount:
-    """Kept, for a million tasks ask for a few hundred different amounts."""
-    return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
-
-
 def _length(duration_ms: int) -> int:
     """The same for durations that are about the same: where something is reserved, a short task may fit and a long not.
 
@@ -503,12 +439,3 @@ def _length(duration_ms: int) -> int:
     minutes = duration_ms // 60_000
     lost = max(0, minutes.bit_length() - 3)
     return minutes >> lost << lost
-
-
-def _queue_name(task: Task) -> str:
-    return _decoded(task.queue)
-
-
-@lru_cache(maxsize=1 << 10)
-def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", "replace")

@@ -1,0 +1,78 @@
+"""What each task holds, or has on its way, charged to its queue and account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from offchain.core.planning.planner import Planner
+from offchain.core.queues.amount import Amount
+from offchain.core.queues.claim import Claim, Holding
+from offchain.core.queues.turn import Turn
+from offchain.core.values import Resources, Task
+
+
+class Charges:
+    """Of one scheduler."""
+
+    def __init__(self, turn: Turn, planner: Planner) -> None:
+        self._turn = turn
+        self._planner = planner
+        self._holdings: dict[int, Holding] = {}
+
+    def account(self, task: Task) -> None:
+        """Charge its leases, and what is on its way."""
+        pods = len(task.leases) + len(self._planner.pods_ahead(task.id))
+        self._charge(task.id, Holding(queue_of(task), task.tenant, amount_of(task, pods)) if pods else None)
+
+    def drop(self, number: int) -> None:
+        """It holds nothing any more."""
+        self._charge(number, None)
+
+    def placed(self, claims: Sequence[Claim]) -> list[int]:
+        """These, all of one queue, account and amount, were charged by the queues for all of their pods.
+
+        Gives those that held something before.
+        """
+        holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
+        held = []
+        for claim in claims:
+            before = self._holdings.get(claim.id)
+            if before is None:
+                self._holdings[claim.id] = holding
+            else:
+                amount = claim.amount.plus(before.amount)
+                self._holdings[claim.id] = Holding(claim.queue, claim.account, amount)
+                held.append(claim.id)
+        return held
+
+    def _charge(self, number: int, holding: Holding | None) -> None:
+        before = self._holdings.pop(number, None)
+        if before != holding:
+            if before is not None:
+                self._turn.release(before)
+            if holding is not None:
+                self._turn.charge(holding)
+        if holding is not None:
+            self._holdings[number] = holding
+
+
+def amount_of(task: Task, pods: int) -> Amount:
+    """What so many of its pods ask for."""
+    return _amount_of(task.resources, pods)
+
+
+def queue_of(task: Task) -> str:
+    """The name of the queue that it is to wait in."""
+    return _decoded(task.queue)
+
+
+@lru_cache(maxsize=1 << 13)
+def _amount_of(asked: Resources, pods: int) -> Amount:
+    """Kept, for a million tasks ask for a few hundred different amounts."""
+    return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
+
+
+@lru_cache(maxsize=1 << 10)
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

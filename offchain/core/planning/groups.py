@@ -1,0 +1,72 @@
+"""Waiting tasks that ask for the same: a group has a number that queues know it by, and a kind for all schedulers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from offchain.core.fleet.want import Want
+from offchain.core.planning.shifts import kind_of
+from offchain.core.values import Layout
+
+Group = tuple[Want, int, int, int, int]
+"""What decides whether a task can be placed now: its want, how many pods it needs at least and at most, about how long
+it runs, and which windows of time it may use."""
+
+
+class Groups:
+    """Those of which some task waits."""
+
+    def __init__(self) -> None:
+        self._known: dict[Group, tuple[int, int, Group]] = {}
+        """[group]: its number, how many tasks it has, and itself, so that it stands once."""
+        self._wants: dict[Want, Want] = {}
+        """Each once."""
+        self._numbers = itertools.count()
+        self._tried: dict[int, int] = {}
+        """[number]: the task that found no place for all of it, in the last round that tried one."""
+        self.kinds: dict[int, bytes] = {}
+        """[number]: what all schedulers know it by."""
+        self.laid_out = 0
+        """How many of them have a layout."""
+
+    def once(self, want: Want) -> Want:
+        """The one that stands for all that are equal."""
+        return self._wants.setdefault(want, want)
+
+    def join(self, group: Group) -> tuple[int, Group]:
+        """A task more waits: its group's number, and the one that stands for all that are equal."""
+        if group not in self._known:
+            self._known[group] = next(self._numbers), 0, group
+            self.kinds[self._known[group][0]] = kind_of(*group[:3])
+            self.laid_out += group[0].layout is not Layout.ANY
+        number, count, group = self._known[group]
+        self._known[group] = number, count + 1, group
+        return number, group
+
+    def leave(self, group: Group, count: int) -> None:
+        """So many of it wait no more."""
+        number, before, group = self._known.pop(group)
+        if before > count:
+            self._known[group] = number, before - count, group
+        else:
+            del self.kinds[number]
+            self.laid_out -= group[0].layout is not Layout.ANY
+            self._tried.pop(number, None)
+            self._wants.pop(group[0], None)
+
+    def gangs(self) -> Iterator[bytes]:
+        """The kinds of those that need several pods at once."""
+        return (self.kinds[number] for (_, least, *_), (number, *_) in self._known.items() if least > 1)
+
+    def kind(self, group: Group) -> bytes:
+        """What all schedulers know it by."""
+        return self.kinds[self._known[group][0]]
+
+    def blocked(self, group: Group, task: int) -> None:
+        """A task of it found no place."""
+        self._tried[self._known[group][0]] = task
+
+    def tried(self, group: Group) -> int | None:
+        """The last one of it that found no place."""
+        return self._tried.get(self._known[group][0])

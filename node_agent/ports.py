@@ -163,7 +163,7 @@ class Driver(Protocol):
         ...
 
     async def signal(self, lease: int, name: str) -> None:
-        """Send all its containers that run a signal that ends none by itself, by name: SIGUSR1."""
+        """Send all its containers that run a signal, by name: SIGUSR1. It ends programs that do not listen for it."""
         ...
 
     async def stop_container(self, handle: Handle) -> None:

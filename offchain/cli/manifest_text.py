@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from offchain.core.rate import deposit
-from offchain.schema.manifest_types import Manifest, RestartPolicy, ResultSpec, ScalingSpec, ServiceSpec
+from offchain.schema.manifest_types import Manifest, RestartPolicy, ResultSpec, ScalingSpec, ServiceSpec, SpotSpec
 from offchain.schema.manifest_values import format_amount
 
 
@@ -119,7 +119,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("ssh", ssh and f"port {ssh.port}, {_counted(len(ssh.authorized_keys), 'key')} in {ssh.path}"),
         ("data from", None if manifest.data_from is None else f"lease {manifest.data_from}"),
         ("made of", None if manifest.snapshot is None else f"its snapshot {manifest.snapshot}"),
-        ("spot", manifest.spot and f"may be told to leave, by {manifest.spot.checkpoint_signal}"),
+        ("spot", manifest.spot and _spot_text(manifest.spot)),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]
@@ -209,6 +209,11 @@ def deposit_text(manifest: Manifest) -> str:
         "rental": "It ends when that is used up; what is not used comes back, and its volumes are kept for some days.",
     }[manifest.kind]
     return f"At most {each} are deposited for {pod}, enough for {duration_text(manifest.duration_ms)}. {ends}"
+
+
+def _spot_text(spot: SpotSpec) -> str:
+    told = f"is told so by {spot.checkpoint_signal}" if spot.checkpoint_signal else "gets no signal before the last one"
+    return f"may have to leave, and {told}"
 
 
 def _pods_text(manifest: Manifest) -> str:

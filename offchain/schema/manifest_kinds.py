@@ -157,16 +157,16 @@ def read_verification(field: Field | None, reader: Reader) -> tuple[Verification
 
 
 def read_spot(field: Field | None, reader: Reader, *, compared: bool) -> SpotSpec | None:
-    """Whether it may be told to leave, and the signal that says so."""
+    """Whether it may be told to leave, and the signal that says so, if its containers want one."""
     if field is None:
         return None
     if field.kind != "map":
         spot = SpotSpec() if reader.boolean(field) else None
     else:
         entries = reader.mapping(field, keys.SPOT, {})
-        word = SpotSpec().checkpoint_signal
+        word = None
         if "checkpoint_signal" in entries:
-            word = reader.choice(entries["checkpoint_signal"], dict.fromkeys(_CHECKPOINT_SIGNALS)) or word
+            word = reader.choice(entries["checkpoint_signal"], dict.fromkeys(_CHECKPOINT_SIGNALS))
         spot = SpotSpec(word)
     if spot is not None and compared:
         reader.problem(field, "a job whose results are compared cannot be spot", "Remove it, or verification")

@@ -168,9 +168,9 @@ class ScalingSpec:
 
 @dataclass(frozen=True, slots=True)
 class SpotSpec:
-    """It may be told to leave for a task of higher priority. Its containers get `checkpoint_signal` then."""
+    """It may be told to leave for a task of higher priority. Its containers get `checkpoint_signal` then, if any."""
 
-    checkpoint_signal: str = "SIGUSR1"
+    checkpoint_signal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

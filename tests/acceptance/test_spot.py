@@ -66,7 +66,9 @@ class Scene:
         return self.agent._host
 
     async def submit(self, who: Signer, priority: int, *, spot: bool) -> int:
-        text = MANIFEST.format(digest="0" * 64, priority=priority, spot=str(spot).lower()).encode()
+        text = MANIFEST.format(
+            digest="0" * 64, priority=priority, spot="{checkpoint_signal: SIGUSR1}" if spot else "false"
+        ).encode()
         spec = to_task_spec(parse_manifest(text), manifest_digest(text))
         events = await self.chain.do(who, calls.tasks_submit(spec=spec, manifest=text))
         (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]

@@ -131,7 +131,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         scaling=scaling,
         ssh=draw(st.none() | logins) if kind == "rental" and not found[0].read_only else None,
         data_from=data_from,
-        spot=draw(st.none() | st.builds(types.SpotSpec, st.sampled_from(["SIGUSR1", "SIGUSR2", "SIGHUP"])))
+        spot=draw(st.none() | st.builds(types.SpotSpec, st.sampled_from([None, "SIGUSR1", "SIGUSR2", "SIGHUP"])))
         if replicas is None
         else None,
         snapshot=draw(st.none() | st.sampled_from(["before", "20261121-165200"])) if data_from is not None else None,
@@ -197,7 +197,8 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     if manifest.data_from is not None:
         gantry["data_from"] = manifest.data_from
     if manifest.spot is not None:
-        gantry["spot"] = {"checkpoint_signal": manifest.spot.checkpoint_signal}
+        signal = manifest.spot.checkpoint_signal
+        gantry["spot"] = True if signal is None else {"checkpoint_signal": signal}
     if manifest.snapshot is not None:
         gantry["snapshot"] = manifest.snapshot
     return {

@@ -63,9 +63,9 @@ OWN = {"port": 9090, "name": "jobs_waiting", "target_per_pod": 2.5}
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        (True, SpotSpec("SIGUSR1")),
+        (True, SpotSpec()),
         (False, None),
-        ({}, SpotSpec("SIGUSR1")),
+        ({}, SpotSpec()),
         ({"checkpoint_signal": "SIGHUP"}, SpotSpec("SIGHUP")),
     ],
 )

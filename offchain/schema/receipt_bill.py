@@ -84,7 +84,8 @@ def _billed_to(lease: gen.Lease, moment_ms: int) -> int:
 
 
 def _bill(escrow: gen.Escrow, now: int, host_downtime: int, measured_ms: int | None, billing: Billing) -> Bill:
-    time_ms = billed_ms(escrow, now, host_downtime)
+    # Where there is a result, its host's silence takes nothing off.
+    time_ms = billed_ms(escrow, now, host_downtime if measured_ms is None else escrow.downtime_mark)
     bill = Bill(
         rate_per_hour=escrow.rate_per_hour,
         unit=escrow.unit,

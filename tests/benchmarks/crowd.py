@@ -42,7 +42,7 @@ SETTLER = "//Dave"
 _ERROR = re.compile(r'reason="?(\w+\.\w+)')
 ACCOUNTS = ("//Eve", "//Ferdie", *(f"//{name}//stash" for name in ("Alice", "Bob", "Charlie", "Dave", "Eve", "Ferdie")))
 """Of schedulers: those of development that have coins and that nobody else uses here."""
-_SUMS = ("lost", "doubled", "unpaid", "said", "unpaid_because")
+_SUMS = ("lost", "doubled", "said")
 
 
 def measure(

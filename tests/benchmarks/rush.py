@@ -10,7 +10,6 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from faults.away import absences
 from faults.verdict import Expected, Ledger
 from fleet import MANIFEST, TENANT, running_fleet, workers
 from fleet_hosts import NUMBER
@@ -89,16 +88,13 @@ async def _ended(chain: SubstrateChain, first: int, tasks: int) -> Ledger:
 async def judged(
     chain: SubstrateChain, ledger: Ledger, tasks: int, handed_s: float, seconds: float
 ) -> tuple[list[Figure], dict[str, Any]]:
-    expected = Expected(tasks, RESULT)
-    found = ledger.judge(expected, await absences(chain, ledger, expected))
+    found = ledger.judge(Expected(tasks, RESULT))
     report = await audit_chain(chain)
     said = [*found.lost, *found.doubled, *(str(one) for one in report.differences)]
     facts = {
         "tasks": tasks,
         "seconds": round(seconds, 1),
         "lost": len(found.lost),
-        "unpaid": len(found.unpaid),
-        "unpaid_because": found.unpaid,
         "doubled": len(found.doubled),
         "attempts_more_than_one": found.attempts,
         "said": said,

@@ -45,9 +45,13 @@ impl Escrow {
     /// For how many milliseconds of the running segment there is something to bill. Downtime past `until` shortens it,
     /// too: when it was is not known, and no downtime is ever billed.
     pub fn billed_ms(&self, now: Moment, host_downtime: u64) -> u64 {
+        self.passed_ms(now).saturating_sub(host_downtime.saturating_sub(self.downtime_mark))
+    }
+
+    fn passed_ms(&self, now: Moment) -> u64 {
         let Some(since) = self.since else { return 0 };
         let end = self.until.map_or(now, |until| now.min(until));
-        end.saturating_sub(since).saturating_sub(host_downtime.saturating_sub(self.downtime_mark))
+        end.saturating_sub(since)
     }
 
     /// What is owed in all at `now`, by the unit. Never more than the deposit, never less than what is paid.
@@ -71,9 +75,10 @@ impl Escrow {
         self.since = None;
     }
 
-    /// As [`Self::stop`] by the unit, but for at most the time that the host measured, in milliseconds.
-    pub fn stop_measured(&mut self, now: Moment, host_downtime: u64, measured_ms: u64) {
-        self.accrued = self.reckon(Billing::ByUnit, self.billed_ms(now, host_downtime).min(measured_ms));
+    /// As [`Self::stop`] by the unit, but for the time that the host measured, in milliseconds, and at most for the time
+    /// that has passed. The result is there: that its host was silent meanwhile takes nothing off.
+    pub fn stop_measured(&mut self, now: Moment, measured_ms: u64) {
+        self.accrued = self.reckon(Billing::ByUnit, self.passed_ms(now).min(measured_ms));
         self.since = None;
     }
 
@@ -254,13 +259,13 @@ mod tests {
     #[test]
     fn a_host_bills_no_more_than_it_measured() {
         let mut escrow = begun(Second);
-        escrow.stop_measured(BEGIN + 3 * HOUR, 0, HOUR);
+        escrow.stop_measured(BEGIN + 3 * HOUR, HOUR);
         assert_eq!(escrow.accrued, 24);
         let mut escrow = begun(Second);
-        escrow.stop_measured(BEGIN + HOUR, 0, u64::MAX);
+        escrow.stop_measured(BEGIN + HOUR, u64::MAX);
         assert_eq!(escrow.accrued, 24);
         let mut never_begun = Escrow::new(100, 10, Hour);
-        never_begun.stop_measured(BEGIN, 0, HOUR);
+        never_begun.stop_measured(BEGIN, HOUR);
         assert_eq!(never_begun.accrued, 0);
     }
 

@@ -97,8 +97,7 @@ def _under_fire(
     findings.lost += _index_differs(net, judgement)
     findings.books += _audited(net)
     shims = left.shims(net.places.sockets)
-    facts = {"restarts": net.keeper.restarts, "shims_left_by_the_engine": shims, "unpaid_because": findings.unpaid}
-    return findings, facts
+    return findings, {"restarts": net.keeper.restarts, "shims_left_by_the_engine": shims}
 
 
 def _mind(net: FaultNet, seconds: float) -> None:

@@ -10,7 +10,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults.away import absences
 from faults.verdict import Expected, Findings, Ledger
 from offchain.link.errors import ChainUnreachable
 from offchain.link.keys import from_uri
@@ -105,7 +104,7 @@ class Tenant:
                     ledger.add(block)
                     if block.ref.number >= head.number:
                         break
-            findings = ledger.judge(self.expected, await absences(chain, ledger, self.expected))
+            findings = ledger.judge(self.expected)
             for account, gain in ledger.gains().items():
                 had = await _coins(chain, account, (await chain.block_ref(0)).hash)
                 findings.off(f"coins of {account}", await _coins(chain, account, head.hash), had + gain)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from offchain.indexer.derive import text_of
 from offchain.indexer.fold import Fold, read_block
@@ -23,33 +22,11 @@ class Expected:
     result_digest: str
 
 
-@dataclass(frozen=True)
-class Moment:
-    """A block and its time."""
-
-    hash: bytes
-    time_ms: int
-
-
-def away_ms(host: Mapping[str, Any], now_ms: int, absence_limit_ms: int) -> int:
-    """How long a host was away until now in all, by its record: `Hosts::downtime_ms` of the chain.
-
-    Silence counts, from the last heartbeat on, where it was reported or is longer than the limit.
-    """
-    last = int(host["last_heartbeat"])
-    away = last > 0 and (text_of(host["status"]) == "Offline" or now_ms > last + absence_limit_ms)
-    return int(host["downtime_ms"]) + (max(0, now_ms - last) if away else 0)
-
-
 @dataclass
 class Findings:
-    """`lost`, `doubled`, `orphans`, `books`: a sentence for each; `coins_off`: base units missing or too many.
-
-    `unpaid`: a sentence for each task that is settled with its result for nothing, as its host was held to be away.
-    """
+    """`lost`, `doubled`, `orphans`, `books`: a sentence for each; `coins_off`: base units missing or too many."""
 
     lost: list[str] = field(default_factory=list)
-    unpaid: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
     books: list[str] = field(default_factory=list)
@@ -58,7 +35,7 @@ class Findings:
 
     @property
     def said(self) -> list[str]:
-        """All that is wrong. Empty after a good run; what is free of charge by the chain's rules is not in it."""
+        """All that is wrong. Empty after a good run."""
         return [*self.lost, *self.doubled, *self.orphans, *self.books]
 
     def off(self, what: str, found: int, expected: int) -> None:
@@ -78,10 +55,6 @@ class Ledger:
         self._reports: Counter[int] = Counter()
         self._fees: Counter[str] = Counter()
         self._bonds: Counter[str] = Counter()
-        self._began: dict[int, Moment] = {}
-        self._reported: dict[int, Moment] = {}
-        self._absent: dict[str, list[int]] = {}
-        """[host]: when it was reported absent."""
 
     def add(self, block: Block) -> None:
         """The next block."""
@@ -94,8 +67,6 @@ class Ledger:
             if event.name == "TransferOnHold" and text_of(event.fields["reason"]) == "Hosts(Bond)":
                 self._bonds[event.fields["source"]] -= event.fields["amount"]
                 self._bonds[event.fields["dest"]] += event.fields["amount"]
-            if event.name == "AbsenceReported":
-                self._absent.setdefault(event.fields["host"], []).append(block.timestamp_ms)
             if event.pallet != "Tasks":
                 continue
             if event.name == "Submitted":
@@ -105,9 +76,6 @@ class Ledger:
                 self._ends[event.fields["task"]] += 1
             elif event.name == "PodReported":
                 self._reports[event.fields["lease"]] += 1
-                self._reported[event.fields["lease"]] = Moment(block.ref.hash, block.timestamp_ms)
-            elif event.name == "PodStarted":
-                self._began[event.fields["lease"]] = Moment(block.ref.hash, block.timestamp_ms)
 
     @property
     def tasks(self) -> Mapping[int, TaskRow]:
@@ -139,24 +107,8 @@ class Ledger:
         states = Counter(row.state.partition("(")[0] for row in self.tasks.values())
         return ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "no task yet"
 
-    def unpaid(self, expected: Expected) -> Mapping[int, tuple[str, Moment, Moment]]:
-        """[lease]: its host, start and result, for each result of a settled task that nobody was paid for."""
-        leases = self._leases_by_task()
-        good = [
-            lease
-            for task in self.tasks.values()
-            if task.state == "Settled" and not task.paid
-            for lease in leases.get(task.task, ())
-            if _is_good(lease, expected)
-        ]
-        return {one.lease: (one.host, self._began[one.lease], self._reported[one.lease]) for one in good}
-
-    def judge(self, expected: Expected, away: Mapping[int, int]) -> Findings:
-        """Every task ended once, with its result, and was paid once; none is there that nobody wanted.
-
-        `away[lease]`: for how many milliseconds between start and result the chain holds its host to have been away,
-        for those of :meth:`unpaid`. None of such time is billed.
-        """
+    def judge(self, expected: Expected) -> Findings:
+        """Every task ended once, with its result, and was paid once; none is there that nobody wanted."""
         found = Findings()
         tasks, leases = self.tasks, self._leases_by_task()
         if len(tasks) < expected.tasks:
@@ -166,12 +118,7 @@ class Ledger:
         for number, task in sorted(tasks.items()):
             own = leases.get(number, [])
             found.attempts += max(0, len(own) - 1)
-            good = [lease for lease in own if _is_good(lease, expected)]
-            free = [lease for lease in good if self._was_away(lease, away)]
-            if task.state == "Settled" and free and not task.paid:
-                found.unpaid += [f"task {number} was free of charge: {self._absence(free[0], away)}"]
-            else:
-                found.lost += _missing(task, good)
+            found.lost += _missing(task, own, expected)
             found.doubled += self._too_much(number, own)
             for lease in own:
                 if lease.ended_ms is None:
@@ -179,17 +126,6 @@ class Ledger:
                 else:
                     found.off(f"paid and repaid of lease {lease.lease}", lease.paid + lease.refunded, lease.deposited)
         return found
-
-    def _was_away(self, lease: LeaseRow, away: Mapping[int, int]) -> bool:
-        """For all of the time that could have been billed."""
-        if lease.lease not in away:
-            return False
-        return away[lease.lease] >= self._reported[lease.lease].time_ms - self._began[lease.lease].time_ms > 0
-
-    def _absence(self, lease: LeaseRow, away: Mapping[int, int]) -> str:
-        reports = [str(time_ms) for time_ms in self._absent.get(lease.host, ())]
-        reported = f"reported absent at {', '.join(reports)}" if reports else "never reported absent"
-        return f"{_told(lease)}, and in that time its downtime grew by {away[lease.lease]} ms; the host was {reported}"
 
     def _too_much(self, task: int, leases: Sequence[LeaseRow]) -> list[str]:
         found = []
@@ -212,20 +148,15 @@ class Ledger:
         return found
 
 
-def _missing(task: TaskRow, good: Sequence[LeaseRow]) -> list[str]:
+def _missing(task: TaskRow, leases: Sequence[LeaseRow], expected: Expected) -> list[str]:
     if task.state != "Settled":
         return [f"task {task.task} is {task.state}"]
+    good = [lease for lease in leases if _is_good(lease, expected)]
     if not good:
         return [f"task {task.task} is settled without its result"]
     if not any(lease.paid for lease in good):
-        runs = "; ".join(map(_told, good))
-        return [f"task {task.task} is settled and nobody was paid for its result: {runs}"]
+        return [f"task {task.task} is settled and nobody was paid for its result"]
     return []
-
-
-def _told(lease: LeaseRow) -> str:
-    span = f"from {lease.started_ms} to {lease.ended_ms}, {lease.wall_ms} ms by its meter"
-    return f"lease {lease.lease} ran on {lease.host} {span}"
 
 
 def _is_good(lease: LeaseRow, expected: Expected) -> bool:
@@ -238,7 +169,6 @@ def summary(findings: Findings, facts: Mapping[str, object], killed: Sequence[st
         "kills": len(killed),
         "tasks": tasks,
         "lost": len(findings.lost),
-        "unpaid": len(findings.unpaid),
         "doubled": len(findings.doubled),
         "orphans": len(findings.orphans),
         "coins_off": findings.coins_off,

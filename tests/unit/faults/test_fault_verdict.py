@@ -8,7 +8,7 @@ import pytest
 from offchain.link.ports import Block, BlockRef, ChainEvent
 from offchain.schema.ids import lease_id
 from tests.benchmarks.faults.plan import Plan
-from tests.benchmarks.faults.verdict import Expected, Ledger, away_ms, summary
+from tests.benchmarks.faults.verdict import Expected, Ledger, summary
 
 TENANT, HOST = "5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty", "5FLSigC9HGRKVhB9FiEo4Y3koPsNmBmLJbpXg2mp1hXcS59Y"
 PROVIDER = "5DAAnrj7VHTznn2AWBemMuyBwZWs6FNFjdyVXUeYum3PTXFy"
@@ -35,30 +35,10 @@ def good(task=0, generation=0):
     ]
 
 
-def ledger_of(*blocks):
-    """Of blocks with their times in ms."""
-    ledger = Ledger()
-    for number, (time_ms, *events) in enumerate(blocks, 1):
-        ledger.add(Block(BlockRef(number, bytes([number]) * 32), bytes(32), time_ms, tuple(events), ()))
-    return ledger
-
-
 def judged(events, expected=EXPECTED):
-    return ledger_of((1, *events)).judge(expected, {})
-
-
-def free_of_charge():
-    """A task that ran from 50,000 to 52,000 ms for nothing; its host was reported absent."""
-    submitted, assigned, started, result, settled = good()
-    bill = {**settled.fields["bills"][0], "paid": 0, "fee": 0, "refunded": 100}
-    absent = ChainEvent("Hosts", "AbsenceReported", {"host": HOST, "bounty": 1}, 0)
-    return ledger_of(
-        (10_000, submitted, assigned),
-        (50_000, started),
-        (51_000, absent),
-        (52_000, result),
-        (60_000, replace(settled, fields={"task": 0, "bills": [bill]})),
-    )
+    ledger = Ledger()
+    ledger.add(Block(BlockRef(1, bytes(32)), bytes(32), 1, tuple(events), ()))
+    return ledger.judge(expected)
 
 
 def changed(place, **fields):
@@ -86,37 +66,6 @@ def test_a_lost_task_is_found(events, what):
     findings = judged(events)
     assert what in findings.lost[0]
     assert not findings.doubled
-
-
-def test_what_ran_wholly_while_its_host_was_away_is_free_of_charge_and_not_lost():
-    ledger, lease = free_of_charge(), lease_id(0, 0, 0)
-    (host, began, reported) = ledger.unpaid(EXPECTED)[lease]
-    assert (host, began.time_ms, began.hash[0], reported.time_ms, reported.hash[0]) == (HOST, 50_000, 2, 52_000, 4)
-    findings = ledger.judge(EXPECTED, {lease: 2_000})
-    assert findings.said == []
-    assert "from 50000 to 52000, 1 ms by its meter" in findings.unpaid[0]
-    assert "grew by 2000 ms; the host was reported absent at 51000" in findings.unpaid[0]
-    assert summary(findings, {}, [], 1)["unpaid"] == 1
-
-
-@pytest.mark.parametrize("away", [{}, {lease_id(0, 0, 0): 1_999}, {lease_id(1, 0, 0): 2_000}])
-def test_who_was_there_for_a_part_of_it_should_have_been_paid(away):
-    findings = free_of_charge().judge(EXPECTED, away)
-    assert "nobody was paid for its result: lease" in findings.lost[0]
-    assert findings.unpaid == []
-
-
-def test_what_started_and_ended_in_one_block_is_not_free_because_of_an_absence():
-    ledger = ledger_of((1, *changed(4, bills=[])))
-    assert ledger.judge(EXPECTED, {lease_id(0, 0, 0): 0}).lost
-
-
-def test_a_host_is_away_as_the_chain_counts_it():
-    record = {"last_heartbeat": 100, "downtime_ms": 7, "status": "Online"}
-    assert away_ms(record, 130, 30) == 7
-    assert away_ms(record, 131, 30) == 7 + 31
-    assert away_ms({**record, "status": "Offline"}, 110, 30) == 7 + 10
-    assert away_ms({**record, "last_heartbeat": 0, "status": {"Suspended": "Slashed"}}, 900, 30) == 7
 
 
 @pytest.mark.parametrize(

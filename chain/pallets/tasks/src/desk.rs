@@ -252,7 +252,7 @@ impl<T: Config> Desk<T> {
 
     /// Ends an active lease with a result.
     pub fn complete(&mut self, case: &mut Case, place: usize, result: PodResult) {
-        self.finish(case, place, true, |lease, now, away| lease.complete(result, now, away));
+        self.finish(case, place, true, |lease, now, _| lease.complete(result, now));
     }
 
     fn finish(&mut self, case: &mut Case, place: usize, has_data: bool, end: impl FnOnce(&mut Lease, Moment, u64)) {

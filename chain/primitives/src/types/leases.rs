@@ -225,8 +225,8 @@ impl Lease {
     }
 
     /// The pod has ended with a result. A host may bill less time than has passed, never more.
-    pub fn complete(&mut self, result: PodResult, now: Moment, host_downtime: u64) {
-        self.escrow.stop_measured(self.billed_to(now), host_downtime, result.usage.wall_ms);
+    pub fn complete(&mut self, result: PodResult, now: Moment) {
+        self.escrow.stop_measured(self.billed_to(now), result.usage.wall_ms);
         self.state = LeaseState::Ended(EndReason::Completed);
         self.ended_at = Some(now);
         self.due_at = None;

@@ -152,6 +152,18 @@ fn a_lost_host_is_not_paid_for_its_silence() {
 }
 
 #[test]
+fn a_job_is_paid_for_what_its_host_measured_also_where_the_host_was_silent() {
+    on_chain(|| {
+        let (_, lease_id) = running();
+        advance(HOUR / 2);
+        assert_eq!(lease(lease_id).escrow.owed(Hosts::now(), Hosts::downtime_ms(&host_record(10))), 0);
+        assert_ok!(Tasks::report_result(host_origin(10), lease_id, result(HOUR / 4)));
+        let escrow = lease(lease_id).escrow;
+        assert_eq!(escrow.accrued, escrow.rate_per_hour / 4);
+    });
+}
+
+#[test]
 fn a_tenant_calls_off_its_task_before_it_is_reported() {
     on_chain(|| {
         let waiting = submit(spec());

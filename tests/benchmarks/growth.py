@@ -154,6 +154,7 @@ def _events(desk: Desk, records: list[Host], placed: list[int], first: int) -> f
 
 def _resident(hosts: int, tasks: int) -> float:
     """MB that a process with so many has resident after a round, in a process of its own."""
-    command = [sys.executable, str(Path(__file__).parent / "growth_memory.py"), str(hosts), str(tasks)]
-    paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+    here = Path(__file__).parent
+    command = [sys.executable, str(here / "growth_memory.py"), str(hosts), str(tasks)]
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(here)))}
     return float(subprocess.run(command, capture_output=True, text=True, check=True, env=paths).stdout)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +30,7 @@ from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from tests.chain_records import ask
 from tests.real_chain import PATIENCE, Chain, chain_of
+from tests.worker_process import worker_process
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 POOR, RICH, PROVIDER = from_uri("//Charlie"), from_uri("//Ferdie"), from_uri("//Bob")
@@ -87,32 +85,6 @@ class Scene:
                 self.seen += [(block.timestamp_ms, event) for event in block.events if event.pallet == "Tasks"]
 
 
-@contextlib.contextmanager
-def workers(url: str, folder: Path) -> Iterator[None]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
-    line = [sys.executable, "-m", "offchain.cli", "worker", "all", f"--url={url}", f"--account={WORKER}"]
-    (folder / "worker").mkdir(mode=0o700)
-    log = folder / "worker.log"
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(
-            [*line, f"--state-dir={folder / 'worker'}"],
-            cwd=ROOT,
-            env=env | {"PYTHONPATH": str(ROOT)},
-            stdout=out,
-            stderr=out,
-        ) as process,
-    ):
-        try:
-            yield
-        except BaseException:
-            sys.stderr.write(log.read_text(errors="replace")[-8000:])
-            raise
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     async with contextlib.AsyncExitStack() as stack:
@@ -137,7 +109,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms)
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
-        stack.enter_context(workers(chain.url, tmp_path))
+        stack.enter_context(worker_process("all", WORKER, chain.url, tmp_path / "worker"))
         head = await chain.link.finalized_head()
         blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
         try:

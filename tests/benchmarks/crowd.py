@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from fleet import MANIFEST, TENANT, running_fleet
 from fleet_hosts import NUMBER
 from main_job import BenchError, say
 from rush import PATIENCE_S, SECONDS_A_TASK, judged
-from table import ROOT, Figure
+from table import Figure
 
 from offchain.link.substrate import SubstrateChain
 from offchain.link.watcher import blocks_after
@@ -31,6 +29,7 @@ from offchain.local.release import binaries
 from offchain.schema._generated_chain import calls
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.worker_process import worker_process
 
 HOSTS = 20
 TASKS = 2_000
@@ -72,9 +71,9 @@ async def _measure(
     options = (*LIMITS, "--rpc-max-connections=1000")
     with contextlib.ExitStack() as stack:
         node = stack.enter_context(Node(found, folder / "node", *options))
-        stack.enter_context(_worker("settler", SETTLER, node.url, folder / "settler"))
+        stack.enter_context(worker_process("settler", SETTLER, node.url, folder / "settler"))
         crew = [
-            stack.enter_context(_worker("scheduler", ACCOUNTS[number], node.url, folder / f"scheduler{number}"))
+            stack.enter_context(worker_process("scheduler", ACCOUNTS[number], node.url, folder / f"scheduler{number}"))
             for number in range(schedulers)
         ]
         say(f"{hosts} hosts come online")
@@ -101,28 +100,6 @@ async def _measure(
         Figure(f"crowd-{schedulers}-settled", "s", (round(seconds, 1),)),
         Figure(f"crowd-{schedulers}-refused", "% of assignments", (share,)),
     ], facts
-
-
-@contextlib.contextmanager
-def _worker(role: str, account: str, url: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    folder.mkdir(mode=0o700)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
-    line = [sys.executable, "-m", "offchain.cli", "worker", role, f"--url={url}", f"--account={account}"]
-    with (
-        folder.with_suffix(".log").open("wb") as out,
-        subprocess.Popen(
-            [*line, f"--state-dir={folder}"], cwd=ROOT, env=env | {"PYTHONPATH": str(ROOT)}, stdout=out, stderr=out
-        ) as process,
-    ):
-        try:
-            yield process
-        except BenchError:
-            lines = folder.with_suffix(".log").read_text(encoding="utf-8").splitlines()
-            sys.stderr.write("\n".join([*lines[-3:], ""]))
-            raise
-        finally:
-            process.terminate()
-            process.wait(30)
 
 
 async def _signed(chain: SubstrateChain, count: int) -> list[Any]:

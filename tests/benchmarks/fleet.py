@@ -6,11 +6,10 @@ import asyncio
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from fleet_hosts import NUMBER
@@ -24,6 +23,7 @@ from offchain.local.release import binaries
 from offchain.schema._generated_chain import calls
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.worker_process import worker_process
 
 HOSTS = 50
 TASKS = 200
@@ -48,7 +48,10 @@ def measure(hosts: int = HOSTS, tasks: int = TASKS) -> list[Figure]:
 
 async def _measure(folder: Path, hosts: int, tasks: int) -> list[Figure]:
     options = (*LIMITS, "--rpc-max-connections=1000")
-    with Node(binaries(), folder / "node", *options) as node, workers(node.url, folder):
+    with (
+        Node(binaries(), folder / "node", *options) as node,
+        worker_process("all", SCHEDULER, node.url, folder / "worker"),
+    ):
         say(f"{hosts} hosts come online")
         async with running_fleet(node.url, hosts) as (lines, pid):
             chain = SubstrateChain(node.url)
@@ -125,26 +128,3 @@ async def running_fleet(url: str, hosts: int) -> AsyncIterator[tuple[asyncio.Str
         except TimeoutError:
             process.kill()
             await process.wait()
-
-
-@contextlib.contextmanager
-def workers(url: str, folder: Path) -> Iterator[None]:
-    """Scheduler and settler, as an operator runs them."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GANTRY_")}
-    line = [sys.executable, "-m", "offchain.cli", "worker", "all", f"--url={url}", f"--account={SCHEDULER}"]
-    (folder / "worker").mkdir(mode=0o700)
-    with (
-        (folder / "worker.log").open("wb") as out,
-        subprocess.Popen(
-            [*line, f"--state-dir={folder / 'worker'}"],
-            cwd=ROOT,
-            env=env | {"PYTHONPATH": str(ROOT)},
-            stdout=out,
-            stderr=out,
-        ) as process,
-    ):
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(30)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.verdict import Expected, Ledger
-from fleet import MANIFEST, TENANT, running_fleet, workers
+from fleet import MANIFEST, SCHEDULER, TENANT, running_fleet
 from fleet_hosts import NUMBER
 from main_job import BenchError, say
 from table import Figure
@@ -24,6 +24,7 @@ from offchain.schema._generated_chain import calls
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.services.audit import audit_chain
+from tests.worker_process import worker_process
 
 HOSTS = 20
 TASKS = 1_000
@@ -39,7 +40,10 @@ def measure(hosts: int = HOSTS, tasks: int = TASKS) -> tuple[list[Figure], dict[
 
 async def _measure(folder: Path, hosts: int, tasks: int) -> tuple[list[Figure], dict[str, Any]]:
     options = (*LIMITS, "--rpc-max-connections=1000")
-    with Node(binaries(), folder / "node", *options) as node, workers(node.url, folder):
+    with (
+        Node(binaries(), folder / "node", *options) as node,
+        worker_process("all", SCHEDULER, node.url, folder / "worker"),
+    ):
         say(f"{hosts} hosts come online")
         async with running_fleet(node.url, hosts):
             chain = SubstrateChain(node.url, timeout=60)

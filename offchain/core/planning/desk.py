@@ -7,7 +7,7 @@ in the same order, with the same seed, gets the same placements.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
-from offchain.core.planning.planner import Places, Planner, Round
+from offchain.core.planning.planner import Blocked, Places, Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
@@ -90,15 +90,24 @@ class Desk:
         self._mix = Mix()
         self._learned = 0
         self._used = 0
+        self._moment: int | None = None
+        """The moment of the last round, while nothing has changed since but tasks."""
+        self._went_on = False
+        """Whether more rounds came in that moment."""
+        self._grown: set[int] = set()
+        self._woken: set[int] = set()
+        self._left: set[int] = set()
         self._now_ms = 0
         """Of the round."""
 
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         """Take in records."""
+        self._moment = None
         self._parts.changed(self.planner.put_hosts(hosts))
 
     def hosts_gone(self, hosts: Iterable[str]) -> None:
         """These are no more."""
+        self._moment = None
         self.planner.hosts_gone(hosts)
 
     def put_task(self, task: Task) -> None:
@@ -144,6 +153,7 @@ class Desk:
 
         Their hosts are in everybody's part: a gate keeps all others from them.
         """
+        self._moment = None
         changed, self._apart = self._apart.keys() ^ rooms.keys(), dict(rooms)
         for number in sorted(changed & self._tasks.keys()):
             self._queue(self._tasks[number])
@@ -153,6 +163,9 @@ class Desk:
         self._wake(now_ms)
         self._remember(now_ms)
         self._use_what_was_learned()
+        if self._same_moment(now_ms, gates):
+            return self._go_on(now_ms)
+        self._went_on = False
         away = {number for number, kind in self._groups.kinds.items() if not self._shifts.mine(kind, now_ms)}
         if not self._shifts.alone:
             self._keep_to_my_part(now_ms)
@@ -167,8 +180,59 @@ class Desk:
         made = self.planner.plan(self, self.notes.gates, placed)
         blocked = [one.task for one in made.blocked]
         if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
-            return Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
+            made = Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
+        self._moment = None if gates or not self._shifts.alone else now_ms
+        self._groups.asleep.clear()
+        self._fall_asleep(made.blocked)
         return made
+
+    def _same_moment(self, now_ms: int, gates: Sequence[Gate]) -> bool:
+        """Whether the last round goes on: nothing has changed since but tasks, and room only where they were.
+
+        What is reserved stays as it is until the next moment, unless one of those who have it may fit by now.
+        """
+        self._grown |= self.planner.grown()
+        if self._moment != now_ms or gates or self._gates(now_ms):
+            self._left.clear()
+            self._grown.clear()
+            return False
+        self._woken = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
+        gangs = [number for number, one in self._keeper.kept.items() if len(one.places) > 1]
+        return not any(self._claims[number].shape in self._woken for number in gangs)
+
+    def _go_on(self, now_ms: int) -> Round:
+        """Look at those that are new, and of the others only at those that may fit by now."""
+        self._went_on = True
+        self._woken.update(number for number in self._left if number in self._groups.asleep)
+        self._left.clear()
+        self._turn.go_on(self._woken)
+        reserved = self._keeper.again(self._tasks, now_ms)
+        self.notes.gates = () if reserved is None else (reserved,)
+        placed: dict[int, Places] = {}
+        for number in [number for number in self._keeper.kept if self._claims[number].shape in self._woken]:
+            self._start_sooner(number, placed)
+        made = self.planner.plan(self, self.notes.gates, placed)
+        self._woken.clear()
+        self._grown.clear()
+        self._fall_asleep(made.blocked)
+        return Round(made.placements, tuple(self._groups.asleep))
+
+    def _start_sooner(self, number: int, placed: dict[int, Places]) -> None:
+        """Whoever has a reservation for one pod comes before others where there is room now."""
+        task, want, claim = self._tasks[number], self._who[number][0][0], self._claims[number]
+        if self._turn.held(claim) is not None:
+            return
+        where = self.planner.room_on(self._grown, want)
+        if where is None or self.planner.closed(task, want, [where], self.notes.gates):
+            return
+        if self.planner.place_at(task, want, [where], placed):
+            self._turn.placed(claim)
+            self._hold([claim])
+
+    def _fall_asleep(self, blocked: Iterable[Blocked]) -> None:
+        """These found no place."""
+        for one in blocked:
+            self._groups.asleep.put(self._claims[one.task].shape, one)
 
     def _start(
         self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Places]
@@ -220,19 +284,32 @@ class Desk:
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
         self._turn.ran(self._slices, tasks)
+        number = self._slices[0].claims[0].shape
         for part in self._slices:
             here = part.claims[:tasks]
             tasks -= len(here)
             if here:
                 self._hold(here)
+        if self._woken:
+            self._look_again_at(number)
+
+    def _look_again_at(self, placed: Hashable) -> None:
+        """Room has gone: of those who were woken, fewer may fit. One more of the group that was placed is looked at."""
+        fitting = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
+        over = [number for number in self._woken - fitting if number in self._groups.asleep and number != placed]
+        self._turn.pass_over(over)
+        self._woken.difference_update(over)
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
         self._turn.blocked(self._claims[task.id])
-        self._groups.blocked(self._who[task.id][0], task.id)
+        group = self._who[task.id][0]
+        self._groups.blocked(group, task.id)
+        self._woken.discard(self._groups.number(group))
 
     def seen(self, seen: Seen) -> None:
         """Take in what a host did."""
+        self._moment = None
         self.memory.seen(seen)
 
     def leases_on(self, hosts: Container[str]) -> list[tuple[Task, Lease]]:
@@ -250,6 +327,7 @@ class Desk:
 
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
+        self._moment = None
         known = frozenset(accounts)
         self._shifts.schedulers(known)
         self._parts.schedulers(known)
@@ -259,7 +337,8 @@ class Desk:
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be more to place although no record changes: after a refusal, a pause, or by a new shift."""
         shift = self._shifts.next_ms(now_ms) if self._claims else None
-        more = shift, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if self._claims else None
+        went_on = self._now_ms + 1 if self._went_on and self._claims else None
+        more = shift, went_on, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if self._claims else None
         moments = [*self._not_before.values(), *(moment for moment in more if moment is not None)]
         return min(moments, default=None)
 
@@ -355,6 +434,9 @@ class Desk:
         del self._claims[number]
         self._keeper.waits_no_more(number)
         group, *_ = self._who.pop(number)
+        if self._groups.tried(group) == number:
+            # Another of it is to be looked at instead.
+            self._left.add(self._groups.number(group))
         self._groups.leave(group, 1)
 
     def _wake(self, now_ms: int) -> None:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from offchain.core.fleet.want import Want
+from offchain.core.planning.asleep import Asleep
 from offchain.core.planning.shifts import kind_of
 from offchain.core.values import Layout
 
@@ -27,6 +28,8 @@ class Groups:
         """[number]: the task that found no place for all of it, in the last round that tried one."""
         self.kinds: dict[int, bytes] = {}
         """[number]: what all schedulers know it by."""
+        self.asleep = Asleep()
+        """Those that found no place in this moment of chain time."""
         self.laid_out = 0
         """How many of them have a layout."""
 
@@ -53,11 +56,16 @@ class Groups:
             del self.kinds[number]
             self.laid_out -= group[0].layout is not Layout.ANY
             self._tried.pop(number, None)
+            self.asleep.drop(number)
             self._wants.pop(group[0], None)
 
     def gangs(self) -> Iterator[bytes]:
         """The kinds of those that need several pods at once."""
         return (self.kinds[number] for (_, least, *_), (number, *_) in self._known.items() if least > 1)
+
+    def number(self, group: Group) -> int:
+        """What queues know it by."""
+        return self._known[group][0]
 
     def kind(self, group: Group) -> bytes:
         """What all schedulers know it by."""

@@ -44,6 +44,7 @@ class Keeper:
         self._stale: set[int] = set()
         self._placed_ms: dict[int, int] = {}
         self._kept: dict[int, Reservation] = {}
+        self._again: Reserved | None = None
         self._profile: Profile | None = None
         """With all that is reserved, from :meth:`begin` to :meth:`end`; None where nothing is."""
 
@@ -75,7 +76,7 @@ class Keeper:
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""
-        self._profile = None
+        self._profile = self._again = None
         if not self._kept and not self.windows.ahead(now_ms):
             return []
         self._profile = self._made(tasks, now_ms)
@@ -96,6 +97,15 @@ class Keeper:
         if profile is None or not (self._kept or self.windows.ahead(profile.now_ms)):
             return None
         return Reserved(profile, self.windows.open_to, self._window_claims.of)
+
+    def again(self, tasks: Mapping[int, Task], now_ms: int) -> Reserved | None:
+        """The same for more rounds of the moment of the last one, in which all reservations stay as they are."""
+        if self._again is None and (self._kept or self.windows.ahead(now_ms)):
+            profile = self._made(tasks, now_ms)
+            for one in self._kept.values():
+                profile.add(one.claims())
+            self._again = Reserved(profile, self.windows.open_to, self._window_claims.of)
+        return self._again
 
     def own_of(self, account: str) -> tuple[Claim, ...]:
         """What windows reserve for this account."""

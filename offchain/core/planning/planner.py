@@ -91,11 +91,17 @@ class Planner:
     def __init__(self, seed: bytes, weights: Weights | None = None) -> None:
         self.fleet = Fleet()
         self._rows = Rows(self.fleet, Worth(self.fleet.cluster, Mix()), weights or Weights(), seed)
+        self._grown: set[int] = set()
         self._held: dict[int, Places] = {}
         self._behind: set[int] = set()
         """Of these, those that are in the chain's records already."""
         self._held_at: defaultdict[int, set[int]] = defaultdict(set)
         """[row]: the tasks that hold something there."""
+
+    def grown(self) -> set[int]:
+        """The rows of hosts that have got room back since this was last asked, other than by records of theirs."""
+        found, self._grown = self._grown, set()
+        return found
 
     def use(self, policy: Worth) -> None:
         """Score by another policy from now on."""
@@ -210,6 +216,12 @@ class Planner:
         devices = self._rows.devices(want)
         masks = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
         return any(mask[place.host] for mask in masks for place in where)
+
+    def room_on(self, rows: Iterable[int], want: Want) -> board.Place | None:
+        """The best of these hosts for such a pod; None where it has room on none of them."""
+        points, devices = self._rows.points(want), self._rows.devices(want)
+        best = min((row for row in rows if points[row] < np.inf), key=lambda row: (points[row], row), default=None)
+        return None if best is None else board.Place(best, int(devices[best]))
 
     def place_at(self, task: Task, want: Want, where: Sequence[board.Place], made: dict[int, Places]) -> bool:
         """Place its first pods just there, and hold that; False where a rule is against it."""
@@ -351,6 +363,7 @@ class Planner:
         if record is not None:
             self.fleet.put_room(record)
             self._hold_again(row)
+        self._grown.add(row)
         self._rows.changed(row)
 
     def _hold_again(self, row: int) -> None:

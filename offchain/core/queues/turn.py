@@ -110,6 +110,21 @@ class Turn:
             self._let_go(self._ledger.resize(totals))
             self._ledger.settle()
 
+    def go_on(self, shapes: Iterable[Hashable]) -> None:
+        """The last round goes on: of what was blocked in it, only these may fit by now."""
+        for name in shapes:
+            shape = self._shapes[name]
+            shape.blocked = False
+            self._awake.add(shape)
+        self._bring_back()
+
+    def pass_over(self, shapes: Iterable[Hashable]) -> None:
+        """These do not fit after all, as nothing has changed for them since they were blocked."""
+        for name in shapes:
+            shape = self._shapes[name]
+            shape.blocked = True
+            self._awake.discard(shape)
+
     def next(self) -> Claim | None:
         """The task whose turn it is: the same until it is placed, blocked or removed. None: nobody can go now."""
         while True:

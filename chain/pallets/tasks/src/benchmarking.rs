@@ -125,6 +125,7 @@ fn spec(kind: TaskKind, pods_min: u32, pods_max: u32, devices: u8, manifest: &Ma
         },
         data_from: None,
         spot: true,
+        survival: Survival::Standby,
     }
 }
 

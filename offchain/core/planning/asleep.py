@@ -5,7 +5,7 @@ Within one moment of chain time nothing but room can help them: so a round looks
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -77,7 +77,7 @@ class Asleep:
         return {self._numbers[place] for place in np.flatnonzero(self._fits[:count]).tolist()}
 
 
-def _row(shape: Shape) -> Collection[int]:
+def _row(shape: Shape) -> tuple[int, ...]:
     return shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli
 
 

@@ -7,7 +7,7 @@ in the same order, with the same seed, gets the same placements.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,8 @@ from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
-from offchain.core.planning.planner import Blocked, Places, Planner, Round
+from offchain.core.planning.placements import Batch
+from offchain.core.planning.planner import Blocked, Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
@@ -84,6 +85,8 @@ class Desk:
         """How often hosts had changed when they were added up, and what came out."""
         self._slices: list[Slice] = []
         """Whose turn it is."""
+        self._next: Sequence[Task] = ()
+        """The same, one after the other."""
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
         self._apart: dict[int, Room] = {}
@@ -172,7 +175,7 @@ class Desk:
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
         gates = (*gates, *self._gates(now_ms))
-        placed: dict[int, Places] = {}
+        placed: dict[int, Batch] = {}
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
         reserved = self._keeper.gate()
@@ -208,18 +211,19 @@ class Desk:
         self._turn.go_on(self._woken)
         reserved = self._keeper.again(self._tasks, now_ms)
         self.notes.gates = () if reserved is None else (reserved,)
-        placed: dict[int, Places] = {}
+        placed: dict[int, Batch] = {}
         for number in [number for number in self._keeper.kept if self._claims[number].shape in self._woken]:
             self._start_sooner(number, placed)
         made = self.planner.plan(self, self.notes.gates, placed)
         self._woken.clear()
         self._grown.clear()
         self._fall_asleep(made.blocked)
-        return Round(made.placements, tuple(self._groups.asleep))
+        return Round(made.placements, tuple(one for one in self._groups.asleep if one.task in self._claims))
 
-    def _start_sooner(self, number: int, placed: dict[int, Places]) -> None:
+    def _start_sooner(self, number: int, placed: dict[int, Batch]) -> None:
         """Whoever has a reservation for one pod comes before others where there is room now."""
-        task, want, claim = self._tasks[number], self._who[number][0][0], self._claims[number]
+        task, (group, *_), claim = self._tasks[number], self._who[number], self._claims[number]
+        want, of_group = group[0], self._groups.number(group)
         if self._turn.held(claim) is not None:
             return
         where = self.planner.room_on(self._grown, want)
@@ -227,15 +231,16 @@ class Desk:
             return
         if self.planner.place_at(task, want, [where], placed):
             self._turn.placed(claim)
-            self._hold([claim])
+            self._hold([[claim]], [task])
+            self._left.add(of_group)
 
     def _fall_asleep(self, blocked: Iterable[Blocked]) -> None:
         """These found no place."""
         for one in blocked:
-            self._groups.asleep.put(self._claims[one.task].shape, one)
+            self._groups.asleep.put(self._groups.number(self._who[one.task][0]), one)
 
     def _start(
-        self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Places]
+        self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Batch]
     ) -> bool:
         """Give those whose reservation begins now the places that are reserved for them; whether there were any."""
         any_placed = False
@@ -249,7 +254,7 @@ class Desk:
                 any_placed = True
                 claim = self._claims[number]
                 self._turn.placed(claim)
-                self._hold([claim])
+                self._hold([[claim]], [task])
             else:
                 self._keeper.refused(number, self._now_ms)
         return any_placed
@@ -279,21 +284,18 @@ class Desk:
         tasks = [self._tasks[claim.id] for part in self._slices for claim in part.claims]
         want = self._who[tasks[0].id][0][0]
         self.notes.look(tasks[0], want)
+        self._next = tasks
         return Run(tasks, want)
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
         self._turn.ran(self._slices, tasks)
-        number = self._slices[0].claims[0].shape
-        for part in self._slices:
-            here = part.claims[:tasks]
-            tasks -= len(here)
-            if here:
-                self._hold(here)
+        number = self._groups.number(self._who[self._next[0].id][0])
+        self._hold([part.claims for part in self._slices], self._next[:tasks])
         if self._woken:
             self._look_again_at(number)
 
-    def _look_again_at(self, placed: Hashable) -> None:
+    def _look_again_at(self, placed: int) -> None:
         """Room has gone: of those who were woken, fewer may fit. One more of the group that was placed is looked at."""
         fitting = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
         over = [number for number in self._woken - fitting if number in self._groups.asleep and number != placed]
@@ -474,18 +476,30 @@ class Desk:
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 
-    def _hold(self, claims: Sequence[Claim]) -> None:
-        """These, all of one part of the queues and of one group, have their places."""
-        group = self._who[claims[0].id][0]
-        held = frozenset(self._charges.placed(claims))
-        for claim in claims:
-            number = claim.id
+    def _hold(self, parts: Iterable[Sequence[Claim]], tasks: Sequence[Task]) -> None:
+        """These, all of one group and placed together, have their places.
+
+        `parts`: their claims, and perhaps more behind them; those of one list are of one part of the queues.
+        """
+        batch = self.planner.batch(tasks[0].id)
+        group = self._who[tasks[0].id][0]
+        left = len(tasks)
+        again: dict[int, None] = {}
+        for claims in parts:
+            here = claims[:left]
+            if not here:
+                break
+            left -= len(here)
+            again |= dict.fromkeys(self._charges.placed(here))
+        if len(batch.hosts) < batch.each * len(tasks):
+            # Of the last, fewer than it would have were placed.
+            again[tasks[-1].id] = None
+        for number in batch.tasks:
             del self._claims[number], self._who[number]
-            if number in held or len(self.planner.placed_pods(number)) < group[2]:
-                # Fewer than it would have may have been placed.
-                self._charges.account(self._tasks[number])
-        self._keeper.placed([claim.id for claim in claims], self._now_ms)
-        self._groups.leave(group, len(claims))
+        for number in again:
+            self._charges.account(self._tasks[number])
+        self._keeper.placed(batch, tasks, self._now_ms)
+        self._groups.leave(group, len(tasks))
 
     def _totals(self) -> Amount:
         """What hosts that are online have."""

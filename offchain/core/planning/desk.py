@@ -43,9 +43,6 @@ from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
 from offchain.schema.decisions import Standing
 
-_Who = tuple[Group, str, str, int]
-"""Its group, its queue, its account and its priority."""
-
 LEARN_AGAIN = 1000
 """After so many new tasks, twice or a quarter more than were known, what is expected is counted anew."""
 
@@ -78,8 +75,6 @@ class Desk:
         self._tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
         self._claims: dict[int, Claim] = {}
-        self._who: dict[int, _Who] = {}
-        """What each claim was made from."""
         self._groups = Groups()
         self._counted = -1, NOTHING
         """How often hosts had changed when they were added up, and what came out."""
@@ -115,7 +110,8 @@ class Desk:
 
     def put_task(self, task: Task) -> None:
         """Take in a record of a task that is not final."""
-        if task.id not in self._tasks and task.open_pods:
+        before = self._tasks.get(task.id)
+        if before is None and task.open_pods:
             self._learn(task)
         for lease in task.leases:
             if lease.state is LeaseState.ACTIVE:
@@ -124,7 +120,8 @@ class Desk:
         held = self.planner.placed_pods(task.id)
         if held:
             self.planner.follow(task.id, ahead=held <= set(task.open_pods))
-        self._keeper.changed(task.id)
+        if held or task.leases or (before is not None and before.leases):
+            self._keeper.changed(task.id)
         self._charges.account(task)
         self._queue(task)
 
@@ -222,7 +219,7 @@ class Desk:
 
     def _start_sooner(self, number: int, placed: dict[int, Batch]) -> None:
         """Whoever has a reservation for one pod comes before others where there is room now."""
-        task, (group, *_), claim = self._tasks[number], self._who[number], self._claims[number]
+        task, group, claim = self._tasks[number], self._group(number), self._claims[number]
         want, of_group = group[0], self._groups.number(group)
         if self._turn.held(claim) is not None:
             return
@@ -237,7 +234,7 @@ class Desk:
     def _fall_asleep(self, blocked: Iterable[Blocked]) -> None:
         """These found no place."""
         for one in blocked:
-            self._groups.asleep.put(self._groups.number(self._who[one.task][0]), one)
+            self._groups.asleep.put(self._groups.number(self._group(one.task)), one)
 
     def _start(
         self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Batch]
@@ -246,7 +243,7 @@ class Desk:
         any_placed = False
         for reservation in due:
             number, where = reservation.task, reservation.places
-            task, (want, *_) = self._tasks[number], self._who[number][0]
+            task, (want, *_) = self._tasks[number], self._group(number)
             if self._claims[number].shape in away or self.planner.closed(task, want, where, gates):
                 # Its place stays reserved.
                 continue
@@ -264,7 +261,7 @@ class Desk:
         claim = self._claims.get(number)
         if claim is None or self._turn.held(claim) is not None:
             return None
-        task, ((want, least, *_), *_) = self._tasks[number], self._who[number]
+        task, (want, least, *_) = self._tasks[number], self._group(number)
         if want.layout is not Layout.ANY:
             # Reservations know nothing of layouts.
             return None
@@ -282,7 +279,7 @@ class Desk:
         if not self._slices:
             return None
         tasks = [self._tasks[claim.id] for part in self._slices for claim in part.claims]
-        want = self._who[tasks[0].id][0][0]
+        want = self._group(tasks[0].id)[0]
         self.notes.look(tasks[0], want)
         self._next = tasks
         return Run(tasks, want)
@@ -290,7 +287,7 @@ class Desk:
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
         self._turn.ran(self._slices, tasks)
-        number = self._groups.number(self._who[self._next[0].id][0])
+        number = self._groups.number(self._group(self._next[0].id))
         self._hold([part.claims for part in self._slices], self._next[:tasks])
         if self._woken:
             self._look_again_at(number)
@@ -305,7 +302,7 @@ class Desk:
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
         self._turn.blocked(self._claims[task.id])
-        group = self._who[task.id][0]
+        group = self._group(task.id)
         self._groups.blocked(group, task.id)
         self._woken.discard(self._groups.number(group))
 
@@ -366,12 +363,12 @@ class Desk:
         if not queued and again is None:
             return Standing("placed" if self.planner.placed_pods(number) else "unknown")
         limit = self.limit(number)
-        theirs = queued and not self._shifts.mine(self._groups.kind(self._who[number][0]), now_ms)
+        theirs = queued and not self._shifts.mine(self._groups.kind(self._group(number)), now_ms)
         return Standing("waits", None if limit is None else str(limit), again, theirs)
 
     def tried_for(self, number: int) -> int | None:
         """The task that was tried last of all that ask for the same as this one, and found no place."""
-        return self._groups.tried(self._who[number][0]) if number in self._claims else None
+        return self._groups.tried(self._group(number)) if number in self._claims else None
 
     @property
     def waiting(self) -> Collection[int]:
@@ -404,13 +401,13 @@ class Desk:
         want = self.want(task)
         length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
         group = self._groups.once(want), task.least, len(task.open_pods), length, windows
-        who = group, queue_of(task), task.tenant, task.priority
-        if self._who.get(task.id) == who:
+        queue, account, priority = queue_of(task), task.tenant, task.priority
+        known = self._claims.get(task.id)
+        same = known is not None and (known.queue, known.account, known.priority) == (queue, account, priority)
+        if same and self._group(task.id) == group:
             return
         self._drop(task.id)
-        number, group = self._groups.join(group)
-        _, queue, account, priority = who
-        self._who[task.id] = group, queue, account, priority
+        number = self._groups.join(group)
         amount = amount_of(task, len(task.open_pods))
         claim = Claim(task.id, queue, account, number, amount, priority, task.submitted_at)
         self._claims[task.id] = claim
@@ -426,6 +423,10 @@ class Desk:
             return replace(want, manifest=task.manifest)
         return want
 
+    def _group(self, number: int) -> Group:
+        """Of a task that waits."""
+        return self._groups.of(self._claims[number].shape)
+
     def _drop(self, number: int) -> None:
         """It waits no more."""
         if number in self._claims:
@@ -433,9 +434,9 @@ class Desk:
             self._forget(number)
 
     def _forget(self, number: int) -> None:
+        group = self._group(number)
         del self._claims[number]
         self._keeper.waits_no_more(number)
-        group, *_ = self._who.pop(number)
         if self._groups.tried(group) == number:
             # Another of it is to be looked at instead.
             self._left.add(self._groups.number(group))
@@ -482,7 +483,7 @@ class Desk:
         `parts`: their claims, and perhaps more behind them; those of one list are of one part of the queues.
         """
         batch = self.planner.batch(tasks[0].id)
-        group = self._who[tasks[0].id][0]
+        group = self._group(tasks[0].id)
         left = len(tasks)
         again: dict[int, None] = {}
         for claims in parts:
@@ -495,7 +496,7 @@ class Desk:
             # Of the last, fewer than it would have were placed.
             again[tasks[-1].id] = None
         for number in batch.tasks:
-            del self._claims[number], self._who[number]
+            del self._claims[number]
         for number in again:
             self._charges.account(self._tasks[number])
         self._keeper.placed(batch, tasks, self._now_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from offchain.core.fleet.want import Want
 from offchain.core.planning.asleep import Asleep
@@ -19,8 +19,9 @@ class Groups:
     """Those of which some task waits."""
 
     def __init__(self) -> None:
-        self._known: dict[Group, tuple[int, int, Group]] = {}
-        """[group]: its number, how many tasks it has, and itself, so that it stands once."""
+        self._known: dict[Group, tuple[int, int]] = {}
+        """[group]: its number, and how many tasks it has."""
+        self._numbered: dict[Hashable, Group] = {}
         self._wants: dict[Want, Want] = {}
         """Each once."""
         self._numbers = itertools.count()
@@ -37,23 +38,26 @@ class Groups:
         """The one that stands for all that are equal."""
         return self._wants.setdefault(want, want)
 
-    def join(self, group: Group) -> tuple[int, Group]:
-        """A task more waits: its group's number, and the one that stands for all that are equal."""
+    def join(self, group: Group) -> int:
+        """A task more waits: its group's number."""
         if group not in self._known:
-            self._known[group] = next(self._numbers), 0, group
-            self.kinds[self._known[group][0]] = kind_of(*group[:3])
+            number = next(self._numbers)
+            self._known[group] = number, 0
+            self._numbered[number] = group
+            self.kinds[number] = kind_of(*group[:3])
             self.laid_out += group[0].layout is not Layout.ANY
-        number, count, group = self._known[group]
-        self._known[group] = number, count + 1, group
-        return number, group
+        number, count = self._known[group]
+        self._known[group] = number, count + 1
+        return number
 
     def leave(self, group: Group, count: int) -> None:
         """So many of it wait no more."""
-        number, before, group = self._known.pop(group)
+        number, before = self._known[group]
         if before > count:
-            self._known[group] = number, before - count, group
+            self._known[group] = number, before - count
         else:
-            del self.kinds[number]
+            del self._known[group]
+            del self.kinds[number], self._numbered[number]
             self.laid_out -= group[0].layout is not Layout.ANY
             self._tried.pop(number, None)
             self.asleep.drop(number)
@@ -62,6 +66,10 @@ class Groups:
     def gangs(self) -> Iterator[bytes]:
         """The kinds of those that need several pods at once."""
         return (self.kinds[number] for (_, least, *_), (number, *_) in self._known.items() if least > 1)
+
+    def of(self, number: Hashable) -> Group:
+        """The one that queues know by this number."""
+        return self._numbered[number]
 
     def number(self, group: Group) -> int:
         """What queues know it by."""

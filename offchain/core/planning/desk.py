@@ -36,8 +36,9 @@ from offchain.core.planning.shifts import Shifts
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held
+from offchain.core.queues.runs import Slice, first_of
 from offchain.core.queues.tree import Tree, tree
-from offchain.core.queues.turn import Slice, Turn
+from offchain.core.queues.turn import Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
@@ -166,6 +167,9 @@ class Desk:
         if self._same_moment(now_ms, gates):
             return self._go_on(now_ms)
         self._went_on = False
+        self._grown.clear()
+        self._woken.clear()
+        self._left.clear()
         away = {number for number, kind in self._groups.kinds.items() if not self._shifts.mine(kind, now_ms)}
         if not self._shifts.alone:
             self._keep_to_my_part(now_ms)
@@ -193,8 +197,6 @@ class Desk:
         """
         self._grown |= self.planner.grown()
         if self._moment != now_ms or gates or self._gates(now_ms):
-            self._left.clear()
-            self._grown.clear()
             return False
         self._woken = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
         gangs = [number for number, one in self._keeper.kept.items() if len(one.places) > 1]
@@ -288,7 +290,7 @@ class Desk:
         """So many of the run have a place."""
         self._turn.ran(self._slices, tasks)
         number = self._groups.number(self._group(self._next[0].id))
-        self._hold([part.claims for part in self._slices], self._next[:tasks])
+        self._hold([part.claims for part in first_of(self._slices, tasks)], self._next[:tasks])
         if self._woken:
             self._look_again_at(number)
 
@@ -477,21 +479,14 @@ class Desk:
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 
-    def _hold(self, parts: Iterable[Sequence[Claim]], tasks: Sequence[Task]) -> None:
+    def _hold(self, parts: Sequence[Sequence[Claim]], tasks: Sequence[Task]) -> None:
         """These, all of one group and placed together, have their places.
 
-        `parts`: their claims, and perhaps more behind them; those of one list are of one part of the queues.
+        `parts`: their claims; those of one list are of one part of the queues.
         """
         batch = self.planner.batch(tasks[0].id)
         group = self._group(tasks[0].id)
-        left = len(tasks)
-        again: dict[int, None] = {}
-        for claims in parts:
-            here = claims[:left]
-            if not here:
-                break
-            left -= len(here)
-            again |= dict.fromkeys(self._charges.placed(here))
+        again = dict.fromkeys(self._charges.placed(parts, batch.tasks))
         if len(batch.hosts) < batch.each * len(tasks):
             # Of the last, fewer than it would have were placed.
             again[tasks[-1].id] = None

@@ -22,6 +22,7 @@ class Groups:
         self._known: dict[Group, tuple[int, int]] = {}
         """[group]: its number, and how many tasks it has."""
         self._numbered: dict[Hashable, Group] = {}
+        """The same by number."""
         self._wants: dict[Want, Want] = {}
         """Each once."""
         self._numbers = itertools.count()

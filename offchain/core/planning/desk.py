@@ -193,14 +193,18 @@ class Desk:
     def _same_moment(self, now_ms: int, gates: Sequence[Gate]) -> bool:
         """Whether the last round goes on: nothing has changed since but tasks, and room only where they were.
 
-        What is reserved stays as it is until the next moment, unless one of those who have it may fit by now.
+        What is reserved stays as it is until the next moment, unless there is room now on a host that it is on, or for
+        one of several pods.
         """
         self._grown |= self.planner.grown()
         if self._moment != now_ms or gates or self._gates(now_ms):
             return False
         self._woken = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
-        gangs = [number for number, one in self._keeper.kept.items() if len(one.places) > 1]
-        return not any(self._claims[number].shape in self._woken for number in gangs)
+        for number, one in self._keeper.kept.items():
+            gang = len(one.places) > 1 and self._claims[number].shape in self._woken
+            if gang or any(place.host in self._grown for place in one.places):
+                return False
+        return True
 
     def _go_on(self, now_ms: int) -> Round:
         """Look at those that are new, and of the others only at those that may fit by now."""

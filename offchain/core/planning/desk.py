@@ -15,6 +15,7 @@ import numpy as np
 from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.layouts import apart
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
@@ -39,7 +40,7 @@ from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Slice, Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
-from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
+from offchain.core.values import Host, Lease, LeaseState, Task, TaskState
 from offchain.schema.decisions import Standing
 
 _Who = tuple[Group, str, str, int]
@@ -196,16 +197,14 @@ class Desk:
         if claim is None or self._turn.held(claim) is not None:
             return None
         task, ((want, least, *_), *_) = self._tasks[number], self._who[number]
-        if want.layout is not Layout.ANY:
-            # Reservations know nothing of layouts.
-            return None
         fleet = self.planner.fleet
         among, own = may_reserve(want, fleet), self._keeper.own_of(task.tenant)
         # A host that it leaves alone has room that others can use.
         resting = self.memory.left_alone(want.shape, want.manifest, self._now_ms)
         if resting:
             among &= ~fleet.facts.hosts.among(resting, fleet.facts.host)
-        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own)
+        lie = apart(want.layout, fleet.facts)
+        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own, lie)
 
     def run(self) -> Run | None:
         """Whose turn it is in this round."""

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.layouts import closed_beside
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import MOST_DEVICES, Bools
@@ -186,7 +187,7 @@ def may_reserve(want: Want, fleet: Fleet) -> Bools:
     What a profile does not tell apart is left out: devices of several kinds on one host, and devices out of order.
     """
     free, whole = fleet.cluster.free, fleet.cluster.whole
-    fine: Bools = allowed(want, fleet.facts) & (whole.disk >= want.shape.disk_gib)
+    fine: Bools = allowed(want, fleet.facts) & (whole.disk >= want.shape.disk_gib) & ~closed_beside(want, fleet)
     if want.shape.gpus:
         none = free.gpus[:, None] <= _NO_DEVICES
         fine &= ((free.kind == free.main[:, None]) & fleet.facts.healthy | none).all(axis=1)

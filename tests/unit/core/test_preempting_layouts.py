@@ -35,7 +35,7 @@ def leave(running: list[Running], apart: list[int], pods: int) -> list[int] | Re
 
 
 def test_of_each_group_the_one_that_costs_least_leaves():
-    running = [spot(1, 0), spot(2, 1), spot(3, 2, rate=5), spot(4, 3, rate=4)]
+    running = [spot(1, 0, rate=2), spot(2, 1), spot(3, 2, rate=5), spot(4, 3, rate=4)]
     assert leave(running, [0, 0, 1, 1], 2) == [2, 4]
 
 

@@ -72,7 +72,7 @@ class Desk:
         self.memory = Memory()
         """What failed where lately."""
         self.notes = Notes(self.planner)
-        self._keeper = Keeper(self.planner, windows)
+        self._keeper = Keeper(self.planner, queues or tree(), windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._charges = Charges(self._turn, self.planner)
         self._tasks: dict[int, Task] = {}
@@ -163,7 +163,7 @@ class Desk:
         placed: dict[int, Places] = {}
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
-        reserved = self._keeper.gate()
+        reserved = self._keeper.gate(self._tasks, self._apart)
         self.notes.gates = gates if reserved is None else (*gates, reserved)
         made = self.planner.plan(self, self.notes.gates, placed)
         blocked = [one.task for one in made.blocked]
@@ -266,6 +266,10 @@ class Desk:
     def reserved(self) -> Mapping[int, Reservation]:
         """For whom a place is reserved, and from when on."""
         return self._keeper.kept
+
+    def reserved_against(self, task: Task, now_ms: int) -> Mapping[int, Reservation]:
+        """What is reserved for others who are not below this task."""
+        return self._keeper.against(task, self._tasks, now_ms)
 
     def late(self, number: int, now_ms: int) -> bool:
         """Whether the task's deadline for its start has passed."""

@@ -8,7 +8,8 @@ from offchain.core.outlook import outlook
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.heads import PATIENCE_MS
 from offchain.core.planning.reserved import START_MS, WAY_MS
-from offchain.core.values import HostStatus, Layout
+from offchain.core.values import HostStatus, Layout, Lease, LeaseState, TaskKind, TaskState
+from tests.chain_records import escrow
 from tests.desk_world import MINUTE, World, gpu_host, job
 
 
@@ -205,6 +206,18 @@ def test_a_gang_that_is_to_be_spread_starts_although_small_tasks_keep_coming():
             break
     assert made.started[9] == made.promised[9] <= 37 * MINUTE
     assert len({made.hosts[place.host].provider for place in made.at[9]}) == 2
+
+
+def test_a_replaced_pod_has_its_reservation_where_no_other_of_its_task_is():
+    made = world(gpu_host("h1", 2), gpu_host("h2", 1, model=b"H100"))
+    made.submit(job(1, minutes=30, models=(b"H100",)))
+    made.round(0)
+    beside = Lease(20, "h1", (0,), LeaseState.ACTIVE, 0, escrow(rate_per_hour=0), None)
+    runs = {"kind": TaskKind.SERVICE, "state": TaskState.RUNNING, "open_pods": (1,), "leases": (beside,)}
+    made.submit(job(2, layout=Layout.HOSTS, **runs))
+    assert made.round(MINUTE) == []
+    (place,) = made.desk.reserved[2].places
+    assert made.desk.planner.fleet.cluster.names[place.host] == "h2"
 
 
 def test_a_spread_gang_that_no_hosts_could_hold_keeps_nothing_from_others():

@@ -64,17 +64,21 @@ class Yielding:
         """Whose reservation somebody was not kept by: it may have to be another one now."""
 
     def to(self, task: Task) -> frozenset[int]:
-        """The tasks whose reservations give way to this one, wherever they are or where others leave for it."""
+        """The tasks whose reservations give way to this one, wherever they are or where others leave for it.
+
+        Its own, too, where it could start in room of theirs.
+        """
         if task.priority <= self._least:
             return _NOBODY
         rule = self._ranks.above if task.id in self._rooms else self._below
-        return frozenset(number for number in self._kept if rule(task, self._tasks[number], self._now_ms))
+        found = frozenset(number for number in self._kept if rule(task, self._tasks[number], self._now_ms))
+        return found | {task.id} if found and task.id in self._kept else found
 
     def claims(self, task: Task, numbers: frozenset[int]) -> list[Claim]:
         """What of these reservations does not stand in the task's way."""
         found = []
         for number in sorted(numbers):
-            everywhere = self._below(task, self._tasks[number], self._now_ms)
+            everywhere = number == task.id or self._below(task, self._tasks[number], self._now_ms)
             room = self._rooms.get(task.id, _NOBODY)
             found += [claim for claim in self._kept[number].claims() if everywhere or claim.host in room]
         return found

@@ -72,6 +72,23 @@ def test_of_plans_that_leave_as_many_tasks_waiting_the_one_with_the_most_pods_is
     assert {number: len(pods) for number, pods in made.placements.items()} == {1: 1, 2: 2}
 
 
+def test_more_tasks_go_before_more_pods_where_a_host_more_allows_only_one_of_them():
+    rooms = {"x": Capacity(2000, 8192, 100), "y": Capacity(2000, 8192, 100), "z": Capacity(8000, 16_384, 100)}
+    hosts = [host(name, free=room, total=room) for name, room in rooms.items()]
+    large = task(1, pods_min=5, resources=pod(cpu_milli=2000), placement=placement(hosts=("x", "z")))
+    both = {"pods_min": 2, "layout": Layout.HOSTS, "placement": placement(hosts=("x", "y"))}
+    queue = large, task(2, **both), task(3, **both)
+
+    def placed(*names: str) -> dict[int, int]:
+        made = plan(snapshot(*(one for one in hosts if one.id in names), *queue), 10, SEED)
+        assert made.fewest
+        return {number: len(pods) for number, pods in made.placements.items()}
+
+    assert placed("x", "y") == {2: 2, 3: 2}
+    assert placed("x", "z") == {1: 5}
+    assert placed("x", "y", "z") == {2: 2, 3: 2}
+
+
 def test_who_is_first_in_the_queue_is_placed_where_as_few_wait_then():
     queue = (task(1, pods_min=2, priority=1), task(2, pods_min=2))
     made = plan(snapshot(host(free=Capacity(3000, 8192, 100)), *queue), 10, SEED)

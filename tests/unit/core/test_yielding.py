@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from offchain.core.placing.board import Place
 from offchain.core.planning.desk import Desk
-from offchain.core.planning.yielding import Ranks
+from offchain.core.planning.yielding import Ranks, Yielding
 from offchain.core.preempting.rooms import Room
 from offchain.core.queues.tree import Queue, tree
+from offchain.core.timing.reservations import Reservation
 from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.timing_samples import GPU
 
 HOUR = 60 * MINUTE
 
@@ -92,3 +95,12 @@ def test_nobody_leaves_where_something_is_reserved_for_one_who_is_not_below():
     tenant = {"tenant": "other"}
     assert list(made.desk.reserved_against(job(3, priority=100, **tenant), 2 * MINUTE)) == [2]
     assert not made.desk.reserved_against(job(3, priority=200, **tenant), 2 * MINUTE)
+
+
+def test_its_own_reservation_does_not_keep_a_task_out_of_room_that_gives_way():
+    low, high = job(1), job(2, priority=200)
+    kept = {task.id: Reservation(task.id, GPU, HOUR, MINUTE, (Place(task.id, 1),)) for task in (low, high)}
+    yielding = Yielding(Ranks(tree()), {1: low, 2: high}, kept, {}, 0)
+    assert [claim.host for claim in yielding.claims(high, yielding.to(high))] == [1, 2]
+    assert [claim.host for claim in yielding.claims(job(3, priority=200), yielding.to(job(3, priority=200)))] == [1]
+    assert not yielding.to(low)

@@ -213,7 +213,7 @@ class Desk:
         self._woken.update(number for number in self._left if number in self._groups.asleep)
         self._left.clear()
         self._turn.go_on(self._woken)
-        reserved = self._keeper.again(self._tasks, now_ms)
+        reserved = self._keeper.again(self._tasks, self._apart, now_ms)
         self.notes.gates = () if reserved is None else (reserved,)
         placed: dict[int, Batch] = {}
         for number in [number for number in self._keeper.kept if self._claims[number].shape in self._woken]:

@@ -136,13 +136,16 @@ class Keeper:
             if number != task.id and not self._ranks.above(task, tasks[number], now_ms)
         }
 
-    def again(self, tasks: Mapping[int, Task], now_ms: int) -> Reserved | None:
+    def again(self, tasks: Mapping[int, Task], rooms: Mapping[int, Room], now_ms: int) -> Reserved | None:
         """The same for more rounds of the moment of the last one, in which all reservations stay as they are."""
         if self._again is None and (self._kept or self.windows.ahead(now_ms)):
-            profile = self._made(tasks, now_ms)
+            self._profile = self._made(tasks, now_ms)
             for one in self._kept.values():
-                profile.add(one.claims())
-            self._again = Reserved(profile, self.windows.open_to, self._window_claims.of)
+                self._profile.add(one.claims())
+            passed = self._passed
+            self._again = self.gate(tasks, rooms)
+            self._passed |= passed
+            self._profile = None
         return self._again
 
     def own_of(self, account: str) -> tuple[Claim, ...]:

@@ -134,6 +134,9 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         spot=draw(st.none() | st.builds(types.SpotSpec, st.sampled_from([None, "SIGUSR1", "SIGUSR2", "SIGHUP"])))
         if replicas is None
         else None,
+        checkpoint=draw(st.none() | st.builds(types.CheckpointSpec, st.just("/ckpt/a"), st.integers(60_000, 86_400_000)))
+        if kind != "rental" and replicas is None and not found[0].read_only
+        else None,
         snapshot=draw(st.none() | st.sampled_from(["before", "20261121-165200"])) if data_from is not None else None,
     )
 
@@ -199,6 +202,8 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     if manifest.spot is not None:
         signal = manifest.spot.checkpoint_signal
         gantry["spot"] = True if signal is None else {"checkpoint_signal": signal}
+    if manifest.checkpoint is not None:
+        gantry["checkpoint"] = {"path": manifest.checkpoint.path, "every": f"{manifest.checkpoint.every_ms}ms"}
     if manifest.snapshot is not None:
         gantry["snapshot"] = manifest.snapshot
     return {

@@ -17,7 +17,7 @@ from node_agent.core.steps import main_of
 from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
 from node_agent.log_lines import LineSplitter, named
 from node_agent.log_store import LogKey
-from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES, Collected, Driver, DriverError, PodGone
+from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES, Collected, Driver, DriverError, FolderRefused, PodGone, Seed
 from node_agent.receipt import deletion_record
 from node_agent.state_dir import StateDir
 from offchain.link.errors import BadKey, TheirError
@@ -45,6 +45,18 @@ class Reports(Protocol):
         ...
 
 
+class StartsFrom(Protocol):
+    """What pods go on from."""
+
+    async def ready(self, spec: PodSpec) -> str:
+        """Have the file that a pod is to start from, or wait for it in vain; gives what its log is to say of it."""
+        ...
+
+    def seed(self, spec: PodSpec, start: int) -> Seed | None:
+        """What the main container has when it is made for this start."""
+        ...
+
+
 class CommandRunner:
     """Executes commands until it is closed. `emit` takes the events, `wake_at` asks for a tick at a time.
 
@@ -58,6 +70,7 @@ class CommandRunner:
         state: StateDir,
         chain: GantryChain,
         reports: Reports,
+        checkpoints: StartsFrom,
         *,
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
@@ -69,6 +82,7 @@ class CommandRunner:
         self._state = state
         self._chain = chain
         self._reports = reports
+        self._checkpoints = checkpoints
         self._emit = emit
         self._wake_at = wake_at
         self._pod_of = pod_of
@@ -168,27 +182,57 @@ class CommandRunner:
 
     async def _prepare(self, command: cmd.PreparePod) -> None:
         number = command.number
+        fetching = asyncio.ensure_future(self._have_checkpoint(command))
         try:
             self._state.files.put_keys(command.spec)
             await self._driver.prepare(command.spec)
+            await fetching
         except DriverError as error:
             log.warning("lease %d: its pod could not be prepared: %s", number, error)
             self._emit(ev.DriverFailed(number, None, error.reason, str(error), error.transient))
             return
+        finally:
+            fetching.cancel()
         self._emit(ev.Prepared(number))
+
+    async def _have_checkpoint(self, command: cmd.PreparePod) -> None:
+        """What the pod goes on from, while its images come. One that ran on this host before has its own files."""
+        pod = self._pod_of(command.number)
+        if pod is None or pod.spec is None or any(one.start for one in pod.containers):
+            return
+        if said := await self._checkpoints.ready(command.spec):
+            log.info("lease %d: %s", command.number, said)
+            await self._say_in_log(command.number, said)
+
+    async def _say_in_log(self, number: int, said: str) -> None:
+        """Before all that its main container says."""
+        pod = self._pod_of(number)
+        if pod is not None:
+            await self._state.logs.save(LogKey(number, pod.lease.created_at_ms), 0, 0, None, said)
 
     async def _start(self, command: cmd.StartContainer) -> None:
         number, spec, name = command.number, command.spec, command.service
         try:
             if command.start > 1 and not command.follows:
                 await self._save_logs(number, name, before=command.start)
-            handle = await self._driver.start(spec, name, command.start, command.follows)
+            handle = await self._started(command)
         except DriverError as error:
             log.warning("lease %d: %s did not start: %s", number, name, error)
             self._emit(ev.DriverFailed(number, name, error.reason, str(error), error.transient))
             return
         log.info("lease %d: %s runs (task %d, start %d)", number, name, spec.task, handle.start)
         self._emit(ev.ContainerStarted(number, handle))
+
+    async def _started(self, command: cmd.StartContainer) -> Handle:
+        spec, name, start = command.spec, command.service, command.start
+        seed = None
+        if name == spec.main.service.name and not command.follows:
+            seed = self._checkpoints.seed(spec, start)
+        try:
+            return await self._driver.start(spec, name, start, command.follows, seed)
+        except FolderRefused as error:
+            log.warning("lease %d: it starts without its checkpoint: %s", spec.lease, error)
+            return await self._driver.start(spec, name, start, command.follows)
 
     def _watch(self, command: cmd.WatchContainer) -> None:
         watches = self._watches.setdefault(command.number, {})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from node_agent.core.containers import Stage
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import main_of
 
 AFTER_SIGNAL_MS = 30_000
-"""A program that was told to leave has so long to write its work down before it is saved; half of the notice at most."""
+"""So long a program has to write its work down when it was told to leave; half of the notice at most."""
 RETRY_MS = 30_000
 """Where a folder could not be saved, it is tried again after this."""
 
@@ -49,24 +50,23 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class TaskView:
-    """What the chain says of a task. `standby`: pods of it for which this host stands by."""
+    """What the chain says of a task."""
 
     final: bool
     known: Mapping[int, Known]
-    standby: frozenset[int] = frozenset()
+    """By the number of the pod."""
+    standby: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Pods for which this host stands by, each with the lease that names it."""
+    sources: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Other hosts that may have the file of a pod, the likeliest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """What was done for a lease since this agent started."""
+class Try:
+    """The last time that a folder was saved, or was to be: when that began, Unix ms, and whether it failed."""
 
-    tried_at_ms: int | None = None
-    failed: bool = False
-    """The last try did not save anything."""
-    notice_ends_ms: int | None = None
-    """The notice after which it was saved."""
-    noticed_at_ms: int | None = None
-    """When the notice that it has now was first seen."""
+    at_ms: int
+    failed: bool
 
 
 def can_be_saved(pod: Pod) -> bool:
@@ -76,44 +76,25 @@ def can_be_saved(pod: Pod) -> bool:
     return main_of(pod).stage is Stage.RUNNING
 
 
-def save_at(pod: Pod, past: Past, last: Kept | None) -> int | None:
+def save_at(pod: Pod, tried: Try | None, last: Kept | None, *, notice_ms: int) -> int | None:
     """When the folder of this pod is to be saved next, Unix ms; None: not while all stays as it is.
 
-    `last`: the newest file that was saved from this lease.
+    `last`: the youngest file that was saved from this lease. `notice_ms`: so long before it has to leave is a pod told.
     """
     if not can_be_saved(pod):
         return None
     assert pod.spec is not None  # noqa: S101  (said by can_be_saved)
     assert pod.spec.checkpoint is not None  # noqa: S101
-    began_ms = main_of(pod).began_at_ms or 0
-    times = [began_ms, *([last.saved_at_ms] if last else []), *([past.tried_at_ms] if past.tried_at_ms else [])]
-    at_ms = max(times) + pod.spec.checkpoint.every_ms
-    if past.failed and past.tried_at_ms is not None:
-        at_ms = past.tried_at_ms + min(RETRY_MS, pod.spec.checkpoint.every_ms)
-    ends_ms = pod.lease.notice_ends_ms
-    if ends_ms is not None and past.notice_ends_ms != ends_ms and past.noticed_at_ms is not None:
-        wait_ms = min(AFTER_SIGNAL_MS, max(0, ends_ms - past.noticed_at_ms) // 2)
-        at_ms = min(at_ms, past.noticed_at_ms + wait_ms)
-    return at_ms
-
-
-def noticed(pod: Pod, past: Past, now_ms: int) -> Past:
-    """The past with the notice that the pod has now."""
-    ends_ms = pod.lease.notice_ends_ms
-    if ends_ms is None or past.notice_ends_ms == ends_ms:
-        return Past(past.tried_at_ms, past.failed, past.notice_ends_ms)
-    if past.noticed_at_ms is not None:
-        return past
-    return Past(past.tried_at_ms, past.failed, past.notice_ends_ms, now_ms)
-
-
-def tried(pod: Pod, past: Past, now_ms: int, *, failed: bool) -> Past:
-    """The past after a try at `now_ms`, which was the time when it began."""
-    told = pod.lease.notice_ends_ms is not None and past.noticed_at_ms is not None
-    due = told and now_ms >= (save_at(pod, Past(noticed_at_ms=past.noticed_at_ms), None) or 0)
-    if due and not failed:
-        return Past(now_ms, failed, pod.lease.notice_ends_ms)
-    return Past(now_ms, failed, past.notice_ends_ms, past.noticed_at_ms)
+    every_ms = pod.spec.checkpoint.every_ms
+    if tried is not None and tried.failed:
+        return tried.at_ms + min(RETRY_MS, every_ms)
+    done_ms = max(main_of(pod).began_at_ms, last.saved_at_ms if last else 0, tried.at_ms if tried else 0)
+    if pod.lease.notice_ends_ms is not None:
+        told_ms = pod.lease.notice_ends_ms - notice_ms
+        written_ms = told_ms + min(AFTER_SIGNAL_MS, notice_ms // 2)
+        if done_ms < written_ms:
+            return min(written_ms, done_ms + every_ms)
+    return done_ms + every_ms
 
 
 def to_report(pod: Pod, newest: Kept | None, known: Known | None, *, least_ms: int, now_ms: int) -> Kept | None:
@@ -126,7 +107,7 @@ def to_report(pod: Pod, newest: Kept | None, known: Known | None, *, least_ms: i
 
 
 def newest(kept: Iterable[Kept], key: PodKey, *, lease: int | None = None) -> Kept | None:
-    """The youngest file of a pod; with `lease`, of those that were saved from it."""
+    """The youngest file of a pod; with `lease`, of those that were saved from that lease."""
     own = [one for one in kept if one.key == key and lease in (None, one.lease)]
     return max(own, key=lambda one: one.saved_at_ms, default=None)
 
@@ -134,11 +115,11 @@ def newest(kept: Iterable[Kept], key: PodKey, *, lease: int | None = None) -> Ke
 def superfluous(kept: Iterable[Kept], pods: Iterable[Pod], tasks: Mapping[int, TaskView | None]) -> tuple[Kept, ...]:
     """Files that nobody will ask for. `tasks` None: the chain has none of this number any more; not named: not known.
 
-    What stays: the file that the chain has for a pod, as long as its task is not final, and the youngest one that was
-    saved from a lease that this host runs.
+    What stays: the file that the chain has for a pod, as long as its task is not final; and the youngest of each pod
+    that this host runs or stands by for, since the one that the chain has may be lost with its host.
     """
     there = tuple(kept)
-    running = {pod.lease.number for pod in pods if pod.phase is not Phase.ENDING}
+    running = {(pod.lease.task, pod.lease.pod) for pod in pods if pod.phase is not Phase.ENDING}
     goes = []
     for one in there:
         if one.task not in tasks:
@@ -148,11 +129,10 @@ def superfluous(kept: Iterable[Kept], pods: Iterable[Pod], tasks: Mapping[int, T
             goes.append(one)
             continue
         known = view.known.get(one.pod)
-        if known is not None and known.digest == one.digest:
-            continue
-        if one.lease in running and one is newest(there, one.key, lease=one.lease):
-            continue
-        goes.append(one)
+        concerned = one.key in running or one.pod in view.standby
+        stays = (known is not None and known.digest == one.digest) or (concerned and one is newest(there, one.key))
+        if not stays:
+            goes.append(one)
     return tuple(goes)
 
 

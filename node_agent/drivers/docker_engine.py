@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -49,8 +49,14 @@ class Engine:
 
     async def call(self, work: Callable[[], T]) -> T:
         """Run this in a thread. Raises :class:`DriverError`; :class:`PodGone` where the engine has no such thing."""
-        try:
+        with self.explained():
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """The SDK's errors in our words."""
+        try:
+            yield
         except docker.errors.NotFound as error:
             raise PodGone(_text(error)) from None
         except docker.errors.APIError as error:

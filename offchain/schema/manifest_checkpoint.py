@@ -32,17 +32,24 @@ def read_checkpoint(
         for name in keys.CHECKPOINT:
             if name not in entries:
                 reader.problem(field, f"{name} is missing", _REMEDY)
-    path, every_ms = None, None
-    if "path" in entries:
-        text = reader.text(entries["path"])
-        path = None if text is None else mount_path(entries["path"], text, reader)
-        if path is not None and drafts:
-            _check_path(entries["path"], path, drafts[0], reader)
-    if "every" in entries:
-        every_ms = reader.parsed(entries["every"], parse_duration, "Write for example 10m or 1h30m")
-        if every_ms is not None and not MIN_EVERY_MS <= every_ms <= MAX_EVERY_MS:
-            reader.problem(entries["every"], f"{every_ms / 1000:g}s is out of range", "Write a time from 1m to 24h")
+    path = _path(entries["path"], drafts, reader) if "path" in entries else None
+    every_ms = _every_ms(entries["every"], reader) if "every" in entries else None
     return None if path is None or every_ms is None else CheckpointSpec(path, every_ms)
+
+
+def _every_ms(field: Field, reader: Reader) -> int | None:
+    every_ms = reader.parsed(field, parse_duration, "Write for example 10m or 1h30m")
+    if every_ms is not None and not MIN_EVERY_MS <= every_ms <= MAX_EVERY_MS:
+        reader.problem(field, f"{every_ms / 1000:g}s is out of range", "Write a time from 1m to 24h")
+    return every_ms
+
+
+def _path(field: Field, drafts: Sequence[Draft], reader: Reader) -> str | None:
+    text = reader.text(field)
+    path = None if text is None else mount_path(field, text, reader)
+    if path is not None and drafts:
+        _check_path(field, path, drafts[0], reader)
+    return path
 
 
 def _check_path(at: Field, path: str, main: Draft, reader: Reader) -> None:
@@ -57,7 +64,9 @@ def _check_path(at: Field, path: str, main: Draft, reader: Reader) -> None:
             reader.problem(at, f"{file.path} is a delivered file, which is not saved", remedy)
     below = [mount for mount in main.spec.volumes if path == mount.path or path.startswith(f"{mount.path}/")]
     nearest = max(below, key=lambda mount: len(mount.path), default=None)
-    if main.spec.read_only if nearest is None else nearest.read_only:
+    if main.spec.read_only and nearest is not None and nearest.path == path:
+        reader.problem(at, f"{path} is the whole volume of a read_only container", f"Save a folder of it: {path}/state")
+    elif main.spec.read_only if nearest is None else nearest.read_only:
         remedy = "Mount a volume there that may be written, or remove read_only"
         reader.problem(at, f"nothing can be written to {path}", remedy)
 

@@ -71,8 +71,7 @@ class CheckpointStore:
                 async with aclosing(pieces):
                     async for piece in pieces:
                         size += len(piece)
-                        if size > most_bytes:
-                            raise TooLarge(f"it has more than the {most_bytes} bytes that may be kept of it")
+                        _check_size(size, most_bytes)
                         digest.update(piece)
                         await asyncio.to_thread(file.write, piece)
                 await asyncio.to_thread(_flush, file)
@@ -116,6 +115,11 @@ class CheckpointStore:
             *(kept.task, kept.pod, kept.digest, kept.size, kept.saved_at_ms, kept.lease),
         )
         return kept
+
+
+def _check_size(size: int, most_bytes: int) -> None:
+    if size > most_bytes:
+        raise TooLarge(f"it has more than the {most_bytes} bytes that may be kept of it")
 
 
 def _new(path: Path) -> BinaryIO:

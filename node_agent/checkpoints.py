@@ -37,7 +37,7 @@ from offchain.schema.manifest_types import ManifestError
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 2.0
+LOOK_S = 5.0
 TEND_S = 60.0
 SCAN_S = 3600.0
 """What the chain's events did not tell of is found by reading so often."""
@@ -92,44 +92,46 @@ class Checkpoints:
         """Tasks of which a lease may name this host as its standby."""
         self._fetching: dict[core.PodKey, asyncio.Lock] = {}
         self._turns = asyncio.Semaphore(FETCHES_AT_ONCE)
-        self._wake = asyncio.Event()
+        self._turn = asyncio.Event()
+        """A block has come."""
+        self._news = False
+        """What is kept is to be compared with the chain."""
         self._background = Background()
 
     # --- all the time ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Look after all that until cancelled."""
+        """Look after all that until cancelled: with each final block, and now and then where none comes."""
         clock = asyncio.get_running_loop()
         tend_s = scan_s = clock.time()
         try:
             while True:
+                self._turn.clear()
                 try:
                     await self.look()
                     if clock.time() >= scan_s:
                         self._standby |= await standby_tasks(self._chain, self._host)
-                        scan_s = clock.time() + SCAN_S
-                        self._wake.set()
-                    if clock.time() >= tend_s or self._wake.is_set():
-                        self._wake.clear()
+                        scan_s, self._news = clock.time() + SCAN_S, True
+                    if self._news or clock.time() >= tend_s:
+                        self._news = False
                         await self.tend()
                         tend_s = clock.time() + TEND_S
                 except (ChainUnreachable, BadReply) as error:
                     log.debug("checkpoints wait for the chain: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), LOOK_S)
+                    await asyncio.wait_for(self._turn.wait(), LOOK_S)
         finally:
             await self._background.close()
 
     def heard(self, events: Iterable[ChainEvent]) -> None:
         """Take what a final block tells."""
+        self._turn.set()
         for event in events:
-            if event.pallet != "Tasks":
-                continue
-            tasks = tasks_of_event(event.fields)
-            if event.name == "StandbyNamed" and event.fields["host"] == self._host:
-                self._standby |= tasks
-            if event.name in _NEWS and not tasks.isdisjoint(self._standby):
-                self._wake.set()
+            if event.pallet == "Tasks" and event.name in _NEWS:
+                tasks = tasks_of_event(event.fields)
+                if event.name == "StandbyNamed" and event.fields["host"] == self._host:
+                    self._standby |= tasks
+                self._news = self._news or not tasks.isdisjoint(self._standby)
 
     async def look(self) -> None:
         """Begin to save what is due, and tell the chain what it may be told."""
@@ -178,6 +180,7 @@ class Checkpoints:
             self._tries[number] = Try(began_ms, failed)
         finally:
             self._saving.discard(number)
+            self._turn.set()
 
     async def _saved(self, pod: Pod, at_ms: int) -> bool:
         spec, handle = pod.spec, main_of(pod).handle
@@ -217,7 +220,7 @@ class Checkpoints:
                 call = report_call(number, last)
                 if await self._sends.send_again(f"checkpoint/{number}", call):
                     self._told[number] = last.digest
-                    self._wake.set()
+                    self._news = True
         except (ChainUnreachable, BadReply) as error:
             log.debug("lease %d: its checkpoint is not reported yet: %s", number, error)
         finally:

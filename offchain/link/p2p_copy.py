@@ -54,10 +54,10 @@ async def get_checkpoint(client: HostClient, lease: int, file: bytes, size: int,
             _remove(part)
             raise HostMisbehaved(f"the host sent more than the {size} bytes that the chain says")
 
-    name = file.hex()
-    await _get(
-        lambda offset, before: client.checkpoint(lease, CheckpointArgs(name, offset, before)), name, part, within
-    )
+    def ask(offset: int, before: str | None) -> Awaitable[tuple[Session, Answer]]:
+        return client.checkpoint(lease, CheckpointArgs(file.hex(), offset, before))
+
+    await _get(ask, f"checkpoint {file.hex()}", part, within)
 
 
 async def _get(ask: _Ask, what: str, part: Path, tell: Progress) -> None:

@@ -1,5 +1,6 @@
 """What the driver contract runs, as commands of a real shell and as programs of the fake."""
 
+import dataclasses
 import io
 import itertools
 import os
@@ -35,6 +36,14 @@ TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
 WELL = ("sh", "-c", "echo up; sleep 600")
 KEEP = ("sh", "-c", "[ -e /data/kept ] && exit 9; touch /data/kept; exit 0")
 """Ends with 9 where the volume has what an earlier run left."""
+STATE = (
+    "sh",
+    "-c",
+    "mkdir -p /work/state/deep; echo 3 > /work/state/n; ln -s n /work/state/latest; echo up; sleep 600",
+)
+"""Writes a folder that no image has, then runs."""
+GO_ON = ("sh", "-c", "read n < /work/state/latest; echo $((n + 1)); ls /work/state; [ -d /work/state/deep ]")
+"""Goes on from what the one before left, and tells to where it came."""
 BIG = ("sh", "-c", "i=0; while [ $i -lt 2048 ]; do printf %1024s x; i=$((i + 1)); done > /big")
 """Writes 2 MiB of its own."""
 DATA = (VolumeMount("data", "/data", read_only=False),)
@@ -68,6 +77,7 @@ class FakePrograms:
             WELL: FakeProgram(runs=True, healthy=True, output=b"up\n"),
             TWICE: FakeProgram(exit_code=7 if again else 3),
             KEEP: FakeProgram(exit_code=9 if kept else 0),
+            STATE: FakeProgram(runs=True, output=b"up\n", files={"/work/state/n": b"3\n", "/work/else": b"x"}),
             BIG: FakeProgram(disk_mib=2),
             OOM: FakeProgram(out_of_memory=True),
             NO_SUCH_PROGRAM: FakeProgram(exit_code=127),
@@ -103,6 +113,10 @@ def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, 
         containers=(ContainerSpec(a_service(command, image, **service), (), 2),),
         result=ResultSpec("file" if path else "stdout", path),
     )
+
+
+def replaced(spec: PodSpec, **changes: object) -> PodSpec:
+    return dataclasses.replace(spec, **changes)
 
 
 async def up(driver, spec: PodSpec, start: int = 1):

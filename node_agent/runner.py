@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol, TypeVar
@@ -15,9 +15,8 @@ from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import main_of
 from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
-from node_agent.log_lines import LineSplitter, named
-from node_agent.log_store import LogKey
-from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES, Collected, Driver, DriverError, FolderRefused, PodGone, Seed
+from node_agent.pod_logs import PodLogs
+from node_agent.ports import Collected, Driver, DriverError, FolderRefused, PodGone, Seed
 from node_agent.receipt import deletion_record
 from node_agent.state_dir import StateDir
 from offchain.link.errors import BadKey, TheirError
@@ -87,6 +86,7 @@ class CommandRunner:
         self._wake_at = wake_at
         self._pod_of = pod_of
         self._may_report = may_report
+        self._logs = PodLogs(driver, state.logs, pod_of)
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
         self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -202,19 +202,13 @@ class CommandRunner:
             return
         if said := await self._checkpoints.ready(command.spec):
             log.info("lease %d: %s", command.number, said)
-            await self._say_in_log(command.number, said)
-
-    async def _say_in_log(self, number: int, said: str) -> None:
-        """Before all that its main container says."""
-        pod = self._pod_of(number)
-        if pod is not None:
-            await self._state.logs.save(LogKey(number, pod.lease.created_at_ms), 0, 0, None, said)
+            await self._logs.say_first(command.number, said)
 
     async def _start(self, command: cmd.StartContainer) -> None:
         number, spec, name = command.number, command.spec, command.service
         try:
             if command.start > 1 and not command.follows:
-                await self._save_logs(number, name, before=command.start)
+                await self._logs.save_all(number, name, before=command.start)
             handle = await self._started(command)
         except DriverError as error:
             log.warning("lease %d: %s did not start: %s", number, name, error)
@@ -294,7 +288,7 @@ class CommandRunner:
         self._unwatch(number)
 
         async def destroy() -> None:
-            await self._save_logs(number)
+            await self._logs.save_all(number)
             with contextlib.suppress(PodGone):
                 await self._driver.destroy(number, keep_data=keep_data)
             self._state.files.remove(number)
@@ -312,7 +306,7 @@ class CommandRunner:
             note = "; ".join(text for text in (command.note, collected.note) if text)
             if (pod := self._pod_of(number)) is not None:
                 main = main_of(pod)
-                await self._save_log(number, main.name, main.start, note)
+                await self._logs.save(number, main.name, main.start, note)
             digest = self._state.put_blob(collected.data)
         except (DriverError, OSError) as error:
             log.warning("lease %d: its result could not be kept: %s", number, error)
@@ -332,32 +326,6 @@ class CommandRunner:
         made = await self._until_answered(lambda: self._driver.snapshots(number), f"lease {number}: its snapshots")
         record = deletion_record(self._host, pod.lease, there, made)
         self._emit(ev.DataFound(number, self._state.put_blob(record), missing))
-
-    async def _save_logs(self, number: int, service: str | None = None, *, before: int | None = None) -> None:
-        """Keep the logs of the lease's containers, or of one service where its start is before this one."""
-        for found in await self._driver.recover(number):
-            start = found.handle.start
-            if service in (None, found.handle.service) and (before is None or start < before):
-                await self._save_log(number, found.handle.service, start)
-
-    async def _save_log(self, number: int, service: str, start: int, note: str = "") -> None:
-        pod = self._pod_of(number)
-        if pod is None or pod.spec is None:
-            return  # an orphan: nobody can be told whose log it is
-        key = LogKey(number, pod.lease.created_at_ms)
-        names = [one.service.name for one in pod.spec.containers]
-        if service not in names:
-            return
-        log_of = self._driver.logs(number, follow=False, service=service, tail=MAX_LOG_LINES)
-        lines = log_of if len(names) == 1 else _named(log_of, service)
-        place = names.index(service)
-        try:
-            await self._state.logs.save(key, place, start, lines, note)
-        except PodGone:
-            if note:
-                await self._state.logs.save(key, place, start, None, note)
-        except (DriverError, OSError) as error:
-            log.warning("lease %d: its log could not be kept: %s", number, error)
 
     def _report(self, command: cmd.Command) -> None:
         match command:
@@ -436,13 +404,3 @@ def sealed(collected: Collected, result: ResultSpec) -> Collected:
     except BadKey as error:
         # In the clear it must not be kept, and the container is over.
         return Collected(b"", f"the result is not kept, since it cannot be sealed: {error}")
-
-
-async def _named(pieces: AsyncGenerator[bytes, None], service: str) -> AsyncGenerator[bytes, None]:
-    splitter = LineSplitter(MAX_LOG_BYTES)
-    async with aclosing(pieces):
-        async for piece in pieces:
-            for line in splitter.feed(piece):
-                yield named(line, service)
-    for line in splitter.end():
-        yield named(line, service)

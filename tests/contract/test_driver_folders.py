@@ -63,7 +63,7 @@ async def test_who_has_no_such_folder_says_so(setup):  # noqa: F811
 
 
 @pytest.fixture
-async def docker(docker_api, tmp_path):  # noqa: F811
+async def docker(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
     async with docker_driver(tmp_path, network=False) as driver:
         yield driver
 
@@ -89,7 +89,7 @@ async def test_a_program_goes_on_in_another_container_from_what_was_saved(docker
 
 
 @pytest.mark.docker
-async def test_a_container_that_was_made_but_not_started_has_it_too(docker, docker_api, shell_image, tmp_path):  # noqa: F811
+async def test_a_container_that_was_made_but_not_started_has_it_too(docker, shell_image, tmp_path):  # noqa: F811
     """The agent was killed between the two."""
     seed = await saved(docker, await runs(docker, case.pod(case.STATE, shell_image)), tmp_path)
     spec = case.pod(case.GO_ON, shell_image)

@@ -52,6 +52,7 @@ x-gantry:
 """ % (b"1" * 64)
 ARCHIVE = packed({"/ckpt/step": b"73", "/ckpt/model": os.urandom(3 << 20)}, "/ckpt")
 DIGEST = hashlib.sha256(ARCHIVE).digest()
+SIZE = len(ARCHIVE)
 
 
 async def pieces(data):
@@ -126,7 +127,7 @@ class Net:
         self.task = self.tasks.submit(TENANT.address, spec, manifest=MANIFEST)
         self.lease = lease_id(self.task, 0, 0)
 
-    def runs_on(self, site, standby=None, digest=DIGEST, size=len(ARCHIVE)):
+    def runs_on(self, site, standby=None, digest=DIGEST, size=SIZE):
         place = None if standby is None else StandbyPlace(standby.host, b"")
         opened = lease(site.host, state=LeaseStateActive(), standby=place)
         known = PodCheckpoint(0, digest, size, site.host, 5)
@@ -230,10 +231,8 @@ async def test_nobody_else_gets_the_file(sites):
         with pytest.raises(HostRefused) as caught:
             await stranger.ask(one, number)
         assert caught.value.refusal.code is code
-    one.net.tasks.change(
-        one.net.task,
-        leases=(lease(one.host, state=LeaseStateEnded(EndReasonHostLost()), standby=StandbyPlace(two.host, b"")),),
-    )
+    over = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()), standby=StandbyPlace(two.host, b""))
+    one.net.tasks.change(one.net.task, leases=(over,))
     with pytest.raises(HostRefused) as caught:
         await two.ask(one, one.net.lease)
     assert caught.value.refusal.code is Code.LEASE_ENDED

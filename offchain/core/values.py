@@ -23,6 +23,8 @@ from offchain.schema._generated_chain import (
     PodPlacement,
     Preemption,
     Resources,
+    StandbyPlace,
+    Survival,
     TaskKind,
     Tier,
     Vendor,
@@ -48,6 +50,8 @@ __all__ = [
     "Preemption",
     "Resources",
     "RetainedData",
+    "StandbyPlace",
+    "Survival",
     "Task",
     "TaskKind",
     "TaskState",
@@ -134,6 +138,8 @@ class Lease:
     created_at: int
     escrow: Escrow
     reclaim_at: int | None
+    standby: StandbyPlace | None = None
+    """Where its pod goes on if its host fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +184,7 @@ class Task:
     manifest: bytes = b""
     """Its digest."""
     layout: Layout = Layout.ANY
+    survival: Survival = Survival.RESTART
 
     @property
     def least(self) -> int:

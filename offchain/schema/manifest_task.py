@@ -10,6 +10,7 @@ from offchain.schema._generated_chain import (
     GpuRequest,
     Placement,
     Resources,
+    Survival,
     TaskKind,
     TaskSpec,
     Tier,
@@ -62,4 +63,5 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
         ),
         data_from=manifest.data_from,
         spot=manifest.spot is not None,
+        survival=Survival.RESTART,
     )

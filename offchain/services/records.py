@@ -99,6 +99,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout
         preemption=record.preemption,
         manifest=spec.manifest_digest,
         layout=layout,
+        survival=spec.survival,
     )
 
 
@@ -137,6 +138,7 @@ def _leases(task: TaskAndSpec) -> list[Lease]:
             created_at=lease.record.created_at,
             escrow=lease.record.escrow,
             reclaim_at=lease.record.reclaim_at,
+            standby=lease.record.standby,
         )
         for lease in task.leases
         if lease.record.state.tag in _LEASE_STATES

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import Any
 
-from node_agent.core.checkpoints import Kept, Known, TaskView
+from node_agent.core.checkpoints import Known, TaskView
 from node_agent.core.values import Lease, LeaseStatus
 from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema._generated_chain import (
     IndexTag,
     LeaseStateRetained,
-    TaskRecord,
-    TasksParams,
     VerificationPolicyAcceptance,
 )
-from offchain.schema.chain import Call
 from offchain.schema.escrow import ends_at
 
 HOLDING = frozenset(status.value for status in LeaseStatus)
@@ -79,7 +75,7 @@ async def task_views(chain: GantryChain, tasks: Iterable[int], host: str) -> dic
 def task_view(task: TaskAndSpec, host: str) -> TaskView:
     """The same of a task that was read."""
     record = task.record
-    known = {one.pod: Known(one.digest, one.bytes, one.host, one.at) for one in checkpoints_of(record)}
+    known = {one.pod: Known(one.digest, one.bytes_, one.host, one.at) for one in record.checkpoints}
     live = [lease for lease in task.leases if lease.record.state.tag in RUNNABLE]
     standby = {one.record.pod: one.id for one in live if standby_of(one) == host}
     sources: dict[int, tuple[str, ...]] = {}
@@ -102,20 +98,5 @@ async def standby_tasks(chain: GantryChain, host: str) -> frozenset[int]:
 
 def standby_of(lease: LeaseOfTask) -> str | None:
     """The host that takes over where the lease's own is lost."""
-    place = getattr(lease.record, "standby", None)
-    return None if place is None else str(place.host)
-
-
-def checkpoints_of(record: TaskRecord) -> Iterable[Any]:
-    """The last checkpoint of each pod that has one."""
-    return getattr(record, "checkpoints", ())
-
-
-def checkpoint_min_ms(params: TasksParams) -> int:
-    """So long the chain takes no other checkpoint of a pod after one."""
-    return int(getattr(params, "checkpoint_min_ms", 60_000))
-
-
-def report_call(lease: int, kept: Kept) -> Call:
-    """What tells the chain of a checkpoint."""
-    return Call("Tasks", "report_checkpoint", {"lease": lease, "digest": kept.digest, "bytes": kept.size})
+    place = lease.record.standby
+    return None if place is None else place.host

@@ -81,9 +81,9 @@ class CheckpointStore:
             raise
         return self._named(part, Kept(*key, digest.digest(), size, at_ms, lease))
 
-    def part(self, known: Known) -> Path:
-        """Where a file may be put that is being fetched."""
-        return self._folder / f"{known.digest.hex()}.part"
+    def part(self, key: PodKey) -> Path:
+        """Where a file is put while it is being fetched; what is there of another one is replaced by it."""
+        return self._folder / f"{key[0]}-{key[1]}.part"
 
     async def take(self, part: Path, key: PodKey, known: Known, root: str) -> Kept:
         """Keep a file that was fetched. Raises BadArchive where it is not what the chain says; then it is removed."""

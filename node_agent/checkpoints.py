@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from node_agent.background import Background
-from node_agent.chain_view import checkpoint_min_ms, report_call, standby_tasks, task_views
+from node_agent.chain_view import standby_tasks, task_views
 from node_agent.checkpoint_store import CheckpointStore, TooLarge
 from node_agent.core import checkpoints as core
 from node_agent.core.checkpoints import Kept, Known, TaskView, Try
@@ -30,6 +30,7 @@ from offchain.link.p2p_copy import get_checkpoint
 from offchain.link.ports import ChainEvent
 from offchain.link.tar_files import BadArchive
 from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import HostRecord, calls
 from offchain.schema.chain import Call
 from offchain.schema.ids import tasks_of_event
 from offchain.schema.manifest import parse_manifest
@@ -43,6 +44,8 @@ SCAN_S = 3600.0
 """What the chain's events did not tell of is found by reading so often."""
 WAIT_MS = 600_000
 """The longest that a start waits for a file; half of the time in which it has to start, where that is less."""
+REFUSED_MS = 60_000
+"""A report that the chain did not take is made again after this."""
 SAVES_AT_ONCE = 2
 FETCHES_AT_ONCE = 2
 
@@ -87,6 +90,8 @@ class Checkpoints:
         self._saving: set[int] = set()
         self._told: dict[int, bytes] = {}
         """By lease: the digest that the chain was told last."""
+        self._tell_at_ms: dict[int, int] = {}
+        """By lease: not before this, since the chain did not take the last report."""
         self._telling: set[int] = set()
         self._standby: set[int] = set()
         """Tasks of which a lease may name this host as its standby."""
@@ -136,8 +141,9 @@ class Checkpoints:
     async def look(self) -> None:
         """Begin to save what is due, and tell the chain what it may be told."""
         pods = self._pods()
-        for number in self._tries.keys() - pods.keys():
-            del self._tries[number]
+        for past in (self._tries, self._told, self._tell_at_ms):
+            for number in past.keys() - pods.keys():
+                del past[number]
         wanted = [pod for pod in pods.values() if core.can_be_saved(pod)]
         if not wanted:
             return
@@ -151,9 +157,12 @@ class Checkpoints:
             if due and number not in self._saving and len(self._saving) < SAVES_AT_ONCE:
                 self._saving.add(number)
                 self._background.run(self._save(pod))
-            elif last is not None and self._told.get(number) != last.digest and number not in self._telling:
+            elif last is not None and self._told.get(number) != last.digest and self._may_tell(number):
                 self._telling.add(number)
-                self._background.run(self._tell(pod, last, checkpoint_min_ms(params)))
+                self._background.run(self._tell(pod, last, params.checkpoint_min_ms))
+
+    def _may_tell(self, number: int) -> bool:
+        return number not in self._telling and self._now_ms() >= self._tell_at_ms.get(number, 0)
 
     async def tend(self) -> None:
         """Compare what is kept with the chain: get what is missing, delete what nobody needs."""
@@ -165,7 +174,9 @@ class Checkpoints:
             view = views[task]
             assert view is not None  # noqa: S101  (said the line before)
             for pod, lease in view.standby.items():
-                if core.to_fetch(view.known.get(pod), (task, pod), self._store.all()) is not None:
+                turn = self._fetching.get((task, pod))
+                lacks = core.to_fetch(view.known.get(pod), (task, pod), self._store.all()) is not None
+                if lacks and (turn is None or not turn.locked()):
                     self._background.run(self._stand_by((task, pod), lease, view))
         for kept in core.superfluous(self._store.all(), self._pods().values(), views):
             log.info("task %d, pod %d: a checkpoint of %d bytes is deleted", kept.task, kept.pod, kept.size)
@@ -217,10 +228,12 @@ class Checkpoints:
             if known is not None and known.digest == last.digest:
                 self._told[number] = last.digest
             elif core.to_report(pod, last, known, least_ms=least_ms, now_ms=self._now_ms()) is not None:
-                call = report_call(number, last)
+                call = calls.tasks_report_checkpoint(lease=number, digest=last.digest, bytes_=last.size)
                 if await self._sends.send_again(f"checkpoint/{number}", call):
                     self._told[number] = last.digest
                     self._news = True
+                else:
+                    self._tell_at_ms[number] = self._now_ms() + REFUSED_MS
         except (ChainUnreachable, BadReply) as error:
             log.debug("lease %d: its checkpoint is not reported yet: %s", number, error)
         finally:
@@ -265,8 +278,10 @@ class Checkpoints:
             manifest = await self._chain.manifest(key[0])
             checkpoint = None if manifest is None else parse_manifest(manifest).checkpoint
             if checkpoint is not None:
-                await self._fetch(key, lease, view, view.known[key[1]], checkpoint.path)
-        except (GantryError, ManifestError) as error:
+                # What did not come in this time is gone on with at the next one.
+                async with asyncio.timeout(WAIT_MS / 1000):
+                    await self._fetch(key, lease, view, view.known[key[1]], checkpoint.path)
+        except (GantryError, ManifestError, TimeoutError) as error:
             log.info("task %d, pod %d: its checkpoint is not here yet: %s", *key, error)
 
     async def _fetch(self, key: core.PodKey, lease: int, view: TaskView, known: Known, path: str) -> None:
@@ -277,20 +292,24 @@ class Checkpoints:
             if known.size > self._store.room():
                 log.warning("task %d, pod %d: no room for a checkpoint of %d bytes", *key, known.size)
                 return
-            for source in view.sources.get(key[1], ()):
+            sources = view.sources.get(key[1], ())
+            hosts = await self._chain.hosts_named(sources)
+            for source in sorted(hosts, key=lambda name: (hosts[name].status.tag != "Online", sources.index(name))):
                 try:
-                    kept = await self._fetched(source, key, lease, known, path)
+                    kept = await self._fetched(source, hosts[source], key, lease, known, path)
                 except (GantryError, OSError) as error:
                     log.info("task %d, pod %d: no checkpoint from %s: %s", *key, source, error)
                 else:
                     log.info("task %d, pod %d: got its checkpoint of %d bytes from %s", *key, kept.size, source)
                     return
 
-    async def _fetched(self, source: str, key: core.PodKey, lease: int, known: Known, path: str) -> Kept:
-        record = await self._chain.host(source)
-        if record is None or self._open_host is None:
-            raise HostUnreachable(f"{source} cannot be dialled.", "Look up the host on the chain.")
-        part = self._store.part(known)
+    async def _fetched(
+        self, source: str, record: HostRecord, key: core.PodKey, lease: int, known: Known, path: str
+    ) -> Kept:
+        if self._open_host is None:
+            raise HostUnreachable("This agent dials no other host.", "Start it with a network.")
+        part = self._store.part(key)
         async with self._open_host(ss58.decode(source), record.endpoint) as client:
+            await client.connect()  # one that is gone is not tried for long: another may have it
             await get_checkpoint(client, lease, known.digest, known.size, part)
         return await self._store.take(part, key, known, posixpath.basename(path))

@@ -11,7 +11,6 @@ import pytest
 
 from node_agent.access.checkpoints import CheckpointAnswers, check_asker
 from node_agent.checkpoints import Checkpoints
-from node_agent.core.checkpoints import Known
 from node_agent.core.values import PodSpec
 from node_agent.drivers.fake import FakeDriver, FakeEngine
 from node_agent.drivers.fake_folders import packed
@@ -110,10 +109,9 @@ class Site:
 
     async def ask(self, other, number):
         """Fetch the file of the other by this lease."""
-        known = Known(DIGEST, len(ARCHIVE), other.host, 5)
         record = await GantryChain(self.net.chain).host(other.host)
         async with self.checkpoints._open_host(other.key.public_key, record.endpoint) as client:
-            await get_checkpoint(client, number, DIGEST, len(ARCHIVE), self.store.part(known))
+            await get_checkpoint(client, number, DIGEST, len(ARCHIVE), self.store.part((self.net.task, 0)))
 
 
 class Net:

@@ -79,12 +79,12 @@ async def test_the_same_content_of_two_pods_is_one_file(state):
 
 async def test_a_fetched_file_is_kept_only_where_it_is_what_the_chain_says(state):
     store = state.checkpoints
-    store.part(KNOWN).write_bytes(ARCHIVE[:-1] + b"x")
+    store.part(KEY).write_bytes(ARCHIVE[:-1] + b"x")
     with pytest.raises(BadArchive, match="not what the chain says"):
-        await store.take(store.part(KNOWN), KEY, KNOWN, "ckpt")
+        await store.take(store.part(KEY), KEY, KNOWN, "ckpt")
     assert files(store) == []
-    store.part(KNOWN).write_bytes(ARCHIVE)
-    kept = await store.take(store.part(KNOWN), KEY, KNOWN, "ckpt")
+    store.part(KEY).write_bytes(ARCHIVE)
+    kept = await store.take(store.part(KEY), KEY, KNOWN, "ckpt")
     assert (kept.lease, kept.saved_at_ms) == (None, 9)
     assert files(store) == [store.path(kept)]
 

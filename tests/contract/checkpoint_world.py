@@ -134,14 +134,14 @@ class Net:
         return True
 
 
-def spec_of(site, number, command=case.SLEEP, image=ANY_IMAGE):
+def spec_of(site, number, command=case.SLEEP, image=ANY_IMAGE, **service):
     return PodSpec(
         lease=number,
         task=site.net.task,
         pod=0,
         attempt=1,
         host=case.HOST,
-        containers=case.pod(command, image).containers,
+        containers=case.pod(command, image, **service).containers,
         result=ResultSpec("stdout", None),
         checkpoint=CheckpointSpec(PATH, 60_000),
     )

@@ -164,12 +164,8 @@ async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_imag
             await site.serve(stack)
         opened = lease(one.host, state=LeaseStateActive(), standby=StandbyPlace(two.host, b""))
         net.tasks.change(net.task, state=TaskStateRunning(), leases=(opened,))
-        spec = spec_of(one, net.lease, case.STATE, shell_image)
-        handle = await case.up(one.driver, spec)
-        async with contextlib.aclosing(one.driver.logs(spec.lease, follow=True)) as seen:
-            async for piece in seen:
-                if b"up" in piece:
-                    break
+        spec = spec_of(one, net.lease, case.STATE, shell_image, healthcheck=case.WRITTEN)
+        handle = await case.written(one.driver, spec)
         running(one, spec, handle)
         for _ in ("saves", "tells the chain"):
             await one.checkpoints.look()

@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-from contextlib import aclosing
 
 import driver_cases as case
 import pytest
@@ -15,16 +14,6 @@ from offchain.link.tar_files import check
 from offchain.schema.manifest_types import TmpfsMount, VolumeMount
 
 STATE = "/work/state"
-
-
-async def runs(driver, spec):
-    """The handle of a pod whose program has said that it is up."""
-    handle = await case.up(driver, spec)
-    async with aclosing(driver.logs(spec.lease, follow=True)) as seen:
-        async for piece in seen:
-            if b"up" in piece:
-                break
-    return handle
 
 
 async def saved(driver, handle, folder, path=STATE):
@@ -41,7 +30,9 @@ def content(archive):
 
 
 async def test_a_saved_folder_is_in_a_new_container_before_its_program_starts(setup, tmp_path):  # noqa: F811
-    seed = await saved(setup.driver, await runs(setup.driver, setup.pod(case.STATE)), tmp_path)
+    seed = await saved(
+        setup.driver, await case.written(setup.driver, setup.pod(case.STATE, healthcheck=case.WRITTEN)), tmp_path
+    )
     assert content(seed.archive) == {"state/n": b"3\n"}
     other = setup.pod(case.WELL)
     await setup.driver.prepare(other)
@@ -54,7 +45,7 @@ async def test_a_saved_folder_is_in_a_new_container_before_its_program_starts(se
 
 
 async def test_who_has_no_such_folder_says_so(setup):  # noqa: F811
-    handle = await runs(setup.driver, setup.pod(case.WELL))
+    handle = await case.up(setup.driver, setup.pod(case.WELL))
     with pytest.raises(FolderMissing, match="/work/state"):
         await read_all(setup.driver.save_path(handle, STATE))
     setup.remove(handle)
@@ -68,6 +59,10 @@ async def docker(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where ther
         yield driver
 
 
+async def writing(driver, image):
+    return await case.written(driver, case.pod(case.STATE, image, healthcheck=case.WRITTEN))
+
+
 async def went_on(driver, spec, seed, start=1):
     await driver.prepare(spec)
     handle = await driver.start(spec, "main", start, seed=seed)
@@ -78,7 +73,7 @@ async def went_on(driver, spec, seed, start=1):
 
 @pytest.mark.docker
 async def test_a_program_goes_on_in_another_container_from_what_was_saved(docker, shell_image, tmp_path):  # noqa: F811
-    seed = await saved(docker, await runs(docker, case.pod(case.STATE, shell_image)), tmp_path)
+    seed = await saved(docker, await writing(docker, shell_image), tmp_path)
     for spec in (
         case.pod(case.GO_ON, shell_image),
         case.pod(case.GO_ON, shell_image, volumes=(VolumeMount("data", "/work", read_only=False),), read_only=True),
@@ -91,7 +86,7 @@ async def test_a_program_goes_on_in_another_container_from_what_was_saved(docker
 @pytest.mark.docker
 async def test_a_container_that_was_made_but_not_started_has_it_too(docker, shell_image, tmp_path):  # noqa: F811
     """The agent was killed between the two."""
-    seed = await saved(docker, await runs(docker, case.pod(case.STATE, shell_image)), tmp_path)
+    seed = await saved(docker, await writing(docker, shell_image), tmp_path)
     spec = case.pod(case.GO_ON, shell_image)
     await docker.prepare(spec)
     await docker._starts._create(spec, "main", 1)
@@ -100,7 +95,7 @@ async def test_a_container_that_was_made_but_not_started_has_it_too(docker, shel
 
 @pytest.mark.docker
 async def test_where_a_folder_cannot_be_made_nothing_is_left(docker, shell_image, tmp_path):  # noqa: F811
-    seed = await saved(docker, await runs(docker, case.pod(case.STATE, shell_image)), tmp_path)
+    seed = await saved(docker, await writing(docker, shell_image), tmp_path)
     spec = case.pod(case.GO_ON, shell_image, read_only=True, tmpfs=(TmpfsMount("/run", ""),))
     await docker.prepare(spec)
     with pytest.raises(FolderRefused):

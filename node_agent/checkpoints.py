@@ -24,7 +24,7 @@ from node_agent.core.values import PodSpec
 from node_agent.ports import Driver, DriverError, FolderMissing, PodGone, Seed
 from offchain.link import ss58
 from offchain.link.errors import BadReply, ChainUnreachable, GantryError
-from offchain.link.p2p import HostUnreachable
+from offchain.link.p2p import HostRefused, HostUnreachable
 from offchain.link.p2p_client import HostClient
 from offchain.link.p2p_copy import get_checkpoint
 from offchain.link.ports import ChainEvent
@@ -35,6 +35,7 @@ from offchain.schema.chain import Call
 from offchain.schema.ids import tasks_of_event
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_types import ManifestError
+from offchain.schema.wire import Code
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,8 @@ SCAN_S = 3600.0
 """What the chain's events did not tell of is found by reading so often."""
 WAIT_MS = 600_000
 """The longest that a start waits for a file; half of the time in which it has to start, where that is less."""
+AGAIN_S = 5.0
+"""A host that is online and did not give the file of a pod that waits for it is asked again after this."""
 REFUSED_MS = 60_000
 """A report that the chain did not take is made again after this."""
 SAVES_AT_ONCE = 2
@@ -246,15 +249,22 @@ class Checkpoints:
         if spec.checkpoint is None:
             return ""
         key, known = (spec.task, spec.pod), None
-        try:
-            params = await self._chain.params("Tasks")
-            async with asyncio.timeout(min(WAIT_MS, params.start_timeout_ms // 2) / 1000):
-                view = (await task_views(self._chain, [spec.task], self._host))[spec.task]
-                known = None if view is None else view.known.get(spec.pod)
-                if view is not None and known is not None:
-                    await self._fetch(key, spec.lease, view, known, spec.checkpoint.path)
-        except (TimeoutError, GantryError) as error:
-            log.warning("lease %d: its checkpoint was not fetched: %s", spec.lease, error or "it took too long")
+        began_s = asyncio.get_running_loop().time()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_MS / 1000) as bound:
+                while True:
+                    try:
+                        params = await self._chain.params("Tasks")
+                        bound.reschedule(began_s + min(WAIT_MS, params.start_timeout_ms // 2) / 1000)
+                        view = (await task_views(self._chain, [spec.task], self._host))[spec.task]
+                        known = None if view is None else view.known.get(spec.pod)
+                        if view is None or known is None:
+                            break
+                        if not await self._fetch(key, spec.lease, view, known, spec.checkpoint.path):
+                            break
+                    except (ChainUnreachable, BadReply) as error:
+                        log.warning("lease %d: its checkpoint waits for the chain: %s", spec.lease, error)
+                    await asyncio.sleep(AGAIN_S)
         found = core.newest(self._store.all(), key)
         if found is not None:
             return f"it goes on from the checkpoint {found.digest.hex()} of {found.size} bytes"
@@ -284,14 +294,15 @@ class Checkpoints:
         except (GantryError, ManifestError, TimeoutError) as error:
             log.info("task %d, pod %d: its checkpoint is not here yet: %s", *key, error)
 
-    async def _fetch(self, key: core.PodKey, lease: int, view: TaskView, known: Known, path: str) -> None:
-        """Get a file from whoever has it; one at a time for each pod."""
+    async def _fetch(self, key: core.PodKey, lease: int, view: TaskView, known: Known, path: str) -> bool:
+        """Get a file from whoever has it, one at a time for each pod. Whether it may come when it is tried again."""
+        again = False
         async with self._fetching.setdefault(key, asyncio.Lock()), self._turns:
             if core.to_fetch(known, key, self._store.all()) is None:
-                return
+                return False
             if known.size > self._store.room():
                 log.warning("task %d, pod %d: no room for a checkpoint of %d bytes", *key, known.size)
-                return
+                return False
             sources = view.sources.get(key[1], ())
             hosts = await self._chain.hosts_named(sources)
             for source in sorted(hosts, key=lambda name: (hosts[name].status.tag != "Online", sources.index(name))):
@@ -299,9 +310,12 @@ class Checkpoints:
                     kept = await self._fetched(source, hosts[source], key, lease, known, path)
                 except (GantryError, OSError) as error:
                     log.info("task %d, pod %d: no checkpoint from %s: %s", *key, source, error)
+                    gone = isinstance(error, HostRefused) and error.refusal.code is Code.GONE
+                    again = again or (hosts[source].status.tag == "Online" and not gone)
                 else:
                     log.info("task %d, pod %d: got its checkpoint of %d bytes from %s", *key, kept.size, source)
-                    return
+                    return False
+        return again
 
     async def _fetched(
         self, source: str, record: HostRecord, key: core.PodKey, lease: int, known: Known, path: str

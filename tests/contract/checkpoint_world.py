@@ -93,6 +93,12 @@ class Site:
         record = host_record(self.host, endpoint=endpoint_text(transport.addresses))
         self.net.chain.storage["Hosts", "Hosts"][(self.host,)] = record.encode()
 
+    async def lost(self):
+        """The host is gone, and the chain knows."""
+        await self.server.close()
+        hosts = self.net.chain.storage["Hosts", "Hosts"]
+        hosts[(self.host,)] = {**hosts[(self.host,)], "status": "Offline"}
+
     async def save(self, data=ARCHIVE):
         return await self.store.save(
             pieces(data), (self.net.task, 0), self.net.lease, "state", most_bytes=1 << 30, at_ms=5
@@ -113,7 +119,7 @@ class Net:
 
     def __init__(self):
         self.chain = FakeChain()
-        self.chain.storage["Tasks", "Params"][()] = tasks_params(start_timeout_ms=20_000)
+        self.chain.storage["Tasks", "Params"][()] = tasks_params(start_timeout_ms=60_000)
         self.tasks = Tasks(self.chain)
         spec = task_spec(manifest_digest=hashlib.sha256(MANIFEST).digest())
         self.task = self.tasks.submit(TENANT.address, spec, manifest=MANIFEST)

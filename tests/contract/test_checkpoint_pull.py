@@ -62,7 +62,7 @@ async def test_who_runs_the_pod_next_starts_from_the_file_of_whoever_has_it(site
     ended = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()))
     goes_on = lease(three.host, generation=1, standby=StandbyPlace(two.host, b""))
     one.net.tasks.change(one.net.task, leases=(ended, goes_on))
-    await one.server.close()
+    await one.lost()
     spec = spec_of(three, lease_id(one.net.task, 0, 1))
     assert DIGEST.hex() in await three.checkpoints.ready(spec)
     seed = three.checkpoints.seed(spec, 1)
@@ -175,7 +175,7 @@ async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_imag
         await stands_by(two)
         assert two.files() == [((net.task, 0), known.digest)]
 
-        await one.server.close()
+        await one.lost()
         await one.driver.destroy(spec.lease, keep_data=False)
         ended = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()))
         net.tasks.change(net.task, leases=(ended, lease(two.host, generation=1)))

@@ -127,7 +127,8 @@ class Checkpoints:
                 except (ChainUnreachable, BadReply) as error:
                     log.debug("checkpoints wait for the chain: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._turn.wait(), LOOK_S)
+                    async with asyncio.timeout(LOOK_S):
+                        await self._turn.wait()
         finally:
             await self._background.close()
 

@@ -125,10 +125,10 @@ class Net:
         self.task = self.tasks.submit(TENANT.address, spec, manifest=MANIFEST)
         self.lease = lease_id(self.task, 0, 0)
 
-    def runs_on(self, site, standby=None, digest=DIGEST, size=SIZE):
+    def runs_on(self, site, standby=None, digest=DIGEST, size=SIZE, at_ms=5):
         place = None if standby is None else StandbyPlace(standby.host, b"")
         opened = lease(site.host, state=LeaseStateActive(), standby=place)
-        known = PodCheckpoint(0, digest, size, site.host, 5)
+        known = PodCheckpoint(0, digest, size, site.host, at_ms)
         self.tasks.change(self.task, state=TaskStateRunning(), leases=(opened,), checkpoints=(known,))
 
     async def send_again(self, key, call):

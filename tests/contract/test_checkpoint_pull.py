@@ -44,7 +44,7 @@ async def test_a_standby_gets_each_new_file_and_lets_go_of_the_older(sites):
     assert (two.files(), three.files()) == ([((one.net.task, 0), DIGEST)], [])
     newer = packed({f"{PATH}/step": b"74"}, PATH)
     kept = await one.save(newer)
-    one.net.runs_on(one, standby=two, digest=kept.digest, size=kept.size)
+    one.net.runs_on(one, standby=two, digest=kept.digest, size=kept.size, at_ms=6)
     await stands_by(two)
     await stands_by(two)
     assert two.files() == [((one.net.task, 0), kept.digest)]

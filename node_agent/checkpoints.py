@@ -246,7 +246,7 @@ class Checkpoints:
     # --- getting --------------------------------------------------------------------------------------------------
 
     async def ready(self, spec: PodSpec) -> str:
-        """Have the file that a pod is to start from, or wait for it in vain; gives what its log is to say of it."""
+        """Have the file that a pod is to start from, or wait for it in vain; gives what its log is to say then."""
         if spec.checkpoint is None:
             return ""
         key, known = (spec.task, spec.pod), None
@@ -266,12 +266,9 @@ class Checkpoints:
                     except (ChainUnreachable, BadReply) as error:
                         log.warning("lease %d: its checkpoint waits for the chain: %s", spec.lease, error)
                     await asyncio.sleep(AGAIN_S)
-        found = core.newest(self._store.all(), key)
-        if found is not None:
-            return f"it goes on from the checkpoint {found.digest.hex()} of {found.size} bytes"
-        if known is not None:
-            return f"nobody gave its checkpoint {known.digest.hex()} to this host in time: it starts from nothing"
-        return ""
+        if known is None or core.newest(self._store.all(), key) is not None:
+            return ""
+        return f"nobody gave its checkpoint {known.digest.hex()} to this host in time: it starts from nothing"
 
     def seed(self, spec: PodSpec, start: int) -> Seed | None:
         """What the main container has when it is made for this start."""
@@ -311,7 +308,7 @@ class Checkpoints:
                     kept = await self._fetched(source, hosts[source], key, lease, known, path)
                 except (GantryError, OSError) as error:
                     log.info("task %d, pod %d: no checkpoint from %s: %s", *key, source, error)
-                    gone = isinstance(error, HostRefused) and error.refusal.code is Code.GONE
+                    gone = isinstance(error, HostRefused) and error.refusal.code in (Code.GONE, Code.LEASE_ENDED)
                     again = again or (hosts[source].status.tag == "Online" and not gone)
                 else:
                     log.info("task %d, pod %d: got its checkpoint of %d bytes from %s", *key, kept.size, source)

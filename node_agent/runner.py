@@ -48,7 +48,7 @@ class StartsFrom(Protocol):
     """What pods go on from."""
 
     async def ready(self, spec: PodSpec) -> str:
-        """Have the file that a pod is to start from, or wait for it in vain; gives what its log is to say of it."""
+        """Have the file that a pod is to start from, or wait for it in vain; gives what its log is to say then."""
         ...
 
     def seed(self, spec: PodSpec, start: int) -> Seed | None:
@@ -182,7 +182,7 @@ class CommandRunner:
 
     async def _prepare(self, command: cmd.PreparePod) -> None:
         number = command.number
-        fetching = asyncio.ensure_future(self._have_checkpoint(command))
+        fetching = self._spawn(self._have_checkpoint(command))
         try:
             self._state.files.put_keys(command.spec)
             await self._driver.prepare(command.spec)
@@ -223,10 +223,15 @@ class CommandRunner:
         if name == spec.main.service.name and not command.follows:
             seed = self._checkpoints.seed(spec, start)
         try:
-            return await self._driver.start(spec, name, start, command.follows, seed)
+            handle = await self._driver.start(spec, name, start, command.follows, seed)
         except FolderRefused as error:
             log.warning("lease %d: it starts without its checkpoint: %s", spec.lease, error)
-            return await self._driver.start(spec, name, start, command.follows)
+            handle = await self._driver.start(spec, name, start, command.follows)
+            await self._logs.say_first(spec.lease, f"its checkpoint is not used, and it starts from nothing: {error}")
+        else:
+            if seed is not None:
+                await self._logs.say_first(spec.lease, f"it goes on from the checkpoint {seed.archive.stem}")
+        return handle
 
     def _watch(self, command: cmd.WatchContainer) -> None:
         watches = self._watches.setdefault(command.number, {})

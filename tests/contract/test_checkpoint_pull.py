@@ -64,7 +64,7 @@ async def test_who_runs_the_pod_next_starts_from_the_file_of_whoever_has_it(site
     one.net.tasks.change(one.net.task, leases=(ended, goes_on))
     await one.lost()
     spec = spec_of(three, lease_id(one.net.task, 0, 1))
-    assert DIGEST.hex() in await three.checkpoints.ready(spec)
+    assert await three.checkpoints.ready(spec) == ""
     seed = three.checkpoints.seed(spec, 1)
     assert seed is not None
     assert (seed.path, seed.archive.read_bytes()) == (PATH, ARCHIVE)
@@ -180,7 +180,7 @@ async def test_a_program_goes_on_on_its_standby_when_its_host_is_gone(shell_imag
         ended = lease(one.host, state=LeaseStateEnded(EndReasonHostLost()))
         net.tasks.change(net.task, leases=(ended, lease(two.host, generation=1)))
         following = spec_of(two, lease_id(net.task, 0, 1), case.GO_ON, shell_image)
-        assert known.digest.hex() in await two.checkpoints.ready(following)
+        assert await two.checkpoints.ready(following) == ""
         await two.driver.prepare(following)
         handle = await two.driver.start(following, "main", 1, seed=two.checkpoints.seed(following, 1))
         assert (await case.ended(two.driver, handle)).exit_code == 0

@@ -10,6 +10,7 @@ from agent_world import World
 from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeProgram
 from node_agent.drivers.fake_folders import packed
+from node_agent.ports import FolderRefused
 from offchain.schema._generated_chain import EndReasonHostLost, PodCheckpoint
 from offchain.schema.ids import lease_id, lease_parts
 from tests.chain_records import lease, tasks_params
@@ -39,6 +40,14 @@ class Saving(World):
 
     def files(self, number):
         return self.engine.main(self.host, number).files
+
+    def goes_on(self, number):
+        """The lease by which the task runs on this host again when the first has ended; its program writes nothing."""
+        self.program = replace(self.program, files={})
+        self.end_lease(number, EndReasonHostLost())
+        task, ended = lease_parts(number)[0], self.tasks.lease(number)
+        self.tasks.change(task, leases=(ended, lease(self.host, generation=1, created_at=self.now_ms)))
+        return lease_id(task, 0, 1)
 
 
 @pytest.fixture
@@ -72,15 +81,26 @@ async def test_the_next_pod_of_the_task_starts_from_what_was_saved_also_after_a_
     async with world.agent() as agent:
         number = world.open_lease(SAVED)
         await world.until(lambda: world.told)
-    world.program = replace(world.program, files={})
-    task = lease_parts(number)[0]
-    world.end_lease(number, EndReasonHostLost())
-    ended = world.tasks.lease(number)
-    world.tasks.change(task, leases=(ended, lease(world.host, generation=1, created_at=world.now_ms)))
-    following = lease_id(task, 0, 1)
+    following = world.goes_on(number)
     async with world.agent() as agent:
         await world.until(lambda: agent.state.phase(following) is Phase.RUNNING)
         assert world.files(following) == {"/ckpt/step": b"73"}
-        async with world.asking(agent) as client:
-            said = b"".join([piece async for piece in client.logs(following)])
-    assert b"it goes on from the checkpoint " + DIGEST.hex().encode() in said
+        assert b"it goes on from the checkpoint " + DIGEST.hex().encode() in await log_of(world, agent, following)
+
+
+async def test_a_folder_that_cannot_be_unpacked_costs_the_work_and_not_the_pod(world):
+    async with world.agent() as agent:
+        number = world.open_lease(SAVED)
+        await world.until(lambda: world.told)
+    following = world.goes_on(number)
+    programs = iter([replace(world.program, fails_to_start=FolderRefused("no room")), world.program])
+    world.engine.programs = lambda _spec, _container: next(programs)
+    async with world.agent() as agent:
+        await world.until(lambda: agent.state.phase(following) is Phase.RUNNING)
+        assert world.files(following) == {}
+        assert b"it starts from nothing: no room" in await log_of(world, agent, following)
+
+
+async def log_of(world, agent, number):
+    async with world.asking(agent) as client:
+        return b"".join([piece async for piece in client.logs(number)])

@@ -7,7 +7,15 @@ from dataclasses import asdict
 from typing import Any
 
 from offchain.core.rate import deposit
-from offchain.schema.manifest_types import CheckpointSpec, Manifest, RestartPolicy, ResultSpec, ScalingSpec, ServiceSpec, SpotSpec
+from offchain.schema.manifest_types import (
+    CheckpointSpec,
+    Manifest,
+    RestartPolicy,
+    ResultSpec,
+    ScalingSpec,
+    ServiceSpec,
+    SpotSpec,
+)
 from offchain.schema.manifest_values import format_amount
 
 

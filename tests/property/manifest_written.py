@@ -134,7 +134,9 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         spot=draw(st.none() | st.builds(types.SpotSpec, st.sampled_from([None, "SIGUSR1", "SIGUSR2", "SIGHUP"])))
         if replicas is None
         else None,
-        checkpoint=draw(st.none() | st.builds(types.CheckpointSpec, st.just("/ckpt/a"), st.integers(60_000, 86_400_000)))
+        checkpoint=draw(
+            st.none() | st.builds(types.CheckpointSpec, st.just("/ckpt/a"), st.integers(60_000, 86_400_000))
+        )
         if kind != "rental" and replicas is None and not found[0].read_only
         else None,
         snapshot=draw(st.none() | st.sampled_from(["before", "20261121-165200"])) if data_from is not None else None,

@@ -201,11 +201,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         gantry["ssh"] = {"authorized_keys": list(manifest.ssh.authorized_keys)}
     if manifest.data_from is not None:
         gantry["data_from"] = manifest.data_from
-    if manifest.spot is not None:
-        signal = manifest.spot.checkpoint_signal
-        gantry["spot"] = True if signal is None else {"checkpoint_signal": signal}
-    if manifest.checkpoint is not None:
-        gantry["checkpoint"] = {"path": manifest.checkpoint.path, "every": f"{manifest.checkpoint.every_ms}ms"}
+    gantry |= _leaving(manifest)
     if manifest.snapshot is not None:
         gantry["snapshot"] = manifest.snapshot
     return {
@@ -215,6 +211,17 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "secrets": {name: {"external": True} for name in secrets},
         "x-gantry": gantry,
     }
+
+
+def _leaving(manifest: types.Manifest) -> dict[str, Any]:
+    """Whether it has to leave, and from what it goes on then."""
+    plain: dict[str, Any] = {}
+    if manifest.spot is not None:
+        signal = manifest.spot.checkpoint_signal
+        plain["spot"] = True if signal is None else {"checkpoint_signal": signal}
+    if manifest.checkpoint is not None:
+        plain["checkpoint"] = {"path": manifest.checkpoint.path, "every": f"{manifest.checkpoint.every_ms}ms"}
+    return plain
 
 
 def _service(spec: types.ServiceSpec) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import docker
 
-from node_agent.drivers.docker_engine import CALL_TIMEOUT_S, Engine
+from node_agent.drivers.docker_engine import CALL_TIMEOUT_S, SDK_ERRORS, Engine
 from node_agent.ports import FolderMissing, FolderRefused, PodGone, Seed
 
 PIECE = 1 << 20
@@ -57,8 +57,10 @@ class DockerFolders:
 
 
 def _next(engine: Engine, stream: Iterator[bytes]) -> bytes | None:
-    with engine.explained():
+    try:
         return next(stream, None)
+    except SDK_ERRORS as error:
+        raise engine.explained(error) from None
 
 
 def _put(api: Any, container: str, seed: Seed) -> None:

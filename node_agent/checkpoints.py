@@ -12,6 +12,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from node_agent.background import Background
 from node_agent.chain_view import standby_tasks, task_views
@@ -98,7 +99,7 @@ class Checkpoints:
         self._telling: set[int] = set()
         self._standby: set[int] = set()
         """Tasks of which a lease may name this host as its standby."""
-        self._fetching: dict[core.PodKey, asyncio.Lock] = {}
+        self._fetching: WeakValueDictionary[core.PodKey, asyncio.Lock] = WeakValueDictionary()
         self._turns = asyncio.Semaphore(FETCHES_AT_ONCE)
         self._turn = asyncio.Event()
         """A block has come."""
@@ -173,18 +174,23 @@ class Checkpoints:
         running = [pod for pod in self._pods().values() if pod.spec is not None and pod.spec.checkpoint is not None]
         tasks = {kept.task for kept in self._store.all()} | self._standby | {pod.lease.task for pod in running}
         views = await task_views(self._chain, tasks, self._host)
-        self._standby &= {task for task, view in views.items() if view is not None and view.standby}
-        for task in self._standby:
-            view = views[task]
-            assert view is not None  # noqa: S101  (said the line before)
-            for pod, lease in view.standby.items():
-                turn = self._fetching.get((task, pod))
-                lacks = core.to_fetch(view.known.get(pod), (task, pod), self._store.all()) is not None
-                if lacks and (turn is None or not turn.locked()):
-                    self._background.run(self._stand_by((task, pod), lease, view))
+        # Others may have been added meanwhile.
+        self._standby -= {task for task, view in views.items() if view is None or not view.standby}
+        for task, view in views.items():
+            if view is not None:
+                self._have(task, view)
         for kept in core.superfluous(self._store.all(), self._pods().values(), views):
             log.info("task %d, pod %d: a checkpoint of %d bytes is deleted", kept.task, kept.pod, kept.size)
             self._store.remove(kept)
+
+    def _have(self, task: int, view: TaskView) -> None:
+        """Begin to get what this host lacks of a task for which it stands by."""
+        kept = self._store.all()
+        for pod, lease in view.standby.items():
+            turn = self._fetching.get((task, pod))
+            lacks = core.to_fetch(view.known.get(pod), (task, pod), kept) is not None
+            if lacks and (turn is None or not turn.locked()):
+                self._background.run(self._stand_by((task, pod), lease, view))
 
     # --- saving ---------------------------------------------------------------------------------------------------
 

@@ -221,9 +221,11 @@ GANTRY = (
     "data_from",
     "snapshot",
     "spot",
+    "checkpoint",
 )
 VERIFICATION = ("replicas",)
 SPOT = ("checkpoint_signal",)
+CHECKPOINT = ("path", "every")
 PODS = ("min", "max")
 SCALING = ("metric", "target", "stabilisation")
 POD_METRIC = ("port", "path", "name", "target_per_pod")

@@ -174,6 +174,14 @@ class SpotSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointSpec:
+    """The folder `path` of the main container is saved so often, and is there again where its pod goes on elsewhere."""
+
+    path: str
+    every_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class SshSpec:
     """How a rental is logged into: keys written to `path` in the first container, whose server listens on `port`."""
 
@@ -237,6 +245,7 @@ class Manifest:
     """A snapshot among that data, of which the first service is made in place of its image."""
     spot: SpotSpec | None = None
     """None: nobody makes it leave."""
+    checkpoint: CheckpointSpec | None = None
 
     @property
     def main(self) -> ServiceSpec:

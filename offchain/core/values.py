@@ -48,6 +48,8 @@ __all__ = [
     "Preemption",
     "Resources",
     "RetainedData",
+    "StandbyPlace",
+    "Survival",
     "Task",
     "TaskKind",
     "TaskState",
@@ -92,6 +94,22 @@ class Layout(StrEnum):
     PACKED = "on as few hosts as have room"
 
 
+class Survival(StrEnum):
+    """What becomes of a pod whose host fails, or is about to."""
+
+    RESTART = "Restart"
+    MOVE = "Move"
+    STANDBY = "Standby"
+
+
+@dataclass(frozen=True, slots=True)
+class StandbyPlace:
+    """Where a pod goes on when its host fails. It holds no room there."""
+
+    host: str
+    devices: bytes
+
+
 class LeaseState(StrEnum):
     """The states of a lease that has not ended."""
 
@@ -134,6 +152,7 @@ class Lease:
     created_at: int
     escrow: Escrow
     reclaim_at: int | None
+    standby: StandbyPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +197,7 @@ class Task:
     manifest: bytes = b""
     """Its digest."""
     layout: Layout = Layout.ANY
+    survival: Survival = Survival.RESTART
 
     @property
     def least(self) -> int:

@@ -31,7 +31,7 @@ from offchain.core.planning.planner import Places, Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
-from offchain.core.planning.shifts import Shifts
+from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held
@@ -243,6 +243,10 @@ class Desk:
         """How many hosts such pods leave alone for a while, because they failed there."""
         return len(self.memory.left_alone(want.shape, want.manifest, now_ms) & self.planner.fleet.records.keys())
 
+    def looks_after(self, task: Task, now_ms: int) -> bool:
+        """Whether pods of this task that run are for this scheduler to look after in this shift."""
+        return self._shifts.alone or self._shifts.mine(kind_of(Want.of(task), 1, 1), now_ms)
+
     @property
     def alone(self) -> bool:
         """Whether there is no other scheduler."""
@@ -258,10 +262,14 @@ class Desk:
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be more to place although no record changes: after a refusal, a pause, or by a new shift."""
-        shift = self._shifts.next_ms(now_ms) if self._claims else None
+        shift = self.shift_ms(now_ms) if self._claims else None
         more = shift, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if self._claims else None
         moments = [*self._not_before.values(), *(moment for moment in more if moment is not None)]
         return min(moments, default=None)
+
+    def shift_ms(self, now_ms: int) -> int | None:
+        """When it may be this scheduler's turn for what it is not now; None where there is no other."""
+        return self._shifts.next_ms(now_ms)
 
     @property
     def reserved(self) -> Mapping[int, Reservation]:

@@ -1,0 +1,191 @@
+"""Chooses which pods go on elsewhere, and which leases get a standby, and finds the places as for any pod."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from offchain.core.conduct.deteriorating import Limits, Risk, amiss
+from offchain.core.fleet.want import Want
+from offchain.core.moving.elsewhere import Elsewhere
+from offchain.core.moving.watch import Watch
+from offchain.core.placing.board import Place
+from offchain.core.placing.cluster import indices
+from offchain.core.planning.desk import Desk
+from offchain.core.planning.gates import Gate
+from offchain.core.values import Layout, Lease, Task
+from offchain.schema.ids import lease_parts
+
+MOST_MOVING: Final = 4
+"""So many pods are on their way elsewhere at once, by one scheduler: whoever comes later sees where these went."""
+MOST_NAMED: Final = 16
+"""So many standbys are named at once."""
+_TRIES: Final = 8
+"""So many hosts are looked at for one pod: the best may deteriorate themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A pod goes on there. Its room is held until :meth:`Mover.answered`."""
+
+    task: int
+    lease: int
+    host: str
+    devices: bytes
+    risk: Risk
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """A lease's standby is to be there."""
+
+    task: int
+    lease: int
+    host: str
+    devices: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """What one round has decided."""
+
+    moves: tuple[Move, ...]
+    namings: tuple[Naming, ...]
+
+
+class Mover:
+    """Give :attr:`watch` every record that the desk is given. It reads no clock, and draws as the desk does."""
+
+    def __init__(self, desk: Desk, limits: Limits) -> None:
+        self._desk = desk
+        self.watch = Watch(desk.planner.fleet.records, limits)
+        self._moving: dict[int, int] = {}
+        """[task]: the lease of the pod that is on its way."""
+        self._naming: set[int] = set()
+        """Leases."""
+
+    def round(self, gates: Sequence[Gate], now_ms: int) -> Moving:
+        """What to do now; nothing is closed to a pod but by these gates, the desk's part and the rules."""
+        leaving, unguarded = self.watch.due(now_ms, self._has_room)
+        moves: list[Move] = []
+        for one in leaving:
+            if len(self._moving) >= MOST_MOVING:
+                break
+            if one.task.id in self._moving or not self._desk.looks_after(one.task, now_ms):
+                continue
+            self._rest(one.task.id, self.watch.moved.tried(one.task.id, now_ms))
+            move = self._move(one.task, one.lease, one.risk, gates, now_ms)
+            if move is not None:
+                moves.append(move)
+        namings: list[Naming] = []
+        for needs in unguarded:
+            if len(self._naming) >= MOST_NAMED:
+                break
+            known = needs.lease.id in self._naming or needs.task.id in self._moving
+            if known or not self._desk.looks_after(needs.task, now_ms):
+                continue
+            self._rest(needs.task.id, self.watch.named.tried(needs.lease.id, now_ms))
+            naming = self._name(needs.task, needs.lease, gates, now_ms)
+            if naming is not None:
+                namings.append(naming)
+        return Moving(tuple(moves), tuple(namings))
+
+    def put_task(self, task: Task) -> None:
+        """Take in a record of a task that is not final."""
+        self.watch.put_task(task)
+        lease = self._moving.get(task.id)
+        if lease is not None:
+            # Once the chain has moved it, the room is in the records of its new host.
+            self._desk.planner.follow(_key(lease), ahead=any(one.id == lease for one in task.leases))
+
+    def moved(self, move: Move) -> None:
+        """The chain has answered, and that is final."""
+        del self._moving[move.task]
+        self._desk.planner.release(_key(move.lease))
+
+    def named(self, naming: Naming) -> None:
+        """Likewise."""
+        self._naming.discard(naming.lease)
+
+    def next_ms(self, now_ms: int) -> int | None:
+        """When there may be something to do although no record changes."""
+        # What is another's now may be this scheduler's in the next shift.
+        shift = self._desk.shift_ms(now_ms) if self.watch.anything else None
+        moments = shift, self.watch.next_ms(now_ms)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def _rest(self, task: int, until_ms: int) -> None:
+        self.watch.again(task, until_ms)
+
+    def _move(self, task: Task, lease: Lease, risk: Risk, gates: Sequence[Gate], now_ms: int) -> Move | None:
+        pod, want = self._alone(task, lease)
+        place = self._standby(lease, want, now_ms) or self._best(lease, pod, want, gates, now_ms, other_provider=False)
+        if place is None:
+            return None
+        self._desk.planner.hold(_key(lease.id), want, lease_parts(lease.id)[1], place)
+        self._moving[task.id] = lease.id
+        host, devices = self._told(place)
+        return Move(task.id, lease.id, host, devices, risk)
+
+    def _name(self, task: Task, lease: Lease, gates: Sequence[Gate], now_ms: int) -> Naming | None:
+        pod, want = self._alone(task, lease)
+        place = self._best(lease, pod, want, gates, now_ms, other_provider=True)
+        if place is None:
+            return None
+        self._naming.add(lease.id)
+        return Naming(task.id, lease.id, *self._told(place))
+
+    def _standby(self, lease: Lease, want: Want, now_ms: int) -> Place | None:
+        """Where its last checkpoint is most likely, if it can go on there."""
+        there = None if lease.standby is None else self._desk.planner.fleet.records.get(lease.standby.host)
+        if lease.standby is None or there is None or amiss(there, now_ms, self.watch.limits) is not None:
+            return None
+        place = Place(self._desk.planner.fleet.cluster.number(there.id), _bits(lease.standby.devices))
+        return place if self._desk.planner.takes(want, *place) else None
+
+    def _best(
+        self, lease: Lease, pod: Task, want: Want, gates: Sequence[Gate], now_ms: int, *, other_provider: bool
+    ) -> Place | None:
+        planner = self._desk.planner
+        elsewhere = Elsewhere(planner.fleet, lease, other_provider=other_provider)
+        for _ in range(_TRIES):
+            place = planner.peek(pod, want, (*gates, elsewhere))
+            if place is None:
+                return None
+            record = planner.fleet.records[planner.fleet.cluster.names[place.host]]
+            if amiss(record, now_ms, self.watch.limits) is None:
+                return place
+            elsewhere.close(place.host)
+        return None
+
+    def _has_room(self, task: Task, lease: Lease) -> bool:
+        """Whether its standby has."""
+        if lease.standby is None:
+            return False
+        _, want = self._alone(task, lease)
+        row = self._desk.planner.fleet.cluster.number(lease.standby.host)
+        return self._desk.planner.takes(want, row, _bits(lease.standby.devices))
+
+    def _alone(self, task: Task, lease: Lease) -> tuple[Task, Want]:
+        """The task as if this pod alone had no place, and what the pod asks for beside the others."""
+        others = tuple(one for one in task.leases if one.id != lease.id)
+        pod = replace(task, leases=others, open_pods=(lease_parts(lease.id)[1],))
+        want = self._desk.want(pod)
+        if want.layout in (Layout.HOSTS, Layout.PROVIDERS):
+            # Where others of its pods would go on counts as where they are.
+            standbys = frozenset(one.standby.host for one in others if one.standby is not None)
+            want = replace(want, beside=want.beside | standbys)
+        return pod, want
+
+    def _told(self, place: Place) -> tuple[str, bytes]:
+        return self._desk.planner.fleet.cluster.names[place.host], bytes(indices(place.devices))
+
+
+def _key(lease: int) -> int:
+    """Under which the planner holds the new place of a pod: no task's number."""
+    return ~lease
+
+
+def _bits(devices: bytes) -> int:
+    return sum(1 << index for index in devices)

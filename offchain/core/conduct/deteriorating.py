@@ -85,7 +85,7 @@ def amiss(host: Host, now_ms: int, limits: Limits) -> Risk | None:
 
 
 def leaves(lease: Lease, host: Host, now_ms: int, limits: Limits) -> Risk | None:
-    """Why the chain lets a scheduler move the pod of this lease elsewhere, the most certain first; None: it does not."""
+    """Why the chain lets a scheduler move the pod of this lease, the most certain first; None: it does not."""
     wrong = amiss(host, now_ms, limits)
     if lease.reclaim_at is not None:
         return Risk.RECLAIMED

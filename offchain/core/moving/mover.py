@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from offchain.core.conduct.deteriorating import Limits, Risk, amiss
+from offchain.core.conduct.deteriorating import Limits, Risk
 from offchain.core.fleet.want import Want
 from offchain.core.moving.elsewhere import Elsewhere
 from offchain.core.moving.watch import Watch
@@ -52,6 +52,8 @@ class Moving:
 
     moves: tuple[Move, ...]
     namings: tuple[Naming, ...]
+    doubts: frozenset[str]
+    """Hosts of which is to be read whether a heartbeat came, before another round."""
 
 
 class Mover:
@@ -70,26 +72,34 @@ class Mover:
         leaving, unguarded = self.watch.due(now_ms, self._has_room)
         moves: list[Move] = []
         for one in leaving:
+            task, lease = one.task, one.lease
             if len(self._moving) >= MOST_MOVING:
                 break
-            if one.task.id in self._moving or not self._desk.looks_after(one.task, now_ms):
+            if task.id in self._moving or not self._desk.looks_after(task, now_ms):
                 continue
-            self._rest(one.task.id, self.watch.moved.tried(one.task.id, now_ms))
-            move = self._move(one.task, one.lease, one.risk, gates, now_ms)
-            if move is not None:
-                moves.append(move)
+            place = self._place(task, lease, gates, now_ms, moves=True)
+            if place is None and self.watch.in_doubt:
+                continue
+            self.watch.again(task.id, self.watch.moved.tried(task.id, now_ms))
+            if place is not None:
+                self._hold(task, lease, place)
+                moves.append(Move(task.id, lease.id, *self._told(place), one.risk))
         namings: list[Naming] = []
         for needs in unguarded:
+            task, lease = needs.task, needs.lease
             if len(self._naming) >= MOST_NAMED:
                 break
-            known = needs.lease.id in self._naming or needs.task.id in self._moving
-            if known or not self._desk.looks_after(needs.task, now_ms):
+            known = lease.id in self._naming or task.id in self._moving
+            if known or not self._desk.looks_after(task, now_ms):
                 continue
-            self._rest(needs.task.id, self.watch.named.tried(needs.lease.id, now_ms))
-            naming = self._name(needs.task, needs.lease, gates, now_ms)
-            if naming is not None:
-                namings.append(naming)
-        return Moving(tuple(moves), tuple(namings))
+            place = self._place(task, lease, gates, now_ms, moves=False)
+            if place is None and self.watch.in_doubt:
+                continue
+            self.watch.again(task.id, self.watch.named.tried(lease.id, now_ms))
+            if place is not None:
+                self._naming.add(lease.id)
+                namings.append(Naming(task.id, lease.id, *self._told(place)))
+        return Moving(tuple(moves), tuple(namings), self.watch.doubts(now_ms))
 
     def put_task(self, task: Task) -> None:
         """Take in a record of a task that is not final."""
@@ -115,57 +125,45 @@ class Mover:
         moments = shift, self.watch.next_ms(now_ms)
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def _rest(self, task: int, until_ms: int) -> None:
-        self.watch.again(task, until_ms)
-
-    def _move(self, task: Task, lease: Lease, risk: Risk, gates: Sequence[Gate], now_ms: int) -> Move | None:
+    def _hold(self, task: Task, lease: Lease, place: Place) -> None:
+        """Keep its new room from others."""
         pod, want = self._alone(task, lease)
-        place = self._standby(lease, want, now_ms) or self._best(lease, pod, want, gates, now_ms, other_provider=False)
-        if place is None:
-            return None
-        self._desk.planner.hold(_key(lease.id), want, lease_parts(lease.id)[1], place)
+        self._desk.planner.hold(_key(lease.id), want, pod.open_pods[0], place)
         self._moving[task.id] = lease.id
-        host, devices = self._told(place)
-        return Move(task.id, lease.id, host, devices, risk)
 
-    def _name(self, task: Task, lease: Lease, gates: Sequence[Gate], now_ms: int) -> Naming | None:
+    def _place(self, task: Task, lease: Lease, gates: Sequence[Gate], now_ms: int, *, moves: bool) -> Place | None:
+        """Where the pod goes now, or its standby is to be. None: nowhere, or there is a doubt."""
         pod, want = self._alone(task, lease)
-        place = self._best(lease, pod, want, gates, now_ms, other_provider=True)
-        if place is None:
-            return None
-        self._naming.add(lease.id)
-        return Naming(task.id, lease.id, *self._told(place))
-
-    def _standby(self, lease: Lease, want: Want, now_ms: int) -> Place | None:
-        """Where its last checkpoint is most likely, if it can go on there."""
-        there = None if lease.standby is None else self._desk.planner.fleet.records.get(lease.standby.host)
-        if lease.standby is None or there is None or amiss(there, now_ms, self.watch.limits) is not None:
-            return None
-        place = Place(self._desk.planner.fleet.cluster.number(there.id), _bits(lease.standby.devices))
-        return place if self._desk.planner.takes(want, *place) else None
-
-    def _best(
-        self, lease: Lease, pod: Task, want: Want, gates: Sequence[Gate], now_ms: int, *, other_provider: bool
-    ) -> Place | None:
-        planner = self._desk.planner
-        elsewhere = Elsewhere(planner.fleet, lease, other_provider=other_provider)
+        planner, watch = self._desk.planner, self.watch
+        records, names = planner.fleet.records, planner.fleet.cluster.names
+        elsewhere = Elsewhere(planner.fleet, lease, other_provider=not moves)
+        closed = (*gates, elsewhere)
+        standby = self._standby(lease, want) if moves else None
+        # Its last checkpoint is at its standby, most likely.
+        if standby is not None and not planner.closed(pod, want, (standby,), closed):
+            if watch.in_order(records[names[standby.host]], now_ms):
+                return standby
+            elsewhere.close(standby.host)
         for _ in range(_TRIES):
-            place = planner.peek(pod, want, (*gates, elsewhere))
-            if place is None:
+            best = planner.peek(pod, want, closed)
+            if best is None or watch.in_order(records[names[best.host]], now_ms):
+                return best
+            if watch.in_doubt:
                 return None
-            record = planner.fleet.records[planner.fleet.cluster.names[place.host]]
-            if amiss(record, now_ms, self.watch.limits) is None:
-                return place
-            elsewhere.close(place.host)
+            elsewhere.close(best.host)
         return None
+
+    def _standby(self, lease: Lease, want: Want) -> Place | None:
+        """Where it could go on at once."""
+        planner = self._desk.planner
+        if lease.standby is None or lease.standby.host not in planner.fleet.records:
+            return None
+        place = Place(planner.fleet.cluster.number(lease.standby.host), _bits(lease.standby.devices))
+        return place if planner.takes(want, *place) else None
 
     def _has_room(self, task: Task, lease: Lease) -> bool:
         """Whether its standby has."""
-        if lease.standby is None:
-            return False
-        _, want = self._alone(task, lease)
-        row = self._desk.planner.fleet.cluster.number(lease.standby.host)
-        return self._desk.planner.takes(want, row, _bits(lease.standby.devices))
+        return self._standby(lease, self._alone(task, lease)[1]) is not None
 
     def _alone(self, task: Task, lease: Lease) -> tuple[Task, Want]:
         """The task as if this pod alone had no place, and what the pod asks for beside the others."""

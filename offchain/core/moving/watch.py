@@ -22,6 +22,9 @@ _CERTAIN: Final = {
 }
 """The most certain first."""
 
+FRESH_MS: Final = 6_000
+"""So long a record that was read for the sake of a heartbeat is believed: heartbeats leave no event."""
+
 HasRoom = Callable[[Task, Lease], bool]
 """Whether the lease's standby, which is in order, has room for the pod now."""
 
@@ -62,6 +65,9 @@ class Watch:
         self._silent: list[tuple[int, str]] = []
         """A heap: when a host that is of concern may be silent. One entry for each."""
         self._listened: set[str] = set()
+        self._checked: dict[str, int] = {}
+        """[host]: when its record was read for the sake of its heartbeat."""
+        self._doubted: set[str] = set()
         self.moved: Rests[int] = Rests()
         """[task]"""
         self.named: Rests[int] = Rests()
@@ -93,6 +99,8 @@ class Watch:
 
     def host_changed(self, name: str) -> None:
         """Its record is another one, or there is none any more."""
+        if name not in self._hosts:
+            self._checked.pop(name, None)
         there = self._at.get(name)
         if there:
             self._look |= there
@@ -108,13 +116,38 @@ class Watch:
         unguarded: list[Unguarded] = []
         for number in sorted(self._look):
             task = self._tasks[number]
-            found = len(leaving) + len(unguarded)
+            before = len(leaving) + len(unguarded) + len(self._doubted)
             for lease in task.leases:
                 self._judge(task, lease, now_ms, has_room, leaving, unguarded)
-            if found == len(leaving) + len(unguarded):
+            if before == len(leaving) + len(unguarded) + len(self._doubted):
                 self._look.discard(number)
         leaving.sort(key=lambda one: (_CERTAIN[one.risk], one.lease.id))
         return leaving, unguarded
+
+    def doubtful(self, host: Host, now_ms: int) -> bool:
+        """Whether its record is too old to tell whether it is silent. Then it is among those to be read again."""
+        known = self._checked.get(host.id)
+        fresh = known is not None and now_ms - known <= FRESH_MS
+        if fresh or now_ms <= host.last_heartbeat + self.limits.late_ms:
+            return False
+        self._doubted.add(host.id)
+        return True
+
+    def in_order(self, host: Host, now_ms: int) -> bool:
+        """Whether a pod may go there, as far as is known; a doubt is noted."""
+        return not self.doubtful(host, now_ms) and amiss(host, now_ms, self.limits) is None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether records are to be read again."""
+        return bool(self._doubted)
+
+    def doubts(self, now_ms: int) -> frozenset[str]:
+        """The hosts whose records are to be read again before the next round, which will believe them."""
+        found = frozenset(self._doubted)
+        self._doubted.clear()
+        self._checked.update(dict.fromkeys(found, now_ms))
+        return found
 
     def again(self, number: int, at_ms: int) -> None:
         """Look at this task again then."""
@@ -140,7 +173,7 @@ class Watch:
         unguarded: list[Unguarded],
     ) -> None:
         host = self._hosts.get(lease.host)
-        if host is None:
+        if host is None or self.doubtful(host, now_ms):
             return
         risk = leaves(lease, host, now_ms, self.limits)
         if risk is not None and self._rested(task.id, self.moved.until_ms(task.id), now_ms):
@@ -161,9 +194,11 @@ class Watch:
     def _stands(self, task: Task, lease: Lease, host: Host, now_ms: int, has_room: HasRoom) -> bool:
         """Whether its standby would take over if its host failed now."""
         there = None if lease.standby is None else self._hosts.get(lease.standby.host)
-        if there is None or there.provider == host.provider or amiss(there, now_ms, self.limits) is not None:
+        if there is None or there.provider == host.provider:
             return False
-        return has_room(task, lease)
+        if self.doubtful(there, now_ms):
+            return True
+        return self.in_order(there, now_ms) and has_room(task, lease)
 
     def _wake(self, now_ms: int) -> None:
         while self._later and self._later[0][0] <= now_ms:

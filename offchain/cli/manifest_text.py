@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from offchain.core.rate import deposit
-from offchain.schema.manifest_types import Manifest, RestartPolicy, ResultSpec, ScalingSpec, ServiceSpec, SpotSpec
+from offchain.schema.manifest_types import (
+    Manifest,
+    RestartPolicy,
+    ResultSpec,
+    ScalingSpec,
+    ServiceSpec,
+    SpotSpec,
+    Survival,
+)
 from offchain.schema.manifest_values import format_amount
+
+SURVIVALS: Final[Mapping[Survival, str | None]] = {
+    "restart": None,
+    "move": "its pods may be moved off a host that deteriorates",
+    "standby": "its pods may be moved, and go on at a standby where their host fails",
+}
+"""What becomes of its pods, where that is worth a line."""
 
 
 def duration_text(ms: int) -> str:
@@ -62,6 +77,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "data_from": manifest.data_from,
         "snapshot": manifest.snapshot,
         "spot": manifest.spot and {"checkpoint_signal": manifest.spot.checkpoint_signal},
+        "survival": manifest.survival,
         "duration_ms": manifest.duration_ms,
         "max_rate_per_hour": manifest.max_rate_per_hour,
         "held_at_most": held_at_most(manifest),
@@ -120,6 +136,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("data from", None if manifest.data_from is None else f"lease {manifest.data_from}"),
         ("made of", None if manifest.snapshot is None else f"its snapshot {manifest.snapshot}"),
         ("spot", manifest.spot and _spot_text(manifest.spot)),
+        ("survival", SURVIVALS[manifest.survival]),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]

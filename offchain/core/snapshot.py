@@ -103,6 +103,8 @@ def touched(snapshot: Snapshot, events: Iterable[Event]) -> Touched:
             tasks |= tasks_of_event(fields)
             if event.name == "Assigned":
                 hosts |= {host for _, host, *_ in fields["leases"]}
+            elif event.name == "LeaseMoved":
+                hosts.add(fields["host"])
     for number in tasks:
         known = snapshot.tasks.get(number)
         if known is not None:

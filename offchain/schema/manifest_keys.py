@@ -221,6 +221,7 @@ GANTRY = (
     "data_from",
     "snapshot",
     "spot",
+    "survival",
 )
 VERIFICATION = ("replicas",)
 SPOT = ("checkpoint_signal",)

@@ -134,6 +134,9 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         spot=draw(st.none() | st.builds(types.SpotSpec, st.sampled_from([None, "SIGUSR1", "SIGUSR2", "SIGHUP"])))
         if replicas is None
         else None,
+        survival=draw(st.sampled_from(("restart", "move", "standby")))
+        if replicas is None and kind != "rental"
+        else "restart",
         snapshot=draw(st.none() | st.sampled_from(["before", "20261121-165200"])) if data_from is not None else None,
     )
 
@@ -199,6 +202,8 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     if manifest.spot is not None:
         signal = manifest.spot.checkpoint_signal
         gantry["spot"] = True if signal is None else {"checkpoint_signal": signal}
+    if manifest.survival != "restart":
+        gantry["survival"] = manifest.survival
     if manifest.snapshot is not None:
         gantry["snapshot"] = manifest.snapshot
     return {

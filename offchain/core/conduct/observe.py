@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of
@@ -16,9 +16,6 @@ _PROVED: Final = frozenset(
     fault.value for fault in (chain.Fault.FAILED_CHALLENGE, chain.Fault.WRONG_RESULT, chain.Fault.DATA_LOST)
 )
 
-_PODS: Final = {"PodStarted": "lease", "Requeued": "lease", "PodLost": "lease", "LeaseMoved": "from"}
-"""Events about pods, and which of their fields names the lease."""
-
 ROOM: Final = frozenset(
     {"NotEnoughCpu", "NotEnoughMemory", "NotEnoughDisk", "WrongDeviceCount", "NoSuchDevice", "DeviceBusy"}
 )
@@ -28,9 +25,9 @@ ROOM: Final = frozenset(
 def of_pods(snapshot: Snapshot, events: Iterable[Event], now_ms: int) -> Iterator[Seen]:
     """What became of pods. `snapshot`: before these events, `now_ms`: chain time of their block."""
     for event in events:
-        if event.pallet != "Tasks" or event.name not in _PODS:
+        if event.pallet != "Tasks" or event.name not in ("PodStarted", "Requeued", "PodLost"):
             continue
-        number = event.fields[_PODS[event.name]]
+        number = event.fields["lease"]
         task = snapshot.tasks.get(lease_parts(number)[0])
         lease = None if task is None else next((one for one in task.leases if one.id == number), None)
         if task is None or lease is None:
@@ -38,7 +35,7 @@ def of_pods(snapshot: Snapshot, events: Iterable[Event], now_ms: int) -> Iterato
         if event.name == "PodStarted":
             yield of_pod(task, lease, What.STARTED, now_ms, took_ms=max(0, now_ms - lease.created_at))
         else:
-            what = _failure(event.fields["reason"])
+            what = _failure(chain.RequeueReason.decode(event.fields["reason"]))
             if what is not None:
                 yield of_pod(task, lease, what, now_ms)
 
@@ -65,18 +62,18 @@ def of_pod(task: Task, lease: Lease, what: What, at_ms: int, *, took_ms: int = 0
     return Seen(lease.host, what, at_ms, shape, task.manifest, lease.id, took_ms)
 
 
-def _failure(reason: Any) -> What | None:
-    """None where the pod did not fail. What ends a lease and what requeues a task are called the same."""
+def _failure(reason: chain.RequeueReason) -> What | None:
+    """None where the pod did not fail."""
     match reason:
-        case {"HostRefused": chain.HostFailure.RESOURCES_UNAVAILABLE.value}:
+        case chain.RequeueReasonHostRefused(chain.HostFailure.RESOURCES_UNAVAILABLE):
             return What.LACKED
-        case {"HostRefused": chain.HostFailure.DRIVER_ERROR.value}:
+        case chain.RequeueReasonHostRefused(chain.HostFailure.DRIVER_ERROR):
             return What.REFUSED
-        case {"HostRefused": _}:
+        case chain.RequeueReasonHostRefused():
             return What.NOT_RUN
-        case "StartTimeout":
+        case chain.RequeueReasonStartTimeout():
             return What.START_TIMEOUT
-        case "HostLost":
+        case chain.RequeueReasonHostLost():
             return What.LOST
         case _:
             return None

@@ -9,6 +9,7 @@ import pytest
 from manifest_builders import Change, gantry, gpu, helper, manifest, parse, problems, refused, service, together, top
 
 from offchain.schema._generated_chain import (
+    Survival,
     TaskKind,
     TaskSpec,
     VerificationPolicyAcceptance,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from offchain.core.backoff import Backoff
-from offchain.core.conduct.deteriorating import POOR_PPM, Limits, Signs, risk_of, signs_of
+from offchain.core.conduct.deteriorating import Limits, Signs, risk_of, signs_of
 from offchain.core.conduct.observe import ROOM
 from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of
@@ -89,7 +89,7 @@ class Scheduler:
         self.running = Running(wake)
         self._wake = wake
         self._room = MakingRoom(self._desk, perform, self.running, self._log)
-        self._moving = Moving(self._desk, Limits(POOR_PPM, 0), perform, self.running, self._log)
+        self._moving = Moving(self._desk, self._limits(), perform, self.running, self._log)
 
     async def step(self, touched: Touched | None = None) -> None:
         """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
@@ -168,7 +168,7 @@ class Scheduler:
 
     def _limits(self) -> Limits:
         periods = self._view.final.periods
-        return Limits(POOR_PPM, periods.absence_limit_ms)
+        return Limits(periods.poor_ppm, periods.late_ms)
 
     def _forget(self, number: int) -> None:
         """Drop what the picture has overtaken for good."""

@@ -35,6 +35,10 @@ class Charges:
         Gives those that held something before.
         """
         holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
+        numbers = [claim.id for claim in claims]
+        if self._holdings.keys().isdisjoint(numbers):
+            self._holdings.update(dict.fromkeys(numbers, holding))
+            return []
         held = []
         for claim in claims:
             before = self._holdings.get(claim.id)

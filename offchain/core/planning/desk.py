@@ -27,7 +27,8 @@ from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
-from offchain.core.planning.planner import Places, Planner, Round
+from offchain.core.planning.placements import Batch
+from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
@@ -84,6 +85,8 @@ class Desk:
         """How often hosts had changed when they were added up, and what came out."""
         self._slices: list[Slice] = []
         """Whose turn it is."""
+        self._next: Sequence[Task] = ()
+        """The same, one after the other."""
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
         self._apart: dict[int, Room] = {}
@@ -159,7 +162,7 @@ class Desk:
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
         gates = (*gates, *self._gates(now_ms))
-        placed: dict[int, Places] = {}
+        placed: dict[int, Batch] = {}
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
         reserved = self._keeper.gate()
@@ -171,7 +174,7 @@ class Desk:
         return made
 
     def _start(
-        self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Places]
+        self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Batch]
     ) -> bool:
         """Give those whose reservation begins now the places that are reserved for them; whether there were any."""
         any_placed = False
@@ -185,7 +188,7 @@ class Desk:
                 any_placed = True
                 claim = self._claims[number]
                 self._turn.placed(claim)
-                self._hold([claim])
+                self._hold([[claim]], [task])
             else:
                 self._keeper.refused(number, self._now_ms)
         return any_placed
@@ -215,16 +218,13 @@ class Desk:
         tasks = [self._tasks[claim.id] for part in self._slices for claim in part.claims]
         want = self._who[tasks[0].id][0][0]
         self.notes.look(tasks[0], want)
+        self._next = tasks
         return Run(tasks, want)
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
         self._turn.ran(self._slices, tasks)
-        for part in self._slices:
-            here = part.claims[:tasks]
-            tasks -= len(here)
-            if here:
-                self._hold(here)
+        self._hold([part.claims for part in self._slices], self._next[:tasks])
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
@@ -400,18 +400,30 @@ class Desk:
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 
-    def _hold(self, claims: Sequence[Claim]) -> None:
-        """These, all of one part of the queues and of one group, have their places."""
-        group = self._who[claims[0].id][0]
-        held = frozenset(self._charges.placed(claims))
-        for claim in claims:
-            number = claim.id
+    def _hold(self, parts: Iterable[Sequence[Claim]], tasks: Sequence[Task]) -> None:
+        """These, all of one group and placed together, have their places.
+
+        `parts`: their claims, and perhaps more behind them; those of one list are of one part of the queues.
+        """
+        batch = self.planner.batch(tasks[0].id)
+        group = self._who[tasks[0].id][0]
+        left = len(tasks)
+        again: dict[int, None] = {}
+        for claims in parts:
+            here = claims[:left]
+            if not here:
+                break
+            left -= len(here)
+            again |= dict.fromkeys(self._charges.placed(here))
+        if len(batch.hosts) < batch.each * len(tasks):
+            # Of the last, fewer than it would have were placed.
+            again[tasks[-1].id] = None
+        for number in batch.tasks:
             del self._claims[number], self._who[number]
-            if number in held or len(self.planner.placed_pods(number)) < group[2]:
-                # Fewer than it would have may have been placed.
-                self._charges.account(self._tasks[number])
-        self._keeper.placed([claim.id for claim in claims], self._now_ms)
-        self._groups.leave(group, len(claims))
+        for number in again:
+            self._charges.account(self._tasks[number])
+        self._keeper.placed(batch, tasks, self._now_ms)
+        self._groups.leave(group, len(tasks))
 
     def _totals(self) -> Amount:
         """What hosts that are online have."""

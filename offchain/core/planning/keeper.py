@@ -12,13 +12,16 @@ import numpy as np
 
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
-from offchain.core.fleet.want import Want
+from offchain.core.fleet.want import Want, shape_of
 from offchain.core.placing.cluster import MOST_DEVICES, Bools
+from offchain.core.planning.ahead import Ahead
 from offchain.core.planning.heads import HOPELESS_MS, Heads
+from offchain.core.planning.held import FEW
+from offchain.core.planning.placements import Batch
 from offchain.core.planning.planner import Planner
 from offchain.core.planning.reserved import START_MS, Reserved, lasts_ms
 from offchain.core.planning.window_claims import ALL, WindowClaims
-from offchain.core.timing.claims import FOREVER, Claim, Claims
+from offchain.core.timing.claims import FOREVER, Claim, Claims, Rows
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, reserve
 from offchain.core.timing.windows import Window, Windows
@@ -40,6 +43,8 @@ class Keeper:
         self._window_claims = WindowClaims(self.windows, planner.fleet)
         self._heads = Heads()
         self._claims = Claims()
+        self._ahead = Ahead()
+        """Of whom nothing else is known than that they were placed."""
         self._keys: dict[int, list[tuple[int, str, int]]] = {}
         self._stale: set[int] = set()
         self._placed_ms: dict[int, int] = {}
@@ -65,13 +70,22 @@ class Keeper:
         """What this task holds may not be what it was."""
         self._stale.add(number)
 
-    def placed(self, numbers: Sequence[int], now_ms: int) -> None:
-        """Pods of these have a place now, and they wait no more."""
-        self._stale.update(numbers)
+    def placed(self, batch: Batch, tasks: Sequence[Task], now_ms: int) -> None:
+        """Pods of these, all of the batch, have a place now, and they wait no more."""
+        numbers = batch.tasks
+        if len(numbers) <= FEW or any(task.leases for task in tasks) or not self._new(numbers):
+            self._stale.update(numbers)
+        else:
+            self._stale.difference_update(numbers)
+            self._ahead.add(batch, tasks, now_ms)
         self._placed_ms.update(dict.fromkeys(numbers, now_ms))
         self._heads.drop(numbers)
         for number in numbers if self._kept else ():
             self._kept.pop(number, None)
+
+    def _new(self, numbers: Sequence[int]) -> bool:
+        """Whether nothing is known of what any of these held before."""
+        return self._placed_ms.keys().isdisjoint(numbers) and self._keys.keys().isdisjoint(numbers)
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""
@@ -135,27 +149,32 @@ class Keeper:
         return min(moments, default=None)
 
     def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
+        ahead = self._ahead.rows(self._stale)
         for number in self._stale:
             for key in self._keys.pop(number, ()):
                 self._claims.drop(key)
             task = tasks.get(number)
-            held = [] if task is None else list(self._held_by(task, now_ms))
-            for key, claim in held:
+            claims = [] if task is None else list(self._held_by(task, now_ms))
+            for key, claim in claims:
                 self._claims.put(key, claim)
-            if held:
-                self._keys[number] = [key for key, _ in held]
+            if claims:
+                self._keys[number] = [key for key, _ in claims]
             if not self._planner.placed_pods(number):
                 self._placed_ms.pop(number, None)
         self._stale.clear()
         self._window_claims.follow(now_ms)
-        profile = Profile(self._planner.fleet.cluster, now_ms, self._claims)
+        held = Rows(np.concatenate([self._claims.rows, ahead]))
+        profile = Profile(self._planner.fleet.cluster, now_ms, held)
         profile.add(self._window_claims.of(ALL))
         return profile
 
     def _held_by(self, task: Task, now_ms: int) -> Iterator[tuple[tuple[int, str, int], Claim]]:
         """Its leases, and what is on its way."""
         fleet = self._planner.fleet
-        shape = Want.of(task).shape
+        ahead = self._planner.places_ahead(task.id)
+        if not task.leases and ahead is None:
+            return
+        shape = shape_of(task.resources, task.placement, task.takes_over)
         for lease in task.leases:
             host = fleet.records.get(lease.host)
             # A machine that is stopped holds its disk alone.
@@ -165,7 +184,6 @@ class Keeper:
                 claim = Claim(row, shape, devices, lease.created_at, latest_end(lease, task, host))
                 yield (task.id, "lease", lease.id), claim
         begun = self._placed_ms.get(task.id, now_ms)
-        ahead = self._planner.places_ahead(task.id)
         if ahead is not None:
             for pod, row, devices in zip(ahead.pods, ahead.hosts, ahead.devices, strict=True):
                 yield (task.id, "pod", pod), Claim(row, shape, devices, begun, begun + lasts_ms(task))

@@ -6,10 +6,8 @@ it in its records or refuses it. It reads no clock, and the same inputs and seed
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,48 +21,13 @@ from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.candidates import Seen, look
 from offchain.core.planning.gates import Gate, Leaning
+from offchain.core.planning.held import Held
 from offchain.core.planning.order import Order
+from offchain.core.planning.placements import Batch, Placements, Places
 from offchain.core.planning.rows import Points, Rows
 from offchain.core.planning.scores import Weights
 from offchain.core.rate import rate_per_hour
-from offchain.core.values import Host, PodPlacement, Task
-
-
-class Places(NamedTuple):
-    """Where a task's pods go: the numbers of the pods, the rows of their hosts, their devices as bits."""
-
-    want: Want
-    pods: tuple[int, ...]
-    hosts: tuple[int, ...]
-    devices: tuple[int, ...]
-
-
-class Placements(Mapping[int, tuple[PodPlacement, ...]]):
-    """[task]: in the order in which they were placed; as the chain is told, made when it is asked for."""
-
-    def __init__(self, made: Mapping[int, Places], names: Sequence[str]) -> None:
-        self._made = made
-        self._names = names
-
-    def __getitem__(self, task: int) -> tuple[PodPlacement, ...]:
-        """Of each of its pods that have a place."""
-        _, pods, hosts, devices = self._made[task]
-        return tuple(
-            PodPlacement(pod, self._names[host], bytes(indices(on)))
-            for pod, host, on in zip(pods, hosts, devices, strict=True)
-        )
-
-    def want(self, task: int) -> Want:
-        """What its pods ask for."""
-        return self._made[task].want
-
-    def __iter__(self) -> Iterator[int]:
-        """The tasks."""
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        """How many tasks."""
-        return len(self._made)
+from offchain.core.values import Host, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +54,9 @@ class Planner:
     def __init__(self, seed: bytes, weights: Weights | None = None) -> None:
         self.fleet = Fleet()
         self._rows = Rows(self.fleet, Worth(self.fleet.cluster, Mix()), weights or Weights(), seed)
-        self._held: dict[int, Places] = {}
+        self._held = Held()
         self._behind: set[int] = set()
         """Of these, those that are in the chain's records already."""
-        self._held_at: defaultdict[int, set[int]] = defaultdict(set)
-        """[row]: the tasks that hold something there."""
 
     def use(self, policy: Worth) -> None:
         """Score by another policy from now on."""
@@ -140,23 +101,20 @@ class Planner:
         held = self._held.get(task)
         if held is not None and (task not in self._behind) != ahead:
             self._behind ^= {task}
-            for row in set(held.hosts):
+            for row in held.rows(task):
                 self._reset(row)
 
     def release(self, task: int) -> None:
         """What the planner has placed of this task is in the chain's records for good, or never will be."""
-        held = self._held.pop(task, None)
+        held = self._held.drop(task)
         self._behind.discard(task)
-        for row in set(held.hosts) if held else ():
-            self._held_at[row].discard(task)
-            if not self._held_at[row]:
-                del self._held_at[row]
+        for row in held.rows(task) if held else ():
             self._reset(row)
 
     def placed_pods(self, task: int) -> frozenset[int]:
         """The pods of this task that were placed and not yet released."""
         held = self._held.get(task)
-        return frozenset(held.pods) if held else frozenset()
+        return frozenset(held.pods(task)) if held else frozenset()
 
     def pods_ahead(self, task: int) -> frozenset[int]:
         """Of these, the ones that the records do not have yet."""
@@ -164,14 +122,22 @@ class Planner:
 
     def places_ahead(self, task: int) -> Places | None:
         """Where those are to go; None where there are none."""
-        return None if task in self._behind else self._held.get(task)
+        held = None if task in self._behind else self._held.get(task)
+        return None if held is None else held.places(task)
+
+    def batch(self, task: int) -> Batch:
+        """With which others this task was placed. KeyError: nothing of it is on its way."""
+        held = self._held.get(task)
+        if held is None:
+            raise KeyError(task)
+        return held
 
     @property
     def held(self) -> frozenset[int]:
         """The tasks of which something is on its way."""
-        return frozenset(self._held)
+        return frozenset(self._held.tasks)
 
-    def plan(self, order: Order, gates: Sequence[Gate] = (), made: dict[int, Places] | None = None) -> Round:
+    def plan(self, order: Order, gates: Sequence[Gate] = (), made: dict[int, Batch] | None = None) -> Round:
         """Place whoever has room, in this order, where no gate is closed to it. What is placed is held.
 
         `made`: what has its place in this round already.
@@ -211,7 +177,7 @@ class Planner:
         masks = [mask for gate in gates if (mask := gate.closed(task, want, devices)) is not None]
         return any(mask[place.host] for mask in masks for place in where)
 
-    def place_at(self, task: Task, want: Want, where: Sequence[board.Place], made: dict[int, Places]) -> bool:
+    def place_at(self, task: Task, want: Want, where: Sequence[board.Place], made: dict[int, Batch]) -> bool:
         """Place its first pods just there, and hold that; False where a rule is against it."""
         for place, (host, devices) in enumerate(where):
             if not self.takes(want, host, devices):
@@ -219,7 +185,7 @@ class Planner:
                 return False
             self._take(want, host, devices)
         hosts, devices_of = _columns(where)
-        self._hold(task, Places(want, task.open_pods[: len(where)], tuple(hosts), tuple(devices_of)), made)
+        self._hold(Batch(want, (task,), hosts, devices_of), made)
         return True
 
     def peek(self, task: Task, want: Want, gates: Sequence[Gate]) -> board.Place | None:
@@ -259,9 +225,7 @@ class Planner:
                 return place
         return len(tasks)
 
-    def _run(
-        self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate], made: dict[int, Places]
-    ) -> tuple[int, int]:
+    def _run(self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate], made: dict[int, Batch]) -> tuple[int, int]:
         """Place these, one after the other; how many found a place, and how many pods of the first that did not."""
         least, each = tasks[0].least, len(tasks[0].open_pods)
         hosts, devices = self._places(want, len(tasks) * each)
@@ -270,16 +234,15 @@ class Planner:
             placed, over = placed + 1, 0
         elif over:
             self._give(want, hosts[-over:], devices[-over:])
-        for place, task in enumerate(tasks[:placed]):
-            of = slice(place * each, place * each + each)
-            here = tuple(hosts[of])
-            self._hold(task, Places(want, task.open_pods[: len(here)], here, tuple(devices[of])), made)
+        if placed:
+            pods = min(len(hosts), placed * each)
+            self._hold(Batch(want, tasks[:placed], hosts[:pods], devices[:pods]), made)
             for gate in gates:
-                for host, on in zip(hosts[of], devices[of], strict=True):
-                    gate.taken(task, want, host, on)
+                for pod in range(pods):
+                    gate.taken(tasks[pod // each], want, hosts[pod], devices[pod])
         return placed, over
 
-    def _one(self, task: Task, want: Want, gates: Sequence[Gate], made: dict[int, Places]) -> tuple[int, int]:
+    def _one(self, task: Task, want: Want, gates: Sequence[Gate], made: dict[int, Batch]) -> tuple[int, int]:
         """The same for one task, for which gates are asked before each of its pods."""
         hosts: list[int] = []
         devices: list[int] = []
@@ -299,7 +262,7 @@ class Planner:
                 for host, on in zip(hosts, devices, strict=True):
                     gate.given(task, want, host, on)
             return 0, len(hosts)
-        self._hold(task, Places(want, task.open_pods[: len(hosts)], tuple(hosts), tuple(devices)), made)
+        self._hold(Batch(want, (task,), hosts, devices), made)
         return 1, len(hosts)
 
     def _places(self, want: Want, pods: int) -> tuple[list[int], list[int]]:
@@ -351,10 +314,9 @@ class Planner:
             self.fleet.cluster.give(host, want.shape, on)
             self._rows.changed(host)
 
-    def _hold(self, task: Task, places: Places, made: dict[int, Places]) -> None:
-        self._held[task.id] = made[task.id] = places
-        for host in places.hosts:
-            self._held_at[host].add(task.id)
+    def _hold(self, batch: Batch, made: dict[int, Batch]) -> None:
+        self._held.add(batch)
+        made.update(dict.fromkeys(batch.tasks, batch))
 
     def _reset(self, row: int) -> None:
         """Back to the chain's record, less what is held."""
@@ -366,13 +328,13 @@ class Planner:
 
     def _hold_again(self, row: int) -> None:
         """Take what is held off a record that has just come in. What the record has overtaken takes nothing."""
-        for task in sorted(self._held_at.get(row, ())):
-            if task in self._behind:
+        for task in self._held.at(row):
+            ahead = self.places_ahead(task)
+            if ahead is None:
                 continue
-            want, _, hosts, devices = self._held[task]
-            for host, on in zip(hosts, devices, strict=True):
+            for host, on in zip(ahead.hosts, ahead.devices, strict=True):
                 if host == row:
-                    self.fleet.cluster.take_if(row, want.shape, on)
+                    self.fleet.cluster.take_if(row, ahead.want.shape, on)
 
 
 def _leaning(gate: Leaning, task: Task, want: Want, points: Points) -> Points:

@@ -9,7 +9,7 @@ import numpy as np
 
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Ints
 from offchain.core.placing.shapes import Shape
-from offchain.core.timing.claims import FOREVER, Claim, Claims, Column, as_row
+from offchain.core.timing.claims import FOREVER, Claim, Claims, Column, Rows, as_row
 from offchain.core.timing.loops import AT, DEVICES, MILLI, Changes, lowest
 from offchain.core.timing.room import Room
 
@@ -41,7 +41,13 @@ class Profile:
     __slots__ = ("changes", "cluster", "free", "most", "now_ms", "underway")
 
     def __init__(
-        self, cluster: Cluster, now_ms: int, leases: Claims, reserved: Claims | None = None, *, expected: bool = False
+        self,
+        cluster: Cluster,
+        now_ms: int,
+        leases: Claims | Rows,
+        reserved: Claims | None = None,
+        *,
+        expected: bool = False,
     ) -> None:
         self.cluster = cluster
         self.now_ms = now_ms

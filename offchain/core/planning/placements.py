@@ -1,0 +1,97 @@
+"""What was placed: pods of tasks that ask for the same, in batches; and a round's placements, as the chain is told."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from offchain.core.fleet.want import Want
+from offchain.core.placing.cluster import Ints, indices
+from offchain.core.values import PodPlacement, Task
+
+
+class Places(NamedTuple):
+    """Where a task's pods go: the numbers of the pods, the rows of their hosts, their devices as bits."""
+
+    want: Want
+    pods: tuple[int, ...]
+    hosts: tuple[int, ...]
+    devices: tuple[int, ...]
+
+
+class Batch:
+    """Pods that were placed together: of one task after the other, `each` pods of each; of the last perhaps fewer.
+
+    Columns, for a round may place a hundred thousand.
+    """
+
+    __slots__ = ("_at", "_open", "devices", "each", "hosts", "tasks", "want")
+
+    def __init__(self, want: Want, tasks: Sequence[Task], hosts: Sequence[int], devices: Sequence[int]) -> None:
+        self.want = want
+        self.each = len(tasks[0].open_pods)
+        self.tasks = [task.id for task in tasks]
+        self._open = [task.open_pods for task in tasks]
+        self.hosts = array("i", hosts)
+        """[pod]: the row of its host."""
+        self.devices = array("i", devices)
+        """[pod]: as bits."""
+        self._at: dict[int, int] | None = None
+
+    def places(self, task: int) -> Places:
+        """Of one of the tasks."""
+        here = self._pods(task)
+        hosts, devices = tuple(self.hosts[here]), tuple(self.devices[here])
+        return Places(self.want, self._open[here.start // self.each][: len(hosts)], hosts, devices)
+
+    def rows(self, task: int) -> set[int]:
+        """The hosts of one of the tasks."""
+        return set(self.hosts[self._pods(task)])
+
+    def pods(self, task: int) -> tuple[int, ...]:
+        """The pods of one of the tasks that have a place."""
+        return self.places(task).pods
+
+    def task_of_pods(self) -> Ints:
+        """[pod]: its task."""
+        found: Ints = np.repeat(np.array(self.tasks, dtype=np.int64), self.each)[: len(self.hosts)]
+        return found
+
+    def _pods(self, task: int) -> slice:
+        if len(self.tasks) == 1:
+            return slice(0, self.each)
+        if self._at is None:
+            self._at = {number: at for at, number in enumerate(self.tasks)}
+        first = self._at[task] * self.each
+        return slice(first, first + self.each)
+
+
+class Placements(Mapping[int, tuple[PodPlacement, ...]]):
+    """[task]: in the order in which they were placed; as the chain is told, made when it is asked for."""
+
+    def __init__(self, made: Mapping[int, Batch], names: Sequence[str]) -> None:
+        self._made = made
+        self._names = names
+
+    def __getitem__(self, task: int) -> tuple[PodPlacement, ...]:
+        """Of each of its pods that have a place."""
+        _, pods, hosts, devices = self._made[task].places(task)
+        return tuple(
+            PodPlacement(pod, self._names[host], bytes(indices(on)))
+            for pod, host, on in zip(pods, hosts, devices, strict=True)
+        )
+
+    def want(self, task: int) -> Want:
+        """What its pods ask for."""
+        return self._made[task].want
+
+    def __iter__(self) -> Iterator[int]:
+        """The tasks."""
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        """How many tasks."""
+        return len(self._made)

@@ -6,9 +6,12 @@ stands. A refusal is a normal answer: whoever was refused is looked at again lat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from offchain.core.conduct.deteriorating import Limits
 from offchain.core.moving.mover import Move, Mover, Naming
 from offchain.core.planning.desk import Desk
+from offchain.core.planning.gates import Gate
 from offchain.core.values import Task
 from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running
@@ -19,7 +22,8 @@ class Moving:
     """`running` has the acts under way. Give it every record that the desk is given, after the desk."""
 
     def __init__(self, desk: Desk, limits: Limits, perform: Perform, running: Running, log: EventLog) -> None:
-        self._desk = desk
+        self.doubts: frozenset[str] = frozenset()
+        """Hosts of which is to be read whether a heartbeat came, before the next step."""
         self._mover = Mover(desk, limits)
         self._perform = perform
         self._running = running
@@ -37,18 +41,15 @@ class Moving:
         """Its record is another one, or there is none any more."""
         self._mover.watch.host_changed(name)
 
-    def step(self, limits: Limits, now_ms: int) -> frozenset[str]:
-        """Do what is to be done after a round of the desk: what that has kept closed is closed to pods that move too.
-
-        Gives the hosts of which is to be read whether a heartbeat came, before another step.
-        """
+    def step(self, limits: Limits, now_ms: int, gates: Sequence[Gate]) -> None:
+        """Do what is to be done now. What the gates of the desk's round keep closed is closed to pods that move."""
         self._mover.watch.limits = limits
-        made = self._mover.round(self._desk.notes.gates, now_ms)
+        made = self._mover.round(gates, now_ms)
         for move in made.moves:
             self._running.spawn(self._move(move))
         for naming in made.namings:
             self._running.spawn(self._name(naming, now_ms))
-        return made.doubts
+        self.doubts = made.doubts
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be something to do although no record changes."""

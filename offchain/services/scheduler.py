@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from offchain.core.backoff import Backoff
@@ -104,12 +105,11 @@ class Scheduler:
             self._desk.seen(one)
         self._follow(news)
         self._watch({one.host for one in seen} | (news.hosts if news is not None else self._view.snapshot.hosts.keys()))
-        made = self._desk.round(now, self._room.gates(now))
+        made = self._desk.round(now, self._room.gates(now), partial(self._moving.step, self._limits(), now))
         self._room.ask(made, now)
-        doubts = self._moving.step(self._limits(), now)
-        if doubts:
+        if self._moving.doubts:
             # Heartbeats leave no event: a host is read again before its silence is believed.
-            await self._view.refresh(Touched(hosts=doubts))
+            await self._view.refresh(Touched(hosts=self._moving.doubts))
             self._wake()
         moments = self._desk.next_ms(now), self._room.next_ms(now), self._moving.next_ms(now)
         self._again_at = min((moment for moment in moments if moment is not None), default=None)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from offchain.core.conduct.deteriorating import Limits, Risk
 from offchain.core.fleet.want import Want
 from offchain.core.moving.elsewhere import Elsewhere
-from offchain.core.moving.watch import Watch
+from offchain.core.moving.watch import Leaving, Unguarded, Watch
 from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import indices
 from offchain.core.planning.desk import Desk
@@ -70,11 +70,15 @@ class Mover:
     def round(self, gates: Sequence[Gate], now_ms: int) -> Moving:
         """What to do now; nothing is closed to a pod but by these gates, the desk's part and the rules."""
         leaving, unguarded = self.watch.due(now_ms, self._has_room)
-        moves: list[Move] = []
+        moves = tuple(self._moves(leaving, gates, now_ms))
+        namings = tuple(self._namings(unguarded, gates, now_ms))
+        return Moving(moves, namings, self.watch.doubts(now_ms))
+
+    def _moves(self, leaving: Iterable[Leaving], gates: Sequence[Gate], now_ms: int) -> Iterator[Move]:
         for one in leaving:
             task, lease = one.task, one.lease
             if len(self._moving) >= MOST_MOVING:
-                break
+                return
             if task.id in self._moving or not self._desk.looks_after(task, now_ms):
                 continue
             place = self._place(task, lease, gates, now_ms, moves=True)
@@ -83,12 +87,13 @@ class Mover:
             self.watch.again(task.id, self.watch.moved.tried(task.id, now_ms))
             if place is not None:
                 self._hold(task, lease, place)
-                moves.append(Move(task.id, lease.id, *self._told(place), one.risk))
-        namings: list[Naming] = []
+                yield Move(task.id, lease.id, *self._told(place), one.risk)
+
+    def _namings(self, unguarded: Iterable[Unguarded], gates: Sequence[Gate], now_ms: int) -> Iterator[Naming]:
         for needs in unguarded:
             task, lease = needs.task, needs.lease
             if len(self._naming) >= MOST_NAMED:
-                break
+                return
             known = lease.id in self._naming or task.id in self._moving
             if known or not self._desk.looks_after(task, now_ms):
                 continue
@@ -98,8 +103,7 @@ class Mover:
             self.watch.again(task.id, self.watch.named.tried(lease.id, now_ms))
             if place is not None:
                 self._naming.add(lease.id)
-                namings.append(Naming(task.id, lease.id, *self._told(place)))
-        return Moving(tuple(moves), tuple(namings), self.watch.doubts(now_ms))
+                yield Naming(task.id, lease.id, *self._told(place))
 
     def put_task(self, task: Task) -> None:
         """Take in a record of a task that is not final."""
@@ -128,7 +132,7 @@ class Mover:
     def _hold(self, task: Task, lease: Lease, place: Place) -> None:
         """Keep its new room from others."""
         pod, want = self._alone(task, lease)
-        self._desk.planner.hold(_key(lease.id), want, pod.open_pods[0], place)
+        self._desk.planner.hold(replace(pod, id=_key(lease.id)), want, place)
         self._moving[task.id] = lease.id
 
     def _place(self, task: Task, lease: Lease, gates: Sequence[Gate], now_ms: int, *, moves: bool) -> Place | None:

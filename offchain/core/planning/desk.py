@@ -7,7 +7,7 @@ in the same order, with the same seed, gets the same placements.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -151,8 +151,13 @@ class Desk:
         for number in sorted(changed & self._tasks.keys()):
             self._queue(self._tasks[number])
 
-    def round(self, now_ms: int, gates: Sequence[Gate] = ()) -> Round:
-        """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`."""
+    def round(
+        self, now_ms: int, gates: Sequence[Gate] = (), first: Callable[[Sequence[Gate]], None] | None = None
+    ) -> Round:
+        """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`.
+
+        `first` may hold places for pods that run, before those that wait are looked at; it is given the gates.
+        """
         self._wake(now_ms)
         self._remember(now_ms)
         self._use_what_was_learned()
@@ -167,6 +172,8 @@ class Desk:
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
         reserved = self._keeper.gate()
         self.notes.gates = gates if reserved is None else (*gates, reserved)
+        if first is not None:
+            first(self.notes.gates)
         made = self.planner.plan(self, self.notes.gates, placed)
         blocked = [one.task for one in made.blocked]
         if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):

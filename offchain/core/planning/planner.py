@@ -193,11 +193,10 @@ class Planner:
         found = self._best(task, want, gates)
         return None if found is None else board.Place(*found)
 
-    def hold(self, key: int, want: Want, pod: int, place: board.Place) -> None:
-        """Take this place, until :meth:`release` of the same key, which is no task's number."""
+    def hold(self, task: Task, want: Want, place: board.Place) -> None:
+        """Take this place for the one pod of the task, until :meth:`release` of its number."""
         self._take(want, place.host, place.devices)
-        self._held[key] = Places(want, (pod,), (place.host,), (place.devices,))
-        self._held_at[place.host].add(key)
+        self._held.add(Batch(want, (task,), (place.host,), (place.devices,)))
 
     def takes(self, want: Want, host: int, devices: int) -> bool:
         """Whether the host takes such a pod on these devices, by the chain's own rules."""

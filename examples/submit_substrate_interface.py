@@ -76,6 +76,7 @@ def task_spec(text: bytes) -> dict[str, Any]:
         },
         "data_from": None,
         "spot": False,
+        "survival": "Restart",
     }
 
 

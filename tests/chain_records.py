@@ -76,6 +76,7 @@ def task_spec(**changes: Any) -> gen.TaskSpec:
         placement=placement(),
         data_from=None,
         spot=False,
+        survival=gen.Survival.RESTART,
     )
     return replace(spec, **changes)
 
@@ -112,6 +113,7 @@ def lease(host: str, **changes: Any) -> gen.Lease:
         due_at=None,
         result=None,
         rated=False,
+        standby=None,
     )
     return replace(pending, **changes)
 
@@ -128,6 +130,7 @@ def task_record(tenant: str, **changes: Any) -> gen.TaskRecord:
         changed_at=0,
         preemption=None,
         leases=(),
+        checkpoints=(),
     )
     return replace(queued, **changes)
 
@@ -241,6 +244,8 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         archive_after_ms=600_000,
         refused_item_fine=1,
         preemption_notice_ms=120_000,
+        poor_ppm=300_000,
+        checkpoint_min_ms=1_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -18,7 +18,19 @@ from offchain.link.ports import ChainEvent
 
 _MOST: Final = 1000
 _NAMES: Final = frozenset(
-    {"Submitted", "Assigned", "PodStarted", "Requeued", "PodLost", "LeaseEnded", "Expired", "Cancelled", "Settled"}
+    {
+        "Submitted",
+        "Assigned",
+        "PodStarted",
+        "Requeued",
+        "PodLost",
+        "StandbyNamed",
+        "LeaseMoved",
+        "LeaseEnded",
+        "Expired",
+        "Cancelled",
+        "Settled",
+    }
 )
 
 

@@ -21,6 +21,13 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "PreemptionNoticed"): "Told to leave for task {wanting}, of a higher priority; runs on until {ends_at}.",
     ("Tasks", "PreemptionWithdrawn"): "May stay: task {wanting} waits no longer.",
     ("Tasks", "Preempted"): "Made room for task {wanting}. {bills}",
+    ("Tasks", "StandbyNamed"): "Pod {pod} (lease {lease}) has a standby: {host}.",
+    (
+        "Tasks",
+        "LeaseMoved",
+    ): "Pod {pod} goes on at {host} as lease {to}, at {rate_per_hour} an hour, with {deposit} of its "
+    "deposit left; lease {from} ended: {reason}. {bill}",
+    ("Tasks", "Checkpointed"): "Pod {pod} (lease {lease}) has a checkpoint of {bytes} bytes, sha256 {digest}.",
     ("Tasks", "LeaseEnded"): "Lease {lease} ended: {reason}. {bills}",
     ("Tasks", "Cancelled"): "Cancelled by the tenant. {bills}",
     ("Tasks", "Expired"): "Was not assigned before its deadline.",
@@ -122,6 +129,8 @@ def event_text(event: ChainEvent, failure: DispatchFailure | None = None) -> str
         words["error"] = f"{failure.pallet}.{failure.name}. {failure.doc}".strip()
     if isinstance(event.fields.get("lease"), int):
         words["pod"] = str(lease_parts(event.fields["lease"])[1])
+    elif event.name == "LeaseMoved":
+        words["pod"] = str(lease_parts(event.fields["to"])[1])
     count, first = event.fields.get("count", 1), event.fields.get("first")
     words["together"] = f" with {count - 1} more, from task {first} on" if count > 1 else ""
     sentence = _SENTENCES.get((event.pallet, event.name))
@@ -173,9 +182,10 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
 
 
 _WORDS: Mapping[str, Callable[[Any], str]] = {
-    **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "owed", "bounty", "stake"), format_amount),
+    **dict.fromkeys(("amount", "share", "fee", "rate_per_hour", "deposit", "owed", "bounty", "stake"), format_amount),
     **dict.fromkeys(("ends_at", "depletes_at", "reclaim_at", "until", "again_at"), time_text),
     "bills": _bills_text,
+    "bill": lambda bill: _bills_text([bill]),
     "leases": _leases_text,
     "result": _result_text,
 }
@@ -214,6 +224,13 @@ class Bill:
                 found.host = host
                 if terms:
                     found.rate_per_hour, found.deposited = terms
+        elif event.name == "LeaseMoved":
+            found = self._of(fields["to"])
+            found.host, found.rate_per_hour, found.deposited = (
+                fields["host"],
+                fields["rate_per_hour"],
+                fields["deposit"],
+            )
         elif event.name == "EscrowOpened":
             found = self._of(fields["lease"])
             found.rate_per_hour, found.deposited = fields["rate_per_hour"], fields["deposit"]
@@ -228,7 +245,7 @@ class Bill:
             found.fee += fields["fee"]
             if event.name == "DataKept":
                 found.deposited += fields["share"] + fields["fee"]
-        for closed in fields.get("bills", ()):
+        for closed in (fields["bill"],) if event.name == "LeaseMoved" else fields.get("bills", ()):
             found = self._of(closed["lease"])
             # The closing bill is for the whole time: what was paid before is in it.
             found.paid, found.fee, found.refunded = closed["paid"], closed["fee"], closed["refunded"]

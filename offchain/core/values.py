@@ -23,6 +23,8 @@ from offchain.schema._generated_chain import (
     PodPlacement,
     Preemption,
     Resources,
+    StandbyPlace,
+    Survival,
     TaskKind,
     Tier,
     Vendor,
@@ -94,22 +96,6 @@ class Layout(StrEnum):
     PACKED = "on as few hosts as have room"
 
 
-class Survival(StrEnum):
-    """What becomes of a pod whose host fails, or is about to."""
-
-    RESTART = "Restart"
-    MOVE = "Move"
-    STANDBY = "Standby"
-
-
-@dataclass(frozen=True, slots=True)
-class StandbyPlace:
-    """Where a pod goes on when its host fails. It holds no room there."""
-
-    host: str
-    devices: bytes
-
-
 class LeaseState(StrEnum):
     """The states of a lease that has not ended."""
 
@@ -153,6 +139,7 @@ class Lease:
     escrow: Escrow
     reclaim_at: int | None
     standby: StandbyPlace | None = None
+    """Where its pod goes on if its host fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +194,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """The chain's parameters that decide when something is due, milliseconds."""
+    """The chain's parameters that decide when something is due, milliseconds, and which hosts deteriorate."""
 
     start_timeout_ms: int
     dispute_window_ms: int
     absence_limit_ms: int
     archive_after_ms: int
+    late_ms: int
+    """A host whose last heartbeat is older is silent: twice the period of heartbeats."""
+    poor_ppm: int
+    """A host with a lower score deteriorates."""

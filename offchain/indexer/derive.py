@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -122,6 +122,8 @@ def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
     sums = _Sums(json.loads(task.live), task.paid, task.fee, task.refunded)
     if seen.name == "Assigned":
         yield from _assigned(seen, task, sums, get)
+    elif seen.name == "LeaseMoved":
+        yield from _moved(seen, task, sums, get)
     elif isinstance(fields.get("lease"), int):
         lease = get(LeaseRow, fields["lease"])
         if lease is not None:
@@ -152,12 +154,24 @@ def _task(seen: Seen, task: TaskRow, get: Get) -> Iterator[Row]:
 
 
 def _assigned(seen: Seen, task: TaskRow, sums: _Sums, get: Get) -> Iterator[Row]:
-    for opened in _opened(seen, task.task):
-        sums.live.append(opened.lease)
-        yield opened
-        host = get(HostRow, opened.host)
-        if host is not None:
-            yield replace(host, leases=host.leases + 1)
+    for terms in seen.fields["leases"]:
+        yield from _open(seen, task, sums, get, terms)
+
+
+def _open(seen: Seen, task: TaskRow, sums: _Sums, get: Get, terms: Iterable[Any]) -> Iterator[Row]:
+    opened = _opened(seen, task.task, *terms)
+    sums.live.append(opened.lease)
+    yield opened
+    host = get(HostRow, opened.host)
+    if host is not None:
+        yield replace(host, leases=host.leases + 1)
+
+
+def _moved(seen: Seen, task: TaskRow, sums: _Sums, get: Get) -> Iterator[Row]:
+    """A pod goes on by another lease, with what is left of the deposit."""
+    fields = seen.fields
+    yield from _billed(seen, fields["bill"], sums, get)
+    yield from _open(seen, task, sums, get, (fields["to"], fields["host"], fields["rate_per_hour"], fields["deposit"]))
 
 
 def _billed(seen: Seen, bill: Mapping[str, Any], sums: _Sums, get: Get) -> Iterator[Row]:
@@ -210,33 +224,31 @@ def _submitted(seen: Seen) -> Iterator[Row]:
         )
 
 
-def _opened(seen: Seen, task: int) -> Iterator[LeaseRow]:
-    for lease, host, *terms in seen.fields["leases"]:
-        _, pod, generation = lease_parts(lease)
-        rate, deposit = (Amount(amount) for amount in terms or (0, 0))
-        yield LeaseRow(
-            lease=lease,
-            task=task,
-            pod=pod,
-            generation=generation,
-            host=host,
-            state="Pending",
-            reason=None,
-            rate_per_hour=rate,
-            deposited=deposit,
-            paid=Amount(0),
-            fee=Amount(0),
-            refunded=Amount(0),
-            assigned_ms=seen.time_ms,
-            started_ms=None,
-            ended_ms=None,
-            exit_code=None,
-            result_digest=None,
-            wall_ms=None,
-            cpu_ms=None,
-            memory_peak_mib=None,
-            stars=None,
-        )
+def _opened(seen: Seen, task: int, lease: int, host: str, rate: int = 0, deposit: int = 0) -> LeaseRow:
+    _, pod, generation = lease_parts(lease)
+    return LeaseRow(
+        lease=lease,
+        task=task,
+        pod=pod,
+        generation=generation,
+        host=host,
+        state="Pending",
+        reason=None,
+        rate_per_hour=Amount(rate),
+        deposited=Amount(deposit),
+        paid=Amount(0),
+        fee=Amount(0),
+        refunded=Amount(0),
+        assigned_ms=seen.time_ms,
+        started_ms=None,
+        ended_ms=None,
+        exit_code=None,
+        result_digest=None,
+        wall_ms=None,
+        cpu_ms=None,
+        memory_peak_mib=None,
+        stars=None,
+    )
 
 
 def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
@@ -269,6 +281,8 @@ def _lease_after(seen: Seen, lease: LeaseRow) -> LeaseRow:
 
 def _reason(seen: Seen) -> str:
     """Why leases end that an event names only with their bills."""
+    if seen.name == "LeaseMoved":
+        return text_of(seen.fields["reason"])
     return _ENDS.get(seen.name) or ("GangAborted" if seen.name in ("Requeued", "PodLost") else seen.name)
 
 

@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "71e800fee3cb834fe131c27cf8ae2e187e596ebed2f29544398d6128d2d4bae7"
+METADATA_SHA256: Final = "bdf0d62cb73c792acf70ea5440ce09c1e81e3a3930d1db2a5bbec01d8630b63c"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 2
 TRANSACTION_VERSION: Final = 2
@@ -526,7 +526,7 @@ class DisputeRecord:
 class EndReason:
     """gantry_primitives::types::leases::EndReason.
 
-    One of `EndReasonCompleted`, `EndReasonCancelled`, `EndReasonHostRefused`, `EndReasonStartTimeout`, `EndReasonHostLost`, `EndReasonDurationExceeded`, `EndReasonGangAborted`, `EndReasonTenantEnded`, `EndReasonExpired`, `EndReasonReclaimed`, `EndReasonScaledDown`, `EndReasonDepleted`, `EndReasonDisputeLost`, `EndReasonDataMoved`, `EndReasonPreempted`.
+    One of `EndReasonCompleted`, `EndReasonCancelled`, `EndReasonHostRefused`, `EndReasonStartTimeout`, `EndReasonHostLost`, `EndReasonDurationExceeded`, `EndReasonGangAborted`, `EndReasonTenantEnded`, `EndReasonExpired`, `EndReasonReclaimed`, `EndReasonScaledDown`, `EndReasonDepleted`, `EndReasonDisputeLost`, `EndReasonDataMoved`, `EndReasonPreempted`, `EndReasonMoved`.
     """
 
     __slots__ = ()
@@ -699,6 +699,16 @@ class EndReasonPreempted(EndReason):
         return bytes([14])
 
 
+@dataclass(frozen=True, slots=True)
+class EndReasonMoved(EndReason):
+    """EndReason: Moved."""
+
+    tag: ClassVar[str] = "Moved"
+
+    def scale(self) -> bytes:
+        return bytes([15])
+
+
 _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
     "Completed": lambda _: EndReasonCompleted(),
     "Cancelled": lambda _: EndReasonCancelled(),
@@ -715,6 +725,7 @@ _END_REASON: Final[dict[str, Callable[[Any], EndReason]]] = {
     "DisputeLost": lambda _: EndReasonDisputeLost(),
     "DataMoved": lambda _: EndReasonDataMoved(),
     "Preempted": lambda _: EndReasonPreempted(),
+    "Moved": lambda _: EndReasonMoved(),
 }
 
 
@@ -1358,6 +1369,7 @@ class Lease:
     due_at: int | None
     result: PodResult | None
     rated: bool
+    standby: StandbyPlace | None
 
     @classmethod
     def decode(cls, plain: Any) -> Lease:
@@ -1376,6 +1388,7 @@ class Lease:
             due_at=plain["due_at"],
             result=None if plain["result"] is None else PodResult.decode(plain["result"]),
             rated=plain["rated"],
+            standby=None if plain["standby"] is None else StandbyPlace.decode(plain["standby"]),
         )
 
     def encode(self) -> Any:
@@ -1394,6 +1407,7 @@ class Lease:
             "due_at": self.due_at,
             "result": None if self.result is None else self.result.encode(),
             "rated": self.rated,
+            "standby": None if self.standby is None else self.standby.encode(),
         }
 
 
@@ -1728,6 +1742,24 @@ class Placement:
             "min_network_mbps": self.min_network_mbps,
             "capabilities": self.capabilities.encode(),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class PodCheckpoint:
+    """gantry_primitives::types::tasks::PodCheckpoint."""
+
+    pod: int
+    digest: bytes
+    bytes_: int
+    host: AccountId
+    at: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> PodCheckpoint:
+        return cls(pod=plain["pod"], digest=plain["digest"], bytes_=plain["bytes"], host=plain["host"], at=plain["at"])
+
+    def encode(self) -> Any:
+        return {"pod": self.pod, "digest": self.digest, "bytes": self.bytes_, "host": self.host, "at": self.at}
 
 
 @dataclass(frozen=True, slots=True)
@@ -2292,6 +2324,36 @@ class Stake:
         return {"who": self.who, "amount": self.amount, "fee_paid": self.fee_paid, "side": self.side.value}
 
 
+@dataclass(frozen=True, slots=True)
+class StandbyPlace:
+    """gantry_primitives::types::leases::StandbyPlace."""
+
+    host: AccountId
+    devices: bytes
+
+    @classmethod
+    def decode(cls, plain: Any) -> StandbyPlace:
+        return cls(host=plain["host"], devices=plain["devices"])
+
+    def encode(self) -> Any:
+        return {"host": self.host, "devices": self.devices}
+
+
+class Survival(StrEnum):
+    """gantry_primitives::types::tasks::Survival."""
+
+    RESTART = "Restart"
+    MOVE = "Move"
+    STANDBY = "Standby"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Survival:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Restart": 0, "Move": 1, "Standby": 2}[self.value]])
+
+
 class SuspendReason(StrEnum):
     """gantry_primitives::types::hosts::SuspendReason."""
 
@@ -2337,6 +2399,7 @@ class TaskRecord:
     changed_at: int
     preemption: Preemption | None
     leases: tuple[Lease, ...]
+    checkpoints: tuple[PodCheckpoint, ...]
 
     @classmethod
     def decode(cls, plain: Any) -> TaskRecord:
@@ -2351,6 +2414,7 @@ class TaskRecord:
             changed_at=plain["changed_at"],
             preemption=None if plain["preemption"] is None else Preemption.decode(plain["preemption"]),
             leases=tuple(Lease.decode(i0) for i0 in plain["leases"]),
+            checkpoints=tuple(PodCheckpoint.decode(i0) for i0 in plain["checkpoints"]),
         )
 
     def encode(self) -> Any:
@@ -2365,6 +2429,7 @@ class TaskRecord:
             "changed_at": self.changed_at,
             "preemption": None if self.preemption is None else self.preemption.encode(),
             "leases": [i0.encode() for i0 in self.leases],
+            "checkpoints": [i0.encode() for i0 in self.checkpoints],
         }
 
 
@@ -2387,6 +2452,7 @@ class TaskSpec:
     placement: Placement
     data_from: int | None
     spot: bool
+    survival: Survival
 
     @classmethod
     def decode(cls, plain: Any) -> TaskSpec:
@@ -2406,6 +2472,7 @@ class TaskSpec:
             placement=Placement.decode(plain["placement"]),
             data_from=plain["data_from"],
             spot=plain["spot"],
+            survival=Survival.decode(plain["survival"]),
         )
 
     def encode(self) -> Any:
@@ -2425,6 +2492,7 @@ class TaskSpec:
             "placement": self.placement.encode(),
             "data_from": self.data_from,
             "spot": self.spot,
+            "survival": self.survival.value,
         }
 
 
@@ -2597,6 +2665,8 @@ class TasksParams:
     archive_after_ms: int
     refused_item_fine: int
     preemption_notice_ms: int
+    poor_ppm: int
+    checkpoint_min_ms: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2612,6 +2682,8 @@ class TasksParams:
             archive_after_ms=plain["archive_after_ms"],
             refused_item_fine=plain["refused_item_fine"],
             preemption_notice_ms=plain["preemption_notice_ms"],
+            poor_ppm=plain["poor_ppm"],
+            checkpoint_min_ms=plain["checkpoint_min_ms"],
         )
 
     def encode(self) -> Any:
@@ -2627,6 +2699,8 @@ class TasksParams:
             "archive_after_ms": self.archive_after_ms,
             "refused_item_fine": self.refused_item_fine,
             "preemption_notice_ms": self.preemption_notice_ms,
+            "poor_ppm": self.poor_ppm,
+            "checkpoint_min_ms": self.checkpoint_min_ms,
         }
 
     def scale(self) -> bytes:
@@ -2642,6 +2716,8 @@ class TasksParams:
             + self.archive_after_ms.to_bytes(8, "little")
             + self.refused_item_fine.to_bytes(16, "little")
             + self.preemption_notice_ms.to_bytes(8, "little")
+            + self.poor_ppm.to_bytes(4, "little")
+            + self.checkpoint_min_ms.to_bytes(8, "little")
         )
 
 
@@ -3267,6 +3343,25 @@ class calls:
         return Call("Tasks", "finish_preemption", {"task": task})
 
     @staticmethod
+    def tasks_name_standby(*, lease: int, host: AccountId, devices: bytes) -> Call:
+        """Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
+        now. By a bonded scheduler, or by the tenant.
+        """
+        return Call("Tasks", "name_standby", {"lease": lease, "host": host, "devices": devices})
+
+    @staticmethod
+    def tasks_move_pod(*, lease: int, host: AccountId, devices: bytes) -> Call:
+        """Move the pod of a live lease to another host: the lease is paid, and what is left of its deposit goes on with
+        a new one. By the tenant; or by a bonded scheduler while the host deteriorates.
+        """
+        return Call("Tasks", "move_pod", {"lease": lease, "host": host, "devices": devices})
+
+    @staticmethod
+    def tasks_report_checkpoint(*, lease: int, digest: bytes, bytes_: int) -> Call:
+        """The calling host keeps a new checkpoint of the running pod of a lease. Free of charge when valid."""
+        return Call("Tasks", "report_checkpoint", {"lease": lease, "digest": digest, "bytes": bytes_})
+
+    @staticmethod
     def leases_extend(*, lease: int, ms: int) -> Call:
         """Buy `ms` milliseconds more for a service or rental of the caller, at its present rate."""
         return Call("Leases", "extend", {"lease": lease, "ms": ms})
@@ -3668,6 +3763,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "OnlyRentalsTakeData": "Only rentals take over the data of another lease.",
         "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",
         "ReplicasNotSpot": "A task whose results are compared cannot be spot.",
+        "SurvivalInvalid": "Pods of rentals, and of tasks whose results are compared, are neither moved nor taken over.",
         "DurationInvalid": "The duration is zero or longer than the chain allows.",
         "DeadlinePassed": "The deadline has passed.",
         "DeadlineNotPassed": "The deadline has not passed, or there is none.",
@@ -3724,6 +3820,15 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "WasPreempted": "The task was told to leave itself, and makes nobody leave until it runs again.",
         "NotNoticed": "The task was not told to leave.",
         "NoticeNotOver": "The notice of the task is not over.",
+        "NotMovable": "The task does not allow that its pods are moved.",
+        "NoStandbyWanted": "The task wants no standbys.",
+        "StandbyStands": "The lease has a standby that is in order and has room.",
+        "StandbyOfSameProvider": "The standby of a pod must belong to another provider than the host of its lease.",
+        "SameHost": "The pod is on that host already.",
+        "HostInOrder": "The host of the lease is in order: only the tenant may move the pod.",
+        "HostDeteriorates": "The pod would go to a host that deteriorates: one that is not online, is silent, or has a poor score.",
+        "DepositUsedUp": "Nothing is left of the deposit of the lease.",
+        "CheckpointTooSoon": "The last checkpoint of the pod is too short a time ago.",
         "StartTimeoutZero": "A pod must have some time to start.",
         "DisputeWindowZero": "There must be some time for disputes.",
         "MaxAttemptsZero": "A task must be allowed at least one attempt.",
@@ -3731,6 +3836,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "ArchiveAfterZero": "Final tasks must be kept for some time.",
         "RefusedItemFineZero": "A refused report of a batch must cost something.",
         "PreemptionNoticeZero": "A spot task must have some time to leave.",
+        "PoorPpmTooHigh": "No score is above 1,000,000 parts per million.",
+        "CheckpointMinZero": "There must be some time between the checkpoints of a pod.",
         "Overflow": "A sum or product does not fit its type.",
     },
     "Leases": {

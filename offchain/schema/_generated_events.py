@@ -453,6 +453,56 @@ class TasksPreempted(GantryEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class TasksStandbyNamed(GantryEvent):
+    """A host was named where the pod of a lease goes on if its own fails."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "StandbyNamed"
+    lease: int
+    """The lease."""
+    host: AccountId
+    """The standby."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksLeaseMoved(GantryEvent):
+    """A pod goes on at another host, by a new lease that waits for its start."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "LeaseMoved"
+    task: int
+    """The task."""
+    from_: int
+    """The lease that ended."""
+    to: int
+    """The lease by which the pod goes on."""
+    host: AccountId
+    """The host of that lease."""
+    rate_per_hour: int
+    """What that lease costs in base units an hour."""
+    deposit: int
+    """Its deposit: what was left of the deposit of the lease that ended."""
+    bill: LeaseBill
+    """How the lease that ended was paid."""
+    reason: EndReason
+    """Why it ended: the pod was moved, or it was lost and its standby took over."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksCheckpointed(GantryEvent):
+    """A host keeps a new checkpoint of a pod."""
+
+    pallet: ClassVar[str] = "Tasks"
+    name: ClassVar[str] = "Checkpointed"
+    lease: int
+    """The lease of the pod."""
+    digest: bytes
+    """SHA-256 of the file."""
+    bytes_: int
+    """How long the file is, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
 class TasksCancelled(GantryEvent):
     """A tenant called a task off."""
 
@@ -1451,6 +1501,18 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),
         state=TaskState.decode(f["state"]),
     ),
+    ("Tasks", "StandbyNamed"): lambda f: TasksStandbyNamed(lease=f["lease"], host=f["host"]),
+    ("Tasks", "LeaseMoved"): lambda f: TasksLeaseMoved(
+        task=f["task"],
+        from_=f["from"],
+        to=f["to"],
+        host=f["host"],
+        rate_per_hour=f["rate_per_hour"],
+        deposit=f["deposit"],
+        bill=LeaseBill.decode(f["bill"]),
+        reason=EndReason.decode(f["reason"]),
+    ),
+    ("Tasks", "Checkpointed"): lambda f: TasksCheckpointed(lease=f["lease"], digest=f["digest"], bytes_=f["bytes"]),
     ("Tasks", "Cancelled"): lambda f: TasksCancelled(
         task=f["task"],
         bills=tuple(LeaseBill.decode(i0) for i0 in f["bills"]),

@@ -27,10 +27,13 @@ _BY_KIND: Final = frozenset({"HostRefused", "StartTimeout", "HostLost"})
 
 
 def billings_of(state: gen.LeaseState, kind: gen.TaskKind) -> tuple[Billing, ...]:
-    """How a lease in this state may have been billed at its end; several where its data outlived the reason."""
+    """How a lease in this state may have been billed at its end; several where the reason is not known, or not enough."""
     if not isinstance(state, gen.LeaseStateEnded):
         return (Billing.BY_UNIT, Billing.PRO_RATA)
     reason = state.value.tag
+    if reason == "Moved":
+        # By the unit where its tenant left a host that was in order.
+        return (Billing.BY_UNIT, Billing.PRO_RATA)
     if reason == "DisputeLost" or (reason in _BY_KIND and kind is gen.TaskKind.JOB):
         return (Billing.FORFEIT,)
     return (Billing.PRO_RATA if reason in _PRO_RATA | _BY_KIND else Billing.BY_UNIT,)

@@ -99,6 +99,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout
         preemption=record.preemption,
         manifest=spec.manifest_digest,
         layout=layout,
+        survival=spec.survival,
     )
 
 
@@ -137,6 +138,7 @@ def _leases(task: TaskAndSpec) -> list[Lease]:
             created_at=lease.record.created_at,
             escrow=lease.record.escrow,
             reclaim_at=lease.record.reclaim_at,
+            standby=lease.record.standby,
         )
         for lease in task.leases
         if lease.record.state.tag in _LEASE_STATES
@@ -150,4 +152,6 @@ def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
         dispute_window_ms=tasks.dispute_window_ms,
         absence_limit_ms=hosts.absence_limit_ms,
         archive_after_ms=tasks.archive_after_ms,
+        late_ms=2 * hosts.heartbeat_period_ms,
+        poor_ppm=tasks.poor_ppm,
     )

@@ -186,6 +186,8 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         },
         refused_item_fine: GTY / 1_000,
         preemption_notice_ms,
+        poor_ppm: 300_000,
+        checkpoint_min_ms: if pace == Pace::Test { SECOND } else { MINUTE },
     }
 }
 

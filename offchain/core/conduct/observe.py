@@ -25,9 +25,9 @@ ROOM: Final = frozenset(
 def of_pods(snapshot: Snapshot, events: Iterable[Event], now_ms: int) -> Iterator[Seen]:
     """What became of pods. `snapshot`: before these events, `now_ms`: chain time of their block."""
     for event in events:
-        if event.pallet != "Tasks" or event.name not in ("PodStarted", "Requeued", "PodLost"):
+        if event.pallet != "Tasks" or event.name not in ("PodStarted", "Requeued", "PodLost", "LeaseMoved"):
             continue
-        number = event.fields["lease"]
+        number = event.fields["from" if event.name == "LeaseMoved" else "lease"]
         task = snapshot.tasks.get(lease_parts(number)[0])
         lease = None if task is None else next((one for one in task.leases if one.id == number), None)
         if task is None or lease is None:
@@ -35,7 +35,9 @@ def of_pods(snapshot: Snapshot, events: Iterable[Event], now_ms: int) -> Iterato
         if event.name == "PodStarted":
             yield of_pod(task, lease, What.STARTED, now_ms, took_ms=max(0, now_ms - lease.created_at))
         else:
-            what = _failure(chain.RequeueReason.decode(event.fields["reason"]))
+            reason = event.fields["reason"]
+            # A pod that was moved did not fail; where its standby took over, the reason is one of those of a lost pod.
+            what = None if reason == "Moved" else _failure(chain.RequeueReason.decode(reason))
             if what is not None:
                 yield of_pod(task, lease, what, now_ms)
 

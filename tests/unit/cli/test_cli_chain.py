@@ -227,6 +227,16 @@ def test_a_task_that_was_removed_is_pointed_to_its_story(world: World) -> None:
 LOST = {"lease": lease_id(1, 3, 0), "reason": "HostLost", "failures": 2, "bills": [], "state": "Running"}
 REPORTED = {"lease": LEASE, "result": {"exit_code": 1, "digest": b"\1"}, "state": "Reported"}
 GIVEN_UP = LOST | {"state": {"Failed": "AttemptsExhausted"}}
+MOVED = {
+    "task": 1,
+    "from": 16973824,
+    "to": 16973825,
+    "host": "5Host",
+    "rate_per_hour": 2 * 10**12,
+    "deposit": 10**12,
+    "bill": {"lease": 16973824, "paid": 10**12, "fee": 10**11, "refunded": 0},
+    "reason": "HostLost",
+}
 FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
 
 
@@ -253,6 +263,12 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
             ("Tasks", "PodLost", LOST),
             "Running",
             "Pod 3 was lost (lease 16973824): HostLost; 2 attempts have failed.",
+        ),
+        (
+            ("Tasks", "LeaseMoved", MOVED),
+            None,
+            "Pod 3 goes on at 5Host as lease 16973825, at 2 GTY an hour, with 1 GTY of its deposit left; lease 16973824 "
+            "ended: HostLost. 1 GTY paid, 0.1 GTY of it protocol fee; 0 GTY back to the tenant.",
         ),
         (("Tasks", "PodReported", REPORTED), "Reported", "Pod 0 ended with exit code 1, result sha256 01."),
         (
@@ -289,6 +305,8 @@ def gen_fields(pallet: str, name: str) -> dict[str, Any]:
         fields[field.rstrip("_")] = {"bills": [], "leases": [], "wrong": []}.get(field, 1)
     if "result" in fields:
         fields["result"] = {"exit_code": 0, "digest": b""}
+    if "bill" in fields:
+        fields["bill"] = {"lease": 1, "paid": 0, "fee": 0, "refunded": 0}
     return fields
 
 

@@ -55,6 +55,12 @@ def test_why_a_pod_came_to_nothing_says_what_its_host_did(reason: object, what: 
     assert of_pod(pod("Requeued", reason=reason)) == of_pod(pod("PodLost", reason=reason)) == [(what, 0)]
 
 
+def test_a_pod_that_goes_on_at_its_standby_failed_at_its_host_and_one_that_was_moved_did_not():
+    moved = Happened("Tasks", "LeaseMoved", {"from": LEASE, "to": lease_id(7, 0, 1), "reason": "HostLost"})
+    assert of_pod(moved) == [(What.LOST, 0)]
+    assert not of_pod(moved._replace(fields=moved.fields | {"reason": "Moved"}))
+
+
 def test_a_lease_that_its_provider_took_back_is_no_failure():
     assert not of_pod(pod("Requeued", reason="Reclaimed"))
 

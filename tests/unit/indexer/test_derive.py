@@ -191,6 +191,33 @@ def test_the_other_pods_of_a_gang_are_given_up_with_the_one_that_was_lost(after)
     assert task(fold).failures == 1
 
 
+def test_a_pod_that_goes_on_elsewhere_takes_along_what_is_left_of_its_deposit(after):
+    third = lease_id(7, 0, 1)
+    moved = {
+        "task": 7, "from": LEASE, "to": third, "host": OTHER, "rate_per_hour": 90, "deposit": 700,
+        "bill": bill(LEASE, 300, 30, 0), "reason": {"HostRefused": "DriverError"},
+    }  # fmt: skip
+    fold = after(REGISTERED, SUBMITTED, ASSIGNED, STARTED, ("Tasks", "LeaseMoved", moved))
+    old, new = lease(fold), lease(fold, third)
+    assert (old.state, old.reason, old.ended_ms) == ("Ended", "HostRefused(DriverError)", 5000)
+    assert (old.paid, old.refunded) == (300, 0)
+    assert (new.state, new.pod, new.host, new.rate_per_hour, new.deposited) == ("Pending", 0, OTHER, 90, 700)
+    assert (task(fold).state, task(fold).live, task(fold).paid) == ("Running", f"[{SECOND}, {third}]", 300)
+    assert fold.state[HostRow][HOST,].earned == 270
+    assert {"7", HOST, OTHER} <= subjects(fold)
+
+
+def test_a_standby_and_a_checkpoint_are_noted_of_their_task_and_change_nothing(after):
+    before = after(SUBMITTED, ASSIGNED, STARTED)
+    for name, fields in (
+        ("StandbyNamed", {"lease": LEASE, "host": OTHER}),
+        ("Checkpointed", {"lease": LEASE, "digest": DIGEST, "bytes": 5}),
+    ):
+        fold = after(SUBMITTED, ASSIGNED, STARTED, ("Tasks", name, fields))
+        assert (task(fold), lease(fold)) == (task(before), lease(before))
+        assert [row.subject for row in fold.appended[MentionRow] if row.block == 4 and row.subject == "7"] == ["7"]
+
+
 def test_data_that_is_deleted_moved_or_given_up(after):
     start = (SUBMITTED, ASSIGNED, STARTED)
     for event in (

@@ -202,6 +202,8 @@ def test_notice_ends_what_is_billed():
         (gen.EndReasonTenantEnded(), gen.TaskKind.SERVICE, 7200, HOUR + 1),
         (gen.EndReasonReclaimed(), gen.TaskKind.SERVICE, 3600, HOUR + 1),
         (gen.EndReasonPreempted(), gen.TaskKind.JOB, 3600, HOUR + 1),
+        (gen.EndReasonMoved(), gen.TaskKind.JOB, 7200, HOUR + 1),
+        (gen.EndReasonMoved(), gen.TaskKind.JOB, 3600, HOUR + 1),
         (gen.EndReasonHostLost(), gen.TaskKind.RENTAL, 3600, HOUR + 1),
         (gen.EndReasonHostLost(), gen.TaskKind.JOB, 0, HOUR + 1),
         (gen.EndReasonDisputeLost(), gen.TaskKind.JOB, 0, HOUR + 1),

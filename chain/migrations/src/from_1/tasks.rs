@@ -47,6 +47,7 @@ pub(super) fn task(
         changed_at,
         preemption: None,
         leases: now::UpTo::truncate_from(leases),
+        checkpoints: Default::default(),
     };
     let shared = now::SpecRecord {
         tenant: old.tenant,
@@ -129,6 +130,7 @@ fn spec(old: TaskSpec) -> now::TaskSpec {
         placement: placement(old.placement),
         data_from: None,
         spot: false,
+        survival: now::Survival::Restart,
     }
 }
 

@@ -126,13 +126,26 @@ impl<T: Config> Ledger<T> {
 
     /// Pays what a stopped escrow owes and gives the rest back to the tenant. Nothing happens to a closed one.
     pub fn close(&mut self, tenant: &AccountId, provider: &AccountId, escrow: &mut Escrow, fee_ppm: u32) -> Settlement {
+        let (settlement, refunded) = self.carry_on(tenant, provider, escrow, fee_ppm);
+        self.release(tenant, refunded);
+        Settlement { refunded, ..settlement }
+    }
+
+    /// Pays what a stopped escrow owes, and closes it. Returns besides what is left of it: it stays held, as the deposit
+    /// of the escrow by which this one goes on.
+    pub fn carry_on(
+        &mut self,
+        tenant: &AccountId,
+        provider: &AccountId,
+        escrow: &mut Escrow,
+        fee_ppm: u32,
+    ) -> (Settlement, Balance) {
         if escrow.open {
             let due = escrow.accrued.saturating_sub(escrow.paid);
             self.pay_due(tenant, provider, escrow, due, fee_ppm);
         }
-        let refunded = escrow.close();
-        self.release(tenant, refunded);
-        Settlement { paid: escrow.paid, fee: escrow.fee, refunded }
+        let left = escrow.close();
+        (Settlement { paid: escrow.paid, fee: escrow.fee, refunded: 0 }, left)
     }
 
     /// Moves the coins: at most one hold or release for each tenant, and one transfer for each tenant and receiver.

@@ -99,6 +99,12 @@ impl<T: Config> Pallet<T> {
         Self::now() > record.last_heartbeat.saturating_add(limit)
     }
 
+    /// Whether a heartbeat of a host has not come: two periods have passed since the last.
+    pub fn is_overdue(record: &HostRecord) -> bool {
+        let period = CurrentParams::<T>::get().heartbeat_period_ms;
+        Self::now() > record.last_heartbeat.saturating_add(period.saturating_mul(2))
+    }
+
     /// How long a host was away so far, in milliseconds: what `downtime_ms` of its record would be if it came back
     /// now. An absence counts where it was reported or is longer than the absence limit, from the last heartbeat on.
     pub fn downtime_ms(record: &HostRecord) -> u64 {

@@ -173,6 +173,7 @@ pub fn spec(kind: TaskKind, unit: BillingUnit, max_duration_ms: u64) -> TaskSpec
         },
         data_from: None,
         spot: false,
+        survival: Survival::Restart,
     }
 }
 

@@ -108,11 +108,9 @@ impl<T: Config> Desk<T> {
         for PodPlacement { pod, host, devices } in pods {
             let id = lease_id(case.task, pod, case.record.generation);
             self.take(id, &host, spec, &devices)?;
-            let record = &self.host(&host)?.record;
-            let rate = rate::rate_per_hour(&spec.resources, &record.devices, &devices, &record.ask, spec.unit);
+            let rate_per_hour = self.rate_at(spec, &host, &devices);
             placed.push(Placed { pod, host, devices, rate_per_hour: 0, deposit: 0 });
-            let rate_per_hour = rate.map_err(Error::<T>::from)?;
-            ensure!(rate_per_hour <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
+            let rate_per_hour = rate_per_hour?;
             let deposit = rate::deposit(rate_per_hour, spec.max_duration_ms).ok_or(Error::<T>::CostTooHigh)?;
             sum = sum.checked_add(deposit).ok_or(Error::<T>::CostTooHigh)?;
             if let Some(last) = placed.last_mut() {
@@ -120,6 +118,15 @@ impl<T: Config> Desk<T> {
             }
         }
         self.ledger.hold(&case.record.tenant, sum)
+    }
+
+    /// What a pod costs an hour at a place, which is no more than its task allows.
+    pub(crate) fn rate_at(&mut self, spec: &TaskSpec, host: &HostId, devices: &[u8]) -> Result<Balance, DispatchError> {
+        let record = &self.host(host)?.record;
+        let rate = rate::rate_per_hour(&spec.resources, &record.devices, devices, &record.ask, spec.unit);
+        let rate_per_hour = rate.map_err(Error::<T>::from)?;
+        ensure!(rate_per_hour <= spec.max_rate_per_hour, Error::<T>::RateTooHigh);
+        Ok(rate_per_hour)
     }
 
     fn open_leases(&mut self, case: &mut Case, placed: Vec<Placed>) -> Vec<OpenedLease> {

@@ -6,10 +6,10 @@ use frame_benchmarking::v2::*;
 use frame_support::traits::{fungible::Unbalanced, tokens::Precision, EnsureOrigin};
 use frame_system::RawOrigin;
 use gantry_primitives::{
-    AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceSpec, GpuRequest, HostFailure,
-    HostId, HostRecord, HostStatus, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult, Report, Resources,
-    TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor, VerificationPolicy, MAX_ARRAY,
-    MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
+    AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceIndices, DeviceSpec, GpuRequest,
+    HostFailure, HostId, HostRecord, HostStatus, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult, Report,
+    Resources, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor,
+    VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
 use crate::{hosts, Call, Config, CurrentParams, NextTaskId, Pallet, Params, Schedulers};
@@ -125,17 +125,23 @@ fn spec(kind: TaskKind, pods_min: u32, pods_max: u32, devices: u8, manifest: &Ma
         },
         data_from: None,
         spot: true,
+        survival: Survival::Standby,
     }
+}
+
+fn all_devices() -> DeviceIndices {
+    (0..MAX_DEVICES as u8).collect::<Vec<_>>().try_into().expect("there are as many as may be")
+}
+
+fn drain<T: Config>(host: HostId) {
+    hosts::Hosts::<T>::mutate(host, |record| {
+        record.as_mut().expect("it exists").status = HostStatus::Draining;
+    });
 }
 
 /// So many pods, each to be placed on a host of its own with all its devices, in an order that must be changed.
 fn placements<T: Config>(pods: u32) -> UpTo<PodPlacement, MAX_PODS> {
-    let all: Vec<u8> = (0..MAX_DEVICES as u8).collect();
-    let place = |pod: u32| PodPlacement {
-        pod: pod as u8,
-        host: online_host::<T>(pod),
-        devices: all.clone().try_into().expect("there are as many as may be"),
-    };
+    let place = |pod: u32| PodPlacement { pod: pod as u8, host: online_host::<T>(pod), devices: all_devices() };
     (0..pods).rev().map(place).collect::<Vec<_>>().try_into().expect("there are not too many")
 }
 
@@ -208,9 +214,8 @@ pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
     let mut wanted = spec(TaskKind::Rental, 1, 1, MAX_DEVICES as u8, &manifest);
     wanted.deadline = None;
     let task = Pallet::<T>::do_submit(tenant.clone(), wanted, manifest, 1).expect("it is sound");
-    let devices: Vec<u8> = (0..MAX_DEVICES as u8).collect();
     let host = online_host::<T>(number);
-    let place = PodPlacement { pod: 0, host: host.clone(), devices: devices.try_into().expect("16 fit") };
+    let place = PodPlacement { pod: 0, host: host.clone(), devices: all_devices() };
     Pallet::<T>::do_assign(tenant, task, vec![place].try_into().expect("one fits")).expect("it fits");
     let (lease, _) = leases::<T>(task).remove(0);
     report::<T>(lease, host, Report::Started);
@@ -577,6 +582,49 @@ mod benchmarks {
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), task);
         assert_eq!(state::<T>(task), TaskStateTag::Queued);
+    }
+
+    #[benchmark]
+    fn name_standby() {
+        prepare::<T>();
+        let (_, leases) = running::<T>(TaskKind::Job, MAX_PODS);
+        let (lease, _) = leases[0].clone();
+        let [named, host] = [MAX_PODS, MAX_PODS + 1].map(online_host::<T>);
+        Pallet::<T>::do_name_standby(&tenant::<T>(), lease, named.clone(), all_devices()).expect("it fits");
+        drain::<T>(named);
+        #[extrinsic_call]
+        _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices());
+        let standby = Pallet::<T>::lease(lease).expect("it exists").0.standby;
+        assert_eq!(standby.map(|standby| standby.host), Some(host));
+    }
+
+    #[benchmark]
+    fn move_pod() {
+        prepare::<T>();
+        let (task, before) = running::<T>(TaskKind::Job, MAX_PODS);
+        set_time::<T>(BEGIN + 60_000);
+        let (lease, from) = before[0].clone();
+        drain::<T>(from);
+        let host = online_host::<T>(MAX_PODS);
+        let scheduler = with_coins::<T>("scheduler", 0);
+        Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
+        #[extrinsic_call]
+        _(RawOrigin::Signed(scheduler), lease, host.clone(), all_devices());
+        assert_eq!(leases::<T>(task)[0].1, host);
+    }
+
+    #[benchmark]
+    fn report_checkpoint() {
+        prepare::<T>();
+        let (task, leases) = running::<T>(TaskKind::Job, MAX_PODS);
+        for (lease, host) in &leases[1..] {
+            Pallet::<T>::do_report_checkpoint(host.clone(), *lease, [1; 32], 1).expect("it runs there");
+        }
+        let (lease, host) = leases[0].clone();
+        #[extrinsic_call]
+        _(RawOrigin::Signed(host), lease, [1; 32], 1);
+        let record = Pallet::<T>::record(task).expect("it exists");
+        assert_eq!(record.checkpoints.len(), MAX_PODS as usize);
     }
 
     #[benchmark]

@@ -19,8 +19,8 @@ use frame_support::{
 use gantry_primitives::{
     lease_id, lease_parts,
     transitions::{allows, LEASE_TRANSITIONS, TASK_TRANSITIONS},
-    AccountId, Balance, EndReason, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag, Moment, PodResult,
-    SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, TenantConduct,
+    AccountId, Balance, Billing, EndReason, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag, Moment,
+    PodResult, Settlement, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, TenantConduct,
 };
 use pallet_gantry_billing::Ledger;
 
@@ -87,6 +87,17 @@ impl Case {
     /// Whether the task is to have more pods than it has leases while the others go on.
     pub fn is_short(&self) -> bool {
         is_short(&self.record, self.spec())
+    }
+
+    /// Whether it runs and was told to leave.
+    pub fn is_told_to_leave(&self) -> bool {
+        self.record.state == TaskState::Running && self.record.preemption.is_some()
+    }
+
+    /// How many leases the end of one may be about: all of the task, or it and the one by which its pod goes on.
+    pub fn reach(&self) -> u32 {
+        let least = if self.spec().moves_pods() { 2 } else { 1 };
+        (self.record.leases.len() as u32).max(least)
     }
 
     pub fn places(&self) -> core::ops::Range<usize> {
@@ -250,6 +261,12 @@ impl<T: Config> Desk<T> {
         self.finish(case, place, !lost, |lease, now, away| lease.end(reason, kind, now, away));
     }
 
+    /// Ends a live lease whose pod goes on elsewhere.
+    pub fn leave(&mut self, case: &mut Case, place: usize, reason: EndReason, billing: Billing) {
+        let kind = case.spec().kind;
+        self.finish(case, place, false, |lease, now, away| lease.end_billed(reason, billing, kind, now, away));
+    }
+
     /// Ends an active lease with a result.
     pub fn complete(&mut self, case: &mut Case, place: usize, result: PodResult) {
         self.finish(case, place, true, |lease, now, _| lease.complete(result, now));
@@ -281,14 +298,22 @@ impl<T: Config> Desk<T> {
 
     /// Pays what is still owed for a lease that has ended, and gives the rest of its deposit back.
     pub fn close(&mut self, case: &mut Case, place: usize) -> LeaseBill {
+        let (LeaseBill { lease, paid, fee, .. }, refunded) = self.carry_on(case, place);
+        self.ledger.release(&case.record.tenant, refunded);
+        LeaseBill { lease, paid, fee, refunded }
+    }
+
+    /// Pays what is still owed for a lease that has ended. Returns besides what is left of its deposit: it stays held,
+    /// for the lease by which the pod goes on.
+    pub fn carry_on(&mut self, case: &mut Case, place: usize) -> (LeaseBill, Balance) {
         let lease = case.id(place);
         let provider = self.host_of(&case.record.leases[place].host).map(|entry| entry.record.provider.clone());
         let escrow = &mut case.record.leases[place].escrow;
-        let settlement = match provider {
-            Some(provider) => self.ledger.close(&case.record.tenant, &provider, escrow, self.fee_ppm),
+        let (Settlement { paid, fee, refunded }, left) = match provider {
+            Some(provider) => self.ledger.carry_on(&case.record.tenant, &provider, escrow, self.fee_ppm),
             None => Default::default(),
         };
-        LeaseBill { lease, paid: settlement.paid, fee: settlement.fee, refunded: settlement.refunded }
+        (LeaseBill { lease, paid, fee, refunded }, left)
     }
 
     /// Closes every lease of a task that has ended and is not closed yet.

@@ -29,7 +29,7 @@ impl<T: Config> Pallet<T> {
         } else {
             return Err(Error::<T>::LeaseNotStuck.into());
         };
-        let pods = case.record.leases.len() as u32;
+        let pods = case.reach();
         desk.lose(case, place, reason);
         desk.commit()?;
         Ok(pods)
@@ -126,6 +126,7 @@ impl<T: Config> Pallet<T> {
             bills.push(desk.close(&mut case, place));
         }
         case.record.leases.retain(|lease| lease.pod < pods);
+        case.record.checkpoints.retain(|checkpoint| checkpoint.pod < pods);
         if case.record.leases.is_empty() && tag.has_live_leases() {
             case.go::<T>(TaskState::Queued, desk.now)?;
         }
@@ -169,8 +170,8 @@ impl<T: Config> Desk<T> {
         }
     }
 
-    /// A pod comes to nothing. A job waits again as a whole; of a service, a rental or replicas the others go on. What
-    /// has failed too often fails for good.
+    /// A pod comes to nothing. Where its standby can take over it goes on there. Else a job waits again as a whole; of a
+    /// service, a rental or replicas the others go on. What has failed too often fails for good.
     pub fn lose(&mut self, mut case: Case, place: usize, reason: RequeueReason) {
         let (task, lease) = (case.task, case.id(place));
         self.blame(&case, place, reason);
@@ -179,6 +180,12 @@ impl<T: Config> Desk<T> {
             case.record.failures = case.record.failures.saturating_add(1);
         }
         let exhausted = next.is_none() || case.record.failures >= self.params.max_attempts;
+        if !exhausted {
+            if let Some(room) = self.room_at_standby(&case, place, reason.into()) {
+                let billing = EndReason::from(reason).billing(case.spec().kind);
+                return self.go_on(case, place, room, reason.into(), billing);
+            }
+        }
         case.record.generation = next.unwrap_or(case.record.generation);
         self.end(&mut case, place, reason.into());
 

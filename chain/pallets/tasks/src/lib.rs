@@ -3,8 +3,8 @@
 //! What tenants want run, and the tables by which tasks and their leases change. A task is one record with its leases
 //! and their escrows inside; what tasks submitted together share is kept once.
 //!
-//! This file declares. `submitting.rs`, `assigning.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `settling.rs` and
-//! `judging.rs` have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
+//! This file declares. `submitting.rs`, `assigning.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
+//! `settling.rs` and `judging.rs` have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
 //! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
 //! pallet reads and changes, `views.rs` what clients read, `errors.rs` what a call answers where a rule refuses.
 
@@ -26,6 +26,7 @@ mod preempting;
 mod reporting;
 mod settling;
 mod submitting;
+mod surviving;
 mod try_state;
 mod types;
 mod views;
@@ -58,9 +59,9 @@ pub mod pallet {
     use frame_support::{pallet_prelude::*, traits::fungible::MutateHold};
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
-        AccountId, Balance, Digest, EndReason, HostFailure, IndexTag, Lease, LeaseBill, LeaseId, Manifest, Moment,
-        PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, TaskId, TaskKey, TaskKind,
-        TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS, MAX_VICTIMS,
+        AccountId, Balance, DeviceIndices, Digest, EndReason, HostFailure, HostId, IndexTag, Lease, LeaseBill, LeaseId,
+        Manifest, Moment, PageKey, PodPlacement, PodResult, Report, RequeueReason, Resources, SpecRecord, TaskId,
+        TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, UpTo, MAX_ASSIGNMENTS, MAX_BATCH, MAX_PODS, MAX_VICTIMS,
     };
 
     /// The storage of this pallet is that of this version.
@@ -294,6 +295,41 @@ pub mod pallet {
             /// Where the spot task stands now.
             state: TaskState,
         },
+        /// A host was named where the pod of a lease goes on if its own fails.
+        StandbyNamed {
+            /// The lease.
+            lease: LeaseId,
+            /// The standby.
+            host: HostId,
+        },
+        /// A pod goes on at another host, by a new lease that waits for its start.
+        LeaseMoved {
+            /// The task.
+            task: TaskId,
+            /// The lease that ended.
+            from: LeaseId,
+            /// The lease by which the pod goes on.
+            to: LeaseId,
+            /// The host of that lease.
+            host: HostId,
+            /// What that lease costs in base units an hour.
+            rate_per_hour: Balance,
+            /// Its deposit: what was left of the deposit of the lease that ended.
+            deposit: Balance,
+            /// How the lease that ended was paid.
+            bill: LeaseBill,
+            /// Why it ended: the pod was moved, or it was lost and its standby took over.
+            reason: EndReason,
+        },
+        /// A host keeps a new checkpoint of a pod.
+        Checkpointed {
+            /// The lease of the pod.
+            lease: LeaseId,
+            /// SHA-256 of the file.
+            digest: Digest,
+            /// How long the file is, in bytes.
+            bytes: u64,
+        },
         /// A tenant called a task off.
         Cancelled {
             /// The task.
@@ -461,6 +497,8 @@ pub mod pallet {
         ReplicasInvalid,
         /// A task whose results are compared cannot be spot.
         ReplicasNotSpot,
+        /// Pods of rentals, and of tasks whose results are compared, are neither moved nor taken over.
+        SurvivalInvalid,
         /// The duration is zero or longer than the chain allows.
         DurationInvalid,
         /// The deadline has passed.
@@ -573,6 +611,24 @@ pub mod pallet {
         NotNoticed,
         /// The notice of the task is not over.
         NoticeNotOver,
+        /// The task does not allow that its pods are moved.
+        NotMovable,
+        /// The task wants no standbys.
+        NoStandbyWanted,
+        /// The lease has a standby that is in order and has room.
+        StandbyStands,
+        /// The standby of a pod must belong to another provider than the host of its lease.
+        StandbyOfSameProvider,
+        /// The pod is on that host already.
+        SameHost,
+        /// The host of the lease is in order: only the tenant may move the pod.
+        HostInOrder,
+        /// The pod would go to a host that deteriorates: one that is not online, is silent, or has a poor score.
+        HostDeteriorates,
+        /// Nothing is left of the deposit of the lease.
+        DepositUsedUp,
+        /// The last checkpoint of the pod is too short a time ago.
+        CheckpointTooSoon,
         /// A pod must have some time to start.
         StartTimeoutZero,
         /// There must be some time for disputes.
@@ -587,6 +643,10 @@ pub mod pallet {
         RefusedItemFineZero,
         /// A spot task must have some time to leave.
         PreemptionNoticeZero,
+        /// No score is above 1,000,000 parts per million.
+        PoorPpmTooHigh,
+        /// There must be some time between the checkpoints of a pod.
+        CheckpointMinZero,
         /// A sum or product does not fit its type.
         Overflow,
     }
@@ -845,6 +905,40 @@ pub mod pallet {
             ensure_signed(origin)?;
             let pods = Self::do_finish_preemption(task)?;
             Ok(Some(<T as Config>::WeightInfo::finish_preemption(pods)).into())
+        }
+
+        /// Name where the pod of a live lease goes on if its host fails: at a host of another provider, where it fits
+        /// now. By a bonded scheduler, or by the tenant.
+        #[pallet::call_index(25)]
+        #[pallet::weight(<T as Config>::WeightInfo::name_standby())]
+        pub fn name_standby(
+            origin: OriginFor<T>,
+            lease: LeaseId,
+            host: HostId,
+            devices: DeviceIndices,
+        ) -> DispatchResult {
+            let who = ensure_signed(origin)?;
+            Self::do_name_standby(&who, lease, host, devices)
+        }
+
+        /// Move the pod of a live lease to another host: the lease is paid, and what is left of its deposit goes on with
+        /// a new one. By the tenant; or by a bonded scheduler while the host deteriorates.
+        #[pallet::call_index(26)]
+        #[pallet::weight(<T as Config>::WeightInfo::move_pod())]
+        pub fn move_pod(origin: OriginFor<T>, lease: LeaseId, host: HostId, devices: DeviceIndices) -> DispatchResult {
+            let who = ensure_signed(origin)?;
+            Self::do_move_pod(&who, lease, host, devices)
+        }
+
+        /// The calling host keeps a new checkpoint of the running pod of a lease. Free of charge when valid.
+        #[pallet::call_index(27)]
+        #[pallet::weight(<T as Config>::WeightInfo::report_checkpoint())]
+        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, _digest: &Digest, _bytes: &u64| -> bool {
+            Pallet::<T>::checkpoint_is_free(origin, *lease)
+        })]
+        pub fn report_checkpoint(origin: OriginFor<T>, lease: LeaseId, digest: Digest, bytes: u64) -> DispatchResult {
+            let host = ensure_signed(origin)?;
+            Self::do_report_checkpoint(host, lease, digest, bytes)
         }
     }
 

@@ -41,6 +41,9 @@ pub const FINE: Balance = GTY / 1_000;
 pub const NOTICE: u64 = HOUR;
 /// What a spot task that is told to leave has left.
 pub const LEAVE_WITHIN: u64 = 30_000;
+/// A host with a lower score deteriorates.
+pub const POOR_PPM: u32 = 300_000;
+pub const CHECKPOINT_MIN: u64 = 10_000;
 pub const RETENTION: u64 = 10 * HOUR;
 pub const GRACE: u64 = HOUR;
 pub const HELD_BACK: u64 = 60_000;
@@ -173,6 +176,7 @@ pub fn spec() -> TaskSpec {
         placement: Placement::default(),
         data_from: None,
         spot: false,
+        survival: Survival::Restart,
     }
 }
 
@@ -365,6 +369,7 @@ pub fn bill(lease: LeaseId) -> LeaseBill {
             | NotVerified { bills, .. }
             | Settled { bills, .. },
         ) => Some(bills),
+        RuntimeEvent::Tasks(LeaseMoved { bill, .. }) => Some(vec![bill]),
         _ => None,
     });
     bills.flatten().rfind(|bill| bill.lease == lease).expect("an event tells how the lease was paid")
@@ -429,6 +434,8 @@ impl Default for ExtBuilder {
                 archive_after_ms: ARCHIVE_AFTER,
                 refused_item_fine: FINE,
                 preemption_notice_ms: LEAVE_WITHIN,
+                poor_ppm: POOR_PPM,
+                checkpoint_min_ms: CHECKPOINT_MIN,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

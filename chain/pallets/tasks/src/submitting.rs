@@ -71,6 +71,7 @@ impl<T: Config> Pallet<T> {
             changed_at: now,
             preemption: None,
             leases: BoundedVec::new(),
+            checkpoints: BoundedVec::new(),
         };
         let mut index = Index::<T>::new();
         for task in first..next {
@@ -114,6 +115,8 @@ impl<T: Config> Pallet<T> {
             ensure!(replicas_are_sound, Error::<T>::ReplicasInvalid);
         }
         ensure!(!(spec.spot && spec.is_redundant()), Error::<T>::ReplicasNotSpot);
+        let may_move = spec.kind != TaskKind::Rental && !spec.is_redundant();
+        ensure!(may_move || !spec.moves_pods(), Error::<T>::SurvivalInvalid);
         ensure!((1..=longest_ms).contains(&spec.max_duration_ms), Error::<T>::DurationInvalid);
         ensure!(spec.deadline.is_none_or(|deadline| now <= deadline), Error::<T>::DeadlinePassed);
         Ok(())

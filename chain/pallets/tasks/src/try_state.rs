@@ -4,8 +4,8 @@ use alloc::{collections::BTreeMap, vec::Vec};
 
 use frame_support::ensure;
 use gantry_primitives::{
-    lease_id, AccountId, Balance, HostId, HostRecord, IndexTag, LeaseId, LeaseState, PageKey, Resources, TaskId,
-    TaskKey, TaskRecord, TaskSpec, TaskStateTag, MILLI_PER_DEVICE,
+    lease_id, AccountId, Balance, HostId, HostRecord, IndexTag, LeaseId, LeaseState, PageKey, Resources, StandbyPlace,
+    Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskStateTag, MILLI_PER_DEVICE,
 };
 use sp_runtime::TryRuntimeError;
 
@@ -57,6 +57,16 @@ impl<T: Config> Pallet<T> {
         let is_of = record.first <= task && task - record.first < u64::from(shared.count);
         ensure!(is_of && record.tenant == shared.tenant, "TASK-3: a task is one of those it was submitted with");
         ensure!(record.preemption.is_none() || shared.spec.spot, "TASK-17: only spot tasks are told to leave");
+        ensure!(
+            !shared.spec.moves_pods() || (shared.spec.kind != TaskKind::Rental && !shared.spec.is_redundant()),
+            "TASK-18: pods of rentals and replicas are not moved"
+        );
+        let checkpoints = &record.checkpoints;
+        ensure!(
+            checkpoints.windows(2).all(|pair| pair[0].pod < pair[1].pod)
+                && checkpoints.iter().all(|checkpoint| checkpoint.pod < record.pods_wanted),
+            "TASK-20: a task has one checkpoint at most of each pod that is wanted, in their order"
+        );
         let tag = record.state.tag();
         books.tasks += 1;
         let counts = books.counts.entry(record.first).or_default();
@@ -86,7 +96,9 @@ impl<T: Config> Pallet<T> {
         let follows = match tag {
             TaskStateTag::Queued | TaskStateTag::Expired => leases.is_empty(),
             TaskStateTag::Assigned => waits,
-            TaskStateTag::Running => (lives || spec.is_redundant()) && (!waits || spec.replaces_pods()),
+            TaskStateTag::Running => {
+                (lives || spec.is_redundant()) && (!waits || spec.replaces_pods() || spec.moves_pods())
+            }
             TaskStateTag::Reported | TaskStateTag::Disputed | TaskStateTag::Verified | TaskStateTag::Settled => {
                 !leases.is_empty() && !lives
             }
@@ -111,6 +123,13 @@ impl<T: Config> Pallet<T> {
             ensure!(
                 lease.state == LeaseState::Suspended || lease.escrow.rate_per_hour <= spec.max_rate_per_hour,
                 "TASK-14: no lease costs more than its task allows"
+            );
+            let is_sound = |standby: &StandbyPlace| {
+                lease.state.is_live() && spec.survival == Survival::Standby && standby.host != lease.host
+            };
+            ensure!(
+                lease.standby.as_ref().is_none_or(is_sound),
+                "TASK-19: only a live lease whose task wants one has a standby, on another host"
             );
             let id = lease_id(task, lease.pod, lease.generation);
             leases::Pallet::<T>::check_lease(id, lease, spec.kind)?;

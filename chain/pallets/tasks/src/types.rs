@@ -37,6 +37,10 @@ pub struct Params {
     pub refused_item_fine: Balance,
     /// A spot task that is told to leave may run on for so many milliseconds; at least 1.
     pub preemption_notice_ms: u64,
+    /// A host whose score is below so many parts per million deteriorates; at most 1,000,000.
+    pub poor_ppm: u32,
+    /// The checkpoints of a pod are at least so many milliseconds apart; at least 1.
+    pub checkpoint_min_ms: u64,
 }
 
 impl Default for Params {
@@ -53,6 +57,8 @@ impl Default for Params {
             archive_after_ms: 7 * 24 * 3_600_000,
             refused_item_fine: 1_000_000_000,
             preemption_notice_ms: 120_000,
+            poor_ppm: 300_000,
+            checkpoint_min_ms: 60_000,
         }
     }
 }
@@ -67,6 +73,8 @@ impl Params {
         ensure!(self.archive_after_ms > 0, Error::ArchiveAfterZero);
         ensure!(self.refused_item_fine > 0, Error::RefusedItemFineZero);
         ensure!(self.preemption_notice_ms > 0, Error::PreemptionNoticeZero);
+        ensure!(self.poor_ppm <= 1_000_000, Error::PoorPpmTooHigh);
+        ensure!(self.checkpoint_min_ms > 0, Error::CheckpointMinZero);
         Ok(())
     }
 }

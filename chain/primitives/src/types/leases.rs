@@ -40,6 +40,8 @@ pub enum EndReason {
     DataMoved,
     /// It was a spot task's, made room for a task of higher priority, and the notice is over.
     Preempted,
+    /// The pod was moved to another host, where it goes on.
+    Moved,
 }
 
 impl EndReason {
@@ -56,7 +58,8 @@ impl EndReason {
             | Self::Expired
             | Self::ScaledDown
             | Self::Depleted
-            | Self::DataMoved => Billing::ByUnit,
+            | Self::DataMoved
+            | Self::Moved => Billing::ByUnit,
             Self::GangAborted | Self::Reclaimed | Self::Preempted => Billing::ProRata,
             Self::HostRefused(_) | Self::StartTimeout | Self::HostLost => match kind {
                 TaskKind::Job => Billing::Forfeit,
@@ -157,6 +160,18 @@ pub struct Lease {
     pub result: Option<PodResult>,
     /// Whether the tenant has rated it.
     pub rated: bool,
+    /// While it lives: where its pod goes on if the host fails.
+    pub standby: Option<StandbyPlace>,
+}
+
+/// A place that was named in advance for the pod of a lease. It holds nothing of its host, and costs nothing: its room is
+/// taken when it is needed.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct StandbyPlace {
+    /// The host.
+    pub host: HostId,
+    /// Which devices of the host.
+    pub devices: DeviceIndices,
 }
 
 impl Lease {
@@ -184,6 +199,7 @@ impl Lease {
             due_at: None,
             result: None,
             rated: false,
+            standby: None,
         }
     }
 
@@ -230,20 +246,27 @@ impl Lease {
         self.state = LeaseState::Ended(EndReason::Completed);
         self.ended_at = Some(now);
         self.due_at = None;
+        self.standby = None;
         self.result = Some(result);
     }
 
     /// The lease ends for any reason but a result; what is owed for it no longer changes.
     pub fn end(&mut self, reason: EndReason, kind: TaskKind, now: Moment, host_downtime: u64) {
+        self.end_billed(reason, reason.billing(kind), kind, now, host_downtime);
+    }
+
+    /// As [`Self::end`], where the reason alone does not say how the last segment is billed.
+    pub fn end_billed(&mut self, reason: EndReason, billing: Billing, kind: TaskKind, now: Moment, host_downtime: u64) {
         if kind != TaskKind::Job {
             // The host's downtime has given the tenant that much more time.
             self.escrow.follow_deposit(host_downtime);
         }
-        self.escrow.stop(reason.billing(kind), self.billed_to(now), host_downtime);
+        self.escrow.stop(billing, self.billed_to(now), host_downtime);
         self.state = LeaseState::Ended(reason);
         self.ended_at = Some(now);
         self.due_at = None;
         self.resume_rate = None;
+        self.standby = None;
     }
 }
 

@@ -68,6 +68,20 @@ pub enum VerificationPolicy {
     },
 }
 
+/// What becomes of a pod whose host deteriorates or fails.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub enum Survival {
+    /// It stays where it is, and is begun again elsewhere when it is lost.
+    #[default]
+    Restart,
+    /// Jobs and services only: it may be moved to another host, what is left of its deposit with it.
+    Move,
+    /// As [`Survival::Move`]; and a standby that was named in advance takes over by itself when the host fails.
+    Standby,
+}
+
 /// What a tenant submits.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct TaskSpec {
@@ -101,12 +115,19 @@ pub struct TaskSpec {
     pub data_from: Option<LeaseId>,
     /// Once it runs it may be told to leave, with notice, for a waiting task of higher priority.
     pub spot: bool,
+    /// What becomes of a pod whose host deteriorates or fails.
+    pub survival: Survival,
 }
 
 impl TaskSpec {
     /// Whether a pod that is lost is replaced while the others go on. Otherwise the whole task waits again.
     pub const fn replaces_pods(&self) -> bool {
         !matches!(self.kind, TaskKind::Job) || self.is_redundant()
+    }
+
+    /// Whether a pod may go on at another host while the task's other pods go on.
+    pub const fn moves_pods(&self) -> bool {
+        !matches!(self.survival, Survival::Restart)
     }
 
     /// Whether the results of replicas are compared.
@@ -343,6 +364,21 @@ pub struct Preemption {
     pub ends_at: Moment,
 }
 
+/// The last state of a pod that its host has kept.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
+pub struct PodCheckpoint {
+    /// The pod.
+    pub pod: u8,
+    /// SHA-256 of the file.
+    pub digest: Digest,
+    /// How long the file is, in bytes.
+    pub bytes: u64,
+    /// The host that kept it.
+    pub host: HostId,
+    /// When the host said so.
+    pub at: Moment,
+}
+
 /// A submitted task, with its leases.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct TaskRecord {
@@ -367,6 +403,9 @@ pub struct TaskRecord {
     pub preemption: Option<Preemption>,
     /// Its leases in the order of the pods: the live ones, and those that ended and were not given up for others.
     pub leases: UpTo<Lease, MAX_PODS>,
+    /// The last checkpoint of each pod that has one, in the order of the pods. They outlive leases: whatever runs the
+    /// pod next goes on from there.
+    pub checkpoints: UpTo<PodCheckpoint, MAX_PODS>,
 }
 
 /// How the escrow of a lease was closed.

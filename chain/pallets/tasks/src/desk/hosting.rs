@@ -4,8 +4,8 @@ use alloc::{collections::btree_map::Entry, vec::Vec};
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    faults::Fault, AccountId, Balance, Conduct, HostId, HostRecord, Lease, LeaseId, LeaseState, Moment, Resources,
-    TaskSpec,
+    faults::Fault, AccountId, Balance, Conduct, HostId, HostRecord, HostStatus, Lease, LeaseId, LeaseState, Moment,
+    Resources, TaskSpec,
 };
 use pallet_gantry_leases::HostLeases;
 
@@ -131,6 +131,23 @@ impl<T: Config> Desk<T> {
         }
         entry.changed = true;
         Ok(())
+    }
+
+    /// Fails where [`Self::take`] would, and takes nothing.
+    pub fn ensure_fits(&mut self, id: LeaseId, host: &HostId, spec: &TaskSpec, devices: &[u8]) -> DispatchResult {
+        let entry = self.host(host)?;
+        leases::Pallet::<T>::list_add(&mut entry.leases::<T>(host).clone(), id)?;
+        let mut record = entry.record.clone();
+        hosts::Pallet::<T>::reserve_in(&mut record, host, &spec.resources, devices, &spec.placement)?;
+        Ok(())
+    }
+
+    /// Whether nothing speaks against a host by which schedulers may move what runs there.
+    pub fn is_in_order(&mut self, host: &HostId) -> Result<bool, DispatchError> {
+        let poor_ppm = self.params.poor_ppm;
+        let record = &self.host(host)?.record;
+        let is_there = record.status == HostStatus::Online && !hosts::Pallet::<T>::is_overdue(record);
+        Ok(is_there && reputation::Pallet::<T>::host_priority_ppm(host) >= poor_ppm)
     }
 
     /// Gives a host back what a lease holds of it, and takes the lease off its list.

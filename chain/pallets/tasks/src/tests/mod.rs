@@ -17,3 +17,4 @@ mod rentals;
 mod reports;
 mod services;
 mod submitting;
+mod surviving;

@@ -199,5 +199,7 @@ fn params_by_which_the_chain_cannot_work_are_refused_by_name() {
         refused(|params| params.archive_after_ms = 0, Error::ArchiveAfterZero);
         refused(|params| params.refused_item_fine = 0, Error::RefusedItemFineZero);
         refused(|params| params.preemption_notice_ms = 0, Error::PreemptionNoticeZero);
+        refused(|params| params.poor_ppm = 1_000_001, Error::PoorPpmTooHigh);
+        refused(|params| params.checkpoint_min_ms = 0, Error::CheckpointMinZero);
     });
 }

@@ -1,8 +1,8 @@
 //! Arguments that make sense, as a rule.
 
 use gantry_primitives::{
-    fit::first_devices, Ask, BillingUnit, DeviceIndices, HardwareSpec, Lease, LeaseId, LeaseState, PodPlacement,
-    Report, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState, VerificationPolicy,
+    fit::first_devices, Ask, BillingUnit, DeviceIndices, HardwareSpec, HostId, Lease, LeaseId, LeaseState, Placement,
+    PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState, VerificationPolicy,
 };
 
 use super::subjects::*;
@@ -35,6 +35,9 @@ pub fn random_spec(dice: &mut Dice) -> TaskSpec {
         _ => {}
     }
     spec.spot = !spec.is_redundant() && dice.one_in(2);
+    if spec.kind != TaskKind::Rental && !spec.is_redundant() {
+        spec.survival = dice.pick(&[Survival::Restart, Survival::Move, Survival::Standby, Survival::Standby]);
+    }
     spec.priority = dice.below(3) as u8;
     if dice.one_in(5) {
         spec.deadline = Some(Hosts::now() + dice.below(3 * START_TIMEOUT));
@@ -71,6 +74,19 @@ pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
             PodPlacement { pod, host: on, devices: DeviceIndices::truncate_from(devices) }
         })
         .collect()
+}
+
+/// A host where the pod of a lease fits, as a rule, and devices of it.
+pub fn random_place(dice: &mut Dice, lease: LeaseId) -> (HostId, DeviceIndices) {
+    let on = host(any_host(dice));
+    let devices = match (Tasks::lease(lease), Hosts::host(&on)) {
+        (Some((_, needs, _)), Ok(record)) => {
+            let placement = Placement { allow_simulated: true, ..Default::default() };
+            first_devices(&record.devices, &needs.gpus, &placement).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    (on, DeviceIndices::truncate_from(devices))
 }
 
 pub fn random_report(dice: &mut Dice, of: &LeaseState) -> Report {

@@ -3,7 +3,7 @@
 
 use gantry_primitives::{
     registration::hardware_message, DeviceIndices, HostFailure, HostRecord, HostStatus, IndexTag, Lease, LeaseState,
-    TaskKind, TaskRecord, TaskSpec, TaskState, Vote,
+    Survival, TaskKind, TaskRecord, TaskSpec, TaskState, Vote,
 };
 use sp_core::Pair;
 use sp_runtime::DispatchResult;
@@ -119,6 +119,23 @@ actions! {
     "Tasks.finish_preemption" 30 |dice| {
         let (task, _) = task_where(dice, |record, _| record.preemption.is_some());
         call(Call::finish_preemption { task }, anyone(dice))
+    };
+    "Tasks.name_standby" 80 |dice| {
+        let found = lease_where(dice, |lease, _, spec| lease.state.is_live() && spec.survival == Survival::Standby);
+        let (host, devices) = random_place(dice, found.id);
+        let origin = if dice.one_in(4) { found.tenant } else { signed(SCHEDULER) };
+        call(Call::name_standby { lease: found.id, host, devices }, origin)
+    };
+    "Tasks.move_pod" 40 |dice| {
+        let found = lease_where(dice, |lease, _, spec| lease.state.is_live() && spec.moves_pods());
+        let (host, devices) = random_place(dice, found.id);
+        let origin = if dice.one_in(2) { found.tenant } else { signed(SCHEDULER) };
+        call(Call::move_pod { lease: found.id, host, devices }, origin)
+    };
+    "Tasks.report_checkpoint" 40 |dice| {
+        let found = any_lease(dice, is_active);
+        let (digest, bytes) = ([dice.below(200) as u8; 32], dice.pick(&[0, 1, u64::MAX]));
+        call(Call::report_checkpoint { lease: found.id, digest, bytes }, found.host)
     };
     "Tasks.accept_result" 15 |dice| {
         let (task, tenant) = task_where(dice, |record, _| record.state == TaskState::Reported);

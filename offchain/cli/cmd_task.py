@@ -304,7 +304,7 @@ def _checkpoint_text(view: TaskView, lease: LeaseView) -> str | None:
     if last is None:
         return None
     where = "" if last.host == lease.host else f", at {last.host}"
-    return f"{time_text(last.at)}, {last.bytes} bytes, sha256 {last.digest.hex()}{where}"
+    return f"{time_text(last.at)}, {last.bytes_} bytes, sha256 {last.digest.hex()}{where}"
 
 
 def _is_in(view: TaskView, state: str | None) -> bool:

@@ -38,9 +38,9 @@ def move(
 ) -> None:
     """Have a pod of a running job or service go on at another host, with what is left of its deposit.
 
-    For tasks whose manifest says survival: move or standby. The pod stops where it is and starts anew there, from its last
-    checkpoint if the manifest has any kept. The first host is paid for the time it ran, and the new one asks its own
-    price, within the limit of the manifest. Schedulers move such pods by themselves when a host deteriorates.
+    For tasks whose manifest says survival: move or standby. The pod stops where it is and starts anew there, from its
+    last checkpoint if there is any. The first host is paid for the time that it ran, and the new one asks its own price,
+    within the limit of the manifest. Schedulers move such pods by themselves when a host deteriorates.
 
     \b
     Examples:

@@ -130,7 +130,7 @@ class TaskView:
             "preemption": self.preemption and self.preemption.encode(),
             "survival": self.survival.value.lower(),
             "checkpoints": [
-                {"pod": one.pod, "digest": one.digest.hex(), "bytes": one.bytes, "host": one.host, "at": one.at}
+                {"pod": one.pod, "digest": one.digest.hex(), "bytes": one.bytes_, "host": one.host, "at": one.at}
                 for one in self.checkpoints
             ],
             "paid": self.paid,

@@ -107,10 +107,7 @@ class Scheduler:
         self._watch({one.host for one in seen} | (news.hosts if news is not None else self._view.snapshot.hosts.keys()))
         made = self._desk.round(now, self._room.gates(now), partial(self._moving.step, self._limits(), now))
         self._room.ask(made, now)
-        if self._moving.doubts:
-            # Heartbeats leave no event: a host is read again before its silence is believed.
-            await self._view.refresh(Touched(hosts=self._moving.doubts))
-            self._wake()
+        await self._listen()
         moments = self._desk.next_ms(now), self._room.next_ms(now), self._moving.next_ms(now)
         self._again_at = min((moment for moment in moments if moment is not None), default=None)
         self._tell(made, now)
@@ -125,6 +122,15 @@ class Scheduler:
             else:
                 self._desk.release(number)
                 self._answered(self._desk.task(number), placements, OVERTAKEN)
+
+    async def _listen(self) -> None:
+        """Heartbeats leave no event: read a host again before its silence is believed."""
+        if self._moving.doubts:
+            for name, host in (await self._view.reads.hosts(self._moving.doubts, self._view.best_block.hash)).items():
+                if host is not None:
+                    self._desk.put_hosts((host,))
+                    self._moving.host_changed(name)
+            self._wake()
 
     def standing(self, number: int) -> tuple[Standing, int | None]:
         """How a task stands now, and which other one was tried for it."""

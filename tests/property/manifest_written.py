@@ -176,6 +176,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "queue": manifest.queue,
         "placement": {"allow_simulated": manifest.placement.allow_simulated, **network},
         "inputs": inputs,
+        "survival": manifest.survival,
     }
     if manifest.kind == "service":
         gantry["pods"] = {"min": manifest.pods_min, "max": manifest.pods}
@@ -202,8 +203,6 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     if manifest.spot is not None:
         signal = manifest.spot.checkpoint_signal
         gantry["spot"] = True if signal is None else {"checkpoint_signal": signal}
-    if manifest.survival != "restart":
-        gantry["survival"] = manifest.survival
     if manifest.snapshot is not None:
         gantry["snapshot"] = manifest.snapshot
     return {

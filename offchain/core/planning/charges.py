@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from offchain.core.planning.planner import Planner
@@ -29,25 +29,23 @@ class Charges:
         """It holds nothing any more."""
         self._charge(number, None)
 
-    def placed(self, claims: Sequence[Claim]) -> list[int]:
-        """These, all of one queue, account and amount, were charged by the queues for all of their pods.
+    def placed(self, parts: Iterable[Sequence[Claim]], numbers: Sequence[int]) -> list[int]:
+        """These, all of one amount, were charged by the queues for all of their pods; `numbers`: of all of them.
 
-        Gives those that held something before.
+        The claims of one list are of one queue and account. Gives those that held something before.
         """
-        holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
-        numbers = [claim.id for claim in claims]
-        if self._holdings.keys().isdisjoint(numbers):
-            self._holdings.update(dict.fromkeys(numbers, holding))
-            return []
+        new = self._holdings.keys().isdisjoint(numbers)
         held = []
-        for claim in claims:
-            before = self._holdings.get(claim.id)
-            if before is None:
-                self._holdings[claim.id] = holding
-            else:
-                amount = claim.amount.plus(before.amount)
-                self._holdings[claim.id] = Holding(claim.queue, claim.account, amount)
-                held.append(claim.id)
+        for claims in parts:
+            holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
+            for claim in claims:
+                before = None if new else self._holdings.get(claim.id)
+                if before is None:
+                    self._holdings[claim.id] = holding
+                else:
+                    amount = claim.amount.plus(before.amount)
+                    self._holdings[claim.id] = Holding(claim.queue, claim.account, amount)
+                    held.append(claim.id)
         return held
 
     def _charge(self, number: int, holding: Holding | None) -> None:

@@ -36,8 +36,9 @@ from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held
+from offchain.core.queues.runs import Slice, first_of
 from offchain.core.queues.tree import Tree, tree
-from offchain.core.queues.turn import Slice, Turn
+from offchain.core.queues.turn import Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
@@ -231,7 +232,7 @@ class Desk:
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
         self._turn.ran(self._slices, tasks)
-        self._hold([part.claims for part in self._slices], self._next[:tasks])
+        self._hold([part.claims for part in first_of(self._slices, tasks)], self._next[:tasks])
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
@@ -407,21 +408,14 @@ class Desk:
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 
-    def _hold(self, parts: Iterable[Sequence[Claim]], tasks: Sequence[Task]) -> None:
+    def _hold(self, parts: Sequence[Sequence[Claim]], tasks: Sequence[Task]) -> None:
         """These, all of one group and placed together, have their places.
 
-        `parts`: their claims, and perhaps more behind them; those of one list are of one part of the queues.
+        `parts`: their claims; those of one list are of one part of the queues.
         """
         batch = self.planner.batch(tasks[0].id)
         group = self._who[tasks[0].id][0]
-        left = len(tasks)
-        again: dict[int, None] = {}
-        for claims in parts:
-            here = claims[:left]
-            if not here:
-                break
-            left -= len(here)
-            again |= dict.fromkeys(self._charges.placed(here))
+        again = dict.fromkeys(self._charges.placed(parts, batch.tasks))
         if len(batch.hosts) < batch.each * len(tasks):
             # Of the last, fewer than it would have were placed.
             again[tasks[-1].id] = None

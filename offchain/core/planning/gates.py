@@ -15,6 +15,8 @@ class Gate(Protocol):
     def closed(self, task: Task, want: Want, devices: AnyInts) -> Bools | None:
         """[host]: whether a pod of this task may not go there now. None: every host is open to it.
 
+        And to all that ask for the same and may use the same windows of time, until a pod is placed.
+
         `devices[host]`, bits, are those that it would take there; -1 where it has no room.
         """
 

@@ -36,7 +36,7 @@ class Heads:
 
     def add(self, task: Task) -> None:
         """It waits."""
-        if task.least > 1 or task.resources.gpus.count > 1:
+        if needs_much(task):
             since = self._since[task.id] = since_ms(task)
             self._new.append((since, task.id))
 
@@ -87,6 +87,11 @@ class Heads:
             waits = (one for one in (*self._big, *self._new) if self._since.get(one[1]) == one[0])
             self._big, self._new = sorted(set(waits)), []
         return bisect_left(self._big, (now_ms - PATIENCE_MS + 1,))
+
+
+def needs_much(task: Task) -> bool:
+    """Whether it needs several pods at once, or several GPUs of one host."""
+    return task.least > 1 or task.resources.gpus.count > 1
 
 
 def since_ms(task: Task) -> int:

@@ -15,7 +15,7 @@ from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want, shape_of
 from offchain.core.placing.cluster import MOST_DEVICES, Bools
 from offchain.core.planning.ahead import Ahead
-from offchain.core.planning.heads import HOPELESS_MS, Heads
+from offchain.core.planning.heads import HOPELESS_MS, Heads, needs_much
 from offchain.core.planning.held import FEW
 from offchain.core.planning.placements import Batch
 from offchain.core.planning.planner import Planner
@@ -79,7 +79,8 @@ class Keeper:
             self._stale.difference_update(numbers)
             self._ahead.add(batch, tasks, now_ms)
         self._placed_ms.update(dict.fromkeys(numbers, now_ms))
-        self._heads.drop(numbers)
+        if needs_much(tasks[0]):
+            self._heads.drop(numbers)
         for number in numbers if self._kept else ():
             self._kept.pop(number, None)
 

@@ -154,14 +154,14 @@ class Planner:
                 blocked.append(Blocked(first.id, want, full[same], first.least))
                 order.blocked(first)
                 continue
-            free = self._free_of(tasks, want, gates)
+            free = self._free(first, want, gates)
             if free:
-                placed, fitting = self._run(tasks[:free], want, gates, made)
+                placed, fitting = self._run(tasks, want, gates, made)
             else:
                 placed, fitting = self._one(first, want, gates, made)
             if placed:
                 order.ran(placed)
-            if placed < max(free, 1):
+            if placed < (len(tasks) if free else 1):
                 failed = tasks[placed]
                 if free:
                     full[same] = fitting
@@ -214,15 +214,12 @@ class Planner:
         """What speaks for and against hosts now, with at most so many of the best; None where there is room nowhere."""
         return look(self.fleet, self._rows, task, want, gates, most)
 
-    def _free_of(self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate]) -> int:
-        """How many of these, from the first on, can be placed without asking a gate in between."""
+    def _free(self, task: Task, want: Want, gates: Sequence[Gate]) -> bool:
+        """Whether all that ask for the same as this task can be placed without asking a gate in between."""
         if not gates:
-            return len(tasks)
+            return True
         devices = self._rows.devices(want)
-        for place, task in enumerate(tasks):
-            if len(task.open_pods) > 1 or any(gate.closed(task, want, devices) is not None for gate in gates):
-                return place
-        return len(tasks)
+        return len(task.open_pods) == 1 and all(gate.closed(task, want, devices) is None for gate in gates)
 
     def _run(self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate], made: dict[int, Batch]) -> tuple[int, int]:
         """Place these, one after the other; how many found a place, and how many pods of the first that did not."""

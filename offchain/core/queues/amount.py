@@ -24,7 +24,7 @@ class Amount(NamedTuple):
 
     def times(self, count: int) -> Amount:
         """So many times as much."""
-        return Amount(self[0] * count, self[1] * count, self[2] * count)
+        return _new(Amount, (self[0] * count, self[1] * count, self[2] * count))
 
     def minus(self, other: Amount) -> Amount:
         """What is left; nothing where there was less."""

@@ -95,6 +95,21 @@ class Heaps(Generic[M]):
             return self.standing[0][1]
         return self.rising[0][1] if self.first_rising() is not None else None
 
+    def first_key(self) -> Key | None:
+        """The least key of all."""
+        heap = self.standing or self.rising
+        if heap:
+            key, member = heap[0]
+            if key is member.standing_key or (key is member.rising_key and not self.standing):
+                return key
+        return self.first_standing() or self.first_rising()
+
+    def risen(self, key: Key) -> None:
+        """The first of those that are rising stands with this key from now on. It must have had no other."""
+        _, member = heappop(self.rising)
+        member.rising_key, member.standing_key = None, key
+        heappush(self.standing, (key, member))
+
     def pass_over(self) -> None:
         """Take the first member out for a time. There must be one."""
         heap = self.standing if self.first_standing() is not None else self.rising

@@ -7,22 +7,27 @@ are one member of the `Line`, so that a shape that fits nowhere is passed over a
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from offchain.core.queues.accounts import AccountHolds
-from offchain.core.queues.ageing import RISING, Ageing, Key
+from offchain.core.queues.ageing import RISEN, RISING, Ageing, Key
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.claim import Claim
 from offchain.core.queues.heaps import Heaps, Ranked
 from offchain.core.queues.tree import Part
 
+if TYPE_CHECKING:
+    from offchain.core.queues.nodes import Leaf
+
 _PASSES = 24
 """So many that cannot go are passed over one by one before all that could are looked at."""
 
 _AGE = attrgetter("submitted_at", "id")
+_WHEN = attrgetter("submitted_at")
 
 
 class Shape:
@@ -85,6 +90,12 @@ class Alike(Ranked):
 
     def oldest(self, waiting: Mapping[int, Claim], most: int, until_ms: int) -> list[Claim]:
         """The oldest of those that still wait, of those that came until then."""
+        if not self.gone:
+            claims, head = self.claims, self.head
+            end = min(len(claims), head + most)
+            if end > head and claims[end - 1].submitted_at > until_ms:
+                end = bisect_right(claims, until_ms, lo=head, hi=end, key=_WHEN)
+            return claims[head:end]
         found: list[Claim] = []
         for place in range(self.head, len(self.claims)):
             claim = self.claims[place]
@@ -104,10 +115,13 @@ class Alike(Ranked):
             self.claims = [one for one in self.claims if waiting.get(one.id) is one]
             self.head = self.gone = 0
 
-    def leave(self, count: int, waiting: Mapping[int, Claim]) -> None:
-        """So many of the oldest wait no more."""
-        self.gone += count
-        self.first(waiting)
+    def leave(self, count: int, waiting: Mapping[int, Claim]) -> Claim | None:
+        """So many of the oldest wait no more. Gives the first of those that do."""
+        if self.gone:
+            self.gone += count
+        else:
+            self.head += count
+        return self.first(waiting)
 
     @property
     def count(self) -> int:
@@ -147,10 +161,13 @@ class Crowd(Ranked):
 class Line:
     """All that wait in one part of the tree."""
 
-    __slots__ = ("_ageing", "_heaps", "members", "part")
+    __slots__ = ("_ageing", "_heaps", "leaf", "members", "part", "together_ms")
 
-    def __init__(self, part: Part, ageing: Ageing) -> None:
+    def __init__(self, leaf: Leaf, part: Part, ageing: Ageing) -> None:
+        self.leaf = leaf
         self.part = part
+        self.together_ms = ageing.together_ms
+        """Tasks that came within so long of each other, and are alike, may go together."""
         self.members: dict[Shape, Alike | Crowd] = {}
         self._ageing = ageing
         self._heaps: Heaps[Alike | Crowd] = Heaps()
@@ -176,7 +193,8 @@ class Line:
             crowd.join(alike)
 
     def drop(self, alike: Alike) -> None:
-        """One in which nobody stands any more, nor has a key."""
+        """One in which nobody stands any more."""
+        self._stand(alike, None)
         del alike.shape.alikes[alike]
         if alike.crowd is None:
             del self.members[alike.shape]
@@ -230,7 +248,7 @@ class Line:
 
     def somebody(self) -> bool:
         """Whether somebody waits whom no limit of an account keeps, and who was not passed over."""
-        return self._heaps.first() is not None
+        return self._heaps.first_key() is not None
 
     def first(self, now_ms: int, room: Amount, awake: AbstractSet[Shape]) -> Alike | None:
         """Who is next, of a shape in `awake` (all that are not blocked) that there is room for."""
@@ -246,20 +264,17 @@ class Line:
             keeper.keep(alike)
             self._stand(alike, None)
 
-    def together_ms(self) -> int:
-        """Tasks that came within so long of each other, and are alike, may go together."""
-        return self._ageing.together_ms
-
-    def near(self, alike: Alike) -> bool:
-        """Whether the first of `alike` is first here, or came so soon after whoever is that they may go together."""
-        first = self._heaps.first()
-        if first is alike or first is None:
-            return first is alike
-        key, head = alike.key, first.key
-        if key is None or head is None or key[0] != head[0]:
-            return False
-        most = self._ageing.together_ms
-        return key[2] - head[2] <= most and (key[1] == head[1] or (key[0] == RISING and key[1] - head[1] <= most))
+    def near(self, key: Key) -> bool:
+        """Whether who has this key is first here, or came so soon after whoever is that they may go together."""
+        head = self._heaps.first_key()
+        if head is key or head is None:
+            return head is key
+        most = self.together_ms
+        return (
+            key[2] - head[2] <= most
+            and key[0] == head[0]
+            and (key[1] == head[1] or (key[0] == RISING and key[1] - head[1] <= most))
+        )
 
     def _best(self, room: Amount, awake: AbstractSet[Shape]) -> Alike | Crowd | None:
         heaps = self._heaps
@@ -288,16 +303,19 @@ class Line:
         """Whoever has come up to the bound stands there from now on."""
         while (key := self._heaps.first_rising()) is not None and key[1] <= now_ms:
             member = self._heaps.rising[0][1]
-            alike = member.heaps.rising[0][1] if isinstance(member, Crowd) else member
-            self._stand(alike, self._ageing.key(alike.priority, key[2], key[3], now_ms))
+            risen = RISEN, 0, key[2], key[3]
+            if isinstance(member, Crowd):
+                self._stand(member.heaps.rising[0][1], risen)
+            else:
+                self._heaps.risen(risen)
 
     def _key(self, claim: Claim, now_ms: int) -> Key:
         return self._ageing.key(claim.priority, claim.submitted_at, claim.id, now_ms)
 
     def _stand(self, alike: Alike, key: Key | None) -> None:
-        if key == alike.key:
-            return
         standing, rising = alike.standing_key, alike.rising_key
+        if key == (standing or rising):
+            return
         alike.stand(key)
         crowd = alike.crowd
         if crowd is None:

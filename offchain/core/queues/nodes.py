@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush, heapreplace
 
@@ -12,6 +13,8 @@ from offchain.core.queues.share import ALL_RESOURCES, dominant_share
 from offchain.core.queues.tree import Part
 
 _SLACK = 16
+_FEW = 8
+"""To sort so many times as many entries anew is less work than to enter them one by one."""
 
 NEVER = -1
 """When a part was last served that never was."""
@@ -87,7 +90,7 @@ class Leaf(Node):
 
     def __init__(self, part: Part, weight: float, parent: Branch, ageing: Ageing) -> None:
         super().__init__(part.account or part.queue, weight, parent)
-        self.line = Line(part, ageing)
+        self.line = Line(self, part, ageing)
 
     def ready(self) -> bool:
         """Whether somebody waits whom no limit of an account holds."""
@@ -96,6 +99,14 @@ class Leaf(Node):
     def share(self, totals: Amount) -> float:
         """Its dominant share."""
         return dominant_share(self.held, totals)
+
+    def renew(self, totals: Amount) -> Entry | None:
+        """Its place, of which its parent is still to be told: :meth:`Branch.enter_all`."""
+        if self.aside or not self.line.somebody():
+            self.entry = None
+        else:
+            self.entry = (dominant_share(self.held, totals) / self.weight, self.served, self.name, self)
+        return self.entry
 
 
 class Branch(Node):
@@ -141,8 +152,19 @@ class Branch(Node):
         else:
             heappush(self.heap, entry)
         if len(self.heap) > 2 * len(self.parts) + _SLACK:
-            self.heap = [part.entry for part in self.parts.values() if part.entry is not None]
-            heapify(self.heap)
+            self._fill()
+
+    def enter_all(self, entries: Sequence[Entry]) -> None:
+        """Parts have these places now, and have noted them."""
+        if _FEW * len(entries) > len(self.parts):
+            self._fill()
+            return
+        for entry in entries:
+            self.enter(entry, None)
+
+    def _fill(self) -> None:
+        self.heap = [part.entry for part in self.parts.values() if part.entry is not None]
+        heapify(self.heap)
 
     def can_serve(self, room: Amount, awake: AbstractSet[Shape]) -> bool:
         """Whether a shape waits here that is in `awake` (those that are not blocked) and that there is room for."""

@@ -22,6 +22,10 @@ ALL_RESOURCES: Final = (True, True, True)
 
 def dominant_share(used: Amount, totals: Amount, counted: Sequence[bool] = ALL_RESOURCES) -> float:
     """The greatest of the parts of the resources that are counted; none of those of which the network has nothing."""
+    cpu, memory, gpu = totals
+    if counted is ALL_RESOURCES and cpu and memory and gpu:
+        # The usual case, and shares are counted all the time.
+        return max(used[0] / cpu, used[1] / memory, used[2] / gpu)
     share = 0.0
     for at in (0, 1, 2):
         if counted[at] and totals[at]:

@@ -11,25 +11,19 @@ priority is next (:mod:`offchain.core.queues.ageing`), then the oldest, then the
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter, itemgetter
-from typing import Any, Final, NamedTuple
+from operator import attrgetter
+from typing import Any
 
 from offchain.core.queues.amount import NOTHING, UNLIMITED, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.ledger import Ledger, Place
 from offchain.core.queues.line import Alike, Shape
 from offchain.core.queues.nodes import Branch, Leaf, Node
-from offchain.core.queues.share import dominant_share
+from offchain.core.queues.runs import Slice, leave, run_from
 from offchain.core.queues.tree import DEFAULT, Part, Tree
-
-SLICE: Final = 1 / 1024
-"""Of the network: so far a part of the tree may get ahead of the others when several tasks go together."""
-
-MOST_IN_RUN: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +36,6 @@ class Memory:
 
     served: Mapping[Part, int] = field(default_factory=dict)
     asleep: frozenset[Hashable] = frozenset()
-
-
-class Slice(NamedTuple):
-    """Some of a part of the tree that are alike, the oldest first."""
-
-    leaf: Leaf
-    alike: Alike
-    claims: list[Claim]
 
 
 class Turn:
@@ -145,104 +131,31 @@ class Turn:
         place.leaf.settle(self._ledger.totals)
 
     def run(self) -> list[Slice]:
-        """Tasks that are alike and may go together, the first of them the one that :meth:`next` gives; none: nobody.
-
-        All that go together have come at about the same time as those ahead of them in their part of the tree, and no
-        part of the tree gets more than a slice of the network ahead of the others.
-        """
-        first = self.next()
-        alike = self._offer
-        if first is None or alike is None:
+        """Tasks that are alike and may go together, the first of them the one that :meth:`next` gives; none: nobody."""
+        alike = self._offer if self.next() is not None else None
+        if alike is None:
             return []
-        leaf = self._ledger.leaf(alike.line.part)
-        each = dominant_share(alike.shape.amount, self._ledger.totals)
-        room = self._room(leaf, alike)
-        step = SLICE / each if each else math.inf
-        count = max(1, min(int(min(step, MOST_IN_RUN)), room))
-        claims = alike.oldest(self._waiting, count, first.submitted_at + alike.line.together_ms())
-        found = [Slice(leaf, alike, claims)]
-        if leaf.parent is not None and not alike.accounts and len(alike.shape.alikes) > 1 and step >= 1:
-            self._join(found, each, room - len(claims))
-        return found
+        return run_from(alike.line.leaf, alike, self._ledger.totals, self._waiting)
 
     def ran(self, slices: Sequence[Slice], count: int) -> None:
         """So many of a run, the first ones, have their places. It must be the run that was given last."""
         if not count:
             return
         shape, totals = slices[0].alike.shape, self._ledger.totals
-        amount, name, left = shape.amount, slices[0].claims[0].shape, count
-        place = self._of(slices[0].claims[0])
-        for leaf, alike, claims in slices:
-            here = claims[:left]
-            if not here:
-                break
-            left -= len(here)
-            for claim in here:
-                del self._waiting[claim.id]
-            alike.leave(len(here), self._waiting)
-            if self._place(alike) is None:
-                alike.line.drop(alike)
-            more = amount if len(here) == 1 else amount.times(len(here))
-            leaf.held = leaf.held.plus(more)
-            for account in alike.accounts:
-                account.held = account.held.plus(more)
-            leaf.served = self._now_ms
-            leaf.settle_here(totals)
+        first = slices[0].claims[0]
+        place = self._of(first)
+        leave(slices, count, self._waiting, self._now_ms, totals)
+        more = shape.amount.times(count)
         for branch in place.branches:
-            branch.held = branch.held.plus(amount.times(count))
+            branch.held = branch.held.plus(more)
             branch.goes(shape, count)
         if shape not in self._ledger.root.waits:
-            del self._shapes[name]
+            del self._shapes[first.shape]
             self._awake.discard(shape)
         place.leaf.serve(self._now_ms)
         if shape.asleep:
             self._asleep(shape, asleep=False)
         place.leaf.settle(totals)
-
-    def _room(self, leaf: Leaf, alike: Alike) -> int:
-        """How many of these the limits of queues and of the account leave room for."""
-        room = UNLIMITED
-        node: Node | None = leaf
-        while node is not None:
-            room = node.room(room)
-            node = node.parent
-        for account in alike.accounts:
-            room = room.at_most(account.most.minus(account.held))
-        return min(room[at] // asked for at, asked in enumerate(alike.shape.amount) if asked)
-
-    def _join(self, found: list[Slice], each: float, room: int) -> None:
-        """Let the same part's siblings in, as far as they are not ahead of it by more than a slice."""
-        leaf, first, claims = found[0]
-        if leaf.entry is None or leaf.parent is None or not self._alone(leaf.parent):
-            return
-        level = leaf.entry[0] + SLICE / leaf.weight
-        left = min(room, MOST_IN_RUN - len(claims))
-        others = []
-        for alike in first.shape.alikes:
-            other = self._ledger.leaves[alike.line.part]
-            entry = other.entry
-            key = alike.key
-            if other.parent is leaf.parent and entry is not None and entry[0] < level and key is not None:
-                others.append((entry, key, other, alike))
-        others.sort(key=_PLACE)
-        served = {leaf}
-        for entry, _, other, alike in others:
-            if left <= 0:
-                return
-            if other in served:
-                continue
-            most = min(left, int((level - entry[0]) * other.weight / each))
-            if other.limit is None and most and alike.line.near(alike):
-                until = alike.claims[alike.head].submitted_at + alike.line.together_ms()
-                claims = alike.oldest(self._waiting, most, until)
-                left -= len(claims)
-                served.add(other)
-                found.append(Slice(other, alike, claims))
-
-    def _alone(self, branch: Branch) -> bool:
-        """Whether no other part of the tree is compared with this one or what it is a part of."""
-        above = branch.parent
-        return above is None or (len(above.parts) == 1 and self._alone(above))
 
     def blocked(self, claim: Claim) -> None:
         """It fits nowhere now: its shape is passed over in this round, in all queues."""
@@ -410,7 +323,6 @@ class Turn:
             node.settle(self._ledger.totals)
 
 
-_PLACE = itemgetter(0, 1)
 _WHO = attrgetter("queue", "account")
 _KIND = attrgetter("shape", "priority")
 _SHAPE = attrgetter("shape")

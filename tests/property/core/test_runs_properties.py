@@ -15,9 +15,10 @@ from offchain.core.planning.order import Run
 from offchain.core.planning.planner import Planner
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.claim import Claim
+from offchain.core.queues.runs import SLICE
 from offchain.core.queues.share import dominant_share
 from offchain.core.queues.tree import Queue, tree
-from offchain.core.queues.turn import SLICE, Turn
+from offchain.core.queues.turn import Turn
 from offchain.core.values import Host, Task
 from tests.core_strategies import HOST_IDS, hosts_with, seeds, tasks_with
 

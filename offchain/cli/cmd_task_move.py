@@ -17,7 +17,7 @@ from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Survival, TaskSpec, calls
 from offchain.schema.manifest_values import format_amount
-from offchain.services.reads import Reads
+from offchain.services.records import host_of
 
 
 @click.command()
@@ -39,7 +39,7 @@ def move(
     """Have a pod of a running job or service go on at another host, with what is left of its deposit.
 
     For tasks whose manifest says survival: move or standby. The pod stops where it is and starts anew there, from its
-    last checkpoint if there is any. The first host is paid for the time that it ran, and the new one asks its own price,
+    last checkpoint if there is any. The first host is paid for the time that it ran; the new one asks its own price,
     within the limit of the manifest. Schedulers move such pods by themselves when a host deteriorates.
 
     \b
@@ -102,13 +102,13 @@ def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
 
 async def _devices_at(chain: ChainPort, number: int, host: str) -> bytes:
     """The devices that the pod takes there. CliError where it does not fit."""
-    head = await chain.finalized_head()
-    task, hosts = await asyncio.gather(GantryChain(chain).task(number), Reads(chain).hosts([host], head.hash))
-    there = hosts[host]
-    if there is None or task is None:
+    typed = GantryChain(chain)
+    task, hosts = await asyncio.gather(typed.task(number), typed.hosts_named([host]))
+    if host not in hosts or task is None:
         raise CliError(f"no host {host} is registered.", "gantry host list shows those there are.", code="no_such_host")
     spec: TaskSpec = task.spec
-    found = fit(there, spec.resources, spec.placement, spec.unit, spec.max_rate_per_hour)
+    # Its score decides nothing here.
+    found = fit(host_of(host, hosts[host], None), spec.resources, spec.placement, spec.unit, spec.max_rate_per_hour)
     if isinstance(found, Fit):
         return bytes(found.devices)
     limit = f" of {format_amount(spec.max_rate_per_hour)} an hour" if found.name == "PRICE" else ""

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, Final
 
+from node_agent.access.checkpoints import check_asker
 from node_agent.access.log_lines import LineCutter, Tail, joined, since, stamp, stamp_of_ms
 from node_agent.core.states import Pod
 from node_agent.log_lines import unnamed
@@ -69,6 +70,9 @@ class Answers:
         """Raises unless the chain gives this account the right to ask this, as it is now."""
         if request.lease is None:
             await self._check_host(request.account)
+            return
+        if request.op is Op.CHECKPOINT:
+            await check_asker(self._chain, request)
             return
         lease = await self._lease(request.lease)
         tenant = lease.task.record.tenant

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
+from node_agent.core.checkpoints import Known, TaskView
 from node_agent.core.values import Lease, LeaseStatus
-from offchain.link.typed import GantryChain, LeaseOfTask
+from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema._generated_chain import (
+    IndexTag,
     LeaseStateRetained,
     VerificationPolicyAcceptance,
 )
@@ -52,3 +54,49 @@ def _lease(lease: LeaseOfTask, downtime_ms: int) -> Lease:
         data_from=spec.data_from,
         notice_ends_ms=None if told is None else told.ends_at,
     )
+
+
+# --- checkpoints ------------------------------------------------------------------------------------------------------
+
+RUNNABLE = frozenset({"Pending", "Active", "Suspended"})
+"""States of leases whose pods run, or may run again."""
+FINAL = frozenset({"Settled", "Expired", "Cancelled", "Failed"})
+"""States in which a task has no pod any more, and gets none."""
+_TASKS_AT_ONCE = 256
+
+
+async def task_views(chain: GantryChain, tasks: Iterable[int], host: str) -> dict[int, TaskView | None]:
+    """What the chain has of the checkpoints of these tasks, for this host."""
+    wanted = sorted(set(tasks))
+    found = await chain.tasks(wanted)
+    return {task: task_view(found[task], host) if task in found else None for task in wanted}
+
+
+def task_view(task: TaskAndSpec, host: str) -> TaskView:
+    """The same of a task that was read."""
+    record = task.record
+    known = {one.pod: Known(one.digest, one.bytes_, one.host, one.at) for one in record.checkpoints}
+    live = [lease for lease in task.leases if lease.record.state.tag in RUNNABLE]
+    standby = {one.record.pod: one.id for one in live if standby_of(one) == host}
+    sources: dict[int, tuple[str, ...]] = {}
+    for pod, last in known.items():
+        others = [name for one in live if one.record.pod == pod for name in (standby_of(one), one.record.host)]
+        sources[pod] = tuple(name for name in dict.fromkeys((last.host, *others)) if name not in (None, host))
+    return TaskView(record.state.tag in FINAL, known, standby, sources)
+
+
+async def standby_tasks(chain: GantryChain, host: str) -> frozenset[int]:
+    """Tasks with a lease that names this host as its standby, by reading all that have leases."""
+    found: set[int] = set()
+    for tag in (IndexTag.ASSIGNED, IndexTag.RUNNING):
+        numbers = await chain.tasks_by_state(tag)
+        for first in range(0, len(numbers), _TASKS_AT_ONCE):
+            tasks = await chain.tasks(numbers[first : first + _TASKS_AT_ONCE])
+            found |= {task.id for task in tasks.values() if any(standby_of(one) == host for one in task.leases)}
+    return frozenset(found)
+
+
+def standby_of(lease: LeaseOfTask) -> str | None:
+    """The host that takes over where the lease's own is lost."""
+    place = lease.record.standby
+    return None if place is None else place.host

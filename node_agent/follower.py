@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 
 from node_agent.chain_clock import ChainClock, Silence
@@ -45,6 +45,7 @@ class Follower:
         *,
         held: Callable[[], Mapping[int, Pod]],
         emit: Callable[[ev.Event], None],
+        heard: Callable[[Sequence[ChainEvent]], None],
     ) -> None:
         self._port = port
         self._chain = chain
@@ -54,6 +55,7 @@ class Follower:
         self._outbox = outbox
         self._held = held
         self._emit = emit
+        self._heard = heard
         # Old blocks hold nothing for an agent: after a start the leases are read as they are now, and the outbox looks
         # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
         self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
@@ -94,6 +96,7 @@ class Follower:
         self._clock.compare(block.timestamp_ms)
         await self._after_silence()
         await self._outbox.observe(block)
+        self._heard(block.events)
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
         if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
             await self._read_final()
@@ -111,6 +114,8 @@ class Follower:
         """Whether it opens a lease of this host, or is about a task of which we hold a pod."""
         if event.pallet not in TASK_PALLETS:
             return False
+        if event.name == "LeaseMoved" and event.fields["host"] == self._host:
+            return True
         if event.name == "Assigned" and any(host == self._host for _, host, *_ in event.fields["leases"]):
             return True
         return not tasks_of_event(event.fields).isdisjoint(pod.lease.task for pod in self._held().values())

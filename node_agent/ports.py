@@ -64,6 +64,22 @@ class SnapshotRefused(DriverError):
     """A snapshot cannot be taken, or is needed, or is not there. The text is fit for users."""
 
 
+class FolderMissing(DriverError):
+    """The container has no such folder, or not yet."""
+
+
+class FolderRefused(DriverError):
+    """An archive cannot be unpacked in a container."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """What a new container has before its program starts: the folder `path`, out of a checked archive of it."""
+
+    path: str
+    archive: Path
+
+
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """What a driver found on this machine."""
@@ -142,12 +158,22 @@ class Driver(Protocol):
         """Have ready what the pod's containers need: images, network, volumes (those of `data_from` are taken over)."""
         ...
 
-    async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:
+    async def start(
+        self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
+    ) -> Handle:
         """Run the container of a service of a prepared pod.
 
         With `follows`, the mark of an ended run, the same container goes on after that run. Without, a container of
         this or a later start is adopted, one of an earlier start is replaced. When it returns, the container was
-        started; it may have ended already.
+        started; it may have ended already. One that is made anew has the `seed` before its program runs; raises
+        :class:`FolderRefused` where it cannot have it, and then there is no container.
+        """
+        ...
+
+    def save_path(self, handle: Handle, path: str) -> AsyncGenerator[bytes, None]:
+        """A folder of a container that runs, as a tar stream whose names begin with the last part of the path.
+
+        The program runs on meanwhile. Raises :class:`PodGone`, :class:`FolderMissing`.
         """
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol, TypeVar
@@ -15,9 +15,8 @@ from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import main_of
 from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
-from node_agent.log_lines import LineSplitter, named
-from node_agent.log_store import LogKey
-from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES, Collected, Driver, DriverError, PodGone
+from node_agent.pod_logs import PodLogs
+from node_agent.ports import Collected, Driver, DriverError, FolderRefused, PodGone, Seed
 from node_agent.receipt import deletion_record
 from node_agent.state_dir import StateDir
 from offchain.link.errors import BadKey, TheirError
@@ -45,6 +44,18 @@ class Reports(Protocol):
         ...
 
 
+class StartsFrom(Protocol):
+    """What pods go on from."""
+
+    async def ready(self, spec: PodSpec) -> str:
+        """Have the file that a pod is to start from, or wait for it in vain; gives what its log is to say then."""
+        ...
+
+    def seed(self, spec: PodSpec, start: int) -> Seed | None:
+        """What the main container has when it is made for this start."""
+        ...
+
+
 class CommandRunner:
     """Executes commands until it is closed. `emit` takes the events, `wake_at` asks for a tick at a time.
 
@@ -58,6 +69,7 @@ class CommandRunner:
         state: StateDir,
         chain: GantryChain,
         reports: Reports,
+        checkpoints: StartsFrom,
         *,
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
@@ -69,10 +81,12 @@ class CommandRunner:
         self._state = state
         self._chain = chain
         self._reports = reports
+        self._checkpoints = checkpoints
         self._emit = emit
         self._wake_at = wake_at
         self._pod_of = pod_of
         self._may_report = may_report
+        self._logs = PodLogs(driver, state.logs, pod_of)
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
         self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -168,27 +182,56 @@ class CommandRunner:
 
     async def _prepare(self, command: cmd.PreparePod) -> None:
         number = command.number
+        fetching = self._spawn(self._have_checkpoint(command))
         try:
             self._state.files.put_keys(command.spec)
             await self._driver.prepare(command.spec)
+            await fetching
         except DriverError as error:
             log.warning("lease %d: its pod could not be prepared: %s", number, error)
             self._emit(ev.DriverFailed(number, None, error.reason, str(error), error.transient))
             return
+        finally:
+            fetching.cancel()
         self._emit(ev.Prepared(number))
+
+    async def _have_checkpoint(self, command: cmd.PreparePod) -> None:
+        """What the pod goes on from, while its images come. One that ran on this host before has its own files."""
+        pod = self._pod_of(command.number)
+        if pod is None or pod.spec is None or any(one.start for one in pod.containers):
+            return
+        if said := await self._checkpoints.ready(command.spec):
+            log.info("lease %d: %s", command.number, said)
+            await self._logs.say_first(command.number, said)
 
     async def _start(self, command: cmd.StartContainer) -> None:
         number, spec, name = command.number, command.spec, command.service
         try:
             if command.start > 1 and not command.follows:
-                await self._save_logs(number, name, before=command.start)
-            handle = await self._driver.start(spec, name, command.start, command.follows)
+                await self._logs.save_all(number, name, before=command.start)
+            handle = await self._started(command)
         except DriverError as error:
             log.warning("lease %d: %s did not start: %s", number, name, error)
             self._emit(ev.DriverFailed(number, name, error.reason, str(error), error.transient))
             return
         log.info("lease %d: %s runs (task %d, start %d)", number, name, spec.task, handle.start)
         self._emit(ev.ContainerStarted(number, handle))
+
+    async def _started(self, command: cmd.StartContainer) -> Handle:
+        spec, name, start = command.spec, command.service, command.start
+        seed = None
+        if name == spec.main.service.name and not command.follows:
+            seed = self._checkpoints.seed(spec, start)
+        try:
+            handle = await self._driver.start(spec, name, start, command.follows, seed)
+        except FolderRefused as error:
+            log.warning("lease %d: it starts without its checkpoint: %s", spec.lease, error)
+            handle = await self._driver.start(spec, name, start, command.follows)
+            await self._logs.say_first(spec.lease, f"its checkpoint is not used, and it starts from nothing: {error}")
+        else:
+            if seed is not None:
+                await self._logs.say_first(spec.lease, f"it goes on from the checkpoint {seed.archive.stem}")
+        return handle
 
     def _watch(self, command: cmd.WatchContainer) -> None:
         watches = self._watches.setdefault(command.number, {})
@@ -250,7 +293,7 @@ class CommandRunner:
         self._unwatch(number)
 
         async def destroy() -> None:
-            await self._save_logs(number)
+            await self._logs.save_all(number)
             with contextlib.suppress(PodGone):
                 await self._driver.destroy(number, keep_data=keep_data)
             self._state.files.remove(number)
@@ -268,7 +311,7 @@ class CommandRunner:
             note = "; ".join(text for text in (command.note, collected.note) if text)
             if (pod := self._pod_of(number)) is not None:
                 main = main_of(pod)
-                await self._save_log(number, main.name, main.start, note)
+                await self._logs.save(number, main.name, main.start, note)
             digest = self._state.put_blob(collected.data)
         except (DriverError, OSError) as error:
             log.warning("lease %d: its result could not be kept: %s", number, error)
@@ -288,32 +331,6 @@ class CommandRunner:
         made = await self._until_answered(lambda: self._driver.snapshots(number), f"lease {number}: its snapshots")
         record = deletion_record(self._host, pod.lease, there, made)
         self._emit(ev.DataFound(number, self._state.put_blob(record), missing))
-
-    async def _save_logs(self, number: int, service: str | None = None, *, before: int | None = None) -> None:
-        """Keep the logs of the lease's containers, or of one service where its start is before this one."""
-        for found in await self._driver.recover(number):
-            start = found.handle.start
-            if service in (None, found.handle.service) and (before is None or start < before):
-                await self._save_log(number, found.handle.service, start)
-
-    async def _save_log(self, number: int, service: str, start: int, note: str = "") -> None:
-        pod = self._pod_of(number)
-        if pod is None or pod.spec is None:
-            return  # an orphan: nobody can be told whose log it is
-        key = LogKey(number, pod.lease.created_at_ms)
-        names = [one.service.name for one in pod.spec.containers]
-        if service not in names:
-            return
-        log_of = self._driver.logs(number, follow=False, service=service, tail=MAX_LOG_LINES)
-        lines = log_of if len(names) == 1 else _named(log_of, service)
-        place = names.index(service)
-        try:
-            await self._state.logs.save(key, place, start, lines, note)
-        except PodGone:
-            if note:
-                await self._state.logs.save(key, place, start, None, note)
-        except (DriverError, OSError) as error:
-            log.warning("lease %d: its log could not be kept: %s", number, error)
 
     def _report(self, command: cmd.Command) -> None:
         match command:
@@ -392,13 +409,3 @@ def sealed(collected: Collected, result: ResultSpec) -> Collected:
     except BadKey as error:
         # In the clear it must not be kept, and the container is over.
         return Collected(b"", f"the result is not kept, since it cannot be sealed: {error}")
-
-
-async def _named(pieces: AsyncGenerator[bytes, None], service: str) -> AsyncGenerator[bytes, None]:
-    splitter = LineSplitter(MAX_LOG_BYTES)
-    async with aclosing(pieces):
-        async for piece in pieces:
-            for line in splitter.feed(piece):
-                yield named(line, service)
-    for line in splitter.end():
-        yield named(line, service)

@@ -13,12 +13,14 @@ from types import MappingProxyType
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from node_agent.access.checkpoints import CheckpointAnswers
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
 from node_agent.access.snapshots import SnapshotAnswers
 from node_agent.answers import Answers
 from node_agent.background import Background, restarted
 from node_agent.chain_clock import ChainClock, Silence, ticks_ms
+from node_agent.checkpoints import Checkpoints, OpenHost
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
@@ -56,6 +58,8 @@ FAR_OFF_MS = 3_600_000
 class Agent:
     """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods.
 
+    `open_host`: how other hosts are dialled for the checkpoints of pods; None: they are not.
+
     `ticks`: milliseconds that only grow. Time is measured by them, for the clock may be wrong, and may be set.
     """
 
@@ -72,6 +76,7 @@ class Agent:
         ticks: Callable[[], int] = ticks_ms,
         beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
         pods: PodAccess | None = None,
+        open_host: OpenHost | None = None,
         handlers: Mapping[Op, Handler] = MappingProxyType({}),
     ) -> None:
         self._beside = beside
@@ -92,6 +97,16 @@ class Agent:
         self._silence = Silence(ticks)
         self._sender = Sender(self._outbox)
         self._background = Background()
+        self._checkpoints = Checkpoints(
+            self._chain,
+            self._host,
+            driver,
+            state.checkpoints,
+            self._sender,
+            pods=lambda: self._state.pods,
+            now_ms=self._clock.now_ms,
+            open_host=open_host,
+        )
         self._follower = Follower(
             port,
             self._chain,
@@ -101,6 +116,7 @@ class Agent:
             self._outbox,
             held=lambda: self._state.pods,
             emit=self.emit,
+            heard=self._checkpoints.heard,
         )
         self._heartbeat = Heartbeat(
             self._chain, self._host, self._sender, self._background, lambda: self._transport.addresses
@@ -111,6 +127,7 @@ class Agent:
             state,
             self._chain,
             self._sender,
+            self._checkpoints,
             emit=self.emit,
             wake_at=self._wake_at,
             pod_of=self._pod,
@@ -143,6 +160,7 @@ class Agent:
             authorise=(answers := self._answers()).authorise,
             handlers={
                 **answers.handlers(),
+                **CheckpointAnswers(self._dir.checkpoints).handlers(),
                 **SnapshotAnswers(self._driver, self._pod, self.emit).handlers(),
                 **self._handlers,
                 **({} if self._access is None else self._access.handlers()),
@@ -165,6 +183,7 @@ class Agent:
             asyncio.create_task(_until(stop), name="stop"),
         ]
         helpers = [asyncio.create_task(restarted(partial(work, self))) for work in self._beside]
+        helpers.append(asyncio.create_task(restarted(self._checkpoints.run), name="checkpoints"))
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:

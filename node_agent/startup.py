@@ -42,7 +42,7 @@ from offchain.link.errors import OurError
 from offchain.link.keys import Ed25519Signer, load_host_key
 from offchain.link.open_files import have_open_files
 from offchain.link.p2p_gateway import ByGateways
-from offchain.link.p2p_reach import Reach, open_direct
+from offchain.link.p2p_reach import Reach, open_direct, open_host
 from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
@@ -141,6 +141,7 @@ async def run_agent(settings: Settings) -> None:
             hardware,
             now_ms=unix_ms,
             pods=pods,
+            open_host=partial(open_host, genesis_hash=genesis, signer=key),
             beside=(watch.run, journal.run, prober.run, meter.run, memory.keep_small),
             handlers=ReceiptAnswers(meter).handlers(),
         )

@@ -7,6 +7,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from node_agent.checkpoint_store import CheckpointStore
 from node_agent.codec import CodecError, dumps, loads
 from node_agent.core.states import Pod
 from node_agent.file_store import FileStore
@@ -56,6 +57,7 @@ class StateDir:
         self.logs = LogStore(path / "logs")
         self.store = Store(path / "agent.db")
         self.store.migrate("agent", _TABLES)
+        self.checkpoints = CheckpointStore(path / "checkpoints", self.store)
 
     def close(self) -> None:
         """Let go of the folder."""

@@ -18,6 +18,7 @@ from offchain.core.values import (
     GpuRequest,
     Host,
     HostStatus,
+    Layout,
     Lease,
     LeaseState,
     Periods,
@@ -238,14 +239,16 @@ def _roomy_host(draw: st.DrawFn, identity: str) -> Host:
 def _modest_task(draw: st.DrawFn, identity: int) -> Task:
     cpu, memory, count, milli, models = draw(st.sampled_from(_SHAPES))
     pods = draw(st.sampled_from((1, 1, 1, 2, 3)))
+    least = draw(st.sampled_from((pods, pods, pods, 1)))
     return replace(
         draw(_tasks(identity)),
         state=TaskState.QUEUED,
         kind=TaskKind.JOB,
         resources=Resources(cpu, memory, 0, GpuRequest(count=count, milli=milli, min_vram_mib=0, models=models)),
         placement=_ANYWHERE,
-        pods_min=pods,
+        pods_min=least,
         open_pods=tuple(range(pods)),
+        layout=draw(st.sampled_from(Layout)) if pods > 1 else Layout.ANY,
         max_rate_per_hour=draw(st.sampled_from((15, 25, 70))) * 10**10 * max(1, count),
         leases=(),
         deadline=None,
@@ -267,7 +270,7 @@ _ANYWHERE = Placement(
 
 @st.composite
 def crowded(draw: st.DrawFn) -> Snapshot:
-    """Hosts on which most tasks would find a place, and more tasks than places: gangs, several GPUs, parts, prices."""
+    """Hosts on which most tasks would find a place, and more tasks than places: gangs, layouts, GPUs, prices."""
     hosts = [draw(_roomy_host(name)) for name in HOST_IDS[: draw(st.integers(1, 4))]]
     tasks = [draw(_modest_task(number)) for number in range(1, 1 + draw(st.integers(2, 9)))]
     return replace(_EMPTY, hosts={host.id: host for host in hosts}, tasks={task.id: task for task in tasks})

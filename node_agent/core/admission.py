@@ -62,6 +62,7 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
         data_from=lease.data_from,
         base=manifest.snapshot,
         ssh=manifest.ssh,
+        checkpoint=manifest.checkpoint,
         checkpoint_signal=manifest.spot.checkpoint_signal if manifest.spot is not None else None,
     )
 

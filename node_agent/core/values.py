@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from offchain.schema._generated_chain import HostFailure, TaskKind, Usage
-from offchain.schema.manifest_types import ResultSpec, ServiceSpec, SshSpec
+from offchain.schema.manifest_types import CheckpointSpec, ResultSpec, ServiceSpec, SshSpec
 
 __all__ = [
     "ContainerSpec",
@@ -185,6 +185,7 @@ class PodSpec:
     base: str | None = None
     """The snapshot that the main container is made of; None: the image of its service."""
     ssh: SshSpec | None = None
+    checkpoint: CheckpointSpec | None = None
     checkpoint_signal: str | None = None
     """Tells containers that they have to leave; None: nobody makes them."""
 

@@ -24,6 +24,7 @@ from node_agent.drivers.docker_end import (
     told_of_run,
 )
 from node_agent.drivers.docker_engine import Engine
+from node_agent.drivers.docker_folders import DockerFolders
 from node_agent.drivers.docker_ground import DockerGround
 from node_agent.drivers.docker_logs import DockerLogs
 from node_agent.drivers.docker_result import read_file, read_output
@@ -42,6 +43,7 @@ from node_agent.ports import (
     Inspection,
     PodFiles,
     PodGone,
+    Seed,
     Volume,
 )
 from offchain.schema.manifest_types import ResultSpec
@@ -78,7 +80,10 @@ class DockerDriver:
         self._root = ""
         """Where the engine keeps its data."""
         self._snapshots = DockerSnapshots(self._engine, host, self._data)
-        self._starts = DockerStarts(self._engine, images, self._ground, self._data, self._snapshots, files)
+        self._folders = DockerFolders(self._engine)
+        self._starts = DockerStarts(
+            self._engine, images, self._ground, self._data, self._snapshots, self._folders, files
+        )
 
     @classmethod
     async def connect(
@@ -134,18 +139,20 @@ class DockerDriver:
         await self._guard()
         await self._starts.own_files(spec)
 
-    async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:
+    async def start(
+        self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
+    ) -> Handle:
         """See :class:`node_agent.ports.Driver`."""
         for found in await self._containers(spec.lease):
             if not _is_of(found, spec, service):
                 continue
             if follows:
                 self._samples.pop(found["Id"], None)  # they were of another run
-            handle = await self._starts.adopt(spec, service, found, start, follows)
+            handle = await self._starts.adopt(spec, service, found, start, follows, seed)
             if handle is not None:
                 return handle
             await self._remove(found["Id"])
-        return await self._starts.make(spec, service, start)
+        return await self._starts.make(spec, service, start, seed)
 
     async def _guard(self) -> None:
         if self._ground.network:
@@ -225,6 +232,10 @@ class DockerDriver:
     async def tidy(self) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._images.tidy()
+
+    def save_path(self, handle: Handle, path: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.ports.Driver`."""
+        return self._folders.save(handle.reference, path)
 
     # --- its end ------------------------------------------------------------------------------------------------------
 
@@ -313,6 +324,7 @@ class DockerDriver:
         await self._watch.close()
         self._logs.close()
         self._snapshots.close()
+        self._folders.close()
         self._engine.close()
 
     # --- the engine ---------------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ CALL_TIMEOUT_S = 60
 
 T = TypeVar("T")
 
+SDK_ERRORS = (docker.errors.DockerException, requests.exceptions.RequestException, OSError)
+
 
 class Engine:
     """One engine. `api` is the SDK's low-level client; it blocks, so it is used inside :meth:`call` only."""
@@ -51,17 +53,20 @@ class Engine:
         """Run this in a thread. Raises :class:`DriverError`; :class:`PodGone` where the engine has no such thing."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        except docker.errors.NotFound as error:
-            raise PodGone(_text(error)) from None
-        except docker.errors.APIError as error:
+        except SDK_ERRORS as error:
+            raise self.explained(error) from None
+
+    def explained(self, error: Exception) -> DriverError:
+        """One of the SDK's errors in our words."""
+        if isinstance(error, docker.errors.NotFound):
+            return PodGone(_text(error))
+        if isinstance(error, docker.errors.APIError):
             kind = EngineBusy if error.is_server_error() else DriverError
-            raise kind(f"the Docker engine refused: {_text(error)}") from None
-        except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
-            where = self.url or "its usual socket"
-            raise EngineUnreachable(
-                f"no Docker engine answers at {where} ({_text(error)}). "
-                "Start it, or give its address with --docker-host."
-            ) from None
+            return kind(f"the Docker engine refused: {_text(error)}")
+        where = self.url or "its usual socket"
+        return EngineUnreachable(
+            f"no Docker engine answers at {where} ({_text(error)}). Start it, or give its address with --docker-host."
+        )
 
     async def remove(self, container: str) -> None:
         """Remove a container with all that runs in it, also what the engine does not know of. Nothing if it is gone."""

@@ -13,6 +13,7 @@ from node_agent.core.values import SSH_KEYS, Handle, PodSpec
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_engine import Engine
+from node_agent.drivers.docker_folders import DockerFolders
 from node_agent.drivers.docker_ground import DockerGround
 from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.lost_processes import end_lost
@@ -21,9 +22,11 @@ from node_agent.ports import (
     DriverError,
     EngineBusy,
     EngineUnreachable,
+    FolderRefused,
     ImageInvalid,
     PodFiles,
     ResourcesUnavailable,
+    Seed,
 )
 from node_agent.telemetry.amd import device_files
 
@@ -51,6 +54,7 @@ class DockerStarts:
         ground: DockerGround,
         data: DockerData,
         snapshots: DockerSnapshots,
+        folders: DockerFolders,
         files: PodFiles | None,
     ) -> None:
         self._engine = engine
@@ -58,12 +62,14 @@ class DockerStarts:
         self._ground = ground
         self._data = data
         self._snapshots = snapshots
+        self._folders = folders
         self._files = files
         self.able = Able()
 
-    async def make(self, spec: PodSpec, service: str, start: int) -> Handle:
+    async def make(self, spec: PodSpec, service: str, start: int, seed: Seed | None) -> Handle:
         """A new container for a service, started."""
-        return await self._run(spec, service, start, await self._create(spec, service, start))
+        identity = await self._create(spec, service, start)
+        return await self._run(spec, service, start, identity, seed)
 
     async def image(self, spec: PodSpec, service: str) -> str:
         """The engine's image of which a service's container is made."""
@@ -100,7 +106,7 @@ class DockerStarts:
                 return str(created["Id"])
 
     async def adopt(
-        self, spec: PodSpec, service: str, found: dict[str, Any], start: int, follows: str
+        self, spec: PodSpec, service: str, found: dict[str, Any], start: int, follows: str, seed: Seed | None
     ) -> Handle | None:
         """The container that was found, if it is of this start or may go on for it; None where it is to go."""
         labels = found["Labels"]
@@ -116,7 +122,7 @@ class DockerStarts:
                 return None  # Its program began without the engine's knowing: what it left may be half done.
             await self._ground.ensure(spec)
             await self._ground.rejoin(spec, identity)
-            return await self._run(spec, service, max(start, made_for), identity)
+            return await self._run(spec, service, max(start, made_for), identity, None if goes_on else seed)
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
 
     async def mark(self, identity: str) -> str:
@@ -124,9 +130,15 @@ class DockerStarts:
         inspection = await self._engine.call(lambda: self._engine.api.inspect_container(identity))
         return str(inspection["State"].get("FinishedAt", ""))
 
-    async def _run(self, spec: PodSpec, service: str, start: int, identity: str) -> Handle:
+    async def _run(self, spec: PodSpec, service: str, start: int, identity: str, seed: Seed | None) -> Handle:
         try:
+            if seed is not None:
+                await self._folders.put(identity, seed)
             await self._engine.call(lambda: self._engine.api.start(identity))
+        except FolderRefused:
+            with contextlib.suppress(DriverError):
+                await self._engine.remove(identity)
+            raise
         except DriverError as error:
             if isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error)):
                 raise _start_fault(error) from None

@@ -7,8 +7,10 @@ import hashlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from types import MappingProxyType
 
 from node_agent.core.values import ContainerSpec, Ending, EndKind, Found, Handle, PodSpec, Usage
+from node_agent.drivers.fake_folders import packed, unpacked
 from node_agent.log_lines import merged, named
 from node_agent.ports import (
     Collected,
@@ -18,6 +20,7 @@ from node_agent.ports import (
     Inspection,
     PodGone,
     ResourcesUnavailable,
+    Seed,
     SnapshotRefused,
     Volume,
 )
@@ -59,6 +62,8 @@ class _Container:
     ending: Ending | None = None
     removed: bool = False
     signals: tuple[str, ...] = ()
+    files: dict[str, bytes] = field(default_factory=dict)
+    """By their paths."""
 
 
 @dataclass(slots=True)
@@ -99,12 +104,15 @@ class FakeEngine:
                 return one
         raise KeyError(lease)
 
-    def run(self, spec: PodSpec, service: str, start: int) -> _Container:
+    def run(
+        self, spec: PodSpec, service: str, start: int, files: Mapping[str, bytes] = MappingProxyType({})
+    ) -> _Container:
         """A new container. One more for the same service is the error it would be for a real engine."""
         key = (spec.host, spec.lease, service)
         if key in self.containers:
             raise DriverError(f"lease {spec.lease} has a container {service} already")
         container = _Container(spec, service, start, FakeProgram(), self.new_id("fake"), asyncio.Event())
+        container.files.update(files)
         self.go(container)
         self.containers[key] = container
         return container
@@ -116,6 +124,7 @@ class FakeEngine:
             raise program.fails_to_start
         self.starts += 1
         container.program, container.healthy, container.ending = program, program.healthy, None
+        container.files.update(program.files)
         if program.out_of_memory:
             self.end(container, EndKind.SELF, 137, oom_killed=True)
         elif not program.runs:
@@ -184,7 +193,9 @@ class FakeDriver:
         for name in spec.volumes:
             engine.data.setdefault(key, {}).setdefault(name, _Volume(engine.new_id("volume")))
 
-    async def start(self, spec: PodSpec, service: str, start: int, follows: str = "") -> Handle:
+    async def start(
+        self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
+    ) -> Handle:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
         found = self._engine.containers.get((self._host, spec.lease, service))
@@ -192,7 +203,8 @@ class FakeDriver:
             if _same_pod(found.spec, spec) and self._is_adopted(found, start, follows):
                 return _handle(found, max(start, found.start))
             self._engine.remove(self._host, spec.lease, service)
-        return _handle(self._engine.run(spec, service, start), start)
+        files = {} if seed is None else unpacked(seed)
+        return _handle(self._engine.run(spec, service, start, files), start)
 
     def _is_adopted(self, found: _Container, start: int, follows: str) -> bool:
         if not follows:
@@ -201,6 +213,10 @@ class FakeDriver:
             self._engine.go(found)
             found.start = start
         return True
+
+    async def save_path(self, handle: Handle, path: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.ports.Driver`."""
+        yield packed(self._find(handle).files, path)
 
     async def watch(self, handle: Handle) -> AsyncGenerator[Inspection, None]:
         """See :class:`node_agent.ports.Driver`."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from offchain.core.rate import deposit
 from offchain.schema.manifest_types import (
+    CheckpointSpec,
     Manifest,
     RestartPolicy,
     ResultSpec,
@@ -78,6 +79,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "snapshot": manifest.snapshot,
         "spot": manifest.spot and {"checkpoint_signal": manifest.spot.checkpoint_signal},
         "survival": manifest.survival,
+        "checkpoint": manifest.checkpoint and asdict(manifest.checkpoint),
         "duration_ms": manifest.duration_ms,
         "max_rate_per_hour": manifest.max_rate_per_hour,
         "held_at_most": held_at_most(manifest),
@@ -137,6 +139,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("made of", None if manifest.snapshot is None else f"its snapshot {manifest.snapshot}"),
         ("spot", manifest.spot and _spot_text(manifest.spot)),
         ("survival", SURVIVALS[manifest.survival]),
+        ("checkpoint", manifest.checkpoint and _checkpoint_text(manifest.checkpoint)),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]
@@ -231,6 +234,10 @@ def deposit_text(manifest: Manifest) -> str:
 def _spot_text(spot: SpotSpec) -> str:
     told = f"is told so by {spot.checkpoint_signal}" if spot.checkpoint_signal else "gets no signal before the last one"
     return f"may have to leave, and {told}"
+
+
+def _checkpoint_text(checkpoint: CheckpointSpec) -> str:
+    return f"{checkpoint.path}, saved every {duration_text(checkpoint.every_ms)}"
 
 
 def _pods_text(manifest: Manifest) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -22,11 +22,7 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "PreemptionWithdrawn"): "May stay: task {wanting} waits no longer.",
     ("Tasks", "Preempted"): "Made room for task {wanting}. {bills}",
     ("Tasks", "StandbyNamed"): "Pod {pod} (lease {lease}) has a standby: {host}.",
-    (
-        "Tasks",
-        "LeaseMoved",
-    ): "Pod {pod} goes on at {host} as lease {to}, at {rate_per_hour} an hour, with {deposit} of its "
-    "deposit left; lease {from} ended: {reason}. {bill}",
+    ("Tasks", "LeaseMoved"): "Pod {pod} goes on at {host}, {deposit} left (lease {to}); {from} ended: {reason}. {bill}",
     ("Tasks", "Checkpointed"): "Pod {pod} (lease {lease}) has a checkpoint of {bytes} bytes, sha256 {digest}.",
     ("Tasks", "LeaseEnded"): "Lease {lease} ended: {reason}. {bills}",
     ("Tasks", "Cancelled"): "Cancelled by the tenant. {bills}",
@@ -209,6 +205,15 @@ class LeaseBill:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
+def _opened(event: ChainEvent) -> Iterable[Sequence[Any]]:
+    """The leases that an event opens: number, host, and in all but the first release rate an hour and deposit."""
+    fields = event.fields
+    if event.name == "LeaseMoved":
+        return ((fields["to"], fields["host"], fields["rate_per_hour"], fields["deposit"]),)
+    opened: Iterable[Sequence[Any]] = fields["leases"] if event.name == "Assigned" else ()
+    return opened
+
+
 @dataclass(slots=True)
 class Bill:
     """Everything that was paid, added up from events alone."""
@@ -218,37 +223,35 @@ class Bill:
     def note(self, event: ChainEvent) -> None:
         """Take in an event."""
         fields = event.fields
-        if event.name == "Assigned":
-            for lease, host, *terms in fields["leases"]:
-                found = self._of(lease)
-                found.host = host
-                if terms:
-                    found.rate_per_hour, found.deposited = terms
-        elif event.name == "LeaseMoved":
-            found = self._of(fields["to"])
-            found.host, found.rate_per_hour, found.deposited = (
-                fields["host"],
-                fields["rate_per_hour"],
-                fields["deposit"],
-            )
-        elif event.name == "EscrowOpened":
+        for lease, host, *terms in _opened(event):
+            found = self._of(lease)
+            found.host = host
+            if terms:
+                found.rate_per_hour, found.deposited = terms
+        if event.name == "EscrowOpened":
             found = self._of(fields["lease"])
             found.rate_per_hour, found.deposited = fields["rate_per_hour"], fields["deposit"]
         elif event.name == "EscrowClosed":
             found = self._of(fields["lease"])
             found.paid, found.fee, found.refunded = fields["paid"], fields["fee"], fields["refunded"]
-        elif event.pallet == "Leases" and event.name in ("Extended", "ToppedUp"):
+        elif event.pallet == "Leases":
+            self._note_meanwhile(event)
+        for closed in (fields["bill"],) if event.name == "LeaseMoved" else fields.get("bills", ()):
+            found = self._of(closed["lease"])
+            # The closing bill is for the whole time: what was paid before is in it.
+            found.paid, found.fee, found.refunded = closed["paid"], closed["fee"], closed["refunded"]
+
+    def _note_meanwhile(self, event: ChainEvent) -> None:
+        """What is deposited or paid while a lease goes on."""
+        fields = event.fields
+        if event.name in ("Extended", "ToppedUp"):
             self._of(fields["lease"]).deposited += fields["amount"]
-        elif event.pallet == "Leases" and event.name in ("Paid", "DataKept"):
+        elif event.name in ("Paid", "DataKept"):
             found = self._of(fields["lease"])
             found.paid += fields["share"] + fields["fee"]
             found.fee += fields["fee"]
             if event.name == "DataKept":
                 found.deposited += fields["share"] + fields["fee"]
-        for closed in (fields["bill"],) if event.name == "LeaseMoved" else fields.get("bills", ()):
-            found = self._of(closed["lease"])
-            # The closing bill is for the whole time: what was paid before is in it.
-            found.paid, found.fee, found.refunded = closed["paid"], closed["fee"], closed["refunded"]
 
     def plain(self) -> dict[str, Any]:
         """For --json: sums, and each lease."""

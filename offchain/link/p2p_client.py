@@ -20,6 +20,7 @@ from offchain.schema.wire_ops import (
     MAX_SEALED,
     Args,
     CarryArgs,
+    CheckpointArgs,
     DeliverArgs,
     DialArgs,
     ExecArgs,
@@ -180,6 +181,10 @@ class HostClient:
 
     async def image(self, lease: int, args: ImageArgs) -> tuple[Session, Answer]:
         """A snapshot as an image archive; see :mod:`offchain.link.p2p_copy`."""
+        return await self.ask(args, lease, window=BULK_WINDOW)
+
+    async def checkpoint(self, lease: int, args: CheckpointArgs) -> tuple[Session, Answer]:
+        """The saved folder of a pod, for a host that runs it or stands by; see :mod:`offchain.link.p2p_copy`."""
         return await self.ask(args, lease, window=BULK_WINDOW)
 
     async def deliver(self, lease: int, name: str, data: bytes) -> None:

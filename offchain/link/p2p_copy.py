@@ -18,7 +18,7 @@ from offchain.link.p2p_peer import Session
 from offchain.link.tar_files import CHUNK, Packing
 from offchain.schema.wire import Answer, Code, Control
 from offchain.schema.wire_mux import CONTROL, MAIN
-from offchain.schema.wire_ops import GetArgs, ImageArgs, PutArgs
+from offchain.schema.wire_ops import CheckpointArgs, GetArgs, ImageArgs, PutArgs
 
 if TYPE_CHECKING:
     from offchain.link.p2p_client import HostClient
@@ -44,6 +44,20 @@ async def get(client: HostClient, lease: int, path: str, service: str | None, pa
 async def get_image(client: HostClient, lease: int, name: str, part: Path, tell: Progress) -> None:
     """The same for a snapshot of a rental, as an image archive."""
     await _get(lambda offset, before: client.image(lease, ImageArgs(name, offset, before)), name, part, tell)
+
+
+async def get_checkpoint(client: HostClient, lease: int, file: bytes, size: int, part: Path) -> None:
+    """The same for a saved folder of a pod by its SHA-256. One that is not of this size raises HostMisbehaved."""
+
+    def within(got: int, _: int | None) -> None:
+        if got > size:
+            _remove(part)
+            raise HostMisbehaved(f"the host sent more than the {size} bytes that the chain says")
+
+    def ask(offset: int, before: str | None) -> Awaitable[tuple[Session, Answer]]:
+        return client.checkpoint(lease, CheckpointArgs(file.hex(), offset, before))
+
+    await _get(ask, f"checkpoint {file.hex()}", part, within)
 
 
 async def _get(ask: _Ask, what: str, part: Path, tell: Progress) -> None:

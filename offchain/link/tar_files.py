@@ -85,11 +85,21 @@ def pack(packing: Packing) -> Iterator[bytes]:
     yield _END
 
 
-def check(archive: IO[bytes], *, most_bytes: int) -> None:
-    """Read a whole archive, and raise :class:`BadArchive` where it holds what must not be unpacked."""
+def check(archive: IO[bytes], *, most_bytes: int, root: str | None = None) -> None:
+    """Read a whole archive, and raise :class:`BadArchive` where it holds what must not be unpacked.
+
+    `root`: the one file or folder that it is of; then nothing in it leads out of that either.
+    """
     total = 0
+    links: set[PurePosixPath] = set()
     for count, (_, member) in enumerate(_members(archive)):
-        _checked(member)
+        path = PurePosixPath(_checked(member))
+        if root is not None:
+            _check_link(member)
+            if path.parts[0] != root or not links.isdisjoint(path.parents):
+                raise BadArchive(f"the archive holds {member.name[:200]!r}, which is not in {root!r}", "Try again.")
+            if member.issym():
+                links.add(path)
         total += member.size
         if total > most_bytes or count >= MAX_ENTRIES:
             raise BadArchive(f"the archive holds more than {most_bytes} bytes or {MAX_ENTRIES} files", "Copy less.")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from offchain.schema import manifest_keys as keys
 from offchain.schema import manifest_kinds as kinds
+from offchain.schema.manifest_checkpoint import read_checkpoint
 from offchain.schema.manifest_inputs import read_inputs
 from offchain.schema.manifest_mounts import Declared
 from offchain.schema.manifest_nodes import Field, Reader
@@ -68,6 +69,7 @@ def read_gantry(
         snapshot=kinds.read_snapshot(entries, reader),
         spot=kinds.read_spot(entries.get("spot"), reader, compared=replicas is not None),
         survival=kinds.read_survival(entries.get("survival"), kind, reader, compared=replicas is not None),
+        checkpoint=read_checkpoint(entries.get("checkpoint"), kind, drafts, reader, compared=replicas is not None),
     )
     return None if reader.problems else manifest
 

@@ -222,9 +222,11 @@ GANTRY = (
     "snapshot",
     "spot",
     "survival",
+    "checkpoint",
 )
 VERIFICATION = ("replicas",)
 SPOT = ("checkpoint_signal",)
+CHECKPOINT = ("path", "every")
 PODS = ("min", "max")
 SCALING = ("metric", "target", "stabilisation")
 POD_METRIC = ("port", "path", "name", "target_per_pod")

@@ -175,6 +175,14 @@ class SpotSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointSpec:
+    """The folder `path` of the main container is saved so often, and is there again where its pod goes on elsewhere."""
+
+    path: str
+    every_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class SshSpec:
     """How a rental is logged into: keys written to `path` in the first container, whose server listens on `port`."""
 
@@ -240,6 +248,7 @@ class Manifest:
     """None: nobody makes it leave."""
     survival: Survival = "restart"
     """Whether its pods start anew where their host fails, may be moved before, or go on at a host named in advance."""
+    checkpoint: CheckpointSpec | None = None
 
     @property
     def main(self) -> ServiceSpec:

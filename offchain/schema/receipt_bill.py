@@ -27,7 +27,7 @@ _BY_KIND: Final = frozenset({"HostRefused", "StartTimeout", "HostLost"})
 
 
 def billings_of(state: gen.LeaseState, kind: gen.TaskKind) -> tuple[Billing, ...]:
-    """How a lease in this state may have been billed at its end; several where the reason is not known, or not enough."""
+    """How a lease in this state may have been billed at its end; several where its state does not tell."""
     if not isinstance(state, gen.LeaseStateEnded):
         return (Billing.BY_UNIT, Billing.PRO_RATA)
     reason = state.value.tag

@@ -39,6 +39,7 @@ class Op(StrEnum):
     RECEIPT = "receipt"
     SNAPSHOT = "snapshot"
     IMAGE = "image"
+    CHECKPOINT = "checkpoint"
     SERVE = "serve"
     TAKE = "take"
     CARRY = "carry"
@@ -284,6 +285,24 @@ class ImageArgs:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointArgs:
+    """The saved folder of a pod, asked for by a host that runs it, or stands by for it, by the lease that says so.
+
+    `file`: its SHA-256, 64 hex digits; from byte `offset` on; `digest` as in :class:`GetArgs`.
+    """
+
+    file: str
+    offset: int = 0
+    digest: str | None = None
+
+    @classmethod
+    def decode(cls, fields: dict[str, Any]) -> CheckpointArgs:
+        """Raises :class:`WireError`."""
+        read.known_only(fields, ("file", "offset", "digest"))
+        return cls(read.hexadecimal(fields, "file", 32).hex(), *_resumed(fields))
+
+
+@dataclass(frozen=True, slots=True)
 class ServeArgs:
     """A host is here, and is to be told of who asks for it.
 
@@ -338,6 +357,7 @@ Args: TypeAlias = (
     | ReceiptArgs
     | SnapshotArgs
     | ImageArgs
+    | CheckpointArgs
     | ServeArgs
     | TakeArgs
     | CarryArgs
@@ -357,6 +377,7 @@ _TYPES: dict[Op, type[Args]] = {
     Op.RECEIPT: ReceiptArgs,
     Op.SNAPSHOT: SnapshotArgs,
     Op.IMAGE: ImageArgs,
+    Op.CHECKPOINT: CheckpointArgs,
     Op.SERVE: ServeArgs,
     Op.TAKE: TakeArgs,
     Op.CARRY: CarryArgs,

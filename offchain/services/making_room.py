@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
+from offchain.core.planning.reserved import lasts_ms
 from offchain.core.preempting.asking import may_ask, may_leave, victims
-from offchain.core.preempting.rooms import Kept, Room, Rooms
+from offchain.core.preempting.rooms import GRACE_MS, Kept, Room, Rooms
 from offchain.core.preempting.rules import Past, Preemption, Rules
 from offchain.core.values import Task
 from offchain.schema._generated_chain import calls
@@ -80,13 +81,13 @@ class MakingRoom:
         blocked = {one.want for one in made.blocked}
         fleet = self._desk.planner.fleet
         kept = self._rooms.kept(now_ms)
-        gate = Kept({**kept, **self._reserved()}, fleet.cluster)
         for task in self._first(MOST_ASKING):
             known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
             if known or self._desk.want(task) not in blocked or self._desk.limit(task.id) is not None:
                 continue
             asked = frozenset[int]().union(*self._asking.values())
             spot = [one for one in self._spot.values() if one.id not in asked]
+            gate = Kept({**kept, **self._reserved(task, now_ms)}, fleet.cluster)
             found = victims(task, spot, fleet, now_ms, self._past, gate.closed_to(task.id))
             self._not_before[task.id] = now_ms + LOOK_AGAIN_MS
             if isinstance(found, Preemption):
@@ -94,11 +95,19 @@ class MakingRoom:
                 self._running.spawn(self._carry_out(task, found, now_ms))
                 return
 
-    def _reserved(self) -> dict[int, Room]:
-        """Hosts of which something is reserved for others: nobody leaves there for a task that could not stay."""
+    def _reserved(self, task: Task, now_ms: int) -> dict[int, Room]:
+        """Hosts of which something is reserved for others: nobody leaves there for a task that could not stay.
+
+        It can where it is over before that begins, and where it is above those for whom that is.
+        """
         names = self._desk.planner.fleet.cluster.names
-        reserved = self._desk.reserved.items()
-        return {task: Room(frozenset(names[place.host] for place in found.places), 0) for task, found in reserved}
+        over_ms = now_ms + Rules().notice_ms + GRACE_MS + lasts_ms(task)
+        reserved = self._desk.reserved_against(task, now_ms).items()
+        return {
+            number: Room(frozenset(names[place.host] for place in found.places), 0)
+            for number, found in reserved
+            if found.start_ms < over_ms
+        }
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be somebody to ask, or room is kept no more, although no record changes."""

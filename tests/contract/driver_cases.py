@@ -1,5 +1,6 @@
 """What the driver contract runs, as commands of a real shell and as programs of the fake."""
 
+import dataclasses
 import io
 import itertools
 import os
@@ -35,9 +36,19 @@ TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
 WELL = ("sh", "-c", "echo up; sleep 600")
 KEEP = ("sh", "-c", "[ -e /data/kept ] && exit 9; touch /data/kept; exit 0")
 """Ends with 9 where the volume has what an earlier run left."""
+STATE = (
+    "sh",
+    "-c",
+    "mkdir -p /work/state/deep; echo 3 > /work/state/n; ln -s n /work/state/latest; sleep 600",
+)
+"""Writes a folder that no image has, then runs."""
+GO_ON = ("sh", "-c", "read n < /work/state/latest; echo $((n + 1)); ls /work/state; [ -d /work/state/deep ]")
+"""Goes on from what the one before left, and tells to where it came."""
 BIG = ("sh", "-c", "i=0; while [ $i -lt 2048 ]; do printf %1024s x; i=$((i + 1)); done > /big")
 """Writes 2 MiB of its own."""
 DATA = (VolumeMount("data", "/data", read_only=False),)
+WRITTEN = HealthCheck(("sh", "-c", "[ -e /work/state/latest ]"), 500, 5_000, retries=60, start_period_ms=0)
+"""Passes when STATE has written its folder."""
 CHECK = HealthCheck(("sh", "-c", "true"), interval_ms=1_000, timeout_ms=5_000, retries=2, start_period_ms=0)
 NO_SUCH_USER = "no-such-user"
 NO_SUCH_PROGRAM = ("no-such-program",)
@@ -68,6 +79,7 @@ class FakePrograms:
             WELL: FakeProgram(runs=True, healthy=True, output=b"up\n"),
             TWICE: FakeProgram(exit_code=7 if again else 3),
             KEEP: FakeProgram(exit_code=9 if kept else 0),
+            STATE: FakeProgram(runs=True, healthy=True, files={"/work/state/n": b"3\n", "/work/else": b"x"}),
             BIG: FakeProgram(disk_mib=2),
             OOM: FakeProgram(out_of_memory=True),
             NO_SUCH_PROGRAM: FakeProgram(exit_code=127),
@@ -105,10 +117,25 @@ def pod(command: tuple[str, ...], image: ImageRef, *, lease: int | None = None, 
     )
 
 
+def replaced(spec: PodSpec, **changes: object) -> PodSpec:
+    return dataclasses.replace(spec, **changes)
+
+
 async def up(driver, spec: PodSpec, start: int = 1):
     """The handle of the main container of a pod that was prepared."""
     await driver.prepare(spec)
     return await driver.start(spec, spec.main.service.name, start)
+
+
+async def written(driver, spec: PodSpec):
+    """The handle of the main container of a pod that was prepared, when its check passes."""
+    handle = await up(driver, spec)
+    async with aclosing(driver.watch(handle)) as seen:
+        async for now in seen:
+            assert now.running
+            if now.healthy:
+                return handle
+    raise AssertionError("the watch ended before the container")
 
 
 async def ended(driver, handle):

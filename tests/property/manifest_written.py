@@ -137,6 +137,11 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         survival=draw(st.sampled_from(("restart", "move", "standby")))
         if replicas is None and kind != "rental"
         else "restart",
+        checkpoint=draw(
+            st.none() | st.builds(types.CheckpointSpec, st.just("/ckpt/a"), st.integers(60_000, 86_400_000))
+        )
+        if kind != "rental" and replicas is None and not found[0].read_only
+        else None,
         snapshot=draw(st.none() | st.sampled_from(["before", "20261121-165200"])) if data_from is not None else None,
     )
 
@@ -200,9 +205,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         gantry["ssh"] = {"authorized_keys": list(manifest.ssh.authorized_keys)}
     if manifest.data_from is not None:
         gantry["data_from"] = manifest.data_from
-    if manifest.spot is not None:
-        signal = manifest.spot.checkpoint_signal
-        gantry["spot"] = True if signal is None else {"checkpoint_signal": signal}
+    gantry |= _leaving(manifest)
     if manifest.snapshot is not None:
         gantry["snapshot"] = manifest.snapshot
     return {
@@ -212,6 +215,17 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "secrets": {name: {"external": True} for name in secrets},
         "x-gantry": gantry,
     }
+
+
+def _leaving(manifest: types.Manifest) -> dict[str, Any]:
+    """Whether it has to leave, and from what it goes on then."""
+    plain: dict[str, Any] = {}
+    if manifest.spot is not None:
+        signal = manifest.spot.checkpoint_signal
+        plain["spot"] = True if signal is None else {"checkpoint_signal": signal}
+    if manifest.checkpoint is not None:
+        plain["checkpoint"] = {"path": manifest.checkpoint.path, "every": f"{manifest.checkpoint.every_ms}ms"}
+    return plain
 
 
 def _service(spec: types.ServiceSpec) -> dict[str, Any]:

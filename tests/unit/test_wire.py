@@ -20,6 +20,7 @@ from offchain.schema.wire_gateway import parse_gateway
 from offchain.schema.wire_ops import (
     AttachArgs,
     CarryArgs,
+    CheckpointArgs,
     DeliverArgs,
     DialArgs,
     ExecArgs,
@@ -57,6 +58,8 @@ ALL_ARGS = [
     SnapshotArgs(Act.LIST),
     ImageArgs("before"),
     ImageArgs("before", 3, "ab" * 32),
+    CheckpointArgs("cd" * 32),
+    CheckpointArgs("cd" * 32, 3, "ab" * 32),
     ProbeArgs(5, up=True),
     ServeArgs(),
     TakeArgs("0f" * 16),

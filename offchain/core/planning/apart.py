@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.layouts import closed_by, rows_beside
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools, Ints
 from offchain.core.placing.shapes import Shape
@@ -28,14 +29,7 @@ class Apart:
         del devices
         if want.layout is Layout.ANY:
             return None
-        closed = np.zeros(len(self._fleet.facts), dtype=np.bool_)
-        rows = self._beside(task, want)
-        if rows and want.layout is Layout.HOSTS:
-            closed[rows] = True
-        elif rows and want.layout is Layout.PROVIDERS:
-            provider = self._fleet.facts.provider
-            closed |= np.isin(provider, provider[rows])
-        return closed
+        return closed_by(want.layout, self._beside(task, want), self._fleet.facts)
 
     def first(self, task: Task, want: Want, takes: Bools) -> Bools | None:
         """[host]: of those that take the pod, the ones to which a packed one goes first. None: it does not matter.
@@ -69,8 +63,7 @@ class Apart:
     def _beside(self, task: Task, want: Want) -> list[int]:
         """The rows of hosts with pods of this task."""
         self._turn_to(task)
-        cluster = self._fleet.cluster
-        return self._rows + [cluster.number(host) for host in sorted(want.beside) if host in cluster]
+        return self._rows + rows_beside(want, self._fleet)
 
     def _turn_to(self, task: Task) -> None:
         if self._task != task.id:

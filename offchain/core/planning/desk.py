@@ -15,6 +15,7 @@ import numpy as np
 from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.layouts import apart
 from offchain.core.fleet.want import Want
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
@@ -41,7 +42,7 @@ from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
-from offchain.core.values import Host, Layout, Lease, LeaseState, Task, TaskState
+from offchain.core.values import Host, Lease, LeaseState, Task, TaskState
 from offchain.schema.decisions import Standing
 
 _Who = tuple[Group, str, str, int]
@@ -73,7 +74,7 @@ class Desk:
         self.memory = Memory()
         """What failed where lately."""
         self.notes = Notes(self.planner)
-        self._keeper = Keeper(self.planner, windows)
+        self._keeper = Keeper(self.planner, queues or tree(), windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
         self._charges = Charges(self._turn, self.planner)
         self._tasks: dict[int, Task] = {}
@@ -171,7 +172,7 @@ class Desk:
         placed: dict[int, Batch] = {}
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
-        reserved = self._keeper.gate()
+        reserved = self._keeper.gate(self._tasks, self._apart)
         self.notes.gates = gates if reserved is None else (*gates, reserved)
         if first is not None:
             first(self.notes.gates)
@@ -207,16 +208,14 @@ class Desk:
         if claim is None or self._turn.held(claim) is not None:
             return None
         task, ((want, least, *_), *_) = self._tasks[number], self._who[number]
-        if want.layout is not Layout.ANY:
-            # Reservations know nothing of layouts.
-            return None
         fleet = self.planner.fleet
         among, own = may_reserve(want, fleet), self._keeper.own_of(task.tenant)
         # A host that it leaves alone has room that others can use.
         resting = self.memory.left_alone(want.shape, want.manifest, self._now_ms)
         if resting:
             among &= ~fleet.facts.hosts.among(resting, fleet.facts.host)
-        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own)
+        lie = apart(want.layout, fleet.facts)
+        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own, lie)
 
     def run(self) -> Run | None:
         """Whose turn it is in this round."""
@@ -283,6 +282,10 @@ class Desk:
     def reserved(self) -> Mapping[int, Reservation]:
         """For whom a place is reserved, and from when on."""
         return self._keeper.kept
+
+    def reserved_against(self, task: Task, now_ms: int) -> Mapping[int, Reservation]:
+        """What is reserved for others who are not below this task."""
+        return self._keeper.against(task, self._tasks, now_ms)
 
     def late(self, number: int, now_ms: int) -> bool:
         """Whether the task's deadline for its start has passed."""

@@ -6,11 +6,13 @@ Nothing is computed before a reservation is asked for: until then it is only rem
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.layouts import closed_beside
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want, shape_of
 from offchain.core.placing.cluster import MOST_DEVICES, Bools
@@ -21,6 +23,9 @@ from offchain.core.planning.placements import Batch
 from offchain.core.planning.planner import Planner
 from offchain.core.planning.reserved import START_MS, Reserved, lasts_ms
 from offchain.core.planning.window_claims import ALL, WindowClaims
+from offchain.core.planning.yielding import Ranks, Yielding, reserve_over
+from offchain.core.preempting.rooms import Room, rows_of
+from offchain.core.queues.tree import Tree
 from offchain.core.timing.claims import FOREVER, Claim, Claims, Rows
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, reserve
@@ -35,10 +40,11 @@ _Waits = Callable[[int], Waiting | None]
 
 
 class Keeper:
-    """`planner` has the hosts, and what is on its way to them."""
+    """`planner` has the hosts, and what is on its way to them. `queues` say whose reservation gives way to whom."""
 
-    def __init__(self, planner: Planner, windows: Sequence[Window] = ()) -> None:
+    def __init__(self, planner: Planner, queues: Tree, windows: Sequence[Window] = ()) -> None:
         self._planner = planner
+        self._ranks = Ranks(queues)
         self.windows = Windows(windows)
         self._window_claims = WindowClaims(self.windows, planner.fleet)
         self._heads = Heads()
@@ -51,6 +57,8 @@ class Keeper:
         self._kept: dict[int, Reservation] = {}
         self._profile: Profile | None = None
         """With all that is reserved, from :meth:`begin` to :meth:`end`; None where nothing is."""
+        self._passed: set[int] = set()
+        """Whose reservation somebody was not kept by since they were last looked at."""
 
     @property
     def kept(self) -> Mapping[int, Reservation]:
@@ -95,7 +103,7 @@ class Keeper:
             return []
         self._profile = self._made(tasks, now_ms)
         wanted = [one for number in self._kept if (one := waiting(number)) is not None]
-        self._kept = reserve(self._profile, wanted, self._kept)
+        self._kept = self._look_again(self._profile, wanted)
         return [one for one in self._kept.values() if one.start_ms == now_ms]
 
     def refused(self, number: int, now_ms: int) -> None:
@@ -105,12 +113,27 @@ class Keeper:
         if self._profile is not None:
             self._profile.remove(mine.claims())
 
-    def gate(self) -> Reserved | None:
-        """Keeps what is reserved from others for the rest of this round; None where nothing is."""
+    def gate(self, tasks: Mapping[int, Task], rooms: Mapping[int, Room]) -> Reserved | None:
+        """Keeps what is reserved from others for the rest of this round; None where nothing is.
+
+        `rooms`: what others leave for these tasks.
+        """
         profile = self._profile
         if profile is None or not (self._kept or self.windows.ahead(profile.now_ms)):
             return None
-        return Reserved(profile, self.windows.open_to, self._window_claims.of)
+        cluster = self._planner.fleet.cluster
+        rows = {task: frozenset(map(int, rows_of(room.hosts, cluster))) for task, room in rooms.items()}
+        yielding = Yielding(self._ranks, tasks, self._kept, rows, profile.now_ms)
+        self._passed = yielding.passed
+        return Reserved(profile, self.windows.open_to, self._window_claims.of, yielding)
+
+    def against(self, task: Task, tasks: Mapping[int, Task], now_ms: int) -> dict[int, Reservation]:
+        """What is reserved for others, and not for less important ones: nobody leaves there for this task."""
+        return {
+            number: mine
+            for number, mine in self._kept.items()
+            if number != task.id and not self._ranks.above(task, tasks[number], now_ms)
+        }
 
     def own_of(self, account: str) -> tuple[Claim, ...]:
         """What windows reserve for this account."""
@@ -132,10 +155,10 @@ class Keeper:
                 break
             if profile is None:
                 profile = self._made(tasks, now_ms)
-                self._kept = reserve(profile, [one for one in wanted if one.task in self._kept], self._kept)
-            made = reserve(profile, new, {})
+                self._kept = self._look_again(profile, [one for one in wanted if one.task in self._kept])
+            below = partial(self._below, tasks, now_ms)
+            made, self._kept = reserve_over(profile, new, self._kept, below, waiting)
             found |= made
-            self._kept |= made
             hopeless = [one.task for one in new if one.task not in made]
             for number in hopeless:
                 self._heads.set_aside(number, now_ms + HOPELESS_MS)
@@ -148,6 +171,17 @@ class Keeper:
         others = self._heads.overdue_ms(now_ms), self.windows.next_ms(now_ms)
         moments = [*(one.start_ms for one in self._kept.values()), *(at for at in others if at is not None)]
         return min(moments, default=None)
+
+    def _look_again(self, profile: Profile, wanted: Sequence[Waiting]) -> dict[int, Reservation]:
+        # Others do not lose theirs by what was taken of one that gave way.
+        last = sorted(wanted, key=lambda one: one.task in self._passed)
+        self._passed = set()
+        return reserve(profile, last, self._kept)
+
+    def _below(self, tasks: Mapping[int, Task], now_ms: int, number: int) -> list[int]:
+        """Whose reservations give way to this task."""
+        task = tasks[number]
+        return [other for other in self._kept if self._ranks.gives_way(tasks[other], task, now_ms)]
 
     def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
         ahead = self._ahead.rows(self._stale)
@@ -205,7 +239,7 @@ def may_reserve(want: Want, fleet: Fleet) -> Bools:
     What a profile does not tell apart is left out: devices of several kinds on one host, and devices out of order.
     """
     free, whole = fleet.cluster.free, fleet.cluster.whole
-    fine: Bools = allowed(want, fleet.facts) & (whole.disk >= want.shape.disk_gib)
+    fine: Bools = allowed(want, fleet.facts) & (whole.disk >= want.shape.disk_gib) & ~closed_beside(want, fleet)
     if want.shape.gpus:
         none = free.gpus[:, None] <= _NO_DEVICES
         fine &= ((free.kind == free.main[:, None]) & fleet.facts.healthy | none).all(axis=1)

@@ -1,8 +1,9 @@
 """A second look at a plan that leaves somebody waiting: whether another one would leave fewer.
 
 A planner that places one task after the other can leave more waiting than need be, and so one more host can cost
-others their places. Whoever has found the fewest that must wait is safe from that: docs/adr/0024. The search is exact,
-over the chain's own rules, and ends after a number of steps; what it has found by then is used.
+others their places. Whoever has found the fewest tasks that must wait, and of such plans the one with the most pods, is
+safe from that: docs/adr/0024. The search is exact, over the chain's own rules and how pods lie to each other, and ends
+after a number of steps; what it has found by then is used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final, TypeVar
 from offchain.core.fit import candidate, fits, placement_misfit, take
 from offchain.core.fleet.want import Want
 from offchain.core.rate import offers, rate_per_hour
-from offchain.core.values import Device, Host, HostStatus, PodPlacement, Task
+from offchain.core.values import Device, Host, HostStatus, Layout, PodPlacement, Task
 
 MOST_STEPS: Final = 2_000
 """Choices of devices for a pod that are looked at before the search gives up: some 0.1 s."""
@@ -30,15 +31,15 @@ Hosts = tuple[Host, ...]
 Seen = tuple[Host | None, ...]
 """Hosts as one task finds them; None where it cannot go."""
 
-_Kind = tuple[Want, int]
+_Kind = tuple[Want, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Fewest:
-    """`placements`: those that leave the fewest tasks waiting of all that were looked at.
+    """`placements`: of all that were looked at those that leave the fewest tasks waiting, and then the fewest pods.
 
-    `proven`: no other plan leaves fewer. Where it is, no snapshot that has some of these hosts less, and is the same
-    otherwise, has a plan that leaves fewer either.
+    `proven`: no other plan is better. Where it is, no snapshot that has some of these hosts less, and is the same
+    otherwise, has a better one either.
     """
 
     placements: Mapping[int, Places]
@@ -81,6 +82,8 @@ class _Search:
     def __init__(self, tasks: Sequence[Task], first: Mapping[int, Places]) -> None:
         self.best = first
         self._tasks = tasks
+        self._best = len(first), sum(map(len, first.values()))
+        """Tasks and pods that have a place in it."""
         self._placed: dict[int, Places] = {}
         self._left_out: list[_Kind] = []
         self._steps = 0
@@ -91,47 +94,54 @@ class _Search:
         self._tasks = [
             task for task in self._tasks if task.id in self.best or any(True for _ in self._ways(task, hosts))
         ]
-        self._from(0, hosts)
+        self._from(0, hosts, 0, sum(len(task.open_pods) for task in self._tasks))
 
-    def _from(self, index: int, hosts: Hosts) -> None:
-        if len(self._placed) > len(self.best):
-            self.best = dict(self._placed)
-        if len(self._placed) + len(self._tasks) - index <= len(self.best):
+    def _from(self, index: int, hosts: Hosts, pods: int, left: int) -> None:
+        """`pods` have places, and `left` belong to tasks that were not looked at."""
+        tasks = len(self._placed)
+        if (tasks, pods) > self._best:
+            self.best, self._best = dict(self._placed), (tasks, pods)
+        if (tasks + len(self._tasks) - index, pods + left) <= self._best:
             return
         task = self._tasks[index]
-        kind = Want.of(task), task.least
+        left -= len(task.open_pods)
+        kind = Want.of(task), task.least, len(task.open_pods)
         # Of those that ask for the same, it does not matter which are left out.
         if kind not in self._left_out:
             for places, after in self._ways(task, hosts):
                 self._placed[task.id] = places
-                self._from(index + 1, after)
+                self._from(index + 1, after, pods + len(places), left)
                 del self._placed[task.id]
         self._left_out.append(kind)
-        self._from(index + 1, hosts)
+        self._from(index + 1, hosts, pods, left)
         self._left_out.pop()
 
     def _ways(self, task: Task, hosts: Hosts) -> Iterator[tuple[Places, Hosts]]:
-        """Each way in which as many pods have room as must start together, and what the hosts are then."""
-        pods = task.open_pods[: task.least]
-        seen = tuple(candidate(task, host) for host in hosts)
-        return self._pods(task, pods, (), seen, hosts, 0) if len(pods) == task.least else iter(())
+        """Each way in which as many pods have room as must start together, or more, and what the hosts are then."""
+        leased = {lease.host for lease in task.leases}
+        taken = frozenset(_apart(task, host) for host in hosts if host.id in leased)
+        return self._pods(task, taken, (), tuple(candidate(task, host) for host in hosts), hosts, 0)
 
     def _pods(
-        self, task: Task, pods: Sequence[int], places: Places, seen: Seen, hosts: Hosts, start: int
+        self, task: Task, taken: frozenset[str | None], places: Places, seen: Seen, hosts: Hosts, start: int
     ) -> Iterator[tuple[Places, Hosts]]:
-        if not pods:
-            yield places, hosts
-            return
-        for at in range(start, len(hosts)):
+        """`taken`: where pods of the task are already, as far as they must lie apart."""
+        more = len(places) < len(task.open_pods)
+        for at in range(start, len(hosts)) if more else ():
             host = seen[at]
             if host is None:
                 continue
+            group = _apart(task, host)
+            if group is not None and group in taken:
+                continue
             for chosen in self._devices(task, host):
                 after = take(host, task.resources, chosen, task.placement)
-                place = PodPlacement(pods[0], host.id, bytes(chosen))
+                place = PodPlacement(task.open_pods[len(places)], host.id, bytes(chosen))
                 yield from self._pods(
-                    task, pods[1:], (*places, place), _with(seen, at, after), _with(hosts, at, after), at
+                    task, taken | {group}, (*places, place), _with(seen, at, after), _with(hosts, at, after), at
                 )
+        if len(places) >= task.least:
+            yield places, hosts
 
     def _devices(self, task: Task, host: Host) -> Iterator[tuple[int, ...]]:
         """Each choice of devices for a pod there that is not like another."""
@@ -151,6 +161,13 @@ class _Search:
             alike.add(kind)
             if rate_per_hour(wanted, host.devices, chosen, host.ask, task.unit) <= task.max_rate_per_hour:
                 yield chosen
+
+
+def _apart(task: Task, host: Host) -> str | None:
+    """Of hosts for which this is the same only one takes a pod of the task; None: it does not matter."""
+    if task.layout is Layout.HOSTS:
+        return host.id
+    return host.provider if task.layout is Layout.PROVIDERS else None
 
 
 T = TypeVar("T")

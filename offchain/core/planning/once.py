@@ -6,16 +6,17 @@ and a question. The same snapshot, time and seed give the same plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.want import Want
+from offchain.core.planning.apart import Apart
 from offchain.core.planning.most import carried_out, fewest_waiting
 from offchain.core.planning.order import Run
-from offchain.core.planning.planner import Blocked, Planner
+from offchain.core.planning.planner import Blocked, Planner, Round
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import PodPlacement, Task, TaskState
+from offchain.core.values import Host, Layout, PodPlacement, Task, TaskState
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Waiting:
 class Plan:
     """What to assign, in this order, and what waits.
 
-    `fewest`: no other plan leaves fewer tasks waiting, so no plan with fewer hosts does either. It is not always known.
+    `fewest`: no other plan leaves fewer tasks waiting, and of those that leave as few none places more pods; so no plan
+    with fewer hosts does either. It is not always known.
     """
 
     placements: Mapping[int, tuple[PodPlacement, ...]]
@@ -59,10 +61,9 @@ class Plan:
 def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = frozenset()) -> Plan:
     """Place what can be placed at chain time `now` (ms). Tasks in `skip` are left out (they wait after a refusal).
 
-    In turn; where somebody waits then, so that the fewest wait, as far as that is found out in a bounded time.
+    In turn; where a pod waits then, so that the fewest tasks wait, and then the fewest pods, as far as that is found
+    out in a bounded time.
     """
-    planner = Planner(seed)
-    planner.put_hosts(snapshot.hosts.values())
     late: list[Waiting] = []
     open_tasks: list[Task] = []
     for task in queue_order(snapshot.tasks.values()):
@@ -72,19 +73,25 @@ def plan(snapshot: Snapshot, now: int, seed: bytes, *, skip: frozenset[int] = fr
             late.append(Waiting(task.id, len(snapshot.hosts), {}, 0, task.least, deadline_passed=True))
         else:
             open_tasks.append(task)
-    made = planner.plan(InTurn(open_tasks))
-    if not made.blocked:
+    planner, made = _in_turn(snapshot.hosts.values(), open_tasks, seed)
+    if all(len(made.placements.get(task.id, ())) == len(task.open_pods) for task in open_tasks):
         return Plan(made.placements, tuple(late), fewest=True)
     hosts = [snapshot.hosts[name] for name in sorted(snapshot.hosts)]
     found = fewest_waiting(hosts, open_tasks, made.placements)
-    if len(found.placements) == len(made.placements):
+    if found.placements is made.placements:
         return Plan(made.placements, (*late, *(explain(planner, b) for b in made.blocked)), found.proven)
-    planner = Planner(seed)
-    planner.put_hosts(carried_out(snapshot.hosts, open_tasks, found.placements).values())
-    rest = planner.plan(InTurn(task for task in open_tasks if task.id not in found.placements))
+    after = carried_out(snapshot.hosts, open_tasks, found.placements)
+    planner, rest = _in_turn(after.values(), [task for task in open_tasks if task.id not in found.placements], seed)
     all_of_them = {**found.placements, **rest.placements}
     placements = {task.id: all_of_them[task.id] for task in open_tasks if task.id in all_of_them}
     return Plan(placements, (*late, *(explain(planner, blocked) for blocked in rest.blocked)), found.proven)
+
+
+def _in_turn(hosts: Iterable[Host], tasks: Sequence[Task], seed: bytes) -> tuple[Planner, Round]:
+    planner = Planner(seed)
+    planner.put_hosts(hosts)
+    laid_out = any(task.layout is not Layout.ANY for task in tasks)
+    return planner, planner.plan(InTurn(tasks), [Apart(planner.fleet)] if laid_out else ())
 
 
 def explain(planner: Planner, blocked: Blocked) -> Waiting:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import AnyInts, Bools
 from offchain.core.placing.shapes import Shape
+from offchain.core.planning.yielding import Yielding
 from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import FOREVER, Claim
 from offchain.core.timing.releases import Profile
@@ -29,20 +30,27 @@ class Reserved:
     """Lets a pod in where it ends before a reservation begins, or leaves what that needs.
 
     `profile` has all that is reserved. `own`: by windows of time, as bits, what those hold who may use them: it stands
-    in nobody's way who may.
+    in nobody's way who may. `yielding`: what gives way to whom.
     """
 
-    def __init__(self, profile: Profile, open_to: Callable[[str], int], own: Callable[[int], Sequence[Claim]]) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        open_to: Callable[[str], int],
+        own: Callable[[int], Sequence[Claim]],
+        yielding: Yielding,
+    ) -> None:
         self._profile = profile
         self._open_to = open_to
         self._own = own
-        self._backfills: dict[int, Backfill] = {}
-        """[windows]: for those who may use these."""
+        self._yielding = yielding
+        self._backfills: dict[Hashable, Backfill] = {}
+        """For those who may use the same windows, and to whom the same gives way."""
         self._taken: list[tuple[int, Shape, int, int]] = []
 
     def closed(self, task: Task, want: Want, devices: AnyInts) -> Bools | None:
         """None where nothing is reserved of any host that has room for such pods, however long they run."""
-        backfill = self._backfill(self._open_to(task.tenant))
+        backfill = self._backfill(task)
         if not backfill.matters(devices):
             return None
         return ~backfill.mask(want.shape, devices, self._ends_ms(task))
@@ -51,6 +59,7 @@ class Reserved:
         """Less is left beside what is reserved."""
         pod = host, want.shape, devices, self._ends_ms(task)
         self._taken.append(pod)
+        self._yielding.passed |= self._yielding.to(task)
         for backfill in self._backfills.values():
             backfill.placed(*pod)
 
@@ -61,12 +70,14 @@ class Reserved:
         for backfill in self._backfills.values():
             backfill.undo(*pod)
 
-    def _backfill(self, windows: int) -> Backfill:
-        found = self._backfills.get(windows)
+    def _backfill(self, task: Task) -> Backfill:
+        windows = self._open_to(task.tenant)
+        key = windows, self._yielding.key(task)
+        found = self._backfills.get(key)
         if found is None:
-            own = self._own(windows)
+            own = [*self._own(windows), *self._yielding.claims(task, self._yielding.to(task))]
             self._profile.remove(own)
-            found = self._backfills[windows] = Backfill(self._profile)
+            found = self._backfills[key] = Backfill(self._profile)
             self._profile.add(own)
             for pod in self._taken:
                 found.placed(*pod)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.layouts import apart, closed_beside
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing.board import Place
@@ -38,11 +39,13 @@ def victims(
     closed = ~allowed(want, fleet.facts)
     # What victims have of the disk is not looked at: where it does not do without, nobody is sent away for nothing.
     closed |= fleet.cluster.free.disk < want.shape.disk_gib
+    closed |= closed_beside(want, fleet)
     if kept is not None:
         closed |= kept
     wanting = Wanting(task.id, task.tenant, task.priority, want.shape, task.least, task.max_duration_ms)
     running = [one for one in (_running(victim, fleet.cluster) for victim in spot) if one is not None]
-    found = preempt(wanting, running, fleet.cluster, now_ms, Rules(), past, closed)
+    lie = apart(want.layout, fleet.facts)
+    found = preempt(wanting, running, fleet.cluster, now_ms, Rules(), past, closed, lie)
     if isinstance(found, Preemption) and len(found.victims) > MOST_VICTIMS:
         return Refused.NOBODY
     return found

@@ -19,8 +19,10 @@ from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns,
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.sets import Victim, cheapest
+from offchain.core.preempting.tally import Tally, in_turn, useful
 from offchain.core.timing.loops import counts, pods_on
 from offchain.core.timing.room import Room
+from offchain.core.timing.spread import one_of_each
 
 HOSTS: Final = 256
 """So many hosts are looked at, and more only where they have no room for several times the pods."""
@@ -32,20 +34,26 @@ _NO_ROOM: Final = -(1 << 60)
 
 
 class Search:
-    """For room for `pods` of one shape, beside each other. Used once."""
+    """For room for `pods` of one shape, beside each other, or `apart`: of hosts with the same number one takes a pod.
 
-    def __init__(self, shape: Shape, pods: int, cluster: Cluster, closed: Bools | None) -> None:
-        self._shape, self._pods = shape, pods
+    Used once.
+    """
+
+    def __init__(
+        self, shape: Shape, pods: int, cluster: Cluster, closed: Bools | None, apart: Ints | None = None
+    ) -> None:
+        self._shape, self._pods, self._apart = shape, pods, apart
+        self._each = pods if apart is None else 1
         self._wish = Wish.of(shape, cluster)
         free = cluster.free
         self._free = free._replace(cpu=free.cpu.copy())
         if closed is not None:
             self._free.cpu[closed] = _NO_ROOM
         self._now = self._counts(self._free)
-        # For so many there is room already, each host counted up to all of them.
-        self.spare = int(self._now.sum())
-        # The same when those chosen have ended; what is free of hosts then, and for how many pods.
-        self._total = self.spare
+        # For how many there is room when those chosen have ended, each host counted up to all of them.
+        self._tally = Tally(self._now, apart)
+        # The same before anybody has; then what is free of hosts when they have, and for how many pods.
+        self.spare = self._tally.total
         self._chosen: dict[int, Victim] = {}
         self._rooms: dict[int, tuple[Room, int]] = {}
 
@@ -58,21 +66,26 @@ class Search:
         hosts: list[tuple[float, int, list[Victim] | None]]
         hosts = [(victims[0].cost / self._pods, host, None) for host, victims in on.items()]
         heapq.heapify(hosts)
-        while self._total < self._pods:
+        while self._tally.total < self._pods:
             least, host, more = heapq.heappop(hosts)
-            if more is not None and not any(victim.running.task in self._chosen for victim in more):
-                for victim in more:
-                    self._end(victim)
-                heapq.heappush(hosts, (0.0, host, None))
+            looked_for = more is None or any(victim.running.task in self._chosen for victim in more)
+            if looked_for:
+                more = self._cheapest(host, [victim for victim in on[host] if victim.running.task not in self._chosen])
+            gained = self._gained(more) if more else 0
+            if not more or not gained:
+                # No pod more fits there, or none may: others of its group have room.
                 continue
-            more = self._cheapest(host, [victim for victim in on[host] if victim.running.task not in self._chosen])
-            if more:
-                each = sum(victim.cost for victim in more) / self._gained(more)
-                heapq.heappush(hosts, (max(least, each), host, more))
+            each = max(least, sum(victim.cost for victim in more) / gained)
+            if looked_for or each > least:
+                heapq.heappush(hosts, (each, host, more))
+                continue
+            for victim in more:
+                self._end(victim)
+            heapq.heappush(hosts, (0.0, host, None))
         # The most expensive first. One pass is enough: less never makes more room.
         for victim in sorted(self._chosen.values(), key=lambda victim: victim.order, reverse=True):
             self._keep(victim)
-            if self._total < self._pods:
+            if self._tally.total < self._pods:
                 self._end(victim)
         return sorted(self._chosen.values(), key=lambda victim: victim.order)
 
@@ -80,7 +93,8 @@ class Search:
         """Where the pods go when those found have ended: where room was made first."""
         found: list[Place] = []
         others = (int(host) for host in np.flatnonzero(self._now) if int(host) not in self._rooms)
-        for host in [*sorted(self._rooms), *others]:
+        hosts = [host for host in (*sorted(self._rooms), *others) if self._room(host)[1]]
+        for host in hosts if self._apart is None else one_of_each(hosts, self._apart):
             kept, pods = self._room(host)
             room = kept.copy()
             for _ in range(min(pods, self._pods - len(found))):
@@ -95,14 +109,15 @@ class Search:
         """[host]: who may end there, the cheapest first; None: there would not be room if all of them did."""
         rows, costs = _rows(eligible)
         gain = self._counts(_without(self._free, rows)) - self._now
-        if self.spare + int(gain.sum()) < self._pods:
+        if Tally(self._now + gain, self._apart).total < self._pods:
             return None
+        gain = useful(gain, self._now, self._apart)
         cost = np.zeros(len(gain))
         np.add.at(cost, rows[:, 0], costs)
         hosts = np.flatnonzero(gain > 0)
         hosts = hosts[np.argsort(cost[hosts] / gain[hosts], kind="stable")]
         need = self._pods - self.spare
-        enough = 1 + int(np.searchsorted(np.cumsum(gain[hosts]), _SEVERAL * need))
+        enough = 1 + int(np.searchsorted(np.cumsum(in_turn(gain, hosts, self._apart)), _SEVERAL * need))
         on: dict[int, list[Victim]] = {int(host): [] for host in hosts[: max(HOSTS, enough)]}
         for victim in sorted(eligible, key=lambda victim: victim.order):
             for host in {place.host for place in victim.running.places} & on.keys():
@@ -123,10 +138,10 @@ class Search:
 
     def _gained(self, more: Sequence[Victim]) -> int:
         """For how many pods more there would be room, of those that need it."""
-        before = self._total
+        before = self._tally.total
         for victim in more:
             self._end(victim)
-        gained = min(self._total, self._pods) - before
+        gained = min(self._tally.total, self._pods) - before
         for victim in more:
             self._keep(victim)
         return gained
@@ -145,7 +160,7 @@ class Search:
             _move(room, host, victim, sign)
             pods = self._on(host, room)
             self._rooms[host] = (room, pods)
-            self._total += pods - before
+            self._tally.change(host, before, pods)
 
     def _room(self, host: int) -> tuple[Room, int]:
         if host in self._rooms:
@@ -156,11 +171,11 @@ class Search:
     def _on(self, host: int, room: Room) -> int:
         if not self._wish.accepts[self._free.main[host]]:
             return 0
-        return int(pods_on(room.cpu_milli, room.memory_mib, room.device, self._wish, self._pods))
+        return int(pods_on(room.cpu_milli, room.memory_mib, room.device, self._wish, self._each))
 
     def _counts(self, free: Columns) -> Ints:
         found: Ints = np.zeros(len(free.cpu), dtype=np.int64)
-        counts(free, self._wish, self._pods, found)
+        counts(free, self._wish, self._each, found)
         return found
 
 

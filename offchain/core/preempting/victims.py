@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from offchain.core.placing.cluster import Bools, Cluster
+from offchain.core.placing.cluster import Bools, Cluster, Ints
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.search import Search
 from offchain.core.preempting.sets import Victim
@@ -28,15 +28,17 @@ def preempt(
     rules: Rules,
     past: Past,
     closed: Bools | None = None,
+    apart: Ints | None = None,
 ) -> Preemption | Refused:
     """Who leaves for `wanting`, where all of its pods then have room; on hosts that are not `closed`.
 
     Closed are those of which something is reserved for others (``Backfill.reserved``). Nobody is told to leave who is
-    not needed: without any one of the victims there would be no room.
+    not needed: without any one of the victims there would be no room. `apart`: [host], of hosts with the same number
+    only one takes a pod, and no more than one; None: pods may lie beside each other.
     """
     if wanting.task in past.leaving:
         return Refused.VICTIM
-    search = Search(wanting.shape, wanting.pods, cluster, closed)
+    search = Search(wanting.shape, wanting.pods, cluster, closed, apart)
     if search.spare >= wanting.pods:
         return Refused.FITS
     if past.too_often(wanting.account, now_ms, rules):

@@ -194,11 +194,13 @@ class Line:
 
     def drop(self, alike: Alike) -> None:
         """One in which nobody stands any more."""
-        self._stand(alike, None)
         del alike.shape.alikes[alike]
         if alike.crowd is None:
+            # Its entry in the heap counts no more, and is dropped when it comes up.
+            alike.stand(None)
             del self.members[alike.shape]
             return
+        self._stand(alike, None)
         del alike.crowd.alikes[alike.account, alike.priority]
         if not alike.crowd.alikes:
             del self.members[alike.shape]

@@ -122,11 +122,12 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
     begin_ms: int,
     longest_ms: int,
     pods: int,
+    each: int,
     found: Ints,
 ) -> int:
     """Write when the number of pods that could start on each of `hosts`, and stay, changes by how many; how many rows.
 
-    Nothing after the first moment at which one host alone has room for all `pods`.
+    Of a host no more than `each` count. Nothing after the first moment at which one alone has room for all `pods`.
     """
     rows = changes.rows
     many = 0
@@ -144,7 +145,7 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
                 if moment > soonest:
                     break
                 cpu, memory = lowest(host, free, changes, moment, moment + longest_ms, device)
-                has = pods_on(cpu, memory, device, wish, pods)
+                has = pods_on(cpu, memory, device, wish, each)
                 if has != had:
                     found[many, MOMENT], found[many, HOST], found[many, PODS] = moment, host, has - had
                     many += 1
@@ -162,15 +163,14 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
                 memory += rows[row, MEMORY]
                 _change(rows, row, device)
                 row += 1
-            has = pods_on(cpu, memory, device, wish, pods)
+            has = pods_on(cpu, memory, device, wish, each)
             if has > had:
                 found[many, MOMENT], found[many, HOST], found[many, PODS] = moment, host, has - had
                 many += 1
                 had = has
             if had >= pods:
                 soonest = moment
-                break
-            if row == end:
+            if had >= each or row == end:
                 break
             moment = rows[row, AT]
     return many

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Bools
+from offchain.core.placing.cluster import Bools, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import Claim
 from offchain.core.timing.releases import Profile
+from offchain.core.timing.spread import may_lie
 from offchain.core.timing.start import Start, earliest
 
 
@@ -22,7 +23,8 @@ class Waiting:
     """A task that waits: all its pods start together. `longest_ms`: its maximum duration.
 
     `among`: [host], where its pods may go at all; None: anywhere. `own`: what is held for it already, as in a window of
-    time, and does not stand in its way.
+    time, and does not stand in its way. `apart`: [host], of hosts with the same number only one takes a pod, and no
+    more than one; None: pods may lie beside each other.
     """
 
     task: int
@@ -32,6 +34,7 @@ class Waiting:
     since_ms: int
     among: Bools | None = field(default=None, compare=False, repr=False)
     own: tuple[Claim, ...] = ()
+    apart: Ints | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,9 @@ def reserve(profile: Profile, wanted: Sequence[Waiting], kept: Mapping[int, Rese
                 continue
             profile.remove(mine.claims())
         profile.remove(waiting.own)
-        start = earliest(profile, waiting.shape, waiting.pods, waiting.longest_ms, among=waiting.among)
+        start = earliest(
+            profile, waiting.shape, waiting.pods, waiting.longest_ms, among=waiting.among, apart=waiting.apart
+        )
         profile.add(waiting.own)
         if isinstance(start, Start) and (mine is None or start.at_ms < mine.start_ms):
             mine = Reservation(waiting.task, waiting.shape, start.at_ms, waiting.longest_ms, start.places)
@@ -113,6 +118,8 @@ def reserve(profile: Profile, wanted: Sequence[Waiting], kept: Mapping[int, Rese
 
 
 def _may_stay(waiting: Waiting, mine: Reservation) -> bool:
-    """Whether it is still what the task asks for, on hosts that it may go to."""
+    """Whether it is still what the task asks for, on hosts that it may go to together."""
     same = (mine.shape, len(mine.places), mine.longest_ms) == (waiting.shape, waiting.pods, waiting.longest_ms)
-    return same and (waiting.among is None or all(waiting.among[place.host] for place in mine.places))
+    hosts = [place.host for place in mine.places]
+    apart = waiting.apart is None or may_lie(hosts, waiting.apart)
+    return same and apart and (waiting.among is None or all(waiting.among[host] for host in hosts))

@@ -13,6 +13,7 @@ from offchain.core.placing.devices import Wish
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.loops import HOST, MOMENT, PODS, counts, steps
 from offchain.core.timing.releases import Profile
+from offchain.core.timing.spread import by_group, one_of_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,18 @@ class Never:
 
 
 def earliest(
-    profile: Profile, shape: Shape, pods: int, longest_ms: int, at_ms: int = 0, among: Bools | None = None
+    profile: Profile,
+    shape: Shape,
+    pods: int,
+    longest_ms: int,
+    at_ms: int = 0,
+    among: Bools | None = None,
+    apart: Ints | None = None,
 ) -> Start | Never:
     """When `pods` pods of this shape fit together for `longest_ms`, not before `at_ms`; on as few hosts as can be.
 
-    `among`: [host], where they may go at all; None: anywhere.
+    `among`: [host], where they may go at all; None: anywhere. `apart`: [host], of hosts with the same number only one
+    takes a pod, and no more than one; None: pods may lie beside each other.
     """
     begin_ms = max(profile.now_ms, at_ms)
     hosts = profile.candidates(shape)
@@ -59,19 +67,15 @@ def earliest(
         hosts = hosts[among[hosts]]
     found: Ints = np.empty((len(profile.changes.rows) + len(hosts), 3), dtype=np.int64)
     wish = Wish.of(shape, profile.cluster)
-    found = found[: steps(hosts, profile.free, profile.changes, wish, begin_ms, longest_ms, pods, found)]
-    found = found[np.argsort(found[:, MOMENT])]
-    moments, total = found[:, MOMENT], np.cumsum(found[:, PODS])
-    # Changes of one moment are one.
-    last = np.flatnonzero(np.append(moments[1:] != moments[:-1], np.True_)) if len(found) else np.array([], dtype=int)
-    enough = last[total[last] >= pods]
-    if not len(enough):
-        return _never(profile.cluster, shape, pods, found)
-    upto = found[: enough[0] + 1]
-    at = int(moments[enough[0]])
+    each = pods if apart is None else 1
+    found = found[: steps(hosts, profile.free, profile.changes, wish, begin_ms, longest_ms, pods, each, found)]
+    at = _first(found if apart is None else by_group(found, apart), pods)
+    if at is None:
+        return _never(profile.cluster, shape, pods, found, apart)
+    upto = found[found[:, MOMENT] <= at]
     room = np.zeros(len(profile.cluster), dtype=np.int64)
     np.add.at(room, upto[:, HOST], upto[:, PODS])
-    return Start(at, _places(profile, shape, pods, (at, at + longest_ms), room))
+    return Start(at, _places(profile, shape, pods, (at, at + longest_ms), room, apart))
 
 
 def excluded(cluster: Cluster, shape: Shape) -> Mapping[str, int]:
@@ -92,10 +96,23 @@ def excluded(cluster: Cluster, shape: Shape) -> Mapping[str, int]:
     return found
 
 
-def _places(profile: Profile, shape: Shape, pods: int, times: tuple[int, int], room: Ints) -> tuple[Place, ...]:
+def _first(found: Ints, pods: int) -> int | None:
+    """The first moment at which there is room for so many, by steps in any order."""
+    found = found[np.argsort(found[:, MOMENT])]
+    moments, total = found[:, MOMENT], np.cumsum(found[:, PODS])
+    # Changes of one moment are one.
+    last = np.flatnonzero(np.append(moments[1:] != moments[:-1], np.True_)) if len(found) else np.array([], dtype=int)
+    enough = last[total[last] >= pods]
+    return int(moments[enough[0]]) if len(enough) else None
+
+
+def _places(
+    profile: Profile, shape: Shape, pods: int, times: tuple[int, int], room: Ints, apart: Ints | None
+) -> tuple[Place, ...]:
     places: list[Place] = []
     hosts = np.flatnonzero(room > 0)
-    for host in hosts[np.lexsort((hosts, -room[hosts]))]:
+    hosts = hosts[np.lexsort((hosts, -room[hosts]))]
+    for host in hosts if apart is None else one_of_each(hosts, apart):
         here = profile.room(int(host), *times)
         for _ in range(min(int(room[host]), pods - len(places))):
             devices = here.pick(shape)
@@ -106,10 +123,10 @@ def _places(profile: Profile, shape: Shape, pods: int, times: tuple[int, int], r
     return tuple(places)
 
 
-def _never(cluster: Cluster, shape: Shape, pods: int, found: Ints) -> Never:
+def _never(cluster: Cluster, shape: Shape, pods: int, found: Ints, apart: Ints | None) -> Never:
     empty: Ints = np.zeros(len(cluster), dtype=np.int64)
-    counts(cluster.whole, Wish.of(shape, cluster), pods, empty)
+    counts(cluster.whole, Wish.of(shape, cluster), pods if apart is None else 1, empty)
     ever: Ints = np.zeros(len(cluster), dtype=np.int64)
     np.add.at(ever, found[:, HOST], found[:, PODS])
-    room = min(int(empty.sum()), pods)
-    return Never(pods, room, excluded(cluster, shape), int((ever < empty).sum()))
+    room = int(empty.sum()) if apart is None else len(np.unique(apart[empty > 0]))
+    return Never(pods, min(room, pods), excluded(cluster, shape), int((ever < empty).sum()))

@@ -30,6 +30,7 @@ from offchain.schema._generated_chain import (
     GpuRequest,
     ReportDataLost,
     ReportPurged,
+    Survival,
     TaskSpec,
     VerificationPolicyRedundant,
     calls,
@@ -110,6 +111,7 @@ def of_leases_by_hosts() -> Iterator[Case]:
         "report_failed": lambda lease: calls.tasks_report_failed(lease=lease, reason=FAILED),
         "report_purged": lambda lease: calls.tasks_report(lease=lease, report=ReportPurged(receipt=bytes(32))),
         "report_data_lost": lambda lease: calls.tasks_report(lease=lease, report=ReportDataLost()),
+        "report_checkpoint": lambda lease: calls.tasks_report_checkpoint(lease=lease, digest=bytes(32), bytes_=1),
         "requeue": lambda lease: calls.tasks_requeue(lease=lease),
         "expire_lease": lambda lease: calls.tasks_expire_lease(lease=lease),
     }
@@ -144,6 +146,7 @@ def _of_lease(name: str, state: str) -> str | None:
         "report_started": None if state == "Assigned" else "LeaseNotPending",
         "report_result": None if state == "Running" else "LeaseNotActive",
         "report_failed": "LeaseEnded" if ended else None,
+        "report_checkpoint": None if state == "Running" else "LeaseNotActive",
         "requeue": "LeaseEnded" if ended else "LeaseNotStuck",
         "expire_lease": "LeaseNotDepleted" if state == "Running" else "LeaseNotActive",
     }
@@ -225,6 +228,24 @@ def of_lease_calls() -> Iterator[Case]:
     )
 
 
+def of_moves() -> Iterator[Case]:
+    """Pods of tasks that are to stay where they are, and of those that have ended."""
+    there = SIGNERS["second"].address
+    makers: dict[str, tuple[str, Callable[[int], Call]]] = {
+        "name_standby": (
+            "NoStandbyWanted",
+            lambda lease: calls.tasks_name_standby(lease=lease, host=there, devices=b""),
+        ),
+        "move_pod": ("NotMovable", lambda lease: calls.tasks_move_pod(lease=lease, host=there, devices=b"")),
+    }
+    for name, (refusal, make) in makers.items():
+        for state in (*WITH_LEASE, "Service", "Rental", "Retained"):
+            lives = state in ("Assigned", "Running", "Service", "Rental")
+            yield Case(f"{name}-{state}", "tenant", _at(make, state), f"Tasks.{refusal if lives else 'LeaseEnded'}")
+            yield Case(f"{name}-{state}-by-a-stranger", "other", _at(make, state), "Tasks.NotSchedulerOrTenant")
+        yield Case(f"{name}-unknown", "tenant", lambda _w, m=make: m(UNKNOWN_LEASE), "Tasks.NoSuchTask")
+
+
 def of_specs() -> Iterator[Case]:
     """What nobody may submit."""
     needs = JOB.resources
@@ -254,6 +275,7 @@ def of_specs() -> Iterator[Case]:
         "uncountable": (replace(JOB, max_rate_per_hour=U128), "CostTooHigh"),
         "two-rentals": (replace(RENTAL, pods_max=2), "RentalHasOnePod"),
         "job-with-old-data": (replace(JOB, data_from=0), "OnlyRentalsTakeData"),
+        "a-rental-that-moves": (replace(RENTAL, survival=Survival.MOVE), "SurvivalInvalid"),
         "one-replica": (replace(JOB, verification=VerificationPolicyRedundant(replicas=1)), "ReplicasInvalid"),
         "four-replicas": (
             replace(JOB, pods_min=4, pods_max=4, verification=VerificationPolicyRedundant(replicas=4)),
@@ -468,6 +490,7 @@ CASES = [
     *of_tasks(),
     *of_leases_by_hosts(),
     *of_lease_calls(),
+    *of_moves(),
     *of_specs(),
     *of_placements(),
     *of_ratings(),

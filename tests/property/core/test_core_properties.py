@@ -20,6 +20,7 @@ from offchain.core.values import (
     Device,
     Host,
     HostStatus,
+    Layout,
     Placement,
     Resources,
     TaskState,
@@ -136,7 +137,20 @@ def test_a_host_more_never_leaves_more_unplaced(snapshot: Snapshot, now: int, se
     for name in snapshot.hosts if more.fewest else ():
         hosts = {other: host for other, host in snapshot.hosts.items() if other != name}
         less = plan(replace(snapshot, hosts=hosts), now, seed)
-        assert len(more.waiting) <= len(less.waiting)
+        assert (len(more.waiting), -pods_of(more)) <= (len(less.waiting), -pods_of(less))
+
+
+def pods_of(made: Plan) -> int:
+    return sum(map(len, made.placements.values()))
+
+
+@settings(max_examples=40)
+@given(crowded(), times, seeds)
+def test_a_plan_keeps_to_layouts(snapshot: Snapshot, now: int, seed: bytes):
+    for number, pods in plan(snapshot, now, seed).placements.items():
+        layout, on = snapshot.tasks[number].layout, [pod.host for pod in pods]
+        assert layout is not Layout.HOSTS or len(set(on)) == len(on)
+        assert layout is not Layout.PROVIDERS or len({snapshot.hosts[name].provider for name in on}) == len(on)
 
 
 @given(hosts_with("h0"), resources, placements, st.sampled_from(BillingUnit), PRICES)

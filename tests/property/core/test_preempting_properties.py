@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,16 +58,28 @@ def without(cluster, gone, then):
     return said
 
 
+groups = st.none() | st.lists(st.integers(0, 2), min_size=3, max_size=3)
+"""Of the hosts: of those with the same number one takes a pod of the gang; None: as many as have room."""
+
+
+def fits_apart(cluster, shape, pods, apart):
+    """Whether all of them have room now, one on the hosts of each group."""
+    if apart is None:
+        return fits(cluster, shape, pods)
+    return len({apart[host] for host in range(len(cluster)) if cluster.fits(host, shape)}) >= pods
+
+
 @settings(max_examples=120)
-@given(work(), shapes(), st.integers(1, 3), st.integers(0, 3), st.frozensets(st.integers(0, 6), max_size=2))
-def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, priority, leaving):
+@given(work(), shapes(), st.integers(1, 3), st.integers(0, 3), st.frozensets(st.integers(0, 6), max_size=2), groups)
+def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, priority, leaving, groups):
     cluster, running = work
     wanting = Wanting(99, "mine", priority, shape, pods, 1000)
-    done = preempt(wanting, running, cluster, NOW, RULES, Past(leaving=leaving))
+    apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
+    done = preempt(wanting, running, cluster, NOW, RULES, Past(leaving=leaving), apart=apart)
     may = [one for one in running if one.spot and one.priority < priority and one.task not in leaving]
 
     def enough(gone):
-        return without(cluster, gone, lambda: fits(cluster, shape, pods))
+        return without(cluster, gone, lambda: fits_apart(cluster, shape, pods, groups))
 
     assert (done is Refused.FITS) == enough([])
     assert isinstance(done, Preemption) == (not enough([]) and enough(may))
@@ -84,6 +97,8 @@ def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, p
         return len(done.places)
 
     assert without(cluster, done.victims, places) == pods
+    if groups is not None:
+        assert len({groups[place.host] for place in done.places}) == pods
     assert done.cost == sum(RULES.cost(one, NOW) for one in done.victims)
     if pods == 1:
         sets = [some for many in range(1, len(may) + 1) for some in combinations(may, many)]

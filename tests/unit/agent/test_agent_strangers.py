@@ -36,6 +36,7 @@ from offchain.schema.wire_ops import (
     OF_GATEWAYS,
     OF_SNAPSHOTS,
     AttachArgs,
+    CheckpointArgs,
     DeliverArgs,
     DialArgs,
     ExecArgs,
@@ -71,8 +72,10 @@ ASKED = [
     ReceiptArgs("00" * 32, "00" * 64),
     *(SnapshotArgs(act, None if act is Act.LIST else "before") for act in Act),
     ImageArgs("before"),
+    CheckpointArgs("00" * 32),
 ]
-OF_A_LEASE = [args for args in ASKED if op_of(args) not in NO_LEASE]
+OF_A_LEASE = [args for args in ASKED if op_of(args) not in NO_LEASE | {Op.CHECKPOINT}]
+"""What a tenant may ask."""
 
 
 def name_of(args):
@@ -201,7 +204,7 @@ async def test_the_tenant_itself_gets_past_every_check(host):
 @pytest.mark.parametrize("who", ["a stranger", "a neighbour", "the host"])
 async def test_who_is_not_the_tenant_gets_nothing(host, who):
     signer = {"a stranger": STRANGER, "a neighbour": NEIGHBOUR, "the host": host.key}[who]
-    asked = [args for args in ASKED if not (who == "the host" and op_of(args) is Op.PROBE)]
+    asked = [args for args in ASKED if not (who == "the host" and op_of(args) in (Op.PROBE, Op.CHECKPOINT))]
     answers = await host.asked(*(host.signed(args, signer) for args in asked))
     assert answers == [refusal_of(args) for args in asked]
 
@@ -289,6 +292,15 @@ async def test_a_proxy_of_a_proxy_is_none(host):
     host.table("Proxy", "Proxies")[(FRIEND.address,)] = ([definition], 0)
     answers = await host.asked(*(host.signed(args, STRANGER) for args in OF_A_LEASE))
     assert answers == [Code.NOT_YOUR_LEASE] * len(OF_A_LEASE)
+
+
+async def test_a_checkpoint_is_for_the_hosts_of_its_pod_and_for_no_tenant(host):
+    host.proxy()
+    asked = CheckpointArgs("00" * 32)
+    for signer, said in ((TENANT, Code.NOT_YOUR_LEASE), (FRIEND, Code.NOT_YOUR_LEASE), (host.key, Code.GONE)):
+        assert await host.asked(host.signed(asked, signer)) == [said]
+    host.tasks.change_lease(host.lease, state=LeaseStateEnded(EndReasonCancelled()))
+    assert await host.asked(host.signed(asked, host.key)) == [Code.LEASE_ENDED]
 
 
 async def test_a_host_that_has_left_may_not_probe(host):

@@ -11,7 +11,7 @@ from cli_world import BOB, CHARLIE, HOST, LEASE, PAID, RATE, Pallets, World
 
 from offchain.cli.failures import CliError
 from offchain.cli.inspect import Story, host_story, lease_story, task_story
-from offchain.cli.story import event_text, state_after
+from offchain.cli.story import Bill, event_text, state_after
 from offchain.link.errors import BadReply
 from offchain.link.fake import FakeChain
 from offchain.link.keys import from_uri
@@ -237,6 +237,10 @@ MOVED = {
     "bill": {"lease": 16973824, "paid": 10**12, "fee": 10**11, "refunded": 0},
     "reason": "HostLost",
 }
+MOVED_TOLD = (
+    "Pod 3 goes on at 5Host, 1 GTY left (lease 16973825); 16973824 ended: HostLost. "
+    "1 GTY paid, 0.1 GTY of it protocol fee; 0 GTY back to the tenant."
+)
 FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
 
 
@@ -267,8 +271,7 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
         (
             ("Tasks", "LeaseMoved", MOVED),
             None,
-            "Pod 3 goes on at 5Host as lease 16973825, at 2 GTY an hour, with 1 GTY of its deposit left; lease 16973824 "
-            "ended: HostLost. 1 GTY paid, 0.1 GTY of it protocol fee; 0 GTY back to the tenant.",
+            MOVED_TOLD,
         ),
         (("Tasks", "PodReported", REPORTED), "Reported", "Pod 0 ended with exit code 1, result sha256 01."),
         (
@@ -283,6 +286,17 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
 def test_an_event_is_a_sentence(event, state, text):
     made = ChainEvent(*event, extrinsic=None)
     assert (state_after(made), event_text(made)) == (state, text)
+
+
+def test_the_bill_of_a_pod_that_went_on_elsewhere_counts_each_coin_once():
+    bill = Bill()
+    opened = {"leases": [(16973824, "5First", 10**12, 3 * 10**12)]}
+    settled = {"bills": [{"lease": 16973825, "paid": 5 * 10**11, "fee": 0, "refunded": 15 * 10**11}]}
+    for name, fields in (("Assigned", opened), ("LeaseMoved", MOVED), ("Settled", settled)):
+        bill.note(ChainEvent("Tasks", name, fields, None))
+    plain = bill.plain()
+    assert (plain["paid"], plain["fee"], plain["refunded"]) == (15 * 10**11, 10**11, 15 * 10**11)
+    assert [(one["host"], one["deposited"]) for one in plain["leases"]] == [("5First", 3 * 10**12), ("5Host", 10**12)]
 
 
 def test_every_event_about_tasks_has_a_sentence():

@@ -5,7 +5,8 @@ from core_builders import GTY, host, lease, pod, snapshot, task
 from offchain.core.fit import Misfit
 from offchain.core.planning.most import MOST_TASKS
 from offchain.core.planning.once import plan
-from offchain.core.values import Capacity, HostStatus, LeaseState, RetainedData, TaskKind, TaskState
+from offchain.core.values import Capacity, HostStatus, Layout, LeaseState, RetainedData, TaskKind, TaskState
+from tests.chain_records import placement
 
 SMALL = Capacity(1000, 1024, 1)
 SEED = b"seed"
@@ -43,6 +44,49 @@ def test_one_host_more_does_not_let_a_large_gang_in_at_the_cost_of_two():
     assert made.fewest
     assert list(made.placements) == [2, 3]
     assert [waiting.task for waiting in made.waiting] == [1]
+
+
+def test_one_host_more_does_not_let_a_spread_gang_in_at_the_cost_of_two():
+    queue = (task(1, pods_min=2, priority=1, layout=Layout.HOSTS), task(2), task(3))
+    two = host("a", free=Capacity(2000, 2048, 2))
+    assert list(plan(snapshot(two, *queue), 10, SEED).placements) == [2, 3]
+    made = plan(snapshot(two, host("b", free=SMALL), *queue), 10, SEED)
+    assert made.fewest
+    assert len(made.placements) == 2
+    assert len(made.waiting) == 1
+
+
+def test_a_spread_gang_waits_where_its_pods_could_only_lie_beside_each_other():
+    made = plan(snapshot(host(), task(1, pods_min=2, layout=Layout.HOSTS)), 10, SEED)
+    assert made.fewest
+    assert not made.placements
+
+
+def test_of_plans_that_leave_as_many_tasks_waiting_the_one_with_the_most_pods_is_taken():
+    # In turn the first goes to the fuller host, and one of the two pods that can only run there waits.
+    first = task(1, priority=1, pods_min=1, open_pods=(0,))
+    second = task(2, pods_min=1, open_pods=(0, 1), placement=placement(hosts=("b",)))
+    hosts = host("a"), host("b", free=Capacity(2000, 2048, 2))
+    made = plan(snapshot(*hosts, first, second), 10, SEED)
+    assert made.fewest
+    assert {number: len(pods) for number, pods in made.placements.items()} == {1: 1, 2: 2}
+
+
+def test_more_tasks_go_before_more_pods_where_a_host_more_allows_only_one_of_them():
+    rooms = {"x": Capacity(2000, 8192, 100), "y": Capacity(2000, 8192, 100), "z": Capacity(8000, 16_384, 100)}
+    hosts = [host(name, free=room, total=room) for name, room in rooms.items()]
+    large = task(1, pods_min=5, resources=pod(cpu_milli=2000), placement=placement(hosts=("x", "z")))
+    both = {"pods_min": 2, "layout": Layout.HOSTS, "placement": placement(hosts=("x", "y"))}
+    queue = large, task(2, **both), task(3, **both)
+
+    def placed(*names: str) -> dict[int, int]:
+        made = plan(snapshot(*(one for one in hosts if one.id in names), *queue), 10, SEED)
+        assert made.fewest
+        return {number: len(pods) for number, pods in made.placements.items()}
+
+    assert placed("x", "y") == {2: 2, 3: 2}
+    assert placed("x", "z") == {1: 5}
+    assert placed("x", "y", "z") == {2: 2, 3: 2}
 
 
 def test_who_is_first_in_the_queue_is_placed_where_as_few_wait_then():

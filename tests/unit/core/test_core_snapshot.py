@@ -32,6 +32,12 @@ def test_what_happens_to_a_task_touches_the_hosts_of_its_leases():
     assert found == Touched(frozenset("b"), frozenset({3}))
 
 
+def test_a_pod_that_goes_on_elsewhere_touches_both_hosts():
+    held = task(3, lease(lease_id(3, 0, 1), host="b"))
+    moved = {"task": 3, "from": lease_id(3, 0, 1), "to": lease_id(3, 0, 2), "host": "c"}
+    assert touched(snapshot(held), [Happened("Tasks", "LeaseMoved", moved)]) == Touched(frozenset("bc"), frozenset({3}))
+
+
 def test_a_lease_names_its_task():
     paid = Happened("Leases", "Paid", {"lease": lease_id(3, 1, 4), "until": 9})
     assert touched(snapshot(), [paid]).tasks == {3}

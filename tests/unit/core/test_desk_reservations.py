@@ -8,7 +8,8 @@ from offchain.core.outlook import outlook
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.heads import PATIENCE_MS
 from offchain.core.planning.reserved import START_MS, WAY_MS
-from offchain.core.values import HostStatus
+from offchain.core.values import HostStatus, Layout, Lease, LeaseState, TaskKind, TaskState
+from tests.chain_records import escrow
 from tests.desk_world import MINUTE, World, gpu_host, job
 
 
@@ -190,3 +191,39 @@ def test_it_starts_when_its_tenant_is_told_that_it_does_at_the_latest():
     made.round(MINUTE)
     told = outlook(made.snapshot(MINUTE), first)
     assert told.start_by_ms == made.desk.reserved[4].start_ms
+
+
+def test_a_gang_that_is_to_be_spread_starts_although_small_tasks_keep_coming():
+    made = world(*(gpu_host(f"h{number}", 2, provider=f"p{number // 2}") for number in range(4)))
+    made.submit(*(job(number, minutes=30 + number, tenant=f"t{number}") for number in range(8)))
+    made.round(0)
+    made.submit(job(9, pods=2, minutes=30, tenant="gang", layout=Layout.PROVIDERS))
+    for minute in range(1, 60):
+        number = 100 + minute
+        made.submit(job(number, minutes=60, tenant=f"t{number}", submitted_at=minute * MINUTE))
+        made.round(minute * MINUTE)
+        if 9 in made.started:
+            break
+    assert made.started[9] == made.promised[9] <= 37 * MINUTE
+    assert len({made.hosts[place.host].provider for place in made.at[9]}) == 2
+
+
+def test_a_replaced_pod_has_its_reservation_where_no_other_of_its_task_is():
+    made = world(gpu_host("h1", 2), gpu_host("h2", 1, model=b"H100"))
+    made.submit(job(1, minutes=30, models=(b"H100",)))
+    made.round(0)
+    beside = Lease(20, "h1", (0,), LeaseState.ACTIVE, 0, escrow(rate_per_hour=0), None)
+    runs = {"kind": TaskKind.SERVICE, "state": TaskState.RUNNING, "open_pods": (1,), "leases": (beside,)}
+    made.submit(job(2, layout=Layout.HOSTS, **runs))
+    assert made.round(MINUTE) == []
+    (place,) = made.desk.reserved[2].places
+    assert made.desk.planner.fleet.cluster.names[place.host] == "h2"
+
+
+def test_a_spread_gang_that_no_hosts_could_hold_keeps_nothing_from_others():
+    made = world(gpu_host("h1", 2), gpu_host("h2", 2))
+    made.submit(job(1, minutes=30), job(2, minutes=30), job(3, minutes=30))
+    made.round(0)
+    made.submit(job(4, pods=2, layout=Layout.PROVIDERS, tenant="gang"), job(5, minutes=300))
+    assert made.round(MINUTE) == [5]
+    assert not made.desk.reserved

@@ -56,6 +56,7 @@ def test_the_smallest_example_leaves_nothing_out() -> None:
         keys.POD_METRIC,
         keys.SSH,
         keys.RESULT,
+        keys.CHECKPOINT,
         keys.INPUT,
         keys.RESTART_POLICY,
         keys.LIMITS,

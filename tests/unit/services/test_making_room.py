@@ -121,3 +121,26 @@ async def test_nobody_leaves_hosts_where_the_task_may_not_go():
             await quiet()
             await toy.block()
     assert not toy.tried("preempt")
+
+
+async def test_what_is_reserved_for_a_task_of_lower_priority_keeps_nobody_from_leaving():
+    toy = Toy()
+    toy.host()
+    spot = await running(toy)
+    async with toy.working("scheduler", "settler") as quiet:
+        behind = await urgent(toy, 0)
+        for _ in range(3):
+            await quiet()
+            await toy.block()
+        assert not toy.tried("preempt")
+        wanting = await urgent(toy)
+        for _ in range(2):
+            await quiet()
+            await toy.block()
+        assert toy.done("preempt") == [{"wanting": wanting, "victims": [spot]}]
+        await toy.block(after_ms=NOTICE_MS)
+        for _ in range(5):
+            await quiet()
+            await toy.block()
+        assert [call["task"] for call in toy.done("assign")] == [wanting]
+        assert toy.state(behind) == "Queued"

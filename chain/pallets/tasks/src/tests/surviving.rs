@@ -474,3 +474,30 @@ fn a_service_that_is_scaled_down_forgets_the_checkpoints_of_pods_that_are_gone()
         assert_eq!(record(task).checkpoints.iter().map(|kept| kept.pod).collect::<Vec<_>>(), [0]);
     });
 }
+
+#[test]
+fn a_pod_that_moves_often_costs_its_deposit_at_most_and_each_coin_is_accounted_for() {
+    for run in 0..20 {
+        on_chain(|| {
+            let mut dice = Dice(run);
+            let (task, mut lease_id) = running_on_10(TaskSpec { max_duration_ms: 24 * HOUR, ..with(Survival::Move) });
+            let deposit = escrow(lease_id).deposit;
+            let mut paid = 0;
+            let mut number = 10;
+            for _ in 0..6 {
+                work(1 + dice.below(5 * HOUR));
+                let next = [10, 11, 12, 13][dice.below(4) as usize];
+                if next == number || move_to(TENANT, lease_id, next).is_err() {
+                    continue;
+                }
+                paid += bill(lease_id).paid;
+                (number, lease_id) = (next, leases_of(task)[0]);
+                assert_eq!((escrow(lease_id).deposit, held()), (deposit - paid, deposit - paid));
+                assert_ok!(Tasks::report_started(host_origin(number), lease_id));
+            }
+            assert_ok!(Tasks::cancel(signed(TENANT), task));
+            let last = bill(lease_id);
+            assert_eq!((paid + last.paid + last.refunded, held()), (deposit, 0));
+        });
+    }
+}

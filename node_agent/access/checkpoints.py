@@ -1,0 +1,81 @@
+"""Gives the saved folders of pods to the hosts that run them next, or stand by for them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Final
+
+from node_agent.access.resumed import send_from
+from node_agent.chain_view import RUNNABLE, standby_of
+from node_agent.checkpoint_store import CheckpointStore
+from offchain.link.errors import TheirError
+from offchain.link.p2p import refused
+from offchain.link.p2p_host import Handler
+from offchain.link.p2p_peer import Session
+from offchain.link.typed import GantryChain
+from offchain.schema.ids import lease_parts
+from offchain.schema.wire import Code, Op, Request
+from offchain.schema.wire_ops import CheckpointArgs
+
+MAX_FILES: Final = 4
+"""Files on their way out of this host at once."""
+PIECE: Final = 1 << 20
+
+
+async def check_asker(chain: GantryChain, request: Request) -> None:
+    """Raises unless the chain says that the asking host runs the lease's pod, or stands by for it, now."""
+    assert request.lease is not None  # noqa: S101  (a request without is refused)
+    try:
+        lease = await chain.lease(request.lease)
+    except TheirError:
+        raise refused(Code.BUSY, "The host cannot reach its chain node now.", "Try again in a minute.") from None
+    if lease is None:
+        raise refused(Code.UNKNOWN_LEASE, f"There is no lease {request.lease} now.", "Look it up on the chain.")
+    if lease.record.state.tag not in RUNNABLE:
+        raise refused(Code.LEASE_ENDED, f"Lease {request.lease} has ended.", "Ask by a lease that goes on.")
+    if request.account not in (lease.record.host, standby_of(lease)):
+        raise refused(
+            Code.NOT_YOUR_LEASE,
+            f"{request.account} neither has lease {request.lease} nor stands by for it.",
+            "Sign with the key of the host that does.",
+        )
+
+
+class CheckpointAnswers:
+    """A handler for :class:`offchain.link.p2p_host.HostServer`; :func:`check_asker` was asked before."""
+
+    def __init__(self, store: CheckpointStore) -> None:
+        self._store = store
+        self._files = 0
+
+    def handlers(self) -> Mapping[Op, Handler]:
+        """By what is asked."""
+        return {Op.CHECKPOINT: self.checkpoint}
+
+    async def checkpoint(self, request: Request, session: Session) -> None:
+        """See :class:`offchain.link.p2p_host.Handler`."""
+        args = request.args
+        assert request.lease is not None  # noqa: S101  (a request without is refused)
+        assert isinstance(args, CheckpointArgs)  # noqa: S101  (decoded by its op)
+        task, pod, _ = lease_parts(request.lease)
+        kept = self._store.find((task, pod), bytes.fromhex(args.file))
+        if kept is None:
+            raise refused(Code.GONE, f"There is no such checkpoint of lease {request.lease} here.", "Ask another host.")
+        if self._files >= MAX_FILES:
+            raise refused(Code.BUSY, f"{MAX_FILES} checkpoints are being fetched here.", "Try again when one is done.")
+        self._files += 1
+        try:
+            async with aclosing(_pieces(self._store.path(kept))) as pieces:
+                await send_from(session, pieces, args.offset, args.digest, "the checkpoint")
+        finally:
+            self._files -= 1
+
+
+async def _pieces(path: Path) -> AsyncGenerator[bytes, None]:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        while data := await asyncio.to_thread(file.read, PIECE):
+            yield data

@@ -1,0 +1,147 @@
+"""Saved folders of pods: files by their SHA-256 in one closed folder, and a table of whose they are."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import BinaryIO
+
+from node_agent.core.checkpoints import Kept, Known, PodKey
+from offchain.link.store import Store
+from offchain.link.tar_files import CHUNK, BadArchive, check
+
+LEAVE_FREE_BYTES = 2 << 30
+"""So much of the disk is left to others."""
+_TABLE = """
+CREATE TABLE checkpoints (
+    task INTEGER NOT NULL, pod INTEGER NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL,
+    saved_at_ms INTEGER NOT NULL, lease INTEGER, PRIMARY KEY (task, pod, digest)
+) STRICT"""
+
+
+class TooLarge(Exception):  # noqa: N818  (named for the fact, as the agent's other errors)
+    """A folder has more bytes than it may have here."""
+
+
+class CheckpointStore:
+    """The files of one agent. A file is whole, checked and on disk before the table names it."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self._folder = folder
+        self._store = store
+        store.migrate("checkpoints", [_TABLE])
+        folder.mkdir(mode=0o700, exist_ok=True)
+        named = {self.path(one).name for one in self.all()}
+        for file in folder.iterdir():
+            if file.name not in named:  # the agent ended while it was being written
+                file.unlink(missing_ok=True)
+
+    def all(self) -> tuple[Kept, ...]:
+        """What is kept, of every pod."""
+        rows = self._store.all("SELECT task, pod, digest, size, saved_at_ms, lease FROM checkpoints")
+        return tuple(Kept(*row) for row in rows)
+
+    def find(self, key: PodKey, digest: bytes) -> Kept | None:
+        """The file of a pod with this SHA-256."""
+        return next((one for one in self.all() if one.key == key and one.digest == digest), None)
+
+    def path(self, kept: Kept) -> Path:
+        """Where the file lies."""
+        return self._folder / f"{kept.digest.hex()}.tar"
+
+    def room(self) -> int:
+        """Bytes that may be added."""
+        return max(0, shutil.disk_usage(self._folder).free - LEAVE_FREE_BYTES)
+
+    async def save(
+        self, pieces: AsyncGenerator[bytes, None], key: PodKey, lease: int, root: str, *, most_bytes: int, at_ms: int
+    ) -> Kept:
+        """Keep a folder of a pod of this host. `root`: the folder's own name. Raises TooLarge, BadArchive, OSError."""
+        part = self._folder / f"{secrets.token_hex(8)}.part"
+        digest, size = hashlib.sha256(), 0
+        most_bytes = min(most_bytes, self.room())
+        try:
+            with _new(part) as file:
+                async with aclosing(pieces):
+                    async for piece in pieces:
+                        size += len(piece)
+                        _check_size(size, most_bytes)
+                        digest.update(piece)
+                        await asyncio.to_thread(file.write, piece)
+                await asyncio.to_thread(_flush, file)
+            await asyncio.to_thread(_check, part, root)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        return self._named(part, Kept(*key, digest.digest(), size, at_ms, lease))
+
+    def part(self, key: PodKey) -> Path:
+        """Where a file is put while it is being fetched; what is there of another one is replaced by it."""
+        return self._folder / f"{key[0]}-{key[1]}.part"
+
+    async def take(self, part: Path, key: PodKey, known: Known, root: str) -> Kept:
+        """Keep a file that was fetched. Raises BadArchive where it is not what the chain says; then it is removed."""
+        try:
+            await asyncio.to_thread(_verify, part, known)
+            await asyncio.to_thread(_check, part, root)
+        except BadArchive:
+            await asyncio.to_thread(part.unlink)
+            raise
+        return self._named(part, Kept(*key, known.digest, known.size, known.at_ms, None))
+
+    def remove(self, kept: Kept) -> None:
+        """Forget it, and delete the file where no other pod's is the same."""
+        self._store.run(
+            "DELETE FROM checkpoints WHERE task = ? AND pod = ? AND digest = ?", kept.task, kept.pod, kept.digest
+        )
+        if all(one.digest != kept.digest for one in self.all()):
+            self.path(kept).unlink(missing_ok=True)
+
+    def _named(self, part: Path, kept: Kept) -> Kept:
+        part.replace(self.path(kept))
+        folder = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._store.run(
+            "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)",
+            *(kept.task, kept.pod, kept.digest, kept.size, kept.saved_at_ms, kept.lease),
+        )
+        return kept
+
+
+def _check_size(size: int, most_bytes: int) -> None:
+    if size > most_bytes:
+        raise TooLarge(f"it has more than the {most_bytes} bytes that may be kept of it")
+
+
+def _new(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb")
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _check(path: Path, root: str) -> None:
+    with path.open("rb") as file:
+        check(file, most_bytes=path.stat().st_size, root=root)
+
+
+def _verify(path: Path, known: Known) -> None:
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while data := file.read(CHUNK):
+            digest.update(data)
+            size += len(data)
+        os.fsync(file.fileno())
+    if digest.digest() != known.digest or size != known.size:
+        raise BadArchive(f"{size} bytes with SHA-256 {digest.hexdigest()} are not what the chain says", "Try again.")

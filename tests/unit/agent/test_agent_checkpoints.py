@@ -1,0 +1,106 @@
+"""An agent saves the folders of its pods, tells the chain, and starts pods from what was saved."""
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+from agent_builders import MANIFEST
+from agent_world import World
+
+from node_agent.core.states import Phase
+from node_agent.drivers.fake import FakeProgram
+from node_agent.drivers.fake_folders import packed
+from node_agent.ports import FolderRefused
+from offchain.schema._generated_chain import EndReasonHostLost, PodCheckpoint
+from offchain.schema.ids import lease_id, lease_parts
+from tests.chain_records import lease, tasks_params
+
+SAVED = MANIFEST.replace(b"duration", b"checkpoint: {path: /ckpt, every: 1m}\n  duration")
+ARCHIVE = packed({"/ckpt/step": b"73"}, "/ckpt")
+DIGEST = hashlib.sha256(ARCHIVE).digest()
+
+
+class Saving(World):
+    """The chain takes reports of checkpoints, and tells of them."""
+
+    def __init__(self, folder):
+        self.program = FakeProgram(runs=True, files={"/ckpt/step": b"73", "/else": b"x"})
+        super().__init__(folder, lambda _spec, _container: self.program)
+        self.table("Tasks", "Params")[()] = tasks_params()
+        self.told = []
+
+    def _effects(self, call, account):
+        if call.function != "report_checkpoint":
+            return super()._effects(call, account)
+        number, digest, size = call.args["lease"], call.args["digest"], call.args["bytes"]
+        task, pod, _ = lease_parts(number)
+        self.told.append((number, digest))
+        self.tasks.change(task, checkpoints=(PodCheckpoint(pod, digest, size, account, self.now_ms),))
+        return [("Tasks", "Checkpointed", {"lease": number, "digest": digest, "bytes": size})]
+
+    def files(self, number):
+        return self.engine.main(self.host, number).files
+
+    def goes_on(self, number):
+        """The lease by which the task runs on this host again when the first has ended; its program writes nothing."""
+        self.program = replace(self.program, files={})
+        self.end_lease(number, EndReasonHostLost())
+        task, ended = lease_parts(number)[0], self.tasks.lease(number)
+        self.tasks.change(task, leases=(ended, lease(self.host, generation=1, created_at=self.now_ms)))
+        return lease_id(task, 0, 1)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return Saving(tmp_path / "agent")
+
+
+async def test_a_folder_is_saved_and_the_chain_is_told_once_for_each_content(world):
+    async with world.agent() as agent:
+        number = world.open_lease(SAVED)
+        await world.until(lambda: world.told)
+        assert world.told == [(number, DIGEST)]
+        for _ in range(25):
+            await world.chain.produce()
+        assert world.told == [(number, DIGEST)]
+        world.files(number)["/ckpt/step"] = b"74"
+        await world.until(lambda: len(world.told) == 2)
+        assert [one.digest for one in agent._dir.checkpoints.all() if one.digest == world.told[1][1]]
+
+
+async def test_a_pod_whose_manifest_names_no_folder_is_not_saved(world):
+    async with world.agent() as agent:
+        number = world.open_lease()
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        for _ in range(25):
+            await world.chain.produce()
+        assert (world.told, agent._dir.checkpoints.all()) == ([], ())
+
+
+async def test_the_next_pod_of_the_task_starts_from_what_was_saved_also_after_a_restart(world):
+    async with world.agent() as agent:
+        number = world.open_lease(SAVED)
+        await world.until(lambda: world.told)
+    following = world.goes_on(number)
+    async with world.agent() as agent:
+        await world.until(lambda: agent.state.phase(following) is Phase.RUNNING)
+        assert world.files(following) == {"/ckpt/step": b"73"}
+        assert b"it goes on from the checkpoint " + DIGEST.hex().encode() in await log_of(world, agent, following)
+
+
+async def test_a_folder_that_cannot_be_unpacked_costs_the_work_and_not_the_pod(world):
+    async with world.agent() as agent:
+        number = world.open_lease(SAVED)
+        await world.until(lambda: world.told)
+    following = world.goes_on(number)
+    programs = iter([replace(world.program, fails_to_start=FolderRefused("no room")), world.program])
+    world.engine.programs = lambda _spec, _container: next(programs)
+    async with world.agent() as agent:
+        await world.until(lambda: agent.state.phase(following) is Phase.RUNNING)
+        assert world.files(following) == {}
+        assert b"it starts from nothing: no room" in await log_of(world, agent, following)
+
+
+async def log_of(world, agent, number):
+    async with world.asking(agent) as client:
+        return b"".join([piece async for piece in client.logs(number)])

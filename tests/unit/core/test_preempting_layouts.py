@@ -1,0 +1,79 @@
+"""Room is made where a layout allows all pods of a gang together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from offchain.core.fleet.fleet import Fleet
+from offchain.core.placing.board import Place
+from offchain.core.preempting.asking import victims
+from offchain.core.preempting.rules import MINUTE, Past, Preemption, Rules, Running, Wanting
+from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
+from tests.chain_records import escrow
+from tests.desk_world import gpu_host, job
+from tests.timing_samples import GPU, gpus
+
+NOW = 100 * MINUTE
+
+
+def spot(task: int, *hosts: int, rate: int = 1) -> Running:
+    return Running(task, "other", 0, True, GPU, tuple(Place(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
+
+
+def leave(running: list[Running], apart: list[int], pods: int) -> list[int] | Refused:
+    cluster = gpus(*(1 for _ in apart))
+    for one in running:
+        for place in one.places:
+            cluster.take(place.host, GPU, place.devices)
+    wanting = Wanting(99, "mine", 5, GPU, pods, 1000)
+    found = preempt(wanting, running, cluster, NOW, Rules(), Past(), apart=np.array(apart))
+    return found if isinstance(found, Refused) else [one.task for one in found.victims]
+
+
+def test_of_each_group_the_one_that_costs_least_leaves():
+    running = [spot(1, 0, rate=2), spot(2, 1), spot(3, 2, rate=5), spot(4, 3, rate=4)]
+    assert leave(running, [0, 0, 1, 1], 2) == [2, 4]
+
+
+def test_nobody_leaves_in_a_group_that_has_room():
+    assert leave([spot(1, 1), spot(2, 2, rate=9)], [0, 0, 1], 2) == [2]
+
+
+def test_nobody_leaves_where_there_are_too_few_groups():
+    assert leave([spot(1, 0), spot(2, 1)], [0, 0], 2) is Refused.NOBODY
+
+
+def test_one_that_makes_room_in_two_groups_costs_less_than_one_in_each():
+    running = [spot(1, 0, 2, rate=3), spot(2, 1, rate=2), spot(3, 3, rate=2)]
+    assert leave(running, [0, 0, 1, 1], 2) == [1]
+
+
+def full(name: str, provider: str) -> Host:
+    host = gpu_host(name, 1, provider=provider)
+    device: Device = replace(host.devices[0], milli_free=0)
+    return replace(host, devices=(device,))
+
+
+def runs(number: int, host: str, pods: tuple[str, ...] = ()) -> Task:
+    leases = tuple(
+        Lease(number * 10 + place, name, (0,), LeaseState.ACTIVE, 0, escrow(rate_per_hour=3_600_000 * number), None)
+        for place, name in enumerate((host, *pods))
+    )
+    return job(number, spot=True, state=TaskState.RUNNING, open_pods=(), leases=leases)
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"), [(Layout.ANY, [1, 2]), (Layout.HOSTS, [1, 2]), (Layout.PROVIDERS, [1, 3])]
+)
+def test_hosts_and_providers_are_those_of_the_chain(layout: Layout, expected: list[int]):
+    fleet = Fleet()
+    for host in (full("a", "p"), full("b", "p"), full("c", "q")):
+        fleet.put(host)
+    wanting = job(9, pods=2, priority=5, layout=layout)
+    found = victims(wanting, [runs(1, "a"), runs(2, "b"), runs(3, "c")], fleet, NOW, Past(), None)
+    assert isinstance(found, Preemption)
+    assert [one.task for one in found.victims] == expected

@@ -182,7 +182,12 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         number=1,
         now_ms=0,
         periods=Periods(
-            start_timeout_ms=60_000, dispute_window_ms=10_000, absence_limit_ms=30_000, archive_after_ms=100_000
+            start_timeout_ms=60_000,
+            dispute_window_ms=10_000,
+            absence_limit_ms=30_000,
+            archive_after_ms=100_000,
+            late_ms=20_000,
+            poor_ppm=300_000,
         ),
         agenda_at=draw(st.none() | st.integers(0, 10**6)),
         hosts={host.id: host for host in hosts},
@@ -275,7 +280,12 @@ _EMPTY = Snapshot(
     number=1,
     now_ms=0,
     periods=Periods(
-        start_timeout_ms=60_000, dispute_window_ms=10_000, absence_limit_ms=30_000, archive_after_ms=100_000
+        start_timeout_ms=60_000,
+        dispute_window_ms=10_000,
+        absence_limit_ms=30_000,
+        archive_after_ms=100_000,
+        late_ms=20_000,
+        poor_ppm=300_000,
     ),
     agenda_at=None,
     hosts={},

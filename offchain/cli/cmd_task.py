@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from offchain.cli import accounts, cmd_snapshot, cmd_task_life, options
 from offchain.cli.cmd_logs import logs
+from offchain.cli.cmd_task_move import move
 from offchain.cli.cmd_task_why import why
 from offchain.cli.cmd_usage import usage
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import fetch_result, lease_of
+from offchain.cli.manifest_text import SURVIVALS
 from offchain.cli.output import Screen, details, emit, progress, say, table
 from offchain.cli.session import connected, run, send
 from offchain.cli.story import time_text
 from offchain.cli.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.link.ports import Call, ChainPort
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import IndexTag
+from offchain.schema._generated_chain import IndexTag, Survival
+from offchain.schema.manifest_types import Survival as Word
 from offchain.schema.manifest_values import format_amount
 
+_WORDS: Final[Mapping[Survival, Word]] = {
+    Survival.RESTART: "restart",
+    Survival.MOVE: "move",
+    Survival.STANDBY: "standby",
+}
 _AT_ONCE = 200
 """So many tasks are read together."""
 
@@ -42,6 +50,7 @@ def task() -> None:
 
 
 cmd_task_life.register(task)
+task.add_command(move)
 cmd_snapshot.register(task)
 task.add_command(usage)
 
@@ -119,6 +128,7 @@ def show(number: int, url: str | None, as_json: bool) -> None:
             ("Submitted", time_text(view.submitted_at)),
             ("Attempt", view.attempts + 1),
             ("Spot", _spot_text(view)),
+            ("Survival", _survival_text(view)),
             ("Manifest digest", view.manifest_digest.hex()),
             ("Price limit", f"{format_amount(view.max_rate_per_hour)} an hour and pod"),
             ("Paid", f"{format_amount(view.paid)} ({view.paid} base units, {view.fee} of them protocol fee)"),
@@ -130,6 +140,8 @@ def show(number: int, url: str | None, as_json: bool) -> None:
             [
                 ("  Lease", lease.id),
                 ("  Host", lease.host),
+                ("  Standby", _standby_text(view, lease)),
+                ("  Checkpoint", _checkpoint_text(view, lease)),
                 ("  State", lease.state),
                 ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
                 ("  Paid until", lease.paid_until and time_text(lease.paid_until)),
@@ -275,6 +287,24 @@ def _spot_text(view: TaskView) -> str | None:
     if view.state == "Running":
         return f"has to leave for task {told.wanting}, not before {time_text(told.ends_at)}"
     return f"left for task {told.wanting}"
+
+
+def _survival_text(view: TaskView) -> str | None:
+    return None if view.survival is Survival.RESTART else SURVIVALS[_WORDS[view.survival]]
+
+
+def _standby_text(view: TaskView, lease: LeaseView) -> str | None:
+    if view.survival is not Survival.STANDBY or lease.ended_at is not None:
+        return None
+    return lease.standby or "none yet; a scheduler names one when a host of another provider has room"
+
+
+def _checkpoint_text(view: TaskView, lease: LeaseView) -> str | None:
+    last = next((one for one in view.checkpoints if one.pod == lease.pod), None)
+    if last is None:
+        return None
+    where = "" if last.host == lease.host else f", at {last.host}"
+    return f"{time_text(last.at)}, {last.bytes_} bytes, sha256 {last.digest.hex()}{where}"
 
 
 def _is_in(view: TaskView, state: str | None) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from offchain.core.rate import deposit
 from offchain.schema.manifest_types import (
@@ -15,8 +15,16 @@ from offchain.schema.manifest_types import (
     ScalingSpec,
     ServiceSpec,
     SpotSpec,
+    Survival,
 )
 from offchain.schema.manifest_values import format_amount
+
+SURVIVALS: Final[Mapping[Survival, str | None]] = {
+    "restart": None,
+    "move": "its pods may be moved off a host that deteriorates",
+    "standby": "its pods may be moved, and go on at a standby where their host fails",
+}
+"""What becomes of its pods, where that is worth a line."""
 
 
 def duration_text(ms: int) -> str:
@@ -70,6 +78,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "data_from": manifest.data_from,
         "snapshot": manifest.snapshot,
         "spot": manifest.spot and {"checkpoint_signal": manifest.spot.checkpoint_signal},
+        "survival": manifest.survival,
         "checkpoint": manifest.checkpoint and asdict(manifest.checkpoint),
         "duration_ms": manifest.duration_ms,
         "max_rate_per_hour": manifest.max_rate_per_hour,
@@ -129,6 +138,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("data from", None if manifest.data_from is None else f"lease {manifest.data_from}"),
         ("made of", None if manifest.snapshot is None else f"its snapshot {manifest.snapshot}"),
         ("spot", manifest.spot and _spot_text(manifest.spot)),
+        ("survival", SURVIVALS[manifest.survival]),
         ("checkpoint", manifest.checkpoint and _checkpoint_text(manifest.checkpoint)),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),

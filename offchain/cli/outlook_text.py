@@ -9,7 +9,7 @@ from offchain.cli.story import time_text
 from offchain.core.conduct.deteriorating import AtRisk
 from offchain.core.fit import Misfit
 from offchain.core.outlook import Outlook
-from offchain.core.values import Task
+from offchain.core.values import Survival, Task
 from offchain.schema.ids import lease_parts
 from offchain.schema.manifest_values import format_amount
 
@@ -34,6 +34,7 @@ def fields(outlook: Outlook, task: Task) -> dict[str, Any]:
         "pods_ever": outlook.pods_ever,
         "start": "now" if outlook.starts_now else "waits",
         "start_by_ms": outlook.start_by_ms,
+        "standby": _second_provider(outlook) if task.survival is Survival.STANDBY else None,
         "ahead": outlook.ahead,
         "excluded_now": {str(reason): count for reason, count in outlook.now.items()},
         "excluded_always": {str(reason): count for reason, count in outlook.never.items()},
@@ -50,6 +51,7 @@ def pairs(outlook: Outlook, task: Task, now_ms: int) -> list[tuple[str, object]]
         ("Later", f"{outlook.later} more when what runs there has ended" if outlook.later else None),
         ("Price", _price(outlook, task)),
         ("Start", start_text(outlook, now_ms)),
+        ("Standby", _standby(outlook) if task.survival is Survival.STANDBY else None),
         ("Not now", reasons_text(outlook.now) or None),
         ("Even empty", reasons_text(outlook.never) or None),
     ]
@@ -86,6 +88,17 @@ def start_text(outlook: Outlook, now_ms: int) -> str:
     # Whoever is ahead may take what ends first.
     room = f"there is room in {span}" if wait else f"in {span}"
     return f"{room} at the latest ({time_text(outlook.start_by_ms)}), as leases end{before}"
+
+
+def _second_provider(outlook: Outlook) -> bool:
+    """Whether hosts of more than one provider have room now."""
+    return len({offer.provider for offer in outlook.offers}) > 1
+
+
+def _standby(outlook: Outlook) -> str:
+    if _second_provider(outlook):
+        return f"could be named now: hosts of {len({offer.provider for offer in outlook.offers})} providers take it"
+    return "none could be named now: hosts of one provider alone have room, and it is of another than the pod's"
 
 
 def _price(outlook: Outlook, task: Task) -> str | None:

@@ -58,6 +58,7 @@ async def outlook_of(chain: ChainPort, spec: TaskSpec, layout: Layout, tenant: s
         takes_over=data,
         manifest=spec.manifest_digest,
         layout=layout,
+        survival=spec.survival,
     )
     return Asked(task, outlook(snapshot, task), snapshot.now_ms)
 

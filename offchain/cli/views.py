@@ -49,6 +49,8 @@ class LeaseView:
     """Until when a running service or rental lasts with what is deposited, in ms; jobs: when they are stopped."""
     kept_until: int | None
     """Until when the data of an ended rental is kept."""
+    standby: str | None
+    """The host at which the pod goes on where its own fails."""
 
     def plain(self) -> dict[str, Any]:
         """For --json."""
@@ -70,6 +72,7 @@ class LeaseView:
             "fee": self.fee,
             "paid_until": self.paid_until,
             "kept_until": self.kept_until,
+            "standby": self.standby,
         }
 
 
@@ -90,6 +93,9 @@ class TaskView:
     spot: bool
     preemption: gen.Preemption | None
     """It was told to leave for another task, and has not run anew since."""
+    survival: gen.Survival
+    checkpoints: tuple[gen.PodCheckpoint, ...]
+    """The last one of each pod that has any."""
     leases: tuple[LeaseView, ...]
 
     @property
@@ -122,6 +128,11 @@ class TaskView:
             "queue": self.queue,
             "spot": self.spot,
             "preemption": self.preemption and self.preemption.encode(),
+            "survival": self.survival.value.lower(),
+            "checkpoints": [
+                {"pod": one.pod, "digest": one.digest.hex(), "bytes": one.bytes_, "host": one.host, "at": one.at}
+                for one in self.checkpoints
+            ],
             "paid": self.paid,
             "paid_gty": format_amount(self.paid),
             "fee": self.fee,
@@ -218,6 +229,8 @@ def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int)
         queue=text_of(spec.queue),
         spot=spec.spot,
         preemption=record.preemption,
+        survival=spec.survival,
+        checkpoints=record.checkpoints,
         leases=tuple(_lease_view(lease, hosts.get(lease.record.host), now) for lease in task.leases),
     )
 
@@ -241,6 +254,7 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> Le
         paid=record.escrow.paid,
         fee=record.escrow.fee,
         paid_until=record.escrow.until if record.state.tag in ("Active", "Suspended") else None,
+        standby=None if record.standby is None else record.standby.host,
         kept_until=record.state.value if isinstance(record.state, gen.LeaseStateRetained) else None,
     )
 

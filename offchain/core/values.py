@@ -194,9 +194,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """The chain's parameters that decide when something is due, milliseconds."""
+    """The chain's parameters that decide when something is due, milliseconds, and which hosts deteriorate."""
 
     start_timeout_ms: int
     dispute_window_ms: int
     absence_limit_ms: int
     archive_after_ms: int
+    late_ms: int
+    """A host whose last heartbeat is older is silent: twice the period of heartbeats."""
+    poor_ppm: int
+    """A host with a lower score deteriorates."""

@@ -68,6 +68,7 @@ def read_gantry(
         data_from=kinds.read_data_from(entries, volumes, reader),
         snapshot=kinds.read_snapshot(entries, reader),
         spot=kinds.read_spot(entries.get("spot"), reader, compared=replicas is not None),
+        survival=kinds.read_survival(entries.get("survival"), kind, reader, compared=replicas is not None),
         checkpoint=read_checkpoint(entries.get("checkpoint"), kind, drafts, reader, compared=replicas is not None),
     )
     return None if reader.problems else manifest

@@ -221,6 +221,7 @@ GANTRY = (
     "data_from",
     "snapshot",
     "spot",
+    "survival",
     "checkpoint",
 )
 VERIFICATION = ("replicas",)

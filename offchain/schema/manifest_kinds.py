@@ -21,6 +21,7 @@ from offchain.schema.manifest_types import (
     ServiceSpec,
     SpotSpec,
     SshSpec,
+    Survival,
     Verification,
 )
 from offchain.schema.wire_snapshot import snapshot_name
@@ -38,6 +39,7 @@ _ONLY = {
 }
 _CHECKPOINT_SIGNALS = ("SIGUSR1", "SIGUSR2", "SIGHUP")
 """None of those by which engines end containers: whoever ends by one of these did so by itself."""
+_SURVIVALS: dict[str, Survival] = {"restart": "restart", "move": "move", "standby": "standby"}
 _SEAL = re.compile(r"(?:0x)?([0-9a-fA-F]{64})", re.ASCII)
 _SSH_PATH = "/root/.ssh/authorized_keys"
 _SSH_PORT = 22
@@ -171,6 +173,20 @@ def read_spot(field: Field | None, reader: Reader, *, compared: bool) -> SpotSpe
     if spot is not None and compared:
         reader.problem(field, "a job whose results are compared cannot be spot", "Remove it, or verification")
     return spot
+
+
+def read_survival(field: Field | None, kind: Kind, reader: Reader, *, compared: bool) -> Survival:
+    """What becomes of a pod whose host fails, or is about to."""
+    word = reader.choice(field, dict.fromkeys(_SURVIVALS)) if field is not None else None
+    survival = _SURVIVALS[word or "restart"]
+    if field is not None and survival != "restart":
+        if kind == "rental":
+            remedy = "Remove it; its data lies on its host: gantry task snapshot keeps what is in it"
+            reader.problem(field, "the pod of a rental cannot go on at another host", remedy)
+        elif compared:
+            remedy = "Remove it, or verification"
+            reader.problem(field, "the replicas of a job whose results are compared stay where they are", remedy)
+    return survival
 
 
 def read_result(field: Field | None, main: Draft | None, *, compared: bool, reader: Reader) -> ResultSpec:

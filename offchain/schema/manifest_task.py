@@ -21,6 +21,7 @@ from offchain.schema.manifest_types import Manifest
 
 _KINDS = {"job": TaskKind.JOB, "service": TaskKind.SERVICE, "rental": TaskKind.RENTAL}
 _UNITS = {"second": BillingUnit.SECOND, "hour": BillingUnit.HOUR, "day": BillingUnit.DAY}
+_SURVIVALS = {"restart": Survival.RESTART, "move": Survival.MOVE, "standby": Survival.STANDBY}
 _TIERS = {"consumer": Tier.CONSUMER, "professional": Tier.PROFESSIONAL, "datacenter": Tier.DATACENTER}
 
 
@@ -63,5 +64,5 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
         ),
         data_from=manifest.data_from,
         spot=manifest.spot is not None,
-        survival=Survival.RESTART,
+        survival=_SURVIVALS[manifest.survival],
     )

@@ -10,6 +10,7 @@ Restart = Literal["no", "on-failure", "always"]
 Metric = Literal["cpu", "gpu", "memory"]
 Billing = Literal["second", "hour", "day"]
 Verification = Literal["acceptance", "redundant"]
+Survival = Literal["restart", "move", "standby"]
 Tier = Literal["consumer", "professional", "datacenter"]
 
 
@@ -245,6 +246,8 @@ class Manifest:
     """A snapshot among that data, of which the first service is made in place of its image."""
     spot: SpotSpec | None = None
     """None: nobody makes it leave."""
+    survival: Survival = "restart"
+    """Whether its pods start anew where their host fails, may be moved before, or go on at a host named in advance."""
     checkpoint: CheckpointSpec | None = None
 
     @property

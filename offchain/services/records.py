@@ -152,4 +152,6 @@ def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
         dispute_window_ms=tasks.dispute_window_ms,
         absence_limit_ms=hosts.absence_limit_ms,
         archive_after_ms=tasks.archive_after_ms,
+        late_ms=2 * hosts.heartbeat_period_ms,
+        poor_ppm=tasks.poor_ppm,
     )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from offchain.core.backoff import Backoff
-from offchain.core.conduct.deteriorating import Signs, risk_of, signs_of
+from offchain.core.conduct.deteriorating import Limits, Signs, risk_of, signs_of
 from offchain.core.conduct.observe import ROOM
 from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of
@@ -25,6 +26,7 @@ from offchain.schema.decisions import Standing
 from offchain.services.acts import Perform, Running, Verdict
 from offchain.services.log import EventLog
 from offchain.services.making_room import MakingRoom
+from offchain.services.moving import Moving
 from offchain.services.recorder import Answer, Record
 from offchain.services.view import View
 
@@ -86,7 +88,9 @@ class Scheduler:
         self._record = record
         self._log = EventLog("scheduler")
         self.running = Running(wake)
+        self._wake = wake
         self._room = MakingRoom(self._desk, perform, self.running, self._log)
+        self._moving = Moving(self._desk, self._limits(), perform, self.running, self._log)
 
     async def step(self, touched: Touched | None = None) -> None:
         """Plan, and assign what can be placed. `touched`: what a block changed; None: anything."""
@@ -101,9 +105,10 @@ class Scheduler:
             self._desk.seen(one)
         self._follow(news)
         self._watch({one.host for one in seen} | (news.hosts if news is not None else self._view.snapshot.hosts.keys()))
-        made = self._desk.round(now, self._room.gates(now))
+        made = self._desk.round(now, self._room.gates(now), partial(self._moving.step, self._limits(), now))
         self._room.ask(made, now)
-        moments = self._desk.next_ms(now), self._room.next_ms(now)
+        await self._listen()
+        moments = self._desk.next_ms(now), self._room.next_ms(now), self._moving.next_ms(now)
         self._again_at = min((moment for moment in moments if moment is not None), default=None)
         self._tell(made, now)
         self._note(made, now)
@@ -118,6 +123,15 @@ class Scheduler:
                 self._desk.release(number)
                 self._answered(self._desk.task(number), placements, OVERTAKEN)
 
+    async def _listen(self) -> None:
+        """Heartbeats leave no event: read a host again before its silence is believed."""
+        if self._moving.doubts:
+            for name, host in (await self._view.reads.hosts(self._moving.doubts, self._view.best_block.hash)).items():
+                if host is not None:
+                    self._desk.put_hosts((host,))
+                    self._moving.host_changed(name)
+            self._wake()
+
     def standing(self, number: int) -> tuple[Standing, int | None]:
         """How a task stands now, and which other one was tried for it."""
         return self._desk.standing(number, self._view.now_ms), self._desk.tried_for(number)
@@ -130,6 +144,8 @@ class Scheduler:
         if news is None:
             snapshot = view.snapshot
             desk.put_hosts(snapshot.hosts.values())
+            for name in snapshot.hosts:
+                self._moving.host_changed(name)
             for task in snapshot.tasks.values():
                 self._put(task)
             return
@@ -139,12 +155,14 @@ class Scheduler:
                 desk.hosts_gone((name,))
             else:
                 desk.put_hosts((host,))
+            self._moving.host_changed(name)
         for number in sorted(news.tasks):
             self._forget(number)
             found = view.task(number)
             if found is None:
                 desk.task_gone(number)
                 self._room.task_gone(number)
+                self._moving.task_gone(number)
                 self._waiting.pop(number, None)
             else:
                 self._put(found)
@@ -152,6 +170,11 @@ class Scheduler:
     def _put(self, task: Task) -> None:
         self._room.put_task(task)
         self._desk.put_task(task)
+        self._moving.put_task(task)
+
+    def _limits(self) -> Limits:
+        periods = self._view.final.periods
+        return Limits(periods.poor_ppm, periods.late_ms)
 
     def _forget(self, number: int) -> None:
         """Drop what the picture has overtaken for good."""

@@ -134,6 +134,9 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         spot=draw(st.none() | st.builds(types.SpotSpec, st.sampled_from([None, "SIGUSR1", "SIGUSR2", "SIGHUP"])))
         if replicas is None
         else None,
+        survival=draw(st.sampled_from(("restart", "move", "standby")))
+        if replicas is None and kind != "rental"
+        else "restart",
         checkpoint=draw(
             st.none() | st.builds(types.CheckpointSpec, st.just("/ckpt/a"), st.integers(60_000, 86_400_000))
         )
@@ -178,6 +181,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "queue": manifest.queue,
         "placement": {"allow_simulated": manifest.placement.allow_simulated, **network},
         "inputs": inputs,
+        "survival": manifest.survival,
     }
     if manifest.kind == "service":
         gantry["pods"] = {"min": manifest.pods_min, "max": manifest.pods}

@@ -25,6 +25,8 @@ class Risk(StrEnum):
     AWAY = "its host is not online"
     DEVICE = "a GPU of its is out of order"
     TROUBLE = "much failed on its host lately"
+    SILENT = "its host's heartbeat is overdue"
+    DRAINED = "its host takes nothing new"
     REPUTATION = "its host has a poor reputation"
 
 
@@ -61,6 +63,37 @@ def risk_of(lease: Lease, host: Host, trouble: float = 0.0) -> Risk | None:
     if Risk.AWAY not in signs and not signs.isdisjoint(lease.devices):
         return Risk.DEVICE
     return next((risk for risk in (Risk.AWAY, Risk.TROUBLE, Risk.REPUTATION) if risk in signs), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The chain's own: a host with a lower score than `poor_ppm`, or whose heartbeat is `late_ms` old, deteriorates."""
+
+    poor_ppm: int
+    late_ms: int
+
+
+def amiss(host: Host, now_ms: int, limits: Limits) -> Risk | None:
+    """What is wrong with the host itself, by the chain's own rule, the most certain first."""
+    if host.status not in _LIVES:
+        return Risk.AWAY
+    if now_ms > host.last_heartbeat + limits.late_ms:
+        return Risk.SILENT
+    if host.status is HostStatus.DRAINING:
+        return Risk.DRAINED
+    return Risk.REPUTATION if host.score_ppm < limits.poor_ppm else None
+
+
+def leaves(lease: Lease, host: Host, now_ms: int, limits: Limits) -> Risk | None:
+    """Why the chain lets a scheduler move the pod of this lease, the most certain first; None: it does not."""
+    wrong = amiss(host, now_ms, limits)
+    if lease.reclaim_at is not None:
+        return Risk.RECLAIMED
+    if wrong in (Risk.AWAY, Risk.SILENT):
+        return wrong
+    if any(not host.devices[place].healthy for place in lease.devices if place < len(host.devices)):
+        return Risk.DEVICE
+    return wrong
 
 
 def at_risk(task: Task, hosts: Iterable[Host]) -> tuple[AtRisk, ...]:

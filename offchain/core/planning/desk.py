@@ -7,7 +7,7 @@ in the same order, with the same seed, gets the same placements.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +33,7 @@ from offchain.core.planning.planner import Blocked, Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
-from offchain.core.planning.shifts import Shifts
+from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held
@@ -160,8 +160,13 @@ class Desk:
         for number in sorted(changed & self._tasks.keys()):
             self._queue(self._tasks[number])
 
-    def round(self, now_ms: int, gates: Sequence[Gate] = ()) -> Round:
-        """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`."""
+    def round(
+        self, now_ms: int, gates: Sequence[Gate] = (), first: Callable[[Sequence[Gate]], None] | None = None
+    ) -> Round:
+        """Place whoever has room, in turn, where no gate is closed. What is placed is held until :meth:`release`.
+
+        `first` may hold places for pods that run, before those that wait are looked at; it is given the gates.
+        """
         self._wake(now_ms)
         self._remember(now_ms)
         self._use_what_was_learned()
@@ -182,6 +187,8 @@ class Desk:
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
         reserved = self._keeper.gate(self._tasks, self._apart)
         self.notes.gates = gates if reserved is None else (*gates, reserved)
+        if first is not None:
+            first(self.notes.gates)
         made = self.planner.plan(self, self.notes.gates, placed)
         blocked = [one.task for one in made.blocked]
         if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
@@ -324,6 +331,10 @@ class Desk:
         """How many hosts such pods leave alone for a while, because they failed there."""
         return len(self.memory.left_alone(want.shape, want.manifest, now_ms) & self.planner.fleet.records.keys())
 
+    def looks_after(self, task: Task, now_ms: int) -> bool:
+        """Whether pods of this task that run are for this scheduler to look after in this shift."""
+        return self._shifts.alone or self._shifts.mine(kind_of(Want.of(task), 1, 1), now_ms)
+
     @property
     def alone(self) -> bool:
         """Whether there is no other scheduler."""
@@ -340,11 +351,15 @@ class Desk:
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be more to place although no record changes: after a refusal, a pause, or by a new shift."""
-        shift = self._shifts.next_ms(now_ms) if self._claims else None
+        shift = self.shift_ms(now_ms) if self._claims else None
         went_on = self._now_ms + 1 if self._went_on and self._claims else None
         more = shift, went_on, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if self._claims else None
         moments = [*self._not_before.values(), *(moment for moment in more if moment is not None)]
         return min(moments, default=None)
+
+    def shift_ms(self, now_ms: int) -> int | None:
+        """When it may be this scheduler's turn for what it is not now; None where there is no other."""
+        return self._shifts.next_ms(now_ms)
 
     @property
     def reserved(self) -> Mapping[int, Reservation]:

@@ -192,7 +192,7 @@ class Planner:
     def place_at(self, task: Task, want: Want, where: Sequence[board.Place], made: dict[int, Batch]) -> bool:
         """Place its first pods just there, and hold that; False where a rule is against it."""
         for place, (host, devices) in enumerate(where):
-            if not self._takes(want, host, devices):
+            if not self.takes(want, host, devices):
                 self._give(want, *_columns(where[:place]))
                 return False
             self._take(want, host, devices)
@@ -200,7 +200,17 @@ class Planner:
         self._hold(Batch(want, (task,), hosts, devices_of), made)
         return True
 
-    def _takes(self, want: Want, host: int, devices: int) -> bool:
+    def peek(self, task: Task, want: Want, gates: Sequence[Gate]) -> board.Place | None:
+        """The best place for one pod of this task now, which it is not given; None where there is none."""
+        found = self._best(task, want, gates)
+        return None if found is None else board.Place(*found)
+
+    def hold(self, task: Task, want: Want, place: board.Place) -> None:
+        """Take this place for the one pod of the task, until :meth:`release` of its number."""
+        self._take(want, place.host, place.devices)
+        self._held.add(Batch(want, (task,), (place.host,), (place.devices,)))
+
+    def takes(self, want: Want, host: int, devices: int) -> bool:
         """Whether the host takes such a pod on these devices, by the chain's own rules."""
         if not allowed(want, self.fleet.facts.at(np.array([host])))[0]:
             return False

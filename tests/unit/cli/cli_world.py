@@ -221,6 +221,7 @@ def install(monkeypatch: pytest.MonkeyPatch, chain: FakeChain) -> None:
         "cmd_submit",
         "cmd_task",
         "cmd_task_life",
+        "cmd_task_move",
         "cmd_task_why",
         "cmd_usage",
         "cmd_host",

@@ -26,7 +26,14 @@ from offchain.core.values import (
 from tests.chain_records import DOCKER, ask, escrow, placement
 
 GTY = 10**12
-PERIODS = Periods(start_timeout_ms=60_000, dispute_window_ms=10_000, absence_limit_ms=30_000, archive_after_ms=100_000)
+PERIODS = Periods(
+    start_timeout_ms=60_000,
+    dispute_window_ms=10_000,
+    absence_limit_ms=30_000,
+    archive_after_ms=100_000,
+    late_ms=20_000,
+    poor_ppm=300_000,
+)
 NO_GPU = GpuRequest(count=0, milli=0, min_vram_mib=0, models=())
 ANYWHERE = placement()
 

@@ -9,6 +9,7 @@ import pytest
 from manifest_builders import Change, gantry, gpu, helper, manifest, parse, problems, refused, service, together, top
 
 from offchain.schema._generated_chain import (
+    Survival,
     TaskKind,
     TaskSpec,
     VerificationPolicyAcceptance,
@@ -77,6 +78,15 @@ def test_any_kind_may_be_spot(kind: str, said: Any, meant: SpotSpec | None) -> N
 
 def test_who_says_nothing_of_it_is_not_spot() -> None:
     assert not spec().spot
+
+
+@pytest.mark.parametrize("kind", ["job", "service"])
+@pytest.mark.parametrize("said", ["restart", "move", "standby"])
+def test_jobs_and_services_may_go_on_elsewhere(kind: str, said: str) -> None:
+    assert parse(gantry(kind=kind, survival=said)).survival == said
+    assert spec(gantry(kind=kind, survival=said)).survival == Survival(said.capitalize())
+    assert spec(gantry(kind=kind)).survival == Survival.RESTART
+    assert spec(gantry(kind="rental", survival="restart")).survival == Survival.RESTART
 
 
 def test_scaling_follows_a_share_of_what_a_pod_has() -> None:
@@ -162,6 +172,9 @@ def test_a_result_lies_where_it_lasts() -> None:
         (gantry(spot="often"), "spot", "true or false"),
         (gantry(spot={"checkpoint_signal": "SIGTERM"}), "spot.checkpoint_signal", "SIGTERM"),
         (gantry(spot=True, verification={"replicas": 2}), "spot", "compared cannot be spot"),
+        (gantry(kind="rental", survival="move"), "survival", "cannot go on at another host"),
+        (gantry(survival="standby", verification={"replicas": 2}), "survival", "compared stay where they are"),
+        (gantry(survival="moves"), "survival", 'unknown value "moves"'),
         (gantry(pods={"min": 1, "max": 2}), "pods", "a job has a fixed number of pods"),
         (gantry(kind="rental", pods=2), "pods", "a rental has one pod"),
         (gantry(kind="rental", pods={"min": 1, "max": 1}), "pods", "a rental has a fixed number of pods"),

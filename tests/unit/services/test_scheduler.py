@@ -288,7 +288,7 @@ async def test_a_gang_gets_its_start_although_small_tasks_keep_coming():
         gang, small = 2, [0, 1]
         for _ in range(8):
             # Both GPUs are never free at once, unless one of them is kept.
-            await toy.submit(priority=200)
+            await toy.submit()
             small.append(small[-1] + 1 if len(small) > 2 else 3)
             await toy.block()
             await quiet()

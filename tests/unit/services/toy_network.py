@@ -22,7 +22,8 @@ from offchain.services.scheduler import Scheduler
 from offchain.services.settler import Settler
 from offchain.services.view import View
 from offchain.services.worker import Worker
-from tests.chain_records import GTY, Tasks, device, host_record, hosts_params, lease, task_spec, tasks_params
+from tests.chain_records import GTY, Tasks, device, host_record, hosts_params, task_spec, tasks_params
+from tests.chain_records import lease as lease_record
 
 TENANT = keys.from_uri("//Charlie")
 WORKER = keys.from_uri("//Dave")
@@ -123,7 +124,7 @@ class Toy:
     def _assign(self, _account: str, task: int, pods: list[dict[str, Any]]) -> Events:
         record = self.tasks.get(task)
         leases = tuple(
-            lease(
+            lease_record(
                 pod["host"],
                 pod=pod["pod"],
                 generation=record.generation,
@@ -164,6 +165,24 @@ class Toy:
         for victim in victims:
             self.tasks.change(victim, preemption=told)
         return [("Tasks", "PreemptionNoticed", {"task": victim, "wanting": wanting}) for victim in victims]
+
+    def _name_standby(self, _account: str, lease: int, host: str, devices: bytes) -> Events:
+        self.tasks.change_lease(lease, standby=gen.StandbyPlace(host, devices))
+        return [("Tasks", "StandbyNamed", {"lease": lease, "host": host})]
+
+    def _move_pod(self, _account: str, lease: int, host: str, devices: bytes, reason: str = "Moved") -> Events:
+        task, pod, generation = lease_parts(lease)
+        self._end(lease, gen.EndReasonMoved())
+        opened = lease_record(host, pod=pod, generation=generation + 1, devices=devices, created_at=self.now)
+        leases = tuple(opened if one.pod == pod else one for one in self.tasks.get(task).leases)
+        self.tasks.change(task, generation=generation + 1, leases=leases)
+        self._take(host, devices, -1000)
+        to = lease_id(task, pod, generation + 1)
+        return [("Tasks", "LeaseMoved", {"task": task, "from": lease, "to": to, "host": host, "reason": reason})]
+
+    def _drain(self, _account: str, host: str) -> Events:
+        self.put("Hosts", "Hosts", host, value={**self.get("Hosts", "Hosts", host), "status": "Draining"})
+        return [("Hosts", "StatusChanged", {"host": host, "from": "Online", "to": "Draining"})]
 
     def _finish_preemption(self, _account: str, task: int) -> Events:
         record = self.tasks.get(task)

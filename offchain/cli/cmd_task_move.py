@@ -1,0 +1,119 @@
+"""gantry task move: a tenant has a pod go on at another host."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from offchain.cli import accounts, options
+from offchain.cli.failures import CliError
+from offchain.cli.output import emit, say
+from offchain.cli.session import Included, connected, run, send
+from offchain.cli.story import event_text
+from offchain.cli.views import LeaseView, TaskView, read_task
+from offchain.core.fit import Fit, fit
+from offchain.link.ports import ChainPort
+from offchain.link.typed import GantryChain
+from offchain.schema._generated_chain import Survival, TaskSpec, calls
+from offchain.schema.manifest_values import format_amount
+from offchain.services.records import host_of
+
+
+@click.command()
+@click.argument("number", type=click.IntRange(0))
+@click.option("--host", "to", required=True, metavar="ADDRESS", help="Where it goes on; gantry host list shows them.")
+@click.option("--pod", type=click.IntRange(0), help="Which pod.  [default: the only one]")
+@options.account
+@options.url
+@options.as_json
+def move(
+    number: int,
+    to: str,
+    pod: int | None,
+    account: str | None,
+    password_file: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Have a pod of a running job or service go on at another host, with what is left of its deposit.
+
+    For tasks whose manifest says survival: move or standby. The pod stops where it is and starts anew there, from its
+    last checkpoint if there is any. The first host is paid for the time that it ran; the new one asks its own price,
+    within the limit of the manifest. Schedulers move such pods by themselves when a host deteriorates.
+
+    \b
+    Examples:
+      gantry task move 7 --host 5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY --account //Charlie
+      gantry task move 7 --pod 1 --host 5DAAnrj7VHTznn2AWBemMuyBwZWs6FNFjdyVXUeYum3PTXFy --account anna --json
+    """
+    signer = accounts.open_account(account, password_file)
+
+    async def work() -> tuple[TaskView, Included]:
+        async with connected(url) as chain:
+            view = await read_task(chain, number)
+            if view.tenant != signer.address:
+                raise CliError(
+                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
+                    "Give --account of the tenant that submitted it.",
+                    code="not_yours",
+                )
+            lease = _of(view, pod, to)
+            devices = await _devices_at(chain, number, to)
+            included = await send(chain, calls.tasks_move_pod(lease=lease.id, host=to, devices=devices), signer)
+            return await read_task(chain, number, included.block.hash), included
+
+    view, included = run(work())
+    if as_json:
+        emit(view.plain())
+        return
+    for event in included.events:
+        if event.pallet == "Tasks":
+            say(event_text(event))
+    say(f"Task {number} is {view.state}.")
+
+
+def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
+    """The lease of the pod that is meant, which can go on there."""
+    if view.survival is Survival.RESTART:
+        raise CliError(
+            f"the pods of task {view.id} stay on their hosts: its manifest does not say that they may be moved.",
+            "Submit it again with survival: move or survival: standby under x-gantry.",
+            code="not_movable",
+        )
+    live = [lease for lease in view.leases if lease.state in ("Pending", "Active")]
+    found = [lease for lease in live if pod in (None, lease.pod)]
+    if not found:
+        which = "no pod of it runs" if pod is None else f"pod {pod} of it does not run"
+        raise CliError(
+            f"task {view.id} is {view.state}, and {which}.",
+            f"gantry task show {view.id} tells what there is.",
+            code="not_running",
+        )
+    if len(found) > 1:
+        pods = ", ".join(str(lease.pod) for lease in found)
+        raise CliError(f"task {view.id} has several pods: {pods}.", "Say which one with --pod.", code="which_pod")
+    if found[0].host == to:
+        raise CliError(
+            f"pod {found[0].pod} of task {view.id} is on {to} already.", "Choose another host.", code="same_host"
+        )
+    return found[0]
+
+
+async def _devices_at(chain: ChainPort, number: int, host: str) -> bytes:
+    """The devices that the pod takes there. CliError where it does not fit."""
+    typed = GantryChain(chain)
+    task, hosts = await asyncio.gather(typed.task(number), typed.hosts_named([host]))
+    if host not in hosts or task is None:
+        raise CliError(f"no host {host} is registered.", "gantry host list shows those there are.", code="no_such_host")
+    spec: TaskSpec = task.spec
+    # Its score decides nothing here.
+    found = fit(host_of(host, hosts[host], None), spec.resources, spec.placement, spec.unit, spec.max_rate_per_hour)
+    if isinstance(found, Fit):
+        return bytes(found.devices)
+    limit = f" of {format_amount(spec.max_rate_per_hour)} an hour" if found.name == "PRICE" else ""
+    raise CliError(
+        f"host {host} cannot take the pod: {found}{limit}.",
+        f"gantry task why {number} tells which rules exclude how many hosts; choose another one.",
+        code="does_not_fit",
+    )

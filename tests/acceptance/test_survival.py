@@ -1,0 +1,129 @@
+"""Pods that outlive their hosts: a real node, the workers of an operator, agents with the fake driver."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from node_agent.drivers.fake import FakeEngine
+from offchain.link.keys import from_uri
+from offchain.link.ports import Block, BlockRef, ChainEvent
+from offchain.link.typed import GantryChain
+from offchain.link.watcher import blocks_after
+from offchain.schema._generated_chain import calls
+from offchain.schema.ids import lease_id, tasks_of_event
+from offchain.schema.manifest import parse_manifest
+from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.fake_host import fake_host, fake_host_process, lasting
+from tests.real_chain import PATIENCE, Chain, chain_of
+from tests.worker_process import worker_process
+
+TENANT, ONE, OTHER = from_uri("//Charlie"), from_uri("//Bob"), from_uri("//Ferdie")
+SCHEDULER, SETTLER = "//Dave", "//Eve"
+MANIFEST = """
+services:
+  main:
+    image: nowhere.invalid/fake@sha256:{digest}
+    deploy: {{resources: {{limits: {{cpus: "3", memory: 64M}}}}}}
+x-gantry: {{kind: {kind}, price: {{max_per_hour: 1 GTY}}, duration: 10m, survival: {survival}}}
+"""
+
+
+@dataclass
+class Scene:
+    """Each host has room for one pod."""
+
+    chain: Chain
+    folder: Path
+    blocks: AsyncIterator[tuple[Block, BlockRef]]
+    engine: FakeEngine = field(default_factory=lambda: FakeEngine(lasting))
+    seen: list[ChainEvent] = field(default_factory=list)
+
+    async def submit(self, kind: str, survival: str) -> int:
+        text = MANIFEST.format(digest="0" * 64, kind=kind, survival=survival).encode()
+        spec = to_task_spec(parse_manifest(text), manifest_digest(text))
+        events = await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text))
+        (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
+        return int(task)
+
+    async def until(self, task: int, name: str, **fields: Any) -> ChainEvent:
+        """The task's event of this name, with these fields."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for event in self.seen:
+                    fits = event.name == name and fields.items() <= event.fields.items()
+                    if fits and task in tasks_of_event(event.fields):
+                        return event
+                block, _ = await anext(self.blocks)
+                self.seen += [event for event in block.events if event.pallet == "Tasks"]
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    async with contextlib.AsyncExitStack() as stack:
+        chain = await stack.enter_async_context(chain_of(tmp_path / "node"))
+        head = await chain.link.finalized_head()
+        blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
+        stack.enter_context(worker_process("settler", SETTLER, chain.url, tmp_path / "settler"))
+        yield Scene(chain, tmp_path, blocks)
+
+
+async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_within_one_escrow(scene: Scene) -> None:
+    chain, folder = scene.chain, scene.folder
+    issued = await chain.link.query("Balances", "TotalIssuance")
+    async with contextlib.AsyncExitStack() as stack:
+        first = stack.enter_context(fake_host_process(chain.url, folder / "first", "//Bob"))
+        with worker_process("scheduler", SCHEDULER, chain.url, folder / "scheduler"):
+            job = await scene.submit("job", "standby")
+            assigned = await scene.until(job, "Assigned")
+            await scene.until(job, "PodStarted")
+            await stack.enter_async_context(fake_host(chain, folder / "same", ONE, scene.engine))
+            standby = await stack.enter_async_context(fake_host(chain, folder / "standby", OTHER, scene.engine))
+            named = await scene.until(job, "StandbyNamed")
+            assert named.fields["host"] == standby, "of another provider"
+        # No scheduler is there any more, and none is needed.
+        first.kill()
+        moved = (await scene.until(job, "LeaseMoved")).fields
+        assert (moved["host"], moved["reason"]) == (standby, "HostLost")
+        assert (moved["from"], moved["to"]) == (lease_id(job, 0, 0), lease_id(job, 0, 1))
+        await scene.until(job, "PodStarted", lease=moved["to"])
+        scene.engine.finish(standby, moved["to"])
+        await scene.until(job, "Settled")
+
+    names = [event.name for event in scene.seen if job in tasks_of_event(event.fields)]
+    assert "Requeued" not in names
+    assert names.count("Assigned") == 1
+    ((_, _, _, deposit),) = assigned.fields["leases"]
+    assert moved["bill"]["refunded"] == 0
+    assert moved["deposit"] == deposit - moved["bill"]["paid"]
+    found = await GantryChain(chain.link).task(job)
+    assert found is not None
+    assert found.record.failures == 1
+    assert await chain.link.query("Billing", "TotalEscrowed") == 0
+    assert await chain.link.query("Balances", "TotalIssuance") == issued
+
+
+async def test_a_service_is_moved_off_a_host_that_its_provider_drains(scene: Scene) -> None:
+    chain, folder = scene.chain, scene.folder
+    async with contextlib.AsyncExitStack() as stack:
+        drained = await stack.enter_async_context(fake_host(chain, folder / "drained", ONE, scene.engine))
+        stack.enter_context(worker_process("scheduler", SCHEDULER, chain.url, folder / "scheduler"))
+        service = await scene.submit("service", "move")
+        await scene.until(service, "PodStarted")
+        other = await stack.enter_async_context(fake_host(chain, folder / "other", ONE, scene.engine))
+        await chain.do(ONE, calls.hosts_drain(host=drained))
+        moved = (await scene.until(service, "LeaseMoved")).fields
+        assert (moved["from"], moved["host"], moved["reason"]) == (lease_id(service, 0, 0), other, "Moved")
+        await scene.until(service, "PodStarted", lease=moved["to"])
+        await chain.do(TENANT, calls.tasks_end(task=service))
+        await scene.until(service, "Settled")
+    found = await GantryChain(chain.link).task(service)
+    assert found is not None
+    assert found.record.failures == 0, "nothing has failed"
+    assert await chain.link.query("Billing", "TotalEscrowed") == 0

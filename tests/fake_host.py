@@ -1,0 +1,83 @@
+"""A host without containers in a process of its own, which can be killed at any moment.
+
+    python -m tests.fake_host URL FOLDER PROVIDER
+
+It registers under this provider's key and runs whatever it is given until it is told to end it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from node_agent.core.values import ContainerSpec, PodSpec
+from node_agent.drivers.fake import FakeDriver, FakeEngine, FakeProgram
+from node_agent.register import registration_call
+from node_agent.service import Agent
+from node_agent.startup import unix_ms
+from node_agent.state_dir import StateDir
+from node_agent.telemetry.hardware import Hardware
+from offchain.link.keys import from_uri
+from offchain.link.p2p_memory import MemoryNetwork
+from offchain.link.ports import Signer
+from tests.chain_records import ask
+from tests.real_chain import Chain, connect
+
+ROOT = Path(__file__).resolve().parent.parent
+HARDWARE = Hardware(4000, 8192, 100, ())
+
+
+def lasting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
+    return FakeProgram(runs=True, output=b"done\n")
+
+
+@contextlib.asynccontextmanager
+async def fake_host(chain: Chain, folder: Path, provider: Signer, engine: FakeEngine) -> AsyncIterator[str]:
+    """A host that is registered and runs; gives its address."""
+    with contextlib.closing(StateDir(folder)) as state:
+        key = state.host_key()
+        call = registration_call(
+            key,
+            genesis_hash=await chain.link.genesis_hash(),
+            provider=provider.address,
+            hardware=HARDWARE,
+            endpoint=b"",
+            region=b"eu",
+            ask=ask(cpu_core_per_hour=10**9, memory_gib_per_hour=10**9, disk_gib_per_hour=10**9),
+        )
+        await chain.do(provider, call)
+        transport = MemoryNetwork().endpoint(key.public_key)
+        driver = FakeDriver(engine, key.address)
+        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms)
+        stop = asyncio.Event()
+        running = asyncio.create_task(agent.run(stop))
+        try:
+            yield key.address
+        finally:
+            stop.set()
+            await running
+
+
+@contextlib.contextmanager
+def fake_host_process(url: str, folder: Path, provider: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The same in a process of its own, which is killed at the latest in the end."""
+    line = [sys.executable, "-m", "tests.fake_host", url, str(folder), provider]
+    with folder.with_suffix(".log").open("wb") as out, subprocess.Popen(line, cwd=ROOT, stdout=out, stderr=out) as run:
+        try:
+            yield run
+        finally:
+            run.kill()
+
+
+async def _run(url: str, folder: Path, provider: Signer) -> None:
+    link = await connect(url)
+    async with fake_host(Chain(0, link), folder, provider, FakeEngine(lasting)):
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(sys.argv[1], Path(sys.argv[2]), from_uri(sys.argv[3])))

@@ -1,0 +1,97 @@
+"""gantry task move, and what gantry task show tells of standbys and checkpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cli_world import BOB, CHARLIE, HOST, World, the_host
+
+from offchain.link import keys
+from offchain.link.ports import Call
+from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_id
+from tests.chain_records import Tasks, lease, task_spec
+
+WHO = ("--account", "//Charlie")
+HERE = keys.from_uri("//Here").address
+AT = 1_700_000_000_000
+
+
+def running(world: World, survival: gen.Survival = gen.Survival.STANDBY, pods: int = 1) -> list[Call]:
+    """Task 0 runs, its first pod with a standby and a checkpoint. Gives the calls that the chain will see."""
+    calls: list[Call] = []
+    world.put("Hosts", "Hosts", HERE, the_host())
+    tasks = Tasks(world.chain)
+    tasks.submit(CHARLIE, task_spec(kind=gen.TaskKind.SERVICE, survival=survival, pods_max=pods), now=AT)
+    standby = gen.StandbyPlace(HOST, b"\0") if survival is gen.Survival.STANDBY else None
+    leases = tuple(
+        lease(HERE, pod=pod, state=gen.LeaseStateActive(), started_at=1, standby=None if pod else standby)
+        for pod in range(pods)
+    )
+    last = gen.PodCheckpoint(0, b"\7" * 32, 2048, HERE, AT)
+    tasks.change(0, state=gen.TaskStateRunning(), leases=leases, checkpoints=(last,))
+
+    def effects(call: Call, _account: str) -> list[Any]:
+        calls.append(call)
+        return [("Tasks", "StandbyNamed", {"lease": lease_id(0, 0, 0), "host": HOST})]
+
+    world.chain.effects = effects
+    return calls
+
+
+def test_a_pod_is_moved_by_one_call_with_devices_that_are_free_there(world: World) -> None:
+    calls = running(world, gen.Survival.MOVE)
+    assert world.json("task", "move", "0", "--host", HOST, *WHO)["task"] == 0
+    assert calls == [Call("Tasks", "move_pod", {"lease": lease_id(0, 0, 0), "host": HOST, "devices": b"\0"})]
+
+
+def test_of_several_pods_one_is_named(world: World) -> None:
+    calls = running(world, pods=2)
+    status, _, err = world.run("task", "move", "0", "--host", HOST, *WHO)
+    assert status == 1
+    assert "has several pods: 0, 1" in err
+    world.json("task", "move", "0", "--pod", "1", "--host", HOST, *WHO)
+    assert [call.args["lease"] for call in calls] == [lease_id(0, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("survival", "arguments", "says"),
+    [
+        (gen.Survival.RESTART, ("--host", HOST), "survival: move"),
+        (gen.Survival.MOVE, ("--host", HERE), "is on"),
+        (gen.Survival.MOVE, ("--host", BOB), "no host"),
+        (gen.Survival.MOVE, ("--host", HOST, "--pod", "4"), "pod 4 of it does not run"),
+        (gen.Survival.MOVE, (), "--host"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_sent(
+    world: World, survival: gen.Survival, arguments: tuple[str, ...], says: str
+) -> None:
+    calls = running(world, survival)
+    status, _, err = world.run("task", "move", "0", *arguments, *WHO)
+    assert status != 0
+    assert says in err
+    assert calls == []
+
+
+def test_a_host_that_cannot_take_it_is_refused_with_the_reason(world: World) -> None:
+    calls = running(world)
+    world.put("Hosts", "Hosts", HOST, the_host(status="Draining"))
+    status, _, err = world.run("task", "move", "0", "--host", HOST, *WHO)
+    assert status == 1
+    assert f"host {HOST} cannot take the pod: not online" in err
+    assert calls == []
+
+
+def test_the_standby_and_the_last_checkpoint_of_a_pod_are_shown(world: World) -> None:
+    running(world, pods=2)
+    _, out, _ = world.run("task", "show", "0")
+    assert "go on at a standby where their host fails" in out
+    assert HOST in out
+    assert f"2023-11-14 22:13:20, 2048 bytes, sha256 {'07' * 32}" in out
+    assert "none yet; a scheduler names one" in out, "of the second pod"
+    told = world.json("task", "show", "0")
+    assert told["survival"] == "standby"
+    assert [one["standby"] for one in told["leases"]] == [HOST, None]
+    assert told["checkpoints"] == [{"pod": 0, "digest": "07" * 32, "bytes": 2048, "host": HERE, "at": AT}]

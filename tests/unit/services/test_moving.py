@@ -1,0 +1,123 @@
+"""Pods that go on elsewhere: what the scheduler sends, when, and what it does about refusals."""
+
+from __future__ import annotations
+
+import pytest
+from toy_network import HOST, OTHER_HOST, Toy
+
+from offchain.core.moving.rests import FIRST_MS
+from offchain.link import keys
+from offchain.link.ports import DispatchFailure
+from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_id
+
+OTHER_PROVIDER = keys.from_uri("//Ferdie").address
+HERE = lease_id(0, 0, 0)
+IN_ORDER = DispatchFailure("Tasks", "HostInOrder", "The host of the lease is in order.")
+
+
+async def running(toy: Toy, survival: gen.Survival, **changes) -> None:
+    """Task 0 runs on the only GPU of a host."""
+    task = await toy.submit(kind=gen.TaskKind.SERVICE, survival=survival, **changes)
+    await toy.call("assign", task=task, pods=[{"pod": 0, "host": HOST, "devices": b"\0"}])
+    await toy.block()
+    toy.start(task)
+    await toy.block()
+
+
+def two_hosts() -> Toy:
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST, provider=OTHER_PROVIDER)
+    return toy
+
+
+async def blocks(toy: Toy, quiet, count: int) -> None:
+    for _ in range(count):
+        await toy.block()
+        await quiet()
+
+
+@pytest.mark.parametrize("survival", [gen.Survival.MOVE, gen.Survival.STANDBY])
+async def test_a_pod_leaves_a_host_that_is_drained_and_its_room_is_given_to_nobody_else(survival: gen.Survival):
+    toy = two_hosts()
+    await running(toy, survival)
+    async with toy.working("scheduler") as quiet:
+        await toy.call("drain", "Hosts", host=HOST)
+        await toy.submit()
+        await toy.block()
+        await quiet()
+        assert toy.waiting("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0"}]
+        await blocks(toy, quiet, 6)
+        assert len(toy.done("move_pod")) == 1
+        assert not toy.tried("assign"), "there is no room for another"
+
+
+async def test_a_pod_that_is_to_start_anew_stays_where_it_is():
+    toy = two_hosts()
+    await running(toy, gen.Survival.RESTART)
+    async with toy.working("scheduler") as quiet:
+        await toy.call("drain", "Hosts", host=HOST)
+        await blocks(toy, quiet, 6)
+    assert not toy.tried("move_pod")
+    assert not toy.tried("name_standby")
+
+
+async def test_a_refusal_is_an_answer_and_it_is_tried_again_later():
+    toy = two_hosts()
+    await running(toy, gen.Survival.MOVE)
+    toy.verdict = lambda call: IN_ORDER if call.function == "move_pod" else None
+    async with toy.working("scheduler") as quiet:
+        await toy.call("drain", "Hosts", host=HOST)
+        await blocks(toy, quiet, 3)
+        assert len(toy.tried("move_pod")) == 1
+        toy.verdict = lambda _: None
+        await toy.block(after_ms=FIRST_MS)
+        await quiet()
+        await blocks(toy, quiet, 3)
+        assert toy.done("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0"}]
+
+
+async def test_a_standby_is_named_once_at_another_provider_and_another_where_it_does_not_stand_any_more():
+    toy = two_hosts()
+    third = keys.from_uri("//ThirdHost").address
+    await running(toy, gen.Survival.STANDBY)
+    async with toy.working("scheduler") as quiet:
+        await blocks(toy, quiet, 12)
+        assert toy.done("name_standby") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0"}]
+        toy.host(third, provider=OTHER_PROVIDER)
+        await toy.call("drain", "Hosts", host=OTHER_HOST)
+        toy._online = lambda _account, host: [("Hosts", "StatusChanged", {"host": host})]
+        await toy.call("online", "Hosts", host=third)
+        await blocks(toy, quiet, 4)
+        assert [call["host"] for call in toy.done("name_standby")] == [OTHER_HOST, third]
+        assert not toy.tried("move_pod"), "its own host is in order"
+
+
+async def test_no_standby_is_named_at_the_same_provider():
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST)
+    await running(toy, gen.Survival.STANDBY)
+    async with toy.working("scheduler") as quiet:
+        await blocks(toy, quiet, 6)
+    assert not toy.tried("name_standby")
+
+
+async def test_a_host_is_read_again_before_it_is_taken_for_silent():
+    toy = two_hosts()
+    record = toy.get("Hosts", "Hosts", HOST)
+    toy.put("Hosts", "Hosts", HOST, value={**record, "last_heartbeat": 4_000})
+    await running(toy, gen.Survival.MOVE)
+    async with toy.working("scheduler") as quiet:
+        # Heartbeats leave no event.
+        record = toy.get("Hosts", "Hosts", HOST)
+        toy.put("Hosts", "Hosts", HOST, value={**record, "last_heartbeat": 60_000})
+        await toy.block(after_ms=56_000)
+        await quiet()
+        await blocks(toy, quiet, 3)
+        assert not toy.tried("move_pod")
+        await toy.block(after_ms=20_000)
+        await quiet()
+        await blocks(toy, quiet, 3)
+        assert [call["host"] for call in toy.done("move_pod")] == [OTHER_HOST]

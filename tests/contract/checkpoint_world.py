@@ -29,7 +29,7 @@ from offchain.schema.wire import endpoint_text
 from tests.chain_records import Tasks, host_record, lease, task_spec, tasks_params
 
 ANY_IMAGE = ImageRef("any", "sha256:" + "1" * 64)
-PATH = "/work/state"
+PATH = "/keep/state"
 TENANT = from_uri("//Alice")
 MANIFEST = b"""\
 services:
@@ -37,7 +37,7 @@ services:
     image: demo/shell@sha256:%s
     deploy: {resources: {limits: {cpus: "0.5", memory: 64M}}}
 x-gantry:
-  checkpoint: {path: /work/state, every: 1m}
+  checkpoint: {path: /keep/state, every: 1m}
   price: {max_per_hour: 1 GTY}
   duration: 10m
 """ % (b"1" * 64)

@@ -39,15 +39,15 @@ KEEP = ("sh", "-c", "[ -e /data/kept ] && exit 9; touch /data/kept; exit 0")
 STATE = (
     "sh",
     "-c",
-    "mkdir -p /work/state/deep; echo 3 > /work/state/n; ln -s n /work/state/latest; sleep 600",
+    "mkdir -p /keep/state/deep; echo 3 > /keep/state/n; ln -s n /keep/state/latest; sleep 600",
 )
 """Writes a folder that no image has, then runs."""
-GO_ON = ("sh", "-c", "read n < /work/state/latest; echo $((n + 1)); ls /work/state; [ -d /work/state/deep ]")
+GO_ON = ("sh", "-c", "read n < /keep/state/latest; echo $((n + 1)); ls /keep/state; [ -d /keep/state/deep ]")
 """Goes on from what the one before left, and tells to where it came."""
 BIG = ("sh", "-c", "i=0; while [ $i -lt 2048 ]; do printf %1024s x; i=$((i + 1)); done > /big")
 """Writes 2 MiB of its own."""
 DATA = (VolumeMount("data", "/data", read_only=False),)
-WRITTEN = HealthCheck(("sh", "-c", "[ -e /work/state/latest ]"), 500, 5_000, retries=60, start_period_ms=0)
+WRITTEN = HealthCheck(("sh", "-c", "[ -e /keep/state/latest ]"), 500, 5_000, retries=60, start_period_ms=0)
 """Passes when STATE has written its folder."""
 CHECK = HealthCheck(("sh", "-c", "true"), interval_ms=1_000, timeout_ms=5_000, retries=2, start_period_ms=0)
 NO_SUCH_USER = "no-such-user"
@@ -79,7 +79,7 @@ class FakePrograms:
             WELL: FakeProgram(runs=True, healthy=True, output=b"up\n"),
             TWICE: FakeProgram(exit_code=7 if again else 3),
             KEEP: FakeProgram(exit_code=9 if kept else 0),
-            STATE: FakeProgram(runs=True, healthy=True, files={"/work/state/n": b"3\n", "/work/else": b"x"}),
+            STATE: FakeProgram(runs=True, healthy=True, files={"/keep/state/n": b"3\n", "/keep/else": b"x"}),
             BIG: FakeProgram(disk_mib=2),
             OOM: FakeProgram(out_of_memory=True),
             NO_SUCH_PROGRAM: FakeProgram(exit_code=127),

@@ -13,7 +13,7 @@ from node_agent.ports import FolderMissing, FolderRefused, PodGone, Seed
 from offchain.link.tar_files import check
 from offchain.schema.manifest_types import TmpfsMount, VolumeMount
 
-STATE = "/work/state"
+STATE = "/keep/state"
 
 
 async def saved(driver, handle, folder, path=STATE):
@@ -46,7 +46,7 @@ async def test_a_saved_folder_is_in_a_new_container_before_its_program_starts(se
 
 async def test_who_has_no_such_folder_says_so(setup):  # noqa: F811
     handle = await case.up(setup.driver, setup.pod(case.WELL))
-    with pytest.raises(FolderMissing, match="/work/state"):
+    with pytest.raises(FolderMissing, match="/keep/state"):
         await read_all(setup.driver.save_path(handle, STATE))
     setup.remove(handle)
     with pytest.raises(PodGone):

@@ -18,8 +18,8 @@ def test_jobs_and_services_have_checkpoints(kind: str) -> None:
 
 
 def test_a_path_is_written_in_one_way_only() -> None:
-    found = parse(gantry(checkpoint={"path": "/work//state/", "every": "24h"})).checkpoint
-    assert found == CheckpointSpec("/work/state", 86_400_000)
+    found = parse(gantry(checkpoint={"path": "/keep//state/", "every": "24h"})).checkpoint
+    assert found == CheckpointSpec("/keep/state", 86_400_000)
 
 
 def test_a_folder_of_a_volume_is_saved_also_where_the_container_is_read_only() -> None:

@@ -76,7 +76,7 @@ async def test_a_program_goes_on_in_another_container_from_what_was_saved(docker
     seed = await saved(docker, await writing(docker, shell_image), tmp_path)
     for spec in (
         case.pod(case.GO_ON, shell_image),
-        case.pod(case.GO_ON, shell_image, volumes=(VolumeMount("data", "/work", read_only=False),), read_only=True),
+        case.pod(case.GO_ON, shell_image, volumes=(VolumeMount("data", "/keep", read_only=False),), read_only=True),
         case.pod(case.GO_ON, shell_image, volumes=(VolumeMount("data", STATE, read_only=False),)),
     ):
         with_volumes = case.replaced(spec, volumes=tuple(one.volume for one in spec.main.service.volumes))

@@ -35,7 +35,9 @@ class _Layer:
         return cls(hosts, np.concatenate([batch.task_of_pods() for batch in batches]))
 
     def at(self, row: int) -> list[int]:
-        found: list[int] = self.tasks[self.hosts.searchsorted(row) : self.hosts.searchsorted(row, "right")].tolist()
+        # Of the column's own type: else the whole column would be converted for a look at one host.
+        host = self.hosts.dtype.type(row)
+        found: list[int] = self.tasks[self.hosts.searchsorted(host) : self.hosts.searchsorted(host, "right")].tolist()
         return found
 
 

@@ -51,6 +51,12 @@ class Batch:
         """The hosts of one of the tasks."""
         return set(self.hosts[self._pods(task)])
 
+    def on(self, task: int, row: int) -> list[int]:
+        """The devices, as bits, of each pod that one of the tasks has on this host."""
+        here = self._pods(task)
+        hosts, devices = self.hosts, self.devices
+        return [devices[pod] for pod in range(here.start, min(here.stop, len(hosts))) if hosts[pod] == row]
+
     def pods(self, task: int) -> tuple[int, ...]:
         """The pods of one of the tasks that have a place."""
         return self.places(task).pods

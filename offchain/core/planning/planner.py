@@ -58,6 +58,8 @@ class Planner:
         self._grown: set[int] = set()
         self._behind: set[int] = set()
         """Of these, those that are in the chain's records already."""
+        self._short: set[int] = set()
+        """The rows of hosts of which the records leave no room for all that is held there."""
 
     def grown(self) -> set[int]:
         """The rows of hosts that have got room back since this was last asked, other than by records of theirs."""
@@ -112,10 +114,18 @@ class Planner:
 
     def release(self, task: int) -> None:
         """What the planner has placed of this task is in the chain's records for good, or never will be."""
-        held = self._held.drop(task)
+        held, behind = self._held.drop(task), task in self._behind
         self._behind.discard(task)
-        for row in held.rows(task) if held else ():
-            self._reset(row)
+        if held is None:
+            return
+        for row in held.rows(task):
+            if row in self._short or self.fleet.cluster.names[row] not in self.fleet.records:
+                self._reset(row)
+            elif not behind:
+                # As everything held there has taken its share, this one is given back.
+                for devices in held.on(task, row):
+                    self.fleet.cluster.give(row, held.want.shape, devices)
+                self._freed(row)
 
     def placed_pods(self, task: int) -> frozenset[int]:
         """The pods of this task that were placed and not yet released."""
@@ -332,18 +342,21 @@ class Planner:
         if record is not None:
             self.fleet.put_room(record)
             self._hold_again(row)
+        self._freed(row)
+
+    def _freed(self, row: int) -> None:
+        """There may be more room."""
         self._grown.add(row)
         self._rows.changed(row)
 
     def _hold_again(self, row: int) -> None:
         """Take what is held off a record that has just come in. What the record has overtaken takes nothing."""
-        for task in self._held.at(row):
-            ahead = self.places_ahead(task)
-            if ahead is None:
-                continue
-            for host, on in zip(ahead.hosts, ahead.devices, strict=True):
-                if host == row:
-                    self.fleet.cluster.take_if(row, ahead.want.shape, on)
+        held = [(task, self._held.get(task)) for task in self._held.at(row) if task not in self._behind]
+        pods = [(one.want.shape, on) for task, one in held if one is not None for on in one.on(task, row)]
+        if self.fleet.cluster.take_each(row, pods):
+            self._short.discard(row)
+        else:
+            self._short.add(row)
 
 
 def _leaning(gate: Leaning, task: Task, want: Want, points: Points) -> Points:

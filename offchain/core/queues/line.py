@@ -308,6 +308,9 @@ class Line:
             risen = RISEN, 0, key[2], key[3]
             if isinstance(member, Crowd):
                 self._stand(member.heaps.rising[0][1], risen)
+            elif member.crowd is not None:
+                # An entry from before it was one of several.
+                self._stand(member, risen)
             else:
                 self._heaps.risen(risen)
 

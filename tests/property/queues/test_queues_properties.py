@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from offchain.core.queues.ageing import HOUR_MS, Ageing
@@ -110,6 +110,7 @@ def test_two_queues_that_always_want_stay_within_one_task_of_their_weights(weigh
 
 
 @settings(max_examples=30)
+@example(priority=255, per_hour=10)
 @given(
     priority=st.integers(1, 255),
     per_hour=st.sampled_from((1, 10, 100)),

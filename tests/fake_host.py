@@ -12,6 +12,7 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 from node_agent.core.values import ContainerSpec, PodSpec
@@ -22,8 +23,10 @@ from node_agent.startup import unix_ms
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.link.keys import from_uri
-from offchain.link.p2p_memory import MemoryNetwork
+from offchain.link.p2p_reach import open_host
+from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Signer
+from offchain.schema.wire import endpoint_text
 from tests.chain_records import ask
 from tests.real_chain import Chain, connect
 
@@ -39,20 +42,21 @@ def lasting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
 async def fake_host(chain: Chain, folder: Path, provider: Signer, engine: FakeEngine) -> AsyncIterator[str]:
     """A host that is registered and runs; gives its address."""
     with contextlib.closing(StateDir(folder)) as state:
-        key = state.host_key()
+        key, genesis = state.host_key(), await chain.link.genesis_hash()
+        transport = await Ways.bind(key.seed(), "127.0.0.1:0")
         call = registration_call(
             key,
-            genesis_hash=await chain.link.genesis_hash(),
+            genesis_hash=genesis,
             provider=provider.address,
             hardware=HARDWARE,
-            endpoint=b"",
+            endpoint=endpoint_text(transport.addresses),
             region=b"eu",
             ask=ask(cpu_core_per_hour=10**9, memory_gib_per_hour=10**9, disk_gib_per_hour=10**9),
         )
         await chain.do(provider, call)
-        transport = MemoryNetwork().endpoint(key.public_key)
         driver = FakeDriver(engine, key.address)
-        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms)
+        dial = partial(open_host, genesis_hash=genesis, signer=key)
+        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms, open_host=dial)
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.drivers.fake import FakeEngine
+from node_agent.drivers.fake import FakeEngine, FakeProgram
 from offchain.link.keys import from_uri
 from offchain.link.ports import Block, BlockRef, ChainEvent
 from offchain.link.typed import GantryChain
@@ -31,7 +31,7 @@ services:
   main:
     image: nowhere.invalid/fake@sha256:{digest}
     deploy: {{resources: {{limits: {{cpus: "3", memory: 64M}}}}}}
-x-gantry: {{kind: {kind}, price: {{max_per_hour: 1 GTY}}, duration: 10m, survival: {survival}}}
+x-gantry: {{kind: {kind}, price: {{max_per_hour: 1 GTY}}, duration: 10m, survival: {survival}{more}}}
 """
 
 
@@ -45,8 +45,8 @@ class Scene:
     engine: FakeEngine = field(default_factory=lambda: FakeEngine(lasting))
     seen: list[ChainEvent] = field(default_factory=list)
 
-    async def submit(self, kind: str, survival: str) -> int:
-        text = MANIFEST.format(digest="0" * 64, kind=kind, survival=survival).encode()
+    async def submit(self, kind: str, survival: str, more: str = "") -> int:
+        text = MANIFEST.format(digest="0" * 64, kind=kind, survival=survival, more=more).encode()
         spec = to_task_spec(parse_manifest(text), manifest_digest(text))
         events = await self.chain.do(TENANT, calls.tasks_submit(spec=spec, manifest=text))
         (task,) = [event.fields["first"] for event in events if event.name == "Submitted"]
@@ -60,8 +60,12 @@ class Scene:
                     fits = event.name == name and fields.items() <= event.fields.items()
                     if fits and task in tasks_of_event(event.fields):
                         return event
-                block, _ = await anext(self.blocks)
-                self.seen += [event for event in block.events if event.pallet == "Tasks"]
+                await self.block()
+
+    async def block(self) -> None:
+        """The next final block."""
+        block, _ = await anext(self.blocks)
+        self.seen += [event for event in block.events if event.pallet == "Tasks"]
 
 
 @pytest.fixture
@@ -107,6 +111,37 @@ async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_within_one_escr
     assert found.record.failures == 1
     assert await chain.link.query("Billing", "TotalEscrowed") == 0
     assert await chain.link.query("Balances", "TotalIssuance") == issued
+
+
+async def test_a_job_goes_on_at_its_standby_from_its_last_checkpoint(scene: Scene) -> None:
+    chain, folder, engine = scene.chain, scene.folder, scene.engine
+    step = {"/ckpt/step": b"73"}
+    engine.programs = lambda _spec, _container: FakeProgram(runs=True, output=b"done\n", files=step)
+    async with contextlib.AsyncExitStack() as stack:
+        host = await stack.enter_async_context(contextlib.AsyncExitStack())
+        first = await host.enter_async_context(fake_host(chain, folder / "first", ONE, engine))
+        with worker_process("scheduler", SCHEDULER, chain.url, folder / "scheduler"):
+            job = await scene.submit("job", "standby", ", checkpoint: {path: /ckpt, every: 1m}")
+            await scene.until(job, "PodStarted")
+            standby = await stack.enter_async_context(fake_host(chain, folder / "standby", OTHER, engine))
+            await scene.until(job, "StandbyNamed", host=standby)
+        told = (await scene.until(job, "Checkpointed", lease=lease_id(job, 0, 0))).fields
+        found = await GantryChain(chain.link).task(job)
+        assert found is not None
+        (known,) = found.record.checkpoints
+        assert (known.digest, known.host) == (told["digest"], first)
+        copy = folder / "standby" / "checkpoints" / f"{told['digest'].hex()}.tar"
+        async with asyncio.timeout(PATIENCE):
+            while not copy.exists():
+                await scene.block()
+        await host.aclose()
+        # What its program writes from now on would not tell where it goes on from.
+        engine.programs = lasting
+        moved = (await scene.until(job, "LeaseMoved")).fields
+        await scene.until(job, "PodStarted", lease=moved["to"])
+        assert engine.main(standby, moved["to"]).files == step
+        engine.finish(standby, moved["to"])
+        await scene.until(job, "Settled")
 
 
 async def test_a_service_is_moved_off_a_host_that_its_provider_drains(scene: Scene) -> None:

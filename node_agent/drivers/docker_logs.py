@@ -133,7 +133,7 @@ class DockerLogs:
         self._readers += 1
         hose = Hose(stream)
         # A follower blocks its thread until the next line: not one of the engine's.
-        self._pool.submit(hose.run)
+        self._pool.submit(_read, hose, stream)
         try:
             while piece := await hose.take():
                 yield piece
@@ -144,3 +144,15 @@ class DockerLogs:
             hose.close()
             with contextlib.suppress(OSError, AttributeError):
                 stream.close()
+
+
+def _read(hose: Hose, stream: Any) -> None:
+    """Read to the end, and let go of the connection.
+
+    To close the stream, as its reader does who wants no more, only ends what is read from it: the socket stays open
+    until its response is closed, too, for which the library has no call.
+    """
+    hose.run()
+    response = getattr(stream, "_response", None)
+    if response is not None:
+        response.close()

@@ -60,7 +60,7 @@ def test_after_more_pods_there_are_not_fewer_within_the_window(scaling, demands,
         wishes, wanted = decide(scaling, shared(demand_ppm, pods), pods, wishes, now_ms)
         if wanted < pods:
             assert now_ms >= scaling.stabilisation_ms
-            assert grown_ms is None or now_ms - grown_ms > scaling.stabilisation_ms
+            assert grown_ms is None or now_ms - grown_ms >= scaling.stabilisation_ms
         elif wanted > pods:
             grown_ms = now_ms
         pods = wanted

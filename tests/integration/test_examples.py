@@ -89,6 +89,12 @@ async def test_three_containers_make_one_result(net: Net) -> None:
     assert receipt.bill.owed == lease.escrow.paid > 0
 
 
+async def test_a_job_that_may_outlive_its_host_runs_also_where_there_is_no_other(net: Net) -> None:
+    outcome = await submitted(net, "counting", STEPS="2")
+    assert outcome["state"] == "Settled"
+    assert outcome["result"].splitlines() == ["begins", "counted to 2"]
+
+
 async def test_a_service_is_reached_by_its_tenant_and_scales(net: Net) -> None:
     view = await submitted(net, "service")
     task = view["task"]

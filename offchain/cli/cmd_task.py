@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from offchain.cli import accounts, cmd_snapshot, cmd_task_life, options
+from offchain.cli.acting import act
 from offchain.cli.cmd_logs import logs
 from offchain.cli.cmd_task_move import move
 from offchain.cli.cmd_task_why import why
@@ -18,7 +19,7 @@ from offchain.cli.failures import CliError
 from offchain.cli.hostlink import fetch_result, lease_of
 from offchain.cli.manifest_text import SURVIVALS
 from offchain.cli.output import Screen, details, emit, progress, say, table
-from offchain.cli.session import connected, run, send
+from offchain.cli.session import connected, run
 from offchain.cli.story import time_text
 from offchain.cli.views import LeaseView, TaskView, read_task, read_tasks
 from offchain.link.ports import Call, ChainPort
@@ -236,23 +237,13 @@ def cancel(number: int, account: str | None, password_file: str | None, url: str
     Example:
       gantry task cancel 7 --account //Charlie
     """
-    signer = accounts.open_account(account, password_file)
 
-    async def work() -> TaskView:
-        async with connected(url) as chain:
-            view = await read_task(chain, number)
-            if view.tenant != signer.address:
-                raise CliError(
-                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
-                    "Give --account of the tenant that submitted it.",
-                    code="not_yours",
-                )
-            if view.final:
-                raise CliError(f"task {number} is {view.state} already.", "There is nothing to cancel.", code="final")
-            included = await send(chain, Call("Tasks", "cancel", {"task": number}), signer)
-            return await read_task(chain, number, included.block.hash)
+    async def wanted(_: ChainPort, view: TaskView) -> list[Call]:
+        if view.final:
+            raise CliError(f"task {number} is {view.state} already.", "There is nothing to cancel.", code="final")
+        return [Call("Tasks", "cancel", {"task": number})]
 
-    view = run(work())
+    view, _ = act(number, account, password_file, url, wanted)
     if as_json:
         emit(view.plain())
     else:

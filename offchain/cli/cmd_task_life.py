@@ -7,13 +7,11 @@ from typing import Any
 
 import click
 
-from offchain.cli import accounts, options
+from offchain.cli import options
+from offchain.cli.acting import act, told
 from offchain.cli.failures import CliError
-from offchain.cli.output import emit, say
-from offchain.cli.session import Included, connected, run, send
-from offchain.cli.story import event_text
-from offchain.cli.views import LeaseView, TaskView, read_task
-from offchain.link.ports import Call
+from offchain.cli.views import LeaseView, TaskView
+from offchain.link.ports import Call, ChainPort
 from offchain.schema._generated_chain import calls
 from offchain.schema.manifest_values import parse_amount, parse_duration
 
@@ -237,32 +235,8 @@ def _do(
     wanted: Callable[[TaskView], list[Call]],
 ) -> None:
     """Send the calls, all or none of them, and tell what they brought about."""
-    signer = accounts.open_account(account, password_file)
 
-    async def work() -> tuple[TaskView, Included]:
-        async with connected(url) as chain:
-            view = await read_task(chain, number)
-            if view.tenant != signer.address:
-                raise CliError(
-                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
-                    "Give --account of the tenant that submitted it.",
-                    code="not_yours",
-                )
-            included = await send(chain, _together(wanted(view)), signer)
-            return await read_task(chain, number, included.block.hash), included
+    async def of(_: ChainPort, view: TaskView) -> list[Call]:
+        return wanted(view)
 
-    view, included = run(work())
-    if as_json:
-        emit(view.plain())
-        return
-    for event in included.events:
-        if event.pallet in ("Tasks", "Leases"):
-            say(event_text(event))
-    say(f"Task {number} is {view.state}.")
-
-
-def _together(several: list[Call]) -> Call:
-    if len(several) == 1:
-        return several[0]
-    plain = [{call.pallet: {call.function: dict(call.args)}} for call in several]
-    return Call("Utility", "batch_all", {"calls": plain})
+    told(*act(number, account, password_file, url, of), as_json=as_json)

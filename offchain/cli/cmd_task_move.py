@@ -6,14 +6,12 @@ import asyncio
 
 import click
 
-from offchain.cli import accounts, options
+from offchain.cli import options
+from offchain.cli.acting import act, told
 from offchain.cli.failures import CliError
-from offchain.cli.output import emit, say
-from offchain.cli.session import Included, connected, run, send
-from offchain.cli.story import event_text
-from offchain.cli.views import LeaseView, TaskView, read_task
+from offchain.cli.views import LeaseView, TaskView
 from offchain.core.fit import Fit, fit
-from offchain.link.ports import ChainPort
+from offchain.link.ports import Call, ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Survival, TaskSpec, calls
 from offchain.schema.manifest_values import format_amount
@@ -47,30 +45,13 @@ def move(
       gantry task move 7 --host 5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY --account //Charlie
       gantry task move 7 --pod 1 --host 5DAAnrj7VHTznn2AWBemMuyBwZWs6FNFjdyVXUeYum3PTXFy --account anna --json
     """
-    signer = accounts.open_account(account, password_file)
 
-    async def work() -> tuple[TaskView, Included]:
-        async with connected(url) as chain:
-            view = await read_task(chain, number)
-            if view.tenant != signer.address:
-                raise CliError(
-                    f"task {number} belongs to {view.tenant}, not to {signer.address}.",
-                    "Give --account of the tenant that submitted it.",
-                    code="not_yours",
-                )
-            lease = _of(view, pod, to)
-            devices = await _devices_at(chain, number, to)
-            included = await send(chain, calls.tasks_move_pod(lease=lease.id, host=to, devices=devices), signer)
-            return await read_task(chain, number, included.block.hash), included
+    async def wanted(chain: ChainPort, view: TaskView) -> list[Call]:
+        lease = _of(view, pod, to)
+        devices = await _devices_at(chain, number, to)
+        return [calls.tasks_move_pod(lease=lease.id, host=to, devices=devices)]
 
-    view, included = run(work())
-    if as_json:
-        emit(view.plain())
-        return
-    for event in included.events:
-        if event.pallet == "Tasks":
-            say(event_text(event))
-    say(f"Task {number} is {view.state}.")
+    told(*act(number, account, password_file, url, wanted), as_json=as_json)
 
 
 def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:

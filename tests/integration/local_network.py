@@ -202,7 +202,9 @@ class Pods:
     client: DockerClient
 
     def of(self, task: int, *, everything: bool = False) -> list[Any]:
-        found: list[Any] = self.client.containers.list(all=everything, filters={"label": f"gantry.task={task}"})
+        # Each is inspected after the listing, and may be gone by then.
+        of_task = {"label": f"gantry.task={task}"}
+        found: list[Any] = self.client.containers.list(all=everything, filters=of_task, ignore_removed=True)
         return found
 
     def gone(self, task: int) -> bool:

@@ -94,7 +94,9 @@ class FaultNet:
         client = docker.DockerClient(base_url=self.engine_url, timeout=30)
         try:
             return {
-                "container": [f"{one.name} ({one.status})" for one in client.containers.list(all=True)],
+                "container": [
+                    f"{one.name} ({one.status})" for one in client.containers.list(all=True, ignore_removed=True)
+                ],
                 "network": [one.name for one in client.networks.list() if one.name not in _BUILT_IN],
                 "volume": [one.name for one in client.volumes.list()],
             }

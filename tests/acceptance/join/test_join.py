@@ -163,7 +163,9 @@ def demo_image(here: Machine) -> str:
 def containers(here: Machine) -> list[str]:
     client = docker.DockerClient(base_url=here.engine_url, timeout=30)
     try:
-        return sorted(str(one.id) for one in client.containers.list(filters={"label": "gantry.lease"}, ignore_removed=True))
+        return sorted(
+            str(one.id) for one in client.containers.list(filters={"label": "gantry.lease"}, ignore_removed=True)
+        )
     finally:
         client.close()
 

@@ -2,7 +2,8 @@
 
     python -m tests.fake_host URL FOLDER PROVIDER
 
-It registers under this provider's key and runs whatever it is given until it is told to end it.
+It registers under this provider's key and runs whatever it is given until it is told to end it; each program has noted
+in /ckpt/step how far it has come.
 """
 
 from __future__ import annotations
@@ -34,8 +35,16 @@ ROOT = Path(__file__).resolve().parent.parent
 HARDWARE = Hardware(4000, 8192, 100, ())
 
 
+STEP = {"/ckpt/step": b"73"}
+
+
 def lasting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
     return FakeProgram(runs=True, output=b"done\n")
+
+
+def counting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
+    """Has come to its 73rd step, and noted it."""
+    return FakeProgram(runs=True, output=b"done\n", files=STEP)
 
 
 @contextlib.asynccontextmanager
@@ -79,7 +88,7 @@ def fake_host_process(url: str, folder: Path, provider: str) -> Iterator[subproc
 
 async def _run(url: str, folder: Path, provider: Signer) -> None:
     link = await connect(url)
-    async with fake_host(Chain(0, link), folder, provider, FakeEngine(lasting)):
+    async with fake_host(Chain(0, link), folder, provider, FakeEngine(counting)):
         await asyncio.Event().wait()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.drivers.fake import FakeEngine, FakeProgram
+from node_agent.drivers.fake import FakeEngine
 from offchain.link.keys import from_uri
 from offchain.link.ports import Block, BlockRef, ChainEvent
 from offchain.link.typed import GantryChain
@@ -20,7 +20,7 @@ from offchain.schema._generated_chain import calls
 from offchain.schema.ids import lease_id, tasks_of_event
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from tests.fake_host import fake_host, fake_host_process, lasting
+from tests.fake_host import STEP, fake_host, fake_host_process, lasting
 from tests.real_chain import PATIENCE, Chain, chain_of
 from tests.worker_process import worker_process
 
@@ -78,13 +78,15 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         yield Scene(chain, tmp_path, blocks)
 
 
-async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_within_one_escrow(scene: Scene) -> None:
+async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_from_its_checkpoint_within_one_escrow(
+    scene: Scene,
+) -> None:
     chain, folder = scene.chain, scene.folder
     issued = await chain.link.query("Balances", "TotalIssuance")
     async with contextlib.AsyncExitStack() as stack:
         first = stack.enter_context(fake_host_process(chain.url, folder / "first", "//Bob"))
         with worker_process("scheduler", SCHEDULER, chain.url, folder / "scheduler"):
-            job = await scene.submit("job", "standby")
+            job = await scene.submit("job", "standby", ", checkpoint: {path: /ckpt, every: 1m}")
             assigned = await scene.until(job, "Assigned")
             await scene.until(job, "PodStarted")
             await stack.enter_async_context(fake_host(chain, folder / "same", ONE, scene.engine))
@@ -92,11 +94,17 @@ async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_within_one_escr
             named = await scene.until(job, "StandbyNamed")
             assert named.fields["host"] == standby, "of another provider"
         # No scheduler is there any more, and none is needed.
+        told = (await scene.until(job, "Checkpointed", lease=lease_id(job, 0, 0))).fields
+        copy = folder / "standby" / "checkpoints" / f"{told['digest'].hex()}.tar"
+        async with asyncio.timeout(PATIENCE):
+            while not copy.exists():
+                await scene.block()
         first.kill()
         moved = (await scene.until(job, "LeaseMoved")).fields
         assert (moved["host"], moved["reason"]) == (standby, "HostLost")
         assert (moved["from"], moved["to"]) == (lease_id(job, 0, 0), lease_id(job, 0, 1))
         await scene.until(job, "PodStarted", lease=moved["to"])
+        assert scene.engine.main(standby, moved["to"]).files == STEP
         scene.engine.finish(standby, moved["to"])
         await scene.until(job, "Settled")
 
@@ -111,37 +119,6 @@ async def test_a_job_whose_host_is_killed_goes_on_at_its_standby_within_one_escr
     assert found.record.failures == 1
     assert await chain.link.query("Billing", "TotalEscrowed") == 0
     assert await chain.link.query("Balances", "TotalIssuance") == issued
-
-
-async def test_a_job_goes_on_at_its_standby_from_its_last_checkpoint(scene: Scene) -> None:
-    chain, folder, engine = scene.chain, scene.folder, scene.engine
-    step = {"/ckpt/step": b"73"}
-    engine.programs = lambda _spec, _container: FakeProgram(runs=True, output=b"done\n", files=step)
-    async with contextlib.AsyncExitStack() as stack:
-        host = await stack.enter_async_context(contextlib.AsyncExitStack())
-        first = await host.enter_async_context(fake_host(chain, folder / "first", ONE, engine))
-        with worker_process("scheduler", SCHEDULER, chain.url, folder / "scheduler"):
-            job = await scene.submit("job", "standby", ", checkpoint: {path: /ckpt, every: 1m}")
-            await scene.until(job, "PodStarted")
-            standby = await stack.enter_async_context(fake_host(chain, folder / "standby", OTHER, engine))
-            await scene.until(job, "StandbyNamed", host=standby)
-        told = (await scene.until(job, "Checkpointed", lease=lease_id(job, 0, 0))).fields
-        found = await GantryChain(chain.link).task(job)
-        assert found is not None
-        (known,) = found.record.checkpoints
-        assert (known.digest, known.host) == (told["digest"], first)
-        copy = folder / "standby" / "checkpoints" / f"{told['digest'].hex()}.tar"
-        async with asyncio.timeout(PATIENCE):
-            while not copy.exists():
-                await scene.block()
-        await host.aclose()
-        # What its program writes from now on would not tell where it goes on from.
-        engine.programs = lasting
-        moved = (await scene.until(job, "LeaseMoved")).fields
-        await scene.until(job, "PodStarted", lease=moved["to"])
-        assert engine.main(standby, moved["to"]).files == step
-        engine.finish(standby, moved["to"])
-        await scene.until(job, "Settled")
 
 
 async def test_a_service_is_moved_off_a_host_that_its_provider_drains(scene: Scene) -> None:

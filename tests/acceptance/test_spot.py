@@ -11,16 +11,9 @@ from typing import Any
 
 import pytest
 
-from node_agent.core.values import ContainerSpec, PodSpec
-from node_agent.drivers.fake import FakeDriver, FakeEngine, FakeProgram
-from node_agent.register import registration_call
-from node_agent.service import Agent
-from node_agent.startup import unix_ms
-from node_agent.state_dir import StateDir
-from node_agent.telemetry.hardware import Hardware
+from node_agent.drivers.fake import FakeEngine
 from offchain.link.errors import CallFailed
 from offchain.link.keys import from_uri
-from offchain.link.p2p_memory import MemoryNetwork
 from offchain.link.ports import Block, BlockRef, ChainEvent, Signer
 from offchain.link.typed import GantryChain
 from offchain.link.watcher import blocks_after
@@ -28,14 +21,12 @@ from offchain.schema._generated_chain import calls
 from offchain.schema.ids import lease_id, tasks_of_event
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
-from tests.chain_records import ask
+from tests.fake_host import fake_host, lasting
 from tests.real_chain import PATIENCE, Chain, chain_of
 from tests.worker_process import worker_process
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 POOR, RICH, PROVIDER = from_uri("//Charlie"), from_uri("//Ferdie"), from_uri("//Bob")
 WORKER, OTHER_SCHEDULER = "//Dave", from_uri("//Eve")
-HARDWARE = Hardware(4000, 8192, 100, ())
 MANIFEST = """
 services:
   main:
@@ -45,23 +36,15 @@ x-gantry: {{kind: job, price: {{max_per_hour: 1 GTY}}, duration: 10m, priority: 
 """
 
 
-def lasting(_spec: PodSpec, _container: ContainerSpec) -> FakeProgram:
-    return FakeProgram(runs=True, output=b"done\n")
-
-
 @dataclass
 class Scene:
     """One host with room for one task."""
 
     chain: Chain
-    agent: Agent
+    host: str
     engine: FakeEngine
     blocks: AsyncIterator[tuple[Block, BlockRef]]
     seen: list[tuple[int, ChainEvent]] = field(default_factory=list)
-
-    @property
-    def host(self) -> str:
-        return self.agent._host
 
     async def submit(self, who: Signer, priority: int, *, spot: bool) -> int:
         text = MANIFEST.format(
@@ -89,34 +72,13 @@ class Scene:
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     async with contextlib.AsyncExitStack() as stack:
         chain = await stack.enter_async_context(chain_of(tmp_path / "node"))
-        state = stack.enter_context(contextlib.closing(StateDir(tmp_path / "agent")))
-        key = state.host_key()
-        prices = ask(cpu_core_per_hour=10**9, memory_gib_per_hour=10**9, disk_gib_per_hour=10**9)
-        call = registration_call(
-            key,
-            genesis_hash=await chain.link.genesis_hash(),
-            provider=PROVIDER.address,
-            hardware=HARDWARE,
-            endpoint=b"",
-            region=b"eu",
-            ask=prices,
-        )
-        await chain.do(PROVIDER, call)
         await chain.do(OTHER_SCHEDULER, calls.tasks_bond_scheduler())
         engine = FakeEngine(lasting)
-        transport = MemoryNetwork().endpoint(key.public_key)
-        driver = FakeDriver(engine, key.address)
-        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms)
-        stop = asyncio.Event()
-        running = asyncio.create_task(agent.run(stop))
+        host = await stack.enter_async_context(fake_host(chain, tmp_path / "agent", PROVIDER, engine))
         stack.enter_context(worker_process("all", WORKER, chain.url, tmp_path / "worker"))
         head = await chain.link.finalized_head()
         blocks = await stack.enter_async_context(contextlib.aclosing(blocks_after(chain.link, head, "finalized")))
-        try:
-            yield Scene(chain, agent, engine, blocks)
-        finally:
-            stop.set()
-            await running
+        yield Scene(chain, host, engine, blocks)
 
 
 async def refusal(chain: Chain, who: Signer, wanting: int, victim: int) -> str:

@@ -11,7 +11,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.moving.elsewhere import Elsewhere
 from offchain.core.moving.watch import Leaving, Unguarded, Watch
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import indices
+from offchain.core.placing.cluster import bits, indices
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.gates import Gate
 from offchain.core.values import Layout, Lease, Task
@@ -27,7 +27,7 @@ _TRIES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod goes on there. Its room is held until :meth:`Mover.answered`."""
+    """A pod goes on there. Its room is held until :meth:`Mover.moved`."""
 
     task: int
     lease: int
@@ -162,7 +162,7 @@ class Mover:
         planner = self._desk.planner
         if lease.standby is None or lease.standby.host not in planner.fleet.records:
             return None
-        place = Place(planner.fleet.cluster.number(lease.standby.host), _bits(lease.standby.devices))
+        place = Place(planner.fleet.cluster.number(lease.standby.host), bits(lease.standby.devices))
         return place if planner.takes(want, *place) else None
 
     def _has_room(self, task: Task, lease: Lease) -> bool:
@@ -187,7 +187,3 @@ class Mover:
 def _key(lease: int) -> int:
     """Under which the planner holds the new place of a pod: no task's number."""
     return ~lease
-
-
-def _bits(devices: bytes) -> int:
-    return sum(1 << index for index in devices)

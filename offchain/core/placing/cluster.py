@@ -179,35 +179,16 @@ class Cluster:
 
     def take(self, host: int, shape: Shape, devices: int) -> None:
         """Give a pod its share of `host`; bit `d` of `devices` is set for device `d`. ValueError: there is no room."""
-        chosen = indices(devices)
-        if not self._fits(host, shape, chosen):
-            raise ValueError(f"host {self.names[host]} has no room for {shape} on devices {chosen}")
-        self._move(host, shape, chosen, -1)
+        if not self.take_if(host, shape, devices):
+            raise ValueError(f"host {self.names[host]} has no room for {shape} on devices {indices(devices)}")
 
-    def take_each(self, host: int, pods: Iterable[tuple[Shape, int]]) -> bool:
-        """Give each of these pods its share, one after the other, where there is room; whether there was for all."""
-        free, kinds = self.free, self.kinds
-        cpu, memory, disk = int(free.cpu[host]), int(free.memory[host]), int(free.disk[host])
-        count = int(free.gpus[host])
-        device, kind = free.device[host, :count].tolist(), free.kind[host, :count].tolist()
-        all_fit = True
-        for shape, devices in pods:
-            chosen, milli = indices(devices), shape.gpu_milli
-            fits = len(chosen) == shape.gpus and cpu >= shape.cpu_milli and memory >= shape.memory_mib
-            fits = fits and disk >= shape.disk_gib
-            if not fits or any(
-                at >= count or device[at] < milli or not shape.accepts(kinds[kind[at]]) for at in chosen
-            ):
-                all_fit = False
-                continue
-            cpu, memory, disk = cpu - shape.cpu_milli, memory - shape.memory_mib, disk - shape.disk_gib
-            for at in chosen:
-                device[at] -= milli
-            self.free_milli -= shape.total_milli
-        free.cpu[host], free.memory[host], free.disk[host] = cpu, memory, disk
-        free.device[host, :count] = device
-        free.state[host] = 0
-        return all_fit
+    def take_if(self, host: int, shape: Shape, devices: int) -> bool:
+        """The same where there is room; whether there was."""
+        chosen = indices(devices)
+        fits = self._fits(host, shape, chosen)
+        if fits:
+            self._move(host, shape, chosen, -1)
+        return fits
 
     def give(self, host: int, shape: Shape, devices: int) -> None:
         """Take the share back from a pod that has ended. ValueError: the host cannot have given it."""
@@ -280,3 +261,8 @@ def indices(devices: int) -> list[int]:
         found.append(least.bit_length() - 1)
         devices ^= least
     return found
+
+
+def bits(devices: Iterable[int]) -> int:
+    """The same the other way: a bit for each of these numbers."""
+    return sum(1 << index for index in devices)

@@ -15,7 +15,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import closed_beside
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want, shape_of
-from offchain.core.placing.cluster import MOST_DEVICES, Bools
+from offchain.core.placing.cluster import MOST_DEVICES, Bools, bits
 from offchain.core.planning.ahead import Ahead
 from offchain.core.planning.heads import HOPELESS_MS, Heads, needs_much
 from offchain.core.planning.held import FEW
@@ -227,7 +227,7 @@ class Keeper:
             host = fleet.records.get(lease.host)
             # A machine that is stopped holds its disk alone.
             if host is not None and lease.state is not LeaseState.SUSPENDED:
-                devices = sum(1 << index for index in lease.devices)
+                devices = bits(lease.devices)
                 row = fleet.cluster.number(lease.host)
                 claim = Claim(row, shape, devices, lease.created_at, latest_end(lease, task, host))
                 yield (task.id, "lease", lease.id), claim

@@ -351,12 +351,14 @@ class Planner:
 
     def _hold_again(self, row: int) -> None:
         """Take what is held off a record that has just come in. What the record has overtaken takes nothing."""
-        held = [(task, self._held.get(task)) for task in self._held.at(row) if task not in self._behind]
-        pods = [(one.want.shape, on) for task, one in held if one is not None for on in one.on(task, row)]
-        if self.fleet.cluster.take_each(row, pods):
-            self._short.discard(row)
-        else:
-            self._short.add(row)
+        self._short.discard(row)
+        for task in self._held.at(row):
+            held = None if task in self._behind else self._held.get(task)
+            if held is None:
+                continue
+            for devices in held.on(task, row):
+                if not self.fleet.cluster.take_if(row, held.want.shape, devices):
+                    self._short.add(row)
 
 
 def _leaning(gate: Leaning, task: Task, want: Want, points: Points) -> Points:

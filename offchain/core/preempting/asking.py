@@ -9,7 +9,7 @@ from offchain.core.fleet.layouts import apart, closed_beside
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Bools, Cluster
+from offchain.core.placing.cluster import Bools, Cluster, bits
 from offchain.core.preempting.rules import HOUR, Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.values import LeaseState, Task, TaskState
@@ -55,9 +55,7 @@ def _running(task: Task, cluster: Cluster) -> Running | None:
     """None where one of its hosts is no more."""
     if not all(lease.host in cluster for lease in task.leases):
         return None
-    places = tuple(
-        Place(cluster.number(lease.host), sum(1 << index for index in lease.devices)) for lease in task.leases
-    )
+    places = tuple(Place(cluster.number(lease.host), bits(lease.devices)) for lease in task.leases)
     rate_per_hour = sum(lease.escrow.rate_per_hour for lease in task.leases)
     return Running(
         task=task.id,

@@ -25,10 +25,6 @@ class Claim:
     priority: int
     submitted_at: int
 
-    def __lt__(self, other: Claim) -> bool:
-        """The older of two of the same priority is first."""
-        return (self.submitted_at, self.id) < (other.submitted_at, other.id)
-
 
 class Holding(NamedTuple):
     """What a running task of an account holds, and of which queue."""

@@ -14,11 +14,18 @@ TOTALS = Amount(cpu_milli=100_000, memory_mib=100_000, gpu_milli=10_000)
 GPU = Amount(1000, 1000, 1000)
 CORES = Amount(10_000, 1000, 0)
 
+_SHAPES: dict[Amount, int] = {}
+
+
+def shape_of(amount: Amount) -> int:
+    """The number that stands for tasks which ask for so much."""
+    return _SHAPES.setdefault(amount, len(_SHAPES))
+
 
 def claim(id: int, account: str = "alice", **changes: Any) -> Claim:  # noqa: A002
-    """Asks for a GPU if nothing else is said; the shape is the amount."""
+    """Asks for a GPU if nothing else is said; the shape follows from the amount."""
     values: dict[str, Any] = {"queue": "default", "amount": GPU, "priority": 100, "submitted_at": id} | changes
-    values.setdefault("shape", values["amount"])
+    values.setdefault("shape", shape_of(values["amount"]))
     return Claim(id=id, account=account, **values)
 
 

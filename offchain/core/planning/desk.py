@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
@@ -218,7 +217,7 @@ class Desk:
         self._went_on = True
         self._woken.update(number for number in self._left if number in self._groups.asleep)
         self._left.clear()
-        self._turn.go_on(self._woken)
+        self._turn.go_on(np.fromiter(self._woken, np.int64))
         reserved = self._keeper.again(self._tasks, self._apart, now_ms)
         self.notes.gates = () if reserved is None else (reserved,)
         placed: dict[int, Batch] = {}
@@ -307,7 +306,7 @@ class Desk:
         """Room has gone: of those who were woken, fewer may fit. One more of the group that was placed is looked at."""
         fitting = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
         over = [number for number in self._woken - fitting if number in self._groups.asleep and number != placed]
-        self._turn.pass_over(over)
+        self._turn.pass_over(np.array(over, np.int64))
         self._woken.difference_update(over)
 
     def blocked(self, task: Task) -> None:
@@ -452,7 +451,7 @@ class Desk:
 
     def _number(self, number: int) -> int:
         """Of the group of a task that waits."""
-        return cast("int", self._turn.shape(number))
+        return self._turn.shape(number)
 
     def _group(self, number: int) -> Group:
         """Of a task that waits."""

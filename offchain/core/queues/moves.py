@@ -113,20 +113,19 @@ def charge(tables: Tables, leaf: int, holder: int, cpu: int, memory: int, gpu: i
 
 
 @compiled
-def block(tables: Tables, shape: int, blocked: int) -> None:
-    """It fits nowhere in this round; or may fit after all."""
-    of = tables.shapes[shape]
-    if of.blocked == blocked:
-        return
-    of.blocked = blocked
-    alike = of.alike
-    while alike != NOBODY:
-        leaf = tables.alikes[alike].leaf
-        # Who is blocked is noticed when the first is asked for.
-        if not blocked:
-            tables.nodes[leaf].head = NOBODY
-        _wake(tables, leaf, -1 if blocked else 1)
-        alike = tables.alikes[alike].next_in_shape
+def block(tables: Tables, shapes: Ints, blocked: int) -> None:
+    """They fit nowhere in this round; or may fit after all."""
+    for shape in shapes:
+        of = tables.shapes[shape]
+        alike = NOBODY if of.blocked == blocked else of.alike
+        of.blocked = blocked
+        while alike != NOBODY:
+            leaf = tables.alikes[alike].leaf
+            # Who is blocked is noticed when the first is asked for.
+            if not blocked:
+                tables.nodes[leaf].head = NOBODY
+            _wake(tables, leaf, -1 if blocked else 1)
+            alike = tables.alikes[alike].next_in_shape
 
 
 @compiled

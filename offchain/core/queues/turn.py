@@ -12,7 +12,7 @@ tables (:mod:`offchain.core.queues.tables`), and who is next is found by compile
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ class Memory:
     """
 
     served: Mapping[Part, int] = field(default_factory=dict)
-    asleep: frozenset[Hashable] = frozenset()
+    asleep: frozenset[int] = frozenset()
 
 
 class Run(NamedTuple):
@@ -68,11 +68,8 @@ class Turn:
         self._ledger = Ledger(tree, totals)
         self._rows: dict[int, int] = {}
         """[task]: its row."""
-        self._shapes: dict[Hashable, int] = {}
-        self._names: list[Hashable] = []
-        """[shape]: what others call it."""
         self._amounts: list[Amount] = []
-        self._free_shapes: list[int] = []
+        """[shape]."""
         self._ids: Ints = np.zeros(MOST_IN_RUN, dtype=np.int64)
         self._parts: Ints = np.zeros((MOST_IN_RUN, 2), dtype=np.int64)
         self._run = Run([], [])
@@ -85,8 +82,9 @@ class Turn:
                 moves.serve(self._ledger.tables, self._ledger.leaf(part), when_ms)
         for claim in waiting:
             self.add(claim)
-        for name in known.asleep & self._shapes.keys():
-            moves.sleep(self._ledger.tables, self._shapes[name], 1)
+        for shape in known.asleep:
+            if self._waits_with(shape):
+                moves.sleep(self._ledger.tables, shape, 1)
         self.begin(now_ms)
 
     def __len__(self) -> int:
@@ -101,9 +99,9 @@ class Turn:
         """The numbers of those that wait, in the order in which they came."""
         return iter(self._rows)
 
-    def shape(self, task: int) -> Hashable:
+    def shape(self, task: int) -> int:
         """The shape of a task that waits. KeyError where it does not."""
-        return self._names[self._at(task)[1]]
+        return self._at(task)[1]
 
     def stands_as(self, claim: Claim) -> bool:
         """Whether a task with this number waits, in this place, with this priority; and so for its shape."""
@@ -112,18 +110,15 @@ class Turn:
         alike, shape = self._at(claim.id)
         these = self._ledger.tables.alikes[alike]
         place = self._ledger.place(claim.queue, claim.account)
-        return (these["leaf"], these["holder"], these["priority"]) == (*place, claim.priority) and (
-            self._names[shape] == claim.shape
-        )
+        return (these["leaf"], these["holder"], these["priority"]) == (*place, claim.priority) and shape == claim.shape
 
     @property
     def memory(self) -> Memory:
         """What is known of earlier rounds."""
-        asleep = self._ledger.tables.shapes["asleep"]
-        names = frozenset(name for name, shape in self._shapes.items() if asleep[shape])
-        return Memory(dict(self._ledger.served()), names)
+        asleep = np.flatnonzero(self._ledger.tables.shapes["asleep"]).tolist()
+        return Memory(dict(self._ledger.served()), frozenset(filter(self._waits_with, asleep)))
 
-    def begin(self, now_ms: int, totals: Amount | None = None, away: Container[Hashable] = ()) -> None:
+    def begin(self, now_ms: int, totals: Amount | None = None, away: Iterable[int] = ()) -> None:
         """A new round: what was blocked may fit again.
 
         `totals`: where the hosts have changed. `away`: shapes that are passed over in this round.
@@ -133,22 +128,19 @@ class Turn:
         tables = self._ledger.tables
         tables.round["now_ms"] = now_ms
         tables.shapes["blocked"] = 0
-        for name, shape in self._shapes.items():
-            if name in away:
-                tables.shapes["blocked"][shape] = 1
+        for shape in away:
+            tables.shapes["blocked"][shape] = 1
         moves.begin(tables)
         self._bring_back()
 
-    def go_on(self, shapes: Iterable[Hashable]) -> None:
+    def go_on(self, shapes: Ints) -> None:
         """The last round goes on: of what was blocked in it, only these may fit by now."""
-        for name in shapes:
-            moves.block(self._ledger.tables, self._shapes[name], 0)
+        moves.block(self._ledger.tables, shapes, 0)
         self._bring_back()
 
-    def pass_over(self, shapes: Iterable[Hashable]) -> None:
+    def pass_over(self, shapes: Ints) -> None:
         """These do not fit after all, as nothing has changed for them since they were blocked."""
-        for name in shapes:
-            moves.block(self._ledger.tables, self._shapes[name], 1)
+        moves.block(self._ledger.tables, shapes, 1)
 
     def next(self) -> int | None:
         """The task whose turn it is: the same until it is placed, blocked or removed. None: nobody can go now."""
@@ -162,7 +154,7 @@ class Turn:
         row, shape = self._known(task), self._at(task)[1]
         moves.place(self._ledger.tables, row)
         del self._rows[task]
-        self._left(shape, placed=True)
+        moves.sleep(self._ledger.tables, shape, 0)
 
     def run(self) -> Run | None:
         """Tasks that are alike and may go together, the first of them the one that :meth:`next` gives; None: nobody."""
@@ -182,13 +174,13 @@ class Turn:
         moves.leave(self._ledger.tables, self._parts, len(self._run.of_parts), count)
         for task in self._run.tasks[:count]:
             del self._rows[task]
-        self._left(shape, placed=True)
+        moves.sleep(self._ledger.tables, shape, 0)
 
     def blocked(self, task: int) -> None:
         """It fits nowhere now: its shape is passed over in this round, in all queues. ValueError: it does not wait."""
         self._known(task)
         shape = self._at(task)[1]
-        moves.block(self._ledger.tables, shape, 1)
+        moves.block(self._ledger.tables, np.array([shape]), 1)
         moves.sleep(self._ledger.tables, shape, 1)
 
     def add(self, claim: Claim) -> None:
@@ -196,11 +188,11 @@ class Turn:
         if claim.id in self._rows:
             raise ValueError(f"task {claim.id} waits already")
         leaf, holder = self._of(claim)
-        shape = self._shape(claim)
+        self._look_at(claim)
         rise_ms = self._ledger.ageing[leaf].rise_ms(claim.priority)
         while True:
             tables = self._ledger.tables
-            row = moves.join(tables, claim.id, claim.submitted_at, leaf, shape, claim.priority, rise_ms, holder)
+            row = moves.join(tables, claim.id, claim.submitted_at, leaf, claim.shape, claim.priority, rise_ms, holder)
             if row >= 0:
                 break
             self._ledger.grow("tasks" if row == moves.NO_TASK else "alikes")
@@ -209,10 +201,8 @@ class Turn:
 
     def remove(self, task: int) -> None:
         """The task with this number does not wait any more. ValueError where it did not."""
-        row, shape = self._known(task), self._at(task)[1]
-        moves.part(self._ledger.tables, row)
+        moves.part(self._ledger.tables, self._known(task))
         del self._rows[task]
-        self._left(shape, placed=False)
 
     def charge(self, holding: Holding) -> None:
         """A task runs that was not placed through here."""
@@ -265,36 +255,25 @@ class Turn:
             raise ValueError(f"task {task} does not wait")
         return row
 
-    def _shape(self, claim: Claim) -> int:
-        """The number of its shape. ValueError where others of the shape ask for another amount."""
-        shape = self._shapes.get(claim.shape)
-        if shape is not None:
+    def _waits_with(self, shape: int) -> bool:
+        """Whether anybody waits with this shape."""
+        shapes = self._ledger.tables.shapes
+        return shape < len(shapes) and bool(shapes["count"][shape])
+
+    def _look_at(self, claim: Claim) -> None:
+        """Know its shape. ValueError where others of the shape ask for another amount."""
+        shape = claim.shape
+        if self._waits_with(shape):
             amount = self._amounts[shape]
             if claim.amount is not amount and claim.amount != amount:
                 raise ValueError(f"task {claim.id} asks for {claim.amount}, others of its shape for {amount}")
-            return shape
-        if self._free_shapes:
-            shape = self._free_shapes.pop()
-            self._names[shape], self._amounts[shape] = claim.shape, claim.amount
-        else:
-            shape = len(self._names)
-            self._names.append(claim.shape)
-            self._amounts.append(claim.amount)
-            if shape == len(self._ledger.tables.shapes):
-                self._ledger.grow("shapes")
-                self._ledger.grow("waits", columns=True)
-        self._shapes[claim.shape] = shape
+            return
+        while shape >= len(self._ledger.tables.shapes):
+            self._ledger.grow("shapes")
+            self._ledger.grow("waits", columns=True)
+        self._amounts += [NOTHING] * (1 + shape - len(self._amounts))
+        self._amounts[shape] = claim.amount
         moves.new_shape(self._ledger.tables, shape, *claim.amount)
-        return shape
-
-    def _left(self, shape: int, *, placed: bool) -> None:
-        """Some of this shape wait no more."""
-        tables = self._ledger.tables
-        if placed:
-            moves.sleep(tables, shape, 0)
-        if not tables.shapes["count"][shape]:
-            del self._shapes[self._names[shape]]
-            self._free_shapes.append(shape)
 
     def _bring_back(self) -> None:
         """Whoever was set aside is looked at again."""

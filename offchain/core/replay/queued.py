@@ -43,7 +43,7 @@ class Queued:
 
     def begin(self, now_ms: int, away: Container[Kind] = ()) -> None:
         """All may be next again but those that are away."""
-        self._turn.begin(now_ms, away={number for kind, number in self._kinds.items() if kind in away})
+        self._turn.begin(now_ms, away=[number for kind, number in self._kinds.items() if kind in away])
 
     def next(self) -> Arrival | None:
         """Of the queue with the least share, the task with the highest effective priority."""

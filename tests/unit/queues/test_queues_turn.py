@@ -6,7 +6,7 @@ from offchain.core.queues.ageing import HOUR_MS, Ageing
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.tree import Most, Part, Queue
 from offchain.core.queues.turn import Memory
-from tests.queue_samples import CORES, GPU, TOTALS, claim, fill, holding, take, turn
+from tests.queue_samples import CORES, GPU, TOTALS, claim, fill, holding, shape_of, take, turn
 
 LAB, SHOP = Queue("lab"), Queue("shop")
 
@@ -96,7 +96,7 @@ def test_cores_are_not_kept_from_a_part_because_its_sibling_holds_the_gpus():
     waiting = [claim(1, queue="lab/gpus")]
     waiting += [claim(n, queue="lab/cores", amount=CORES) for n in range(11, 20)]
     waiting += [claim(n, queue="shop", amount=CORES) for n in range(21, 30)]
-    memory = Memory(asleep=frozenset({GPU}))
+    memory = Memory(asleep=frozenset({shape_of(GPU)}))
     assert sorted(take(turn(*waiting, queues=queues, used=used, memory=memory), 8)) == [11, 12, 13, 14, 21, 22, 23, 24]
 
 
@@ -105,7 +105,7 @@ def test_once_its_shape_fits_again_what_a_part_holds_counts_again():
     used = [holding(claim(n, queue="lab/gpus")) for n in range(4)]
     waiting = [claim(1, queue="lab/gpus"), claim(2, "bob", queue="lab/cores", amount=CORES)]
     waiting += [claim(n, queue="shop", amount=CORES) for n in range(21, 30)]
-    found = turn(*waiting, queues=queues, used=used, memory=Memory(asleep=frozenset({GPU})))
+    found = turn(*waiting, queues=queues, used=used, memory=Memory(asleep=frozenset({shape_of(GPU)})))
     assert take(found, 2) == [21, 2]
     woken = turn(*waiting, queues=queues, used=used)
     assert take(woken, 4) == [21, 22, 23, 24]
@@ -256,7 +256,7 @@ def test_what_is_not_there_is_refused():
     with pytest.raises(ValueError, match="does not hold"):
         found.release(holding(claim(1)))
     with pytest.raises(ValueError, match="others of its shape"):
-        found.add(claim(2, amount=CORES, shape=GPU))
+        found.add(claim(2, amount=CORES, shape=shape_of(GPU)))
     with pytest.raises(ValueError, match="task 1 waits already"):
         turn(claim(1), claim(1))
 
@@ -293,9 +293,9 @@ def test_what_is_wanted_is_counted_without_those_that_left():
 def test_a_shape_sleeps_until_one_of_it_is_placed():
     found = turn(claim(1), claim(2))
     found.blocked(found.next())
-    assert found.memory.asleep == {GPU}
+    assert found.memory.asleep == {shape_of(GPU)}
     found.begin(1)
-    assert found.memory.asleep == {GPU}
+    assert found.memory.asleep == {shape_of(GPU)}
     assert take(found, 1) == [1]
     assert found.memory.asleep == frozenset()
 

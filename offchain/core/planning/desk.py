@@ -22,6 +22,7 @@ from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
 from offchain.core.planning.charges import Charges, amount_of, queue_of
 from offchain.core.planning.explained import Notes
+from offchain.core.planning.further import Further
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.groups import Group, Groups
 from offchain.core.planning.heads import since_ms
@@ -29,7 +30,7 @@ from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
 from offchain.core.planning.placements import Batch
-from offchain.core.planning.planner import Blocked, Planner, Round
+from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
@@ -88,24 +89,18 @@ class Desk:
         self._mix = Mix()
         self._learned = 0
         self._used = 0
-        self._moment: int | None = None
-        """The moment of the last round, while nothing has changed since but tasks."""
-        self._went_on = False
-        """Whether more rounds came in that moment."""
-        self._grown: set[int] = set()
-        self._woken: set[int] = set()
-        self._left: set[int] = set()
+        self._further = Further(self.planner, self._keeper, self._turn, self._groups)
         self._now_ms = 0
         """Of the round."""
 
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         """Take in records."""
-        self._moment = None
+        self._further.changed()
         self._of_others.changed(self.planner.put_hosts(hosts))
 
     def hosts_gone(self, hosts: Iterable[str]) -> None:
         """These are no more."""
-        self._moment = None
+        self._further.changed()
         self.planner.hosts_gone(hosts)
 
     def put_task(self, task: Task) -> None:
@@ -153,7 +148,7 @@ class Desk:
 
         Their hosts are in everybody's part: a gate keeps all others from them.
         """
-        self._moment = None
+        self._further.changed()
         changed, self._apart = self._apart.keys() ^ rooms.keys(), dict(rooms)
         for number in sorted(changed & self._tasks.keys()):
             self._queue(self._tasks[number])
@@ -168,18 +163,16 @@ class Desk:
         self._wake(now_ms)
         self._remember(now_ms)
         self._use_what_was_learned()
-        if self._same_moment(now_ms, gates):
+        of_hosts = self._gates(now_ms)
+        if self._further.goes_on(now_ms) and not gates and not of_hosts:
             return self._go_on(now_ms)
-        self._went_on = False
-        self._grown.clear()
-        self._woken.clear()
-        self._left.clear()
+        self._further.begin_anew()
         away = {number for number, kind in self._groups.kinds.items() if not self._shifts.mine(kind, now_ms)}
         if not self._shifts.alone:
             self._keep_to_my_part(now_ms)
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
-        gates = (*gates, *self._gates(now_ms))
+        gates = (*gates, *of_hosts)
         placed: dict[int, Batch] = {}
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
@@ -191,62 +184,33 @@ class Desk:
         blocked = [one.task for one in made.blocked]
         if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
             made = Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
-        self._moment = None if gates or not self._shifts.alone else now_ms
-        self._groups.asleep.clear()
-        self._fall_asleep(made.blocked)
+        self._further.end_anew(None if gates or not self._shifts.alone else now_ms, made.blocked)
         return made
-
-    def _same_moment(self, now_ms: int, gates: Sequence[Gate]) -> bool:
-        """Whether the last round goes on: nothing has changed since but tasks, and room only where they were.
-
-        What is reserved stays as it is until the next moment, unless there is room now on a host that it is on, or for
-        one of several pods.
-        """
-        self._grown |= self.planner.grown()
-        if self._moment != now_ms or gates or self._gates(now_ms):
-            return False
-        self._woken = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
-        for number, one in self._keeper.kept.items():
-            gang = len(one.places) > 1 and self._number(number) in self._woken
-            if gang or any(place.host in self._grown for place in one.places):
-                return False
-        return True
 
     def _go_on(self, now_ms: int) -> Round:
         """Look at those that are new, and of the others only at those that may fit by now."""
-        self._went_on = True
-        self._woken.update(number for number in self._left if number in self._groups.asleep)
-        self._left.clear()
-        self._turn.go_on(np.fromiter(self._woken, np.int64))
+        self._further.begin()
         reserved = self._keeper.again(self._tasks, self._apart, now_ms)
         self.notes.gates = () if reserved is None else (reserved,)
         placed: dict[int, Batch] = {}
-        for number in [number for number in self._keeper.kept if self._number(number) in self._woken]:
+        for number in self._further.with_reservation():
             self._start_sooner(number, placed)
         made = self.planner.plan(self, self.notes.gates, placed)
-        self._woken.clear()
-        self._grown.clear()
-        self._fall_asleep(made.blocked)
-        return Round(made.placements, tuple(one for one in self._groups.asleep if one.task in self._turn))
+        self._further.end(made.blocked)
+        return Round(made.placements, self._groups.asleep.blocked())
 
     def _start_sooner(self, number: int, placed: dict[int, Batch]) -> None:
         """Whoever has a reservation for one pod comes before others where there is room now."""
-        task, group, of_group = self._tasks[number], self._group(number), self._number(number)
+        task, group = self._tasks[number], self._group(number)
         want = group[0]
         if self._turn.held(number) is not None:
             return
-        where = self.planner.room_on(self._grown, want)
+        where = self.planner.room_on(self._further.grown, want)
         if where is None or self.planner.closed(task, want, [where], self.notes.gates):
             return
         if self.planner.place_at(task, want, [where], placed):
             self._turn.placed(number)
             self._hold(group, [task], [1])
-            self._left.add(of_group)
-
-    def _fall_asleep(self, blocked: Iterable[Blocked]) -> None:
-        """These found no place."""
-        for one in blocked:
-            self._groups.asleep.put(self._groups.number(self._group(one.task)), one)
 
     def _start(
         self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Batch]
@@ -257,7 +221,7 @@ class Desk:
             number, where = reservation.task, reservation.places
             task, group = self._tasks[number], self._group(number)
             want = group[0]
-            if self._number(number) in away or self.planner.closed(task, want, where, gates):
+            if self._turn.shape(number) in away or self.planner.closed(task, want, where, gates):
                 # Its place stays reserved.
                 continue
             if self.planner.place_at(task, want, where, placed):
@@ -295,30 +259,19 @@ class Desk:
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
-        first = self._next[0].id
-        group, number = self._group(first), self._number(first)
+        group = self._group(self._next[0].id)
         self._turn.ran(tasks)
         self._hold(group, self._next[:tasks], self._parts)
-        if self._woken:
-            self._look_again_at(number)
-
-    def _look_again_at(self, placed: int) -> None:
-        """Room has gone: of those who were woken, fewer may fit. One more of the group that was placed is looked at."""
-        fitting = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
-        over = [number for number in self._woken - fitting if number in self._groups.asleep and number != placed]
-        self._turn.pass_over(np.array(over, np.int64))
-        self._woken.difference_update(over)
+        self._further.placed()
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
         self._turn.blocked(task.id)
-        group = self._group(task.id)
-        self._groups.blocked(group, task.id)
-        self._woken.discard(self._groups.number(group))
+        self._groups.blocked(self._group(task.id), task.id)
 
     def seen(self, seen: Seen) -> None:
         """Take in what a host did."""
-        self._moment = None
+        self._further.changed()
         self.memory.seen(seen)
 
     def leases_on(self, hosts: Container[str]) -> list[tuple[Task, Lease]]:
@@ -340,7 +293,7 @@ class Desk:
 
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
-        self._moment = None
+        self._further.changed()
         known = frozenset(accounts)
         self._shifts.schedulers(known)
         self._of_others.schedulers(known)
@@ -350,7 +303,7 @@ class Desk:
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be more to place although no record changes: after a refusal, a pause, or by a new shift."""
         shift = self.shift_ms(now_ms) if len(self._turn) else None
-        went_on = self._now_ms + 1 if self._went_on and len(self._turn) else None
+        went_on = self._now_ms + 1 if self._further.went_on and len(self._turn) else None
         more = shift, went_on, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if len(self._turn) else None
         moments = [*self._not_before.values(), *(moment for moment in more if moment is not None)]
         return min(moments, default=None)
@@ -428,7 +381,7 @@ class Desk:
                 task.id,
                 queue_of(task),
                 task.tenant,
-                self._number(task.id),
+                self._turn.shape(task.id),
                 amount,
                 task.priority,
                 task.submitted_at,
@@ -449,13 +402,9 @@ class Desk:
             return replace(want, manifest=task.manifest)
         return want
 
-    def _number(self, number: int) -> int:
-        """Of the group of a task that waits."""
-        return self._turn.shape(number)
-
     def _group(self, number: int) -> Group:
         """Of a task that waits."""
-        return self._groups.of(self._number(number))
+        return self._groups.of(self._turn.shape(number))
 
     def _drop(self, number: int) -> None:
         """It waits no more."""
@@ -464,10 +413,7 @@ class Desk:
         group = self._group(number)
         self._turn.remove(number)
         self._keeper.waits_no_more(number)
-        if self._groups.tried(group) == number:
-            # Another of it is to be looked at instead.
-            self._left.add(self._groups.number(group))
-        self._groups.leave(group, 1)
+        self._groups.leave(group, (number,))
 
     def _wake(self, now_ms: int) -> None:
         """Those whose time has come wait again; those whose deadline has passed do not any more."""
@@ -517,7 +463,7 @@ class Desk:
         for number in again:
             self._charges.account(self._tasks[number])
         self._keeper.placed(batch, tasks, self._now_ms)
-        self._groups.leave(group, len(tasks))
+        self._groups.leave(group, batch.tasks)
 
     def _totals(self) -> Amount:
         """What hosts that are online have."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from offchain.core.fleet.want import Want
 from offchain.core.planning.asleep import Asleep
@@ -51,11 +51,13 @@ class Groups:
         self._known[group] = number, count + 1
         return number
 
-    def leave(self, group: Group, count: int) -> None:
-        """So many of it wait no more."""
+    def leave(self, group: Group, tasks: Sequence[int]) -> None:
+        """These of it wait no more."""
         number, before = self._known[group]
-        if before > count:
-            self._known[group] = number, before - count
+        if before > len(tasks):
+            self._known[group] = number, before - len(tasks)
+            if number in self.asleep:
+                self.asleep.leave(number, tasks)
         else:
             del self._known[group]
             del self.kinds[number], self._numbered[number]

@@ -62,9 +62,13 @@ class Asleep:
         """Whether it found no place."""
         return number in self._blocked
 
-    def __iter__(self) -> Iterator[Blocked]:
-        """All, those that have slept the longest first."""
-        return iter(self._blocked.values())
+    def __getitem__(self, number: int) -> Blocked:
+        """Who of this group found no place."""
+        return self._blocked[number]
+
+    def __iter__(self) -> Iterator[tuple[int, Blocked]]:
+        """All groups, those that have slept the longest first, and who of them found no place."""
+        return iter(self._blocked.items())
 
     def fitting(self, rows: Iterable[int], free: Columns) -> set[int]:
         """Those of which a pod may have room on one of these hosts; whom the host's GPUs would do for is not asked."""

@@ -229,7 +229,12 @@ class Desk:
         self._woken.clear()
         self._grown.clear()
         self._fall_asleep(made.blocked)
-        return Round(made.placements, tuple(one for one in self._groups.asleep if one.task in self._claims))
+        return Round(made.placements, tuple(one for number, one in self._groups.asleep if self._stands(number, one)))
+
+    def _stands(self, number: int, blocked: Blocked) -> bool:
+        """Whether the one that found no place for this group still waits in it."""
+        claim = self._claims.get(blocked.task)
+        return claim is not None and claim.shape == number
 
     def _start_sooner(self, number: int, placed: dict[int, Batch]) -> None:
         """Whoever has a reservation for one pod comes before others where there is room now."""
@@ -306,8 +311,14 @@ class Desk:
 
     def _look_again_at(self, placed: int) -> None:
         """Room has gone: of those who were woken, fewer may fit. One more of the group that was placed is looked at."""
-        fitting = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
-        over = [number for number in self._woken - fitting if number in self._groups.asleep and number != placed]
+        asleep = self._groups.asleep
+        fitting = asleep.fitting(self._grown, self.planner.fleet.cluster.free)
+        # Where the one that found no place is gone, another is looked at all the same: it stands for its group then.
+        over = [
+            number
+            for number in self._woken - fitting
+            if number != placed and number in asleep and self._stands(number, asleep[number])
+        ]
         self._turn.pass_over(over)
         self._woken.difference_update(over)
 

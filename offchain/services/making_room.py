@@ -7,15 +7,17 @@ read from its records, so that all schedulers keep the same.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import replace
 
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
 from offchain.core.planning.reserved import lasts_ms
-from offchain.core.preempting.asking import may_ask, may_leave, victims
+from offchain.core.preempting.asking import Queues, may_ask, may_leave, victims
 from offchain.core.preempting.rooms import GRACE_MS, Kept, Room, Rooms
 from offchain.core.preempting.rules import Past, Preemption, Rules
-from offchain.core.values import Task
+from offchain.core.preempting.victims import Refused
+from offchain.core.values import Task, TaskState
 from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running
 from offchain.services.log import EventLog
@@ -46,6 +48,10 @@ class MakingRoom:
         self._asking: dict[int, frozenset[int]] = {}
         """[task]: whom it asks to leave, until the chain has answered."""
         self._not_before: dict[int, int] = {}
+        self._told: dict[int, Task] = {}
+        """Those that were told to leave and still run."""
+        self._why: dict[int, Refused] = {}
+        """[task]: why nobody leaves for it."""
 
     def put_task(self, task: Task) -> None:
         """Take in a record of a task that is not final."""
@@ -54,8 +60,13 @@ class MakingRoom:
             self._spot[task.id] = task
         else:
             self._spot.pop(task.id, None)
+        if task.state is TaskState.RUNNING and task.preemption is not None:
+            self._told[task.id] = task
+        else:
+            self._told.pop(task.id, None)
         if not may_ask(task):
             self._not_before.pop(task.id, None)
+            self._why.pop(task.id, None)
         elif self._heads is not None:
             heapq.heappush(self._heads, _place(task))
 
@@ -63,8 +74,15 @@ class MakingRoom:
         """It is final."""
         self._rooms.gone(number)
         self._spot.pop(number, None)
+        self._told.pop(number, None)
         self._past = self._past.ended(number)
         self._not_before.pop(number, None)
+        self._why.pop(number, None)
+
+    def why(self, number: int) -> str | None:
+        """Why nobody leaves for a task that waits; None: somebody does, or it was not looked for."""
+        found = self._why.get(number)
+        return None if found is None else found.value
 
     def gates(self, now_ms: int) -> tuple[Kept, ...]:
         """What a round starting now keeps closed; none where no room is kept, for gates make rounds slower."""
@@ -81,6 +99,7 @@ class MakingRoom:
         blocked = {one.want for one in made.blocked}
         fleet = self._desk.planner.fleet
         kept = self._rooms.kept(now_ms)
+        queues: Queues | None = None
         for task in self._first(MOST_ASKING):
             known = task.id in kept or task.id in self._asking or now_ms < self._not_before.get(task.id, 0)
             if known or self._desk.want(task) not in blocked or self._desk.limit(task.id) is not None:
@@ -88,12 +107,25 @@ class MakingRoom:
             asked = frozenset[int]().union(*self._asking.values())
             spot = [one for one in self._spot.values() if one.id not in asked]
             gate = Kept({**kept, **self._reserved(task, now_ms)}, fleet.cluster)
-            found = victims(task, spot, fleet, now_ms, self._past, gate.closed_to(task.id))
+            queues = queues or self._queues(kept)
+            found = victims(task, spot, fleet, now_ms, self._past, gate.closed_to(task.id), queues)
             self._not_before[task.id] = now_ms + LOOK_AGAIN_MS
-            if isinstance(found, Preemption):
+            if isinstance(found, Refused):
+                self._why[task.id] = found
+            else:
+                self._why.pop(task.id, None)
                 self._asking[task.id] = frozenset(victim.task for victim in found.victims)
                 self._running.spawn(self._carry_out(task, found, now_ms))
                 return
+
+    def _queues(self, kept: Iterable[int]) -> Queues:
+        """What the queues say, as if all had left who were told or are being told, and those had come who asked."""
+        asked = {number for numbers in self._asking.values() for number in numbers}
+        leaving = *self._told.values(), *(self._spot[number] for number in asked & self._spot.keys())
+        coming = (self._desk.task(number) for number in {*kept, *self._asking} if number in self._desk.waiting)
+        found = self._desk.queues()
+        found.on_their_way(leaving, (task for task in coming if task is not None))
+        return found
 
     def _reserved(self, task: Task, now_ms: int) -> dict[int, Room]:
         """Hosts of which something is reserved for others: nobody leaves there for a task that could not stay.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from offchain.core.planning.planner import Planner
 from offchain.core.queues.amount import Amount
-from offchain.core.queues.claim import Claim, Holding
+from offchain.core.queues.claim import Holding
 from offchain.core.queues.turn import Turn
 from offchain.core.values import Resources, Task
 
@@ -29,23 +29,33 @@ class Charges:
         """It holds nothing any more."""
         self._charge(number, None)
 
-    def placed(self, parts: Iterable[Sequence[Claim]], numbers: Sequence[int]) -> list[int]:
-        """These, all of one amount, were charged by the queues for all of their pods; `numbers`: of all of them.
+    def placed(self, tasks: Sequence[Task], parts: Sequence[int]) -> list[int]:
+        """These, which ask for the same, were charged by the queues for all of their pods.
 
-        The claims of one list are of one queue and account. Gives those that held something before.
+        `parts`: of how many of them each part of the queues is, one after the other. Gives those that held something
+        before.
         """
+        numbers = [task.id for task in tasks]
+        amount = amount_of(tasks[0], len(tasks[0].open_pods))
         new = self._holdings.keys().isdisjoint(numbers)
-        held = []
-        for claims in parts:
-            holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
-            for claim in claims:
-                before = None if new else self._holdings.get(claim.id)
-                if before is None:
-                    self._holdings[claim.id] = holding
-                else:
-                    amount = claim.amount.plus(before.amount)
-                    self._holdings[claim.id] = Holding(claim.queue, claim.account, amount)
-                    held.append(claim.id)
+        held: list[int] = []
+        at = 0
+        for many in parts:
+            here = numbers[at : at + many]
+            if not here:
+                break
+            holding = Holding(queue_of(tasks[at]), tasks[at].tenant, amount)
+            at += many
+            if new:
+                self._holdings.update(dict.fromkeys(here, holding))
+                continue
+            for number in here:
+                before = self._holdings.get(number)
+                if before is not None:
+                    held.append(number)
+                self._holdings[number] = (
+                    holding if before is None else holding._replace(amount=amount.plus(before.amount))
+                )
         return held
 
     def _charge(self, number: int, holding: Holding | None) -> None:

@@ -15,6 +15,7 @@ from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import main_of
 from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
+from node_agent.notice import notice
 from node_agent.pod_logs import PodLogs
 from node_agent.ports import Collected, Driver, DriverError, FolderRefused, PodGone, Seed
 from node_agent.receipt import deletion_record
@@ -156,6 +157,8 @@ class CommandRunner:
                 log.info("lease %d: stopping its containers (%s)", command.number, command.reason)
                 with contextlib.suppress(DriverError):  # what follows removes them in any case
                     await self._driver.stop(command.number)
+            case cmd.TellPod():
+                await self._tell(command)
             case cmd.WarnPod():
                 log.info("lease %d: it has to leave, its containers get %s", command.number, command.signal)
                 with contextlib.suppress(DriverError):  # of one that cannot be told, the work is lost, and no more
@@ -274,6 +277,12 @@ class CommandRunner:
         mib = (await self._driver.upkeep()).get(number, 0)
         if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
             self._emit(ev.LimitExceeded(number, excess))
+
+    async def _tell(self, command: cmd.TellPod) -> None:
+        try:
+            await self._driver.tell(command.number, None if command.ends_ms is None else notice(command.ends_ms))
+        except (DriverError, OSError) as error:  # what follows does not wait for it
+            log.warning("lease %d: its containers do not find until when they may run: %s", command.number, error)
 
     async def _pause(self, command: cmd.PausePod) -> None:
         number = command.number

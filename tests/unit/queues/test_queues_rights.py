@@ -15,6 +15,10 @@ EVEN = (Queue("lab"), Queue("shop"), Queue("night"))
 LABS = (Queue("lab/vision"), Queue("lab/speech"), Queue("shop"))
 
 
+LENT, CHANGED = -2, -1
+"""Ways to take back."""
+
+
 def gpus(count: float) -> Amount:
     return Amount(0, 0, int(1000 * count))
 
@@ -45,12 +49,12 @@ class Queues:
         return 10 * self.rights.right(self.part(name))
 
     def way(self, name: str, asks: float, **taken: float) -> int | None:
-        """The first way in which a task of this one may have so much leave of others; None: in none."""
+        """How a task of this one may have so much leave: LENT or else CHANGED; None: not at all."""
         ways = self.rights.taking(self.part(name), gpus(asks))
         gone = [(self.part(other.replace("_", "/")), gpus(count)) for other, count in taken.items()]
         for at, taking in enumerate(ways):
             if all(taking.open(part) for part, _ in gone) and taking.allows(gone):
-                return at
+                return at - len(ways)
         return None
 
     def _who(self, name: str) -> tuple[str, str]:
@@ -86,25 +90,27 @@ def test_what_a_limit_keeps_waiting_gives_no_right():
 def test_who_is_below_its_right_gets_back_what_was_lent_and_no_more():
     found = Queues(EVEN[:2], {"lab": 9, "shop": 1}, {"shop": 9, "lab": 1})
     assert found.right("lab") == 5
-    assert found.way("shop", 4, lab=4) == 0
-    assert found.way("shop", 1, lab=5) == 1, "of one task that cannot be divided"
+    assert found.way("shop", 4, lab=4) == LENT
+    assert found.way("shop", 1, lab=5) == CHANGED, "of one task that cannot be divided"
     assert found.way("shop", 4, lab=9) is None
 
 
 def test_who_holds_its_right_has_only_its_own_leave():
     found = Queues(EVEN[:2], {"lab": 5, "shop": 5}, {"shop": 9, "lab": 9})
     assert found.way("shop", 1, lab=1) is None
-    assert found.way("shop", 1, shop=1) == 0
+    assert found.way("shop", 1, shop=1) is not None
 
 
 def test_nobody_else_leaves_as_long_as_what_was_lent_is_enough():
     found = Queues(EVEN, {"lab": 8, "night": 2}, {"shop": 9, "night": 9})
-    assert found.way("shop", 3, lab=3) == 0
-    assert found.way("shop", 1, night=1) == 1
+    assert found.way("shop", 3, lab=3) == LENT
+    assert found.way("shop", 1, night=1) == CHANGED
     assert found.way("shop", 3, night=2) is None, "it would have more than night had"
 
 
-@pytest.mark.parametrize(("had", "asks", "way"), [(0, 8, 1), (0, 9, None), (1, 7, None), (1, 3, 0), (1, 5, None)])
+@pytest.mark.parametrize(
+    ("had", "asks", "way"), [(0, 8, CHANGED), (0, 9, None), (1, 7, None), (1, 3, LENT), (1, 5, None)]
+)
 def test_parts_change_places_where_a_task_cannot_be_divided(had, asks, way):
     found = Queues((), {"alice": 8, "bob": had}, {"bob": 9, "alice": 1})
     assert found.way("bob", asks, alice=8 if asks > 4 else asks) == way
@@ -113,14 +119,14 @@ def test_parts_change_places_where_a_task_cannot_be_divided(had, asks, way):
 def test_in_a_network_that_is_not_full_the_poorer_one_may_have_the_richer_one_leave():
     """Where all find their right elsewhere, nothing is lent; yet one kind of host may be all taken."""
     found = Queues((), {"alice": 2, "bob": 1}, {"bob": 1})
-    assert found.way("bob", 1, alice=1) == 1
+    assert found.way("bob", 1, alice=1) == CHANGED
     found = Queues((), {"alice": 2, "bob": 3}, {"bob": 1})
     assert found.way("bob", 1, alice=1) is None
 
 
 def test_queues_are_compared_where_they_are_beside_each_other():
     found = Queues(LABS, {"lab/vision": 6, "shop": 4}, {"lab/speech": 2})
-    assert found.way("lab/speech", 2, lab_vision=2) == 0
+    assert found.way("lab/speech", 2, lab_vision=2) == LENT
     assert found.way("lab/speech", 2, shop=2) is None, "all of lab holds more than shop"
 
 
@@ -128,7 +134,7 @@ def test_what_is_on_its_way_counts_as_if_it_had_come():
     found = Queues((), {"alice": 10}, {"bob": 9})
     found.rights.goes(found.part("alice"), gpus(4))
     found.rights.comes(found.part("bob"), gpus(4))
-    assert found.way("bob", 1, alice=1) == 0
+    assert found.way("bob", 1, alice=1) == LENT
     found.rights.goes(found.part("alice"), gpus(1))
     found.rights.comes(found.part("bob"), gpus(1))
     assert found.way("bob", 1, alice=1) is None

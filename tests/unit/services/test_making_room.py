@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from toy_network import HOST, OTHER_HOST, Toy
 
+from offchain.link import keys
 from offchain.link.ports import DispatchFailure
 
 NOTICE_MS = 120_000
+OTHER = keys.from_uri("//Ferdie")
+"""Another tenant."""
 
 
 async def running(toy: Toy, host: str = HOST, **changes) -> int:
@@ -144,3 +147,33 @@ async def test_what_is_reserved_for_a_task_of_lower_priority_keeps_nobody_from_l
             await toy.block()
         assert [call["task"] for call in toy.done("assign")] == [wanting]
         assert toy.state(behind) == "Queued"
+
+
+async def test_who_holds_its_share_cannot_send_others_away_whatever_the_priority():
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST)
+    await running(toy, HOST)
+    await running(toy, OTHER_HOST, who=OTHER, spot=False)
+    async with toy.working("scheduler") as quiet:
+        await urgent(toy, 200, who=OTHER)
+        for _ in range(4):
+            await quiet()
+            await toy.block(after_ms=10_000)
+    assert not toy.tried("preempt")
+
+
+async def test_who_has_less_than_its_share_gets_it_back_and_no_more():
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST)
+    await running(toy, HOST)
+    await running(toy, OTHER_HOST)
+    async with toy.working("scheduler") as quiet:
+        first = await urgent(toy, who=OTHER)
+        await urgent(toy, who=OTHER)
+        for _ in range(6):
+            await quiet()
+            await toy.block(after_ms=10_000)
+        (told,) = toy.done("preempt")
+        assert (told["wanting"], len(told["victims"])) == (first, 1), "what is on its way counts as if it had come"

@@ -11,7 +11,7 @@ from offchain.link import keys
 from offchain.link.fake import BLOCK_MS, FakeChain
 from offchain.link.intents import unpack_call
 from offchain.link.outbox import Outbox
-from offchain.link.ports import Call, DispatchFailure
+from offchain.link.ports import Call, DispatchFailure, Signer
 from offchain.link.store import Store
 from offchain.link.watcher import Watcher
 from offchain.schema import _generated_chain as gen
@@ -87,15 +87,15 @@ class Toy:
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    async def call(self, function: str, pallet: str = "Tasks", **arguments: Any) -> None:
-        """A call of the tenant, into the pool."""
-        nonce = await self.chain.next_nonce(TENANT.address)
-        await self.chain.broadcast(await self.chain.sign(Call(pallet, function, arguments), TENANT, nonce))
+    async def call(self, function: str, pallet: str = "Tasks", who: Signer = TENANT, **arguments: Any) -> None:
+        """A call of a tenant, into the pool."""
+        nonce = await self.chain.next_nonce(who.address)
+        await self.chain.broadcast(await self.chain.sign(Call(pallet, function, arguments), who, nonce))
 
-    async def submit(self, count: int = 1, **changes: Any) -> int:
+    async def submit(self, count: int = 1, who: Signer = TENANT, **changes: Any) -> int:
         """Tasks, into the pool; gives the number the first will have."""
         task = int(self.get("Tasks", "NextTaskId"))
-        await self.call("submit", count=count, changes=changes)
+        await self.call("submit", who=who, count=count, changes=changes)
         return task
 
     async def block(self, *, finalize: bool = True, after_ms: int = BLOCK_MS) -> None:

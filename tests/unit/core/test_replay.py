@@ -143,7 +143,9 @@ def test_a_gang_starts_at_the_places_that_were_kept_for_it():
 
 
 def test_nothing_is_kept_for_whoever_waits_no_more():
-    reserved = Reserved(cluster(HOST))
+    hosts = cluster(HOST)
+    reserved = Reserved(hosts)
+    hosts.take(0, ONE, 1)
     (running, large) = arrivals((0, 9, ONE, "x"), (1, 5, TWO, "x"))
     reserved.placed(Run(running, 0, (Place(0, 1),)))
     reserved.came(large)

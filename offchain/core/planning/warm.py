@@ -1,4 +1,4 @@
-"""Compiles the loops of planner and queues before they are needed: up to a minute for new sources, a moment after that."""
+"""Compiles the loops of planner and queues before they are needed: up to a minute for new sources, else a moment."""
 
 from __future__ import annotations
 

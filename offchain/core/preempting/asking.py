@@ -40,6 +40,15 @@ class Queues:
     rights: Rights
     part_of: Callable[[Task], int]
 
+    def why(self, task: Task, refused: Refused) -> str:
+        """Why nobody leaves for a task, for people."""
+        if refused is not Refused.SHARES:
+            return str(refused.value)
+        part = self.part_of(task)
+        holds, then = self.rights.share(part), self.rights.share(part, amount_of(Want.of(task).shape, task.least))
+        shares = f"its queue or account holds {holds:.1%} of the network, with the task {then:.1%}"
+        return f"{refused.value}: {shares}, and has a right to {self.rights.right(part):.1%}"
+
     def on_their_way(self, leaving: Iterable[Task], coming: Iterable[Task]) -> None:
         """Count what these are about to leave as not held, and what is kept for those as held."""
         for task in leaving:

@@ -19,7 +19,7 @@ class Refused(Enum):
     VICTIM = "it was made to leave itself, and waits for room"
     TOO_OFTEN = "its account has made others leave too often; it may again later"
     NOBODY = "no spot tasks of lower priority hold enough"
-    SHARES = "the spot tasks that hold enough are of others who hold no more than their share"
+    SHARES = "the spot tasks that hold enough are of others, who need not give them up"
 
 
 def preempt(

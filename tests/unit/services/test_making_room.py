@@ -10,6 +10,7 @@ from offchain.link.ports import DispatchFailure
 NOTICE_MS = 120_000
 OTHER = keys.from_uri("//Ferdie")
 """Another tenant."""
+THIRD = keys.from_uri("//Eve")
 
 
 async def running(toy: Toy, host: str = HOST, **changes) -> int:
@@ -156,10 +157,12 @@ async def test_who_holds_its_share_cannot_send_others_away_whatever_the_priority
     await running(toy, HOST)
     await running(toy, OTHER_HOST, who=OTHER, spot=False)
     async with toy.working("scheduler") as quiet:
-        await urgent(toy, 200, who=OTHER)
+        wanting = await urgent(toy, 200, who=OTHER)
         for _ in range(4):
             await quiet()
             await toy.block(after_ms=10_000)
+        why = toy.scheduler.standing(wanting)[0].nobody_leaves
+        assert why.endswith("holds 50.0% of the network, with the task 100.0%, and has a right to 50.0%")
     assert not toy.tried("preempt")
 
 
@@ -177,3 +180,19 @@ async def test_who_has_less_than_its_share_gets_it_back_and_no_more():
             await toy.block(after_ms=10_000)
         (told,) = toy.done("preempt")
         assert (told["wanting"], len(told["victims"])) == (first, 1), "what is on its way counts as if it had come"
+
+
+async def test_who_is_kept_by_shares_does_not_keep_others_from_looking():
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST)
+    await running(toy, HOST, who=OTHER, spot=False)
+    spot = await running(toy, OTHER_HOST, who=THIRD)
+    async with toy.working("scheduler") as quiet:
+        for _ in range(6):
+            await urgent(toy, 200, who=OTHER)
+        wanting = await urgent(toy)
+        for _ in range(3):
+            await quiet()
+            await toy.block()
+        assert toy.done("preempt") == [{"wanting": wanting, "victims": [spot]}]

@@ -54,6 +54,7 @@ class Toy:
         self.verdict: Callable[[Call], DispatchFailure | None] = lambda _: None
         self.store = Store(":memory:")
         self.record: Record | None = None
+        self.scheduler: Scheduler | None = None
         self.events: list[dict[str, Any]] = []
         self.put("Tasks", "Params", value=tasks_params())
         self.put("Hosts", "Params", value=hosts_params(heartbeat_period_ms=6_000, absence_limit_ms=30_000))
@@ -228,7 +229,8 @@ class Toy:
         worker = Worker(self.chain, Watcher(self.chain, self.store, "worker", start=head.number), outbox, view)
         made = []
         if "scheduler" in roles:
-            made.append(Scheduler(view, perform, b"seed", worker.wake, account=WORKER.address, record=self.record))
+            self.scheduler = Scheduler(view, perform, b"seed", worker.wake, account=WORKER.address, record=self.record)
+            made.append(self.scheduler)
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         running = asyncio.create_task(worker.run(made))

@@ -186,12 +186,13 @@ async def test_who_is_kept_by_shares_does_not_keep_others_from_looking():
     toy = Toy()
     toy.host()
     toy.host(OTHER_HOST)
-    await running(toy, HOST, who=OTHER, spot=False)
     spot = await running(toy, OTHER_HOST, who=THIRD)
+    await toy.block(after_ms=600_000)
+    await running(toy, HOST, who=OTHER, spot=False)
+    for _ in range(6):
+        await urgent(toy, 200, who=OTHER)
+    wanting = await urgent(toy)
     async with toy.working("scheduler") as quiet:
-        for _ in range(6):
-            await urgent(toy, 200, who=OTHER)
-        wanting = await urgent(toy)
         for _ in range(3):
             await quiet()
             await toy.block()

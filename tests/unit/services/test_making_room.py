@@ -187,7 +187,7 @@ async def test_who_is_kept_by_shares_does_not_keep_others_from_looking():
     toy.host()
     toy.host(OTHER_HOST)
     spot = await running(toy, OTHER_HOST, who=THIRD)
-    await toy.block(after_ms=600_000)
+    await toy.block(after_ms=60_000)
     await running(toy, HOST, who=OTHER, spot=False)
     for _ in range(6):
         await urgent(toy, 200, who=OTHER)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toy_network import HOST, OTHER_HOST, Toy
+from toy_network import HOST, OTHER_HOST, TENANT, Toy
 
 from offchain.link import keys
-from offchain.link.ports import DispatchFailure
+from offchain.link.ports import DispatchFailure, Signer
 
 NOTICE_MS = 120_000
 OTHER = keys.from_uri("//Ferdie")
@@ -13,10 +13,10 @@ OTHER = keys.from_uri("//Ferdie")
 THIRD = keys.from_uri("//Eve")
 
 
-async def running(toy: Toy, host: str = HOST, **changes) -> int:
+async def running(toy: Toy, host: str = HOST, who: Signer = TENANT, **changes) -> int:
     """A spot task that runs on the only GPU of a host."""
-    task = await toy.submit(**{"spot": True, **changes})
-    await toy.call("assign", task=task, pods=[{"pod": 0, "host": host, "devices": b"\0"}])
+    task = await toy.submit(who=who, **{"spot": True, **changes})
+    await toy.call("assign", who=who, task=task, pods=[{"pod": 0, "host": host, "devices": b"\0"}])
     await toy.block()
     toy.start(task)
     await toy.block()

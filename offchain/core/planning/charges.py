@@ -35,27 +35,22 @@ class Charges:
         `parts`: of how many of them each part of the queues is, one after the other. Gives those that held something
         before.
         """
-        numbers = [task.id for task in tasks]
         amount = amount_of(tasks[0], len(tasks[0].open_pods))
-        new = self._holdings.keys().isdisjoint(numbers)
-        held: list[int] = []
-        at = 0
+        holdings: list[Holding] = []
         for many in parts:
-            here = numbers[at : at + many]
-            if not here:
+            first = tasks[len(holdings)]
+            holdings += [Holding(queue_of(first), first.tenant, amount)] * many
+            if len(holdings) >= len(tasks):
                 break
-            holding = Holding(queue_of(tasks[at]), tasks[at].tenant, amount)
-            at += many
-            if new:
-                self._holdings.update(dict.fromkeys(here, holding))
-                continue
-            for number in here:
-                before = self._holdings.get(number)
-                if before is not None:
-                    held.append(number)
-                self._holdings[number] = (
-                    holding if before is None else holding._replace(amount=amount.plus(before.amount))
-                )
+        numbers = [task.id for task in tasks]
+        if self._holdings.keys().isdisjoint(numbers):
+            self._holdings.update(zip(numbers, holdings, strict=False))
+            return []
+        held = [number for number in numbers if number in self._holdings]
+        for number, holding in zip(numbers, holdings, strict=False):
+            before = self._holdings.get(number)
+            more = amount if before is None else amount.plus(before.amount)
+            self._holdings[number] = holding._replace(amount=more)
         return held
 
     def _charge(self, number: int, holding: Holding | None) -> None:

@@ -19,8 +19,6 @@ HIGHEST_PRIORITY: Final = 255
 TOGETHER_MS: Final = HOUR_MS // 10
 """Within so long of each other tasks have come at about the same time, however slowly they age."""
 
-NEVER: Final = -1
-
 ABOVE: Final = 0
 RISEN: Final = 1
 RISING: Final = 2
@@ -40,9 +38,9 @@ class Ageing:
         return int(min(TOGETHER_MS, HOUR_MS / self.per_hour)) if self.per_hour else TOGETHER_MS
 
     def rise_ms(self, priority: int) -> int:
-        """After how long a task of this priority comes up to the bound; NEVER: it does not age."""
+        """After how long a task of this priority comes up to the bound; below 0, it does not age: -1 - priority."""
         if priority > self.up_to or not self.per_hour:
-            return NEVER
+            return -1 - priority
         return math.ceil((self.up_to - priority) * HOUR_MS / self.per_hour)
 
     def effective(self, priority: int, submitted_at: int, now_ms: int) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from offchain.core.queues import moves
+from offchain.core.queues import index, moves
 from offchain.core.queues.ageing import Ageing
 from offchain.core.queues.amount import NOTHING, UNLIMITED, Amount
 from offchain.core.queues.claim import Held, broken
@@ -168,6 +168,9 @@ class Ledger:
         """Make one of the tables twice as long; or as wide."""
         more = longer(getattr(self.tables, table), columns=columns)
         self.tables = self.tables._replace(**{table: more})
+        if table == "alikes":
+            self.tables = self.tables._replace(found_by=np.zeros(2 * len(more), np.int64))
+            index.fill(self.tables)
 
     def _node(self, name: str, queue: str, weight: float, parent: int) -> int:
         number = len(self.names)
@@ -178,7 +181,7 @@ class Ledger:
         nodes: Any = self.tables.nodes
         here = nodes[number]
         here["weight"], here["served"], here["parent"] = weight, NEVER, parent
-        for field in ("child", "sibling", "branch", "alike", "head", "pick"):
+        for field in ("child", "sibling", "branch", "head", "pick"):
             here[field] = NOBODY
         if parent != NOBODY:
             here["sibling"], nodes[parent]["child"] = nodes[parent]["child"], number

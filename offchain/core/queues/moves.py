@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from offchain.core.placing.cluster import Ints
 from offchain.core.placing.compiled import compiled
+from offchain.core.queues.index import enter, find, take_out
+from offchain.core.queues.lists import has_room, list_alike, strike_alike
 from offchain.core.queues.picking import share_of
 from offchain.core.queues.tables import NOBODY, Tables
 
-NO_TASK, NO_ALIKE = -1, -2
-"""Which table has no row left."""
+NO_TASK: Final = -1
+NO_ALIKE: Final = -2
+NO_PLACE: Final = -3
+"""Which table has no row left: that of tasks, of alikes, or of their lists."""
 
 
 @compiled
-def join(
-    tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, priority: int, rise_ms: int, holder: int
-) -> int:
-    """A task waits: its row. NO_TASK, NO_ALIKE: a table must grow first, and nothing has changed."""
+def join(tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, rise_ms: int, holder: int) -> int:
+    """A task waits: its row. NO_TASK, NO_ALIKE, NO_PLACE: a table must grow first, and nothing has changed."""
     here, tasks = tables.round[0], tables.tasks
     if here.free_task == NOBODY and here.tasks == len(tasks):
         return NO_TASK
-    alike = _find(tables, leaf, shape, priority, holder)
+    alike = find(tables, leaf, shape, rise_ms, holder)
     if alike == NOBODY:
-        alike = _new_alike(tables, leaf, shape, priority, rise_ms, holder)
+        if not has_room(tables, leaf, shape):
+            return NO_PLACE
+        alike = _new_alike(tables, leaf, shape, rise_ms, holder)
         if alike == NOBODY:
             return NO_ALIKE
     row = here.free_task
@@ -117,15 +123,14 @@ def block(tables: Tables, shapes: Ints, blocked: int) -> None:
     """They fit nowhere in this round; or may fit after all."""
     for shape in shapes:
         of = tables.shapes[shape]
-        alike = NOBODY if of.blocked == blocked else of.alike
+        changed = of.members if of.blocked != blocked else 0
         of.blocked = blocked
-        while alike != NOBODY:
-            leaf = tables.alikes[alike].leaf
+        for place in range(changed):
+            leaf = tables.alikes[tables.lists[of.start + place]].leaf
             # Who is blocked is noticed when the first is asked for.
             if not blocked:
                 tables.nodes[leaf].head = NOBODY
             _wake(tables, leaf, -1 if blocked else 1)
-            alike = tables.alikes[alike].next_in_shape
 
 
 @compiled
@@ -145,7 +150,6 @@ def new_shape(tables: Tables, shape: int, cpu: int, memory: int, gpu: int) -> No
     of = tables.shapes[shape]
     of.cpu, of.memory, of.gpu = cpu, memory, gpu
     of.count = of.blocked = of.asleep = 0
-    of.alike = NOBODY
 
 
 @compiled
@@ -163,21 +167,7 @@ def begin(tables: Tables) -> None:
 
 
 @compiled
-def _find(tables: Tables, leaf: int, shape: int, priority: int, holder: int) -> int:
-    """Those that such a task stands among: looked for in two lists at once, for one of them is short."""
-    alikes = tables.alikes
-    one, two = tables.nodes[leaf].alike, tables.shapes[shape].alike
-    while NOBODY not in (one, two):
-        for alike in (one, two):
-            of = alikes[alike]
-            if of.shape == shape and of.leaf == leaf and of.priority == priority and of.holder == holder:
-                return int(alike)
-        one, two = alikes[one].next_in_leaf, alikes[two].next_in_shape
-    return NOBODY
-
-
-@compiled
-def _new_alike(tables: Tables, leaf: int, shape: int, priority: int, rise_ms: int, holder: int) -> int:
+def _new_alike(tables: Tables, leaf: int, shape: int, rise_ms: int, holder: int) -> int:
     """NOBODY: no row is left."""
     here, alikes = tables.round[0], tables.alikes
     alike = here.free_alike
@@ -187,20 +177,14 @@ def _new_alike(tables: Tables, leaf: int, shape: int, priority: int, rise_ms: in
         alike = here.alikes
         here.alikes += 1
     else:
-        here.free_alike = alikes[alike].next_in_leaf
-    these, of = alikes[alike], tables.shapes[shape]
-    these.leaf, these.shape, these.priority, these.holder, these.rise_ms = leaf, shape, priority, holder, rise_ms
+        here.free_alike = alikes[alike].first
+    these = alikes[alike]
+    these.leaf, these.shape, these.rise_ms, these.holder = leaf, shape, rise_ms, holder
     these.first = these.last = NOBODY
     these.count = 0
-    these.last_in_leaf = these.last_in_shape = NOBODY
-    these.next_in_leaf, these.next_in_shape = tables.nodes[leaf].alike, of.alike
-    if these.next_in_leaf != NOBODY:
-        alikes[these.next_in_leaf].last_in_leaf = alike
-    if these.next_in_shape != NOBODY:
-        alikes[these.next_in_shape].last_in_shape = alike
-    tables.nodes[leaf].alike = alike
-    of.alike = alike
-    if not of.blocked:
+    enter(tables, alike)
+    list_alike(tables, alike)
+    if not tables.shapes[shape].blocked:
         _wake(tables, leaf, 1)
     return int(alike)
 
@@ -208,24 +192,12 @@ def _new_alike(tables: Tables, leaf: int, shape: int, priority: int, rise_ms: in
 @compiled
 def _drop(tables: Tables, alike: int) -> None:
     """Nobody stands in it any more."""
-    alikes, these = tables.alikes, tables.alikes[alike]
-    before, after = these.last_in_leaf, these.next_in_leaf
-    if before == NOBODY:
-        tables.nodes[these.leaf].alike = after
-    else:
-        alikes[before].next_in_leaf = after
-    if after != NOBODY:
-        alikes[after].last_in_leaf = before
-    before, after = these.last_in_shape, these.next_in_shape
-    if before == NOBODY:
-        tables.shapes[these.shape].alike = after
-    else:
-        alikes[before].next_in_shape = after
-    if after != NOBODY:
-        alikes[after].last_in_shape = before
+    these = tables.alikes[alike]
+    take_out(tables, alike)
+    strike_alike(tables, alike)
     if not tables.shapes[these.shape].blocked:
         _wake(tables, these.leaf, -1)
-    these.next_in_leaf = tables.round[0].free_alike
+    these.first = tables.round[0].free_alike
     tables.round[0].free_alike = alike
 
 

@@ -21,7 +21,7 @@ def key_of(tables: Tables, alike: int) -> _Key:
     """Where the first of these stands among others of its part, now."""
     these = tables.alikes[alike]
     if these.rise_ms < 0:
-        return ABOVE, -these.priority, these.submitted_at, these.id
+        return ABOVE, these.rise_ms, these.submitted_at, these.id
     risen_at = these.submitted_at + these.rise_ms
     if risen_at <= tables.round[0].now_ms:
         return RISEN, 0, these.submitted_at, these.id
@@ -107,7 +107,7 @@ def next_alike(tables: Tables) -> int:
                 break
             node = part
         if nodes[node].branch < 0:
-            alike = _first(tables, node, left_by(tables, node, room))
+            alike = _first_with(tables, node, left_by(tables, node, room))
             if alike != NOBODY:
                 return alike
         elif node == 0:
@@ -146,17 +146,27 @@ def _can_serve(tables: Tables, branch: int, room: _Room) -> bool:
 
 
 @compiled
+def _first_with(tables: Tables, leaf: int, room: _Room) -> int:
+    """The first of a part that there is room for: mostly the first of all. Limits of accounts are asked each time."""
+    head = head_of(tables, leaf)
+    if head == NOBODY:
+        return NOBODY
+    these = tables.alikes[head]
+    return head if these.holder == NOBODY and within(tables, these.shape, room) else _first(tables, leaf, room)
+
+
+@compiled
 def _first(tables: Tables, leaf: int, room: _Room) -> int:
     """The first of a part that there is room for, of those that are not blocked, nor kept by limits of an account."""
     alikes, shapes = tables.alikes, tables.shapes
     best, best_key = NOBODY, (0, 0, 0, 0)
-    alike = tables.nodes[leaf].alike
-    while alike != NOBODY:
+    here = tables.nodes[leaf]
+    for place in range(here.start, here.start + here.members):
+        alike = tables.lists[place]
         these = alikes[alike]
         if not shapes[these.shape].blocked and within(tables, these.shape, room):
             key = key_of(tables, alike)
             first = best == NOBODY or key < best_key
             if first and within(tables, these.shape, left_to(tables, these.holder, room)):
                 best, best_key = alike, key
-        alike = these.next_in_leaf
     return int(best)

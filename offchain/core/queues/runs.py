@@ -112,8 +112,11 @@ def _join(tables: Tables, first: int, each: float, room: int, many: int, ids: In
     mine = alikes[first].leaf
     level = nodes[mine].share + SLICE / nodes[mine].weight
     # One of each leaf, in `parts` for a while.
-    waiting, alike = 0, tables.shapes[alikes[first].shape].alike
-    while alike != NOBODY and waiting + 1 < len(parts):
+    waiting, of = 0, tables.shapes[alikes[first].shape]
+    for at in range(of.start, of.start + of.members):
+        if waiting + 1 == len(parts):
+            break
+        alike = tables.lists[at]
         leaf = alikes[alike].leaf
         other = nodes[leaf]
         sibling = leaf != mine and other.parent == nodes[mine].parent and not other.limited
@@ -124,7 +127,6 @@ def _join(tables: Tables, first: int, each: float, room: int, many: int, ids: In
                 parts[waiting, 0] = alike
             elif key_of(tables, alike) < key_of(tables, parts[1 + other.pick, 0]):
                 parts[1 + other.pick, 0] = alike
-        alike = alikes[alike].next_in_shape
     for place in range(1, waiting + 1):
         nodes[alikes[parts[place, 0]].leaf].pick = NOBODY
     _sort(tables, parts, waiting)

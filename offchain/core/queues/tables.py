@@ -37,6 +37,7 @@ ROUND: Final = np.dtype(
         ("tasks", "i8"),  # rows that were ever used
         ("free_alike", "i8"),
         ("alikes", "i8"),
+        ("listed", "i8"),  # places of the lists that were ever used
     ],
     align=True,
 )
@@ -62,7 +63,9 @@ NODE: Final = np.dtype(
         ("branch", "i4"),  # its number among those that have parts; NOBODY: a leaf
         ("limited", "i4"),
         ("awake", "i4"),  # how many alikes in it are not blocked
-        ("alike", "i4"),  # of a leaf: one of those in it
+        ("start", "i4"),  # of a leaf: where the list of its alikes is, and so for the next two
+        ("members", "i4"),
+        ("places", "i4"),
         ("head", "i4"),  # of a leaf: the first of those that are not blocked; NOBODY: to be found
         ("pick", "i4"),  # of a leaf: for sums on the way
     ],
@@ -76,7 +79,9 @@ SHAPE: Final = np.dtype(
         ("memory", "i8"),
         ("gpu", "i8"),
         ("count", "i8"),  # how many wait
-        ("alike", "i4"),  # one of those who wait with it
+        ("start", "i4"),  # where the list of those who wait with it is, and so for the next two
+        ("members", "i4"),
+        ("places", "i4"),
         ("blocked", "i4"),  # it fits nowhere in this round
         ("asleep", "i4"),  # nor when last tried
     ],
@@ -88,18 +93,15 @@ ALIKE: Final = np.dtype(
     [
         ("submitted_at", "i8"),  # of the first of them
         ("id", "i8"),
-        ("rise_ms", "i8"),  # see Ageing
+        ("rise_ms", "i8"),  # stands for their priority: see Ageing
         ("first", "i4"),  # task
         ("last", "i4"),
         ("count", "i4"),
-        ("priority", "i4"),
         ("leaf", "i4"),
         ("shape", "i4"),
         ("holder", "i4"),
-        ("next_in_leaf", "i4"),
-        ("last_in_leaf", "i4"),
-        ("next_in_shape", "i4"),
-        ("last_in_shape", "i4"),
+        ("in_leaf", "i4"),  # its place in that list, and so for the next one
+        ("in_shape", "i4"),
     ],
     align=True,
 )
@@ -136,6 +138,10 @@ class Tables(NamedTuple):
     alikes: Table
     tasks: Table
     holders: Table
+    found_by: Ints
+    """Finds alikes: see index.py."""
+    lists: npt.NDArray[np.int32]
+    """The alikes of each leaf and of each shape."""
     waits: Ints
     """[branch, shape]: how many wait in all of it."""
     asked: Ints
@@ -151,6 +157,8 @@ def tables() -> Tables:
         np.zeros(_FEW, ALIKE),
         np.zeros(_FEW, TASK),
         np.zeros(_FEW, HOLDER),
+        np.zeros(2 * _FEW, np.int64),
+        np.zeros(8 * _FEW, np.int32),
         np.zeros((_FEW, _FEW), np.int64),
         np.zeros((_FEW, 3), np.int64),
     )

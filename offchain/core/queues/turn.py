@@ -109,8 +109,9 @@ class Turn:
             return False
         alike, shape = self._at(claim.id)
         these = self._ledger.tables.alikes[alike]
-        place = self._ledger.place(claim.queue, claim.account)
-        return (these["leaf"], these["holder"], these["priority"]) == (*place, claim.priority) and shape == claim.shape
+        leaf, holder = self._of(claim)
+        rise_ms = self._ledger.ageing[leaf].rise_ms(claim.priority)
+        return (these["leaf"], these["holder"], these["rise_ms"], shape) == (leaf, holder, rise_ms, claim.shape)
 
     @property
     def memory(self) -> Memory:
@@ -192,10 +193,10 @@ class Turn:
         rise_ms = self._ledger.ageing[leaf].rise_ms(claim.priority)
         while True:
             tables = self._ledger.tables
-            row = moves.join(tables, claim.id, claim.submitted_at, leaf, claim.shape, claim.priority, rise_ms, holder)
+            row = moves.join(tables, claim.id, claim.submitted_at, leaf, claim.shape, rise_ms, holder)
             if row >= 0:
                 break
-            self._ledger.grow("tasks" if row == moves.NO_TASK else "alikes")
+            self._ledger.grow(_GROWS[row])
         self._rows[claim.id] = row
         self._bring_back()
 
@@ -226,13 +227,12 @@ class Turn:
         """What each part waits for, without what a limit keeps."""
         tables, found = self._ledger.tables, dict[Part, Amount]()
         for part, leaf in self._ledger.leaves.items():
-            alike = int(tables.nodes["alike"][leaf])
-            while alike != NOBODY:
+            start, members = (int(tables.nodes[name][leaf]) for name in ("start", "members"))
+            for alike in tables.lists[start : start + members].tolist():
                 these = tables.alikes[alike]
                 amount = self._amounts[these["shape"]]
                 if self._ledger.limit_on(self._place(alike), amount) is None:
                     found[part] = found.get(part, NOTHING).plus(amount.times(int(these["count"])))
-                alike = int(these["next_in_leaf"])
         return found
 
     def _of(self, task: Claim | Holding) -> Place:
@@ -278,3 +278,6 @@ class Turn:
     def _bring_back(self) -> None:
         """Whoever was set aside is looked at again."""
         self._ledger.tables.round["stamp"] += 1
+
+
+_GROWS = {moves.NO_TASK: "tasks", moves.NO_ALIKE: "alikes", moves.NO_PLACE: "lists"}

@@ -641,6 +641,7 @@ mod benchmarks {
     #[benchmark]
     fn move_pod() {
         prepare::<T>();
+        never_away::<T>();
         let (task, before) = running::<T>(TaskKind::Job, MAX_PODS);
         let host = online_host::<T>(MAX_PODS);
         guard::<T>(&before, &host);

@@ -117,6 +117,11 @@ class Chains:
         found: list[int] = of[short].tolist()
         return found
 
+    def take_each(self, rows: Sequence[int], pods: Sequence[int], cluster: Cluster) -> None:
+        """The share of each of these pods on its host, one after the other, where there is room; after :meth:`take`."""
+        of = np.array(rows, dtype=np.int64), np.array(pods, dtype=np.int64)
+        cluster.free_milli -= _take_each(*of, self._links, self._asks, cluster.free)
+
     def _grow(self, rows: int) -> None:
         last, before, devices, ask, state = self._links
         pods = self._pods
@@ -206,4 +211,30 @@ def _take(rows: Ints, links: _Links, asks: _Asks, free: Columns, short: Bools) -
                 free.device[row] = left
                 free.state[row] = 0
                 total += taken
+    return total
+
+
+@compiled
+def _take_each(rows: Ints, pods: Ints, links: _Links, asks: _Asks, free: Columns) -> int:
+    """Gives the thousandths of devices in all."""
+    total = 0
+    for place in range(len(rows)):
+        row, pod = rows[place], pods[place]
+        ask, devices = links.ask[pod], links.devices[pod]
+        milli = asks.milli[ask]
+        fine = free.cpu[row] >= asks.cpu[ask] and free.memory[row] >= asks.memory[ask]
+        fine &= free.disk[row] >= asks.disk[ask]
+        for index in range(MOST_DEVICES):
+            if devices >> index & 1:
+                fine &= index < free.gpus[row] and asks.accepts[ask, free.kind[row, index]]
+                fine &= free.device[row, index] >= milli
+        if fine:
+            free.cpu[row] -= asks.cpu[ask]
+            free.memory[row] -= asks.memory[ask]
+            free.disk[row] -= asks.disk[ask]
+            free.state[row] = 0
+            for index in range(MOST_DEVICES):
+                if devices >> index & 1:
+                    free.device[row, index] -= milli
+                    total += milli
     return total

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Ints, indices
 from offchain.core.values import PodPlacement, Task
+
+
+_FEW: Final = 256
+"""Up to so many tasks it is less work to look through them than to remember where each is."""
 
 
 class Places(NamedTuple):
@@ -52,10 +56,6 @@ class Batch:
         here = self.pods_of(task)
         return set(self.hosts[here.start : here.stop])
 
-    def on(self, task: int, row: int) -> list[int]:
-        """The devices, as bits, of each pod that one of the tasks has on this host."""
-        return [self.devices[pod] for pod in self.pods_of(task) if self.hosts[pod] == row]
-
     def pods(self, task: int) -> tuple[int, ...]:
         """The pods of one of the tasks that have a place."""
         return self.places(task).pods
@@ -69,9 +69,12 @@ class Batch:
         """The places in the columns of one of the tasks."""
         if len(self.tasks) == 1:
             return range(len(self.hosts))
-        if self._at is None:
-            self._at = {number: at for at, number in enumerate(self.tasks)}
-        first = self._at[task] * self.each
+        if len(self.tasks) <= _FEW:
+            first = self.tasks.index(task) * self.each
+        else:
+            if self._at is None:
+                self._at = {number: at for at, number in enumerate(self.tasks)}
+            first = self._at[task] * self.each
         return range(first, min(first + self.each, len(self.hosts)))
 
 

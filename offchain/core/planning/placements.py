@@ -12,7 +12,6 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Ints, indices
 from offchain.core.values import PodPlacement, Task
 
-
 _FEW: Final = 256
 """Up to so many tasks it is less work to look through them than to remember where each is."""
 
@@ -32,7 +31,7 @@ class Batch:
     Columns, for a round may place a hundred thousand.
     """
 
-    __slots__ = ("_at", "_open", "devices", "each", "hosts", "tasks", "want")
+    __slots__ = ("_at", "_open", "devices", "each", "hosts", "placed_ms", "tasks", "want")
 
     def __init__(self, want: Want, tasks: Sequence[Task], hosts: Sequence[int], devices: Sequence[int]) -> None:
         self.want = want
@@ -43,6 +42,8 @@ class Batch:
         """[pod]: the row of its host."""
         self.devices = array("i", devices)
         """[pod]: as bits."""
+        self.placed_ms: int | None = None
+        """Since when they have their places, where that counts: chain time."""
         self._at: dict[int, int] | None = None
 
     def places(self, task: int) -> Places:

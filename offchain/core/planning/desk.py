@@ -16,7 +16,7 @@ from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart
-from offchain.core.fleet.want import Want
+from offchain.core.fleet.want import Want, shape_of
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
@@ -480,8 +480,9 @@ class Desk:
     # --- what is expected -------------------------------------------------------------------------------------------
 
     def _learn(self, task: Task) -> None:
+        shape = shape_of(task.resources, task.placement, task.takes_over)
         for _ in task.open_pods:
-            self._mix.learn(Want.of(task).shape)
+            self._mix.learn(shape)
         self._learned += 1
 
     def _use_what_was_learned(self) -> None:

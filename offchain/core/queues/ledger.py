@@ -89,9 +89,8 @@ class Ledger:
 
     def release(self, place: Place, amount: Amount) -> None:
         """So much is held there no more."""
-        if not amount.within(_amount(self.tables.nodes[place.leaf], _EACH)):
+        if not moves.give_back(self.tables, *place, *amount):
             raise ValueError(f'queue "{self.names[place.leaf]}" does not hold the {amount} that it is to release')
-        moves.charge(self.tables, *place, -amount[0], -amount[1], -amount[2])
 
     def resize(self, totals: Amount) -> None:
         """The network has so much now. The next round must begin after that."""

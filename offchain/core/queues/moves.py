@@ -58,6 +58,7 @@ def join(tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, 
         tables.nodes[leaf].head = NOBODY
     tables.shapes[shape].count += 1
     _comes(tables, leaf, shape, 1)
+    _bring_back(tables)
     return int(row)
 
 
@@ -101,7 +102,7 @@ def serve(tables: Tables, node: int, when_ms: int) -> None:
 
 @compiled
 def charge(tables: Tables, leaf: int, holder: int, cpu: int, memory: int, gpu: int) -> None:
-    """So much more is held there; less where it is below nothing."""
+    """So much more is held there; of what is below nothing less."""
     node = leaf
     while node != NOBODY:
         here = tables.nodes[node]
@@ -119,6 +120,17 @@ def charge(tables: Tables, leaf: int, holder: int, cpu: int, memory: int, gpu: i
 
 
 @compiled
+def give_back(tables: Tables, leaf: int, holder: int, cpu: int, memory: int, gpu: int) -> bool:
+    """So much is held there no more; False, and nothing has changed: as much was not held."""
+    here = tables.nodes[leaf]
+    if here.cpu < cpu or here.memory < memory or here.gpu < gpu:
+        return False
+    charge(tables, leaf, holder, -cpu, -memory, -gpu)
+    _bring_back(tables)
+    return True
+
+
+@compiled
 def block(tables: Tables, shapes: Ints, blocked: int) -> None:
     """They fit nowhere in this round; or may fit after all."""
     for shape in shapes:
@@ -131,6 +143,8 @@ def block(tables: Tables, shapes: Ints, blocked: int) -> None:
             if not blocked:
                 tables.nodes[leaf].head = NOBODY
             _wake(tables, leaf, -1 if blocked else 1)
+    if not blocked:
+        _bring_back(tables)
 
 
 @compiled
@@ -164,6 +178,7 @@ def begin(tables: Tables) -> None:
     for alike in range(tables.round[0].alikes):
         if alikes[alike].count and not tables.shapes[alikes[alike].shape].blocked:
             _wake(tables, alikes[alike].leaf, 1)
+    _bring_back(tables)
 
 
 @compiled
@@ -281,6 +296,12 @@ def _ask(tables: Tables, branch: int, shape: int, count: int) -> None:
     tables.asked[branch, 0] += count if of.cpu else 0
     tables.asked[branch, 1] += count if of.memory else 0
     tables.asked[branch, 2] += count if of.gpu else 0
+
+
+@compiled
+def _bring_back(tables: Tables) -> None:
+    """Parts of which nothing could go any more are looked at again."""
+    tables.round[0].stamp += 1
 
 
 @compiled

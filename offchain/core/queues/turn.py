@@ -132,12 +132,10 @@ class Turn:
         for shape in away:
             tables.shapes["blocked"][shape] = 1
         moves.begin(tables)
-        self._bring_back()
 
     def go_on(self, shapes: Ints) -> None:
         """The last round goes on: of what was blocked in it, only these may fit by now."""
         moves.block(self._ledger.tables, shapes, 0)
-        self._bring_back()
 
     def pass_over(self, shapes: Ints) -> None:
         """These do not fit after all, as nothing has changed for them since they were blocked."""
@@ -198,7 +196,6 @@ class Turn:
                 break
             self._ledger.grow(_GROWS[row])
         self._rows[claim.id] = row
-        self._bring_back()
 
     def remove(self, task: int) -> None:
         """The task with this number does not wait any more. ValueError where it did not."""
@@ -212,7 +209,6 @@ class Turn:
     def release(self, holding: Holding) -> None:
         """A task holds so much no more. ValueError where its part of the tree does not hold as much."""
         self._ledger.release(self._of(holding), holding.amount)
-        self._bring_back()
 
     def held(self, task: int) -> Held | None:
         """The limit that keeps a task waiting now, of its account first; None: no limit does."""
@@ -274,10 +270,6 @@ class Turn:
         self._amounts += [NOTHING] * (1 + shape - len(self._amounts))
         self._amounts[shape] = claim.amount
         moves.new_shape(self._ledger.tables, shape, *claim.amount)
-
-    def _bring_back(self) -> None:
-        """Whoever was set aside is looked at again."""
-        self._ledger.tables.round["stamp"] += 1
 
 
 _GROWS = {moves.NO_TASK: "tasks", moves.NO_ALIKE: "alikes", moves.NO_PLACE: "lists"}

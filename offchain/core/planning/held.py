@@ -108,7 +108,8 @@ class Held:
             self._entered += new
             self._new = []
             if new:
-                self._chains.add(new)
+                hosts, devices = [batch.hosts for batch in new], [batch.devices for batch in new]
+                self._chains.add(hosts, devices, [batch.want.shape for batch in new])
         if self._marks:
             marked: list[int] = []
             states: list[int] = []

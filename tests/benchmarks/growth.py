@@ -108,7 +108,7 @@ def _rehearse() -> None:
     records = world.hosts(20)
     desk = filled(records, world.tasks(50, 10, 2))
     desk.round(_NOW_MS)
-    desk.put_hosts(replace(host, free=host.total, total=host.free, last_heartbeat=1) for host in records)
+    desk.put_hosts(replace(host, free=replace(host.free, cpu_milli=0)) for host in records)
 
 
 def _point(hosts: int, tasks: int) -> Point:

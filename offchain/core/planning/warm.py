@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 
 from offchain.core.fleet.devices import first_steps
@@ -9,6 +11,7 @@ from offchain.core.fleet.facts import Facts
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Mix, Shape
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.chains import Chains
 from offchain.core.planning.rows import empty_lane
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.claim import Claim, Holding
@@ -17,12 +20,16 @@ from offchain.core.queues.turn import Turn
 
 
 def warm() -> None:
-    """Place one pod on one host, count what excludes none, and take turns for a round."""
+    """Place one pod on one host, take it off once more, count what excludes none, and take turns for a round."""
     cluster = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")])
     shape = Shape(100, 100, 1, 500)
     one = np.zeros(1, dtype=np.int64)
     Worth(cluster, Mix.of([shape])).fill(shape, one, empty_lane(1), one.copy(), one.copy())
     first_steps(shape, Facts(), cluster)
+    chains = Chains()
+    chains.add([array("i", [0])], [array("i", [1])], [shape])
+    chains.take([0], cluster)
+    chains.take_each([0], [0], cluster)
     _take_turns()
 
 

@@ -9,7 +9,7 @@ from offchain.core.placing.compiled import compiled
 from offchain.core.queues.index import enter, find, take_out
 from offchain.core.queues.lists import has_room, list_alike, strike_alike
 from offchain.core.queues.picking import share_of
-from offchain.core.queues.tables import NOBODY, Tables
+from offchain.core.queues.tables import NOBODY, Tables, plain
 
 NO_TASK: Final = -1
 NO_ALIKE: Final = -2
@@ -40,7 +40,7 @@ def join(tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, 
     mine.submitted_at, mine.id, mine.alike = submitted_at, number, alike
     # Mostly it is the youngest.
     after = these.last
-    while after != NOBODY and _older(tables, row, after):
+    while after != NOBODY and _older(tables, plain(row), plain(after)):
         after = tasks[after].before
     mine.before = after
     mine.next = these.first if after == NOBODY else tasks[after].next
@@ -57,7 +57,7 @@ def join(tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, 
         _new_first(tables, alike)
         tables.nodes[leaf].head = NOBODY
     tables.shapes[shape].count += 1
-    _comes(tables, leaf, shape, 1)
+    _comes(tables, leaf, shape, plain(1))
     _bring_back(tables)
     return int(row)
 
@@ -65,17 +65,17 @@ def join(tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, 
 @compiled
 def part(tables: Tables, row: int) -> None:
     """A task waits no more."""
-    alike = tables.tasks[row].alike
+    alike = plain(tables.tasks[row].alike)
     _out(tables, row)
-    _left(tables, alike, 1)
+    _left(tables, alike, plain(1))
 
 
 @compiled
 def place(tables: Tables, row: int) -> None:
     """A task has its place, and holds what it asked for."""
-    alike = tables.tasks[row].alike
+    alike = plain(tables.tasks[row].alike)
     _out(tables, row)
-    _placed(tables, alike, 1)
+    _placed(tables, alike, plain(1))
 
 
 @compiled
@@ -142,7 +142,7 @@ def block(tables: Tables, shapes: Ints, blocked: int) -> None:
             # Who is blocked is noticed when the first is asked for.
             if not blocked:
                 tables.nodes[leaf].head = NOBODY
-            _wake(tables, leaf, -1 if blocked else 1)
+            _wake(tables, leaf, plain(-1) if blocked else plain(1))
     if not blocked:
         _bring_back(tables)
 
@@ -177,7 +177,7 @@ def begin(tables: Tables) -> None:
             nodes[node].share = share_of(tables, node)
     for alike in range(tables.round[0].alikes):
         if alikes[alike].count and not tables.shapes[alikes[alike].shape].blocked:
-            _wake(tables, alikes[alike].leaf, 1)
+            _wake(tables, alikes[alike].leaf, plain(1))
     _bring_back(tables)
 
 
@@ -200,7 +200,7 @@ def _new_alike(tables: Tables, leaf: int, shape: int, rise_ms: int, holder: int)
     enter(tables, alike)
     list_alike(tables, alike)
     if not tables.shapes[shape].blocked:
-        _wake(tables, leaf, 1)
+        _wake(tables, leaf, plain(1))
     return int(alike)
 
 
@@ -211,7 +211,7 @@ def _drop(tables: Tables, alike: int) -> None:
     take_out(tables, alike)
     strike_alike(tables, alike)
     if not tables.shapes[these.shape].blocked:
-        _wake(tables, these.leaf, -1)
+        _wake(tables, these.leaf, plain(-1))
     these.first = tables.round[0].free_alike
     tables.round[0].free_alike = alike
 

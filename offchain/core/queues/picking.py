@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from offchain.core.placing.compiled import compiled
 from offchain.core.queues.ageing import ABOVE, RISEN, RISING
-from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables
+from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables, plain
 
 _Key = tuple[int, int, int, int]
 """Rank, then what counts in it, then when it was submitted, then its number; the least is first."""
 
 _Room = tuple[int, int, int]
+
+
+@compiled
+def unlimited() -> _Room:
+    """Room for all."""
+    return plain(UNLIMITED_EACH), plain(UNLIMITED_EACH), plain(UNLIMITED_EACH)
 
 
 @compiled
@@ -86,8 +92,7 @@ def head_of(tables: Tables, leaf: int) -> int:
     here = tables.nodes[leaf]
     if here.head != NOBODY and not tables.shapes[tables.alikes[here.head].shape].blocked:
         return int(here.head)
-    unlimited = UNLIMITED_EACH, UNLIMITED_EACH, UNLIMITED_EACH
-    here.head = _first(tables, leaf, unlimited)
+    here.head = _first(tables, leaf, unlimited())
     return int(here.head)
 
 
@@ -95,13 +100,13 @@ def head_of(tables: Tables, leaf: int) -> int:
 def next_alike(tables: Tables) -> int:
     """Among whom the task is whose turn it is; NOBODY: none can go now."""
     nodes, stamp = tables.nodes, tables.round[0].stamp
-    unlimited = UNLIMITED_EACH, UNLIMITED_EACH, UNLIMITED_EACH
+    everything = unlimited()
     while True:
-        node, room = 0, unlimited
+        node, room = plain(0), everything
         while nodes[node].branch >= 0:
             room = left_by(tables, node, room)
             part = NOBODY
-            if room == unlimited or _can_serve(tables, nodes[node].branch, room):
+            if room == everything or _can_serve(tables, nodes[node].branch, room):
                 part = _next_part(tables, node, stamp)
             if part == NOBODY:
                 break

@@ -11,8 +11,8 @@ from typing import Final
 from offchain.core.placing.cluster import Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.queues.ageing import RISING
-from offchain.core.queues.picking import head_of, key_of, left_by, left_to, next_alike
-from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables
+from offchain.core.queues.picking import head_of, key_of, left_by, left_to, next_alike, unlimited
+from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables, plain
 
 SLICE: Final = 1 / 1024
 """Of the network: so far a part of the tree may get ahead of the others when several tasks go together."""
@@ -40,7 +40,7 @@ def run_next(tables: Tables, ids: Ints, parts: Ints) -> int:
         each = max(each, asks.gpu / whole.gpu)
     room = min(_room_for(tables, alike), len(ids))
     most = min(room, int(min(SLICE / each, float(len(ids))))) if each else room
-    many = _oldest(tables, alike, max(1, most), ids, 0)
+    many = _oldest(tables, alike, max(1, most), ids, plain(0))
     parts[0, 0], parts[0, 1] = alike, many
     parent = tables.nodes[first.leaf].parent
     if first.holder != NOBODY or not each or each > SLICE or not _alone(tables, parent):
@@ -53,7 +53,7 @@ def _room_for(tables: Tables, alike: int) -> int:
     """How many of these the limits of queues and of the account leave room for."""
     these = tables.alikes[alike]
     asks = tables.shapes[these.shape]
-    room = UNLIMITED_EACH, UNLIMITED_EACH, UNLIMITED_EACH
+    room = unlimited()
     node = these.leaf
     while node != NOBODY:
         room = left_by(tables, node, room)
@@ -112,7 +112,7 @@ def _join(tables: Tables, first: int, each: float, room: int, many: int, ids: In
     mine = alikes[first].leaf
     level = nodes[mine].share + SLICE / nodes[mine].weight
     # One of each leaf, in `parts` for a while.
-    waiting, of = 0, tables.shapes[alikes[first].shape]
+    waiting, of = plain(0), tables.shapes[alikes[first].shape]
     for at in range(of.start, of.start + of.members):
         if waiting + 1 == len(parts):
             break
@@ -152,7 +152,7 @@ def _sort(tables: Tables, parts: Ints, waiting: int) -> None:
         _sift(tables, parts, start, waiting)
     for end in range(waiting, 1, -1):
         parts[1, 0], parts[end, 0] = parts[end, 0], parts[1, 0]
-        _sift(tables, parts, 1, end - 1)
+        _sift(tables, parts, plain(1), end - 1)
 
 
 @compiled

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.placing.cluster import Ints
+from offchain.core.placing.compiled import compiled
 from offchain.core.queues.amount import UNLIMITED
 
 Table = npt.NDArray[np.void]
@@ -56,18 +57,18 @@ NODE: Final = np.dtype(
         ("served", "i8"),  # chain time in ms
         ("stamp", "i8"),  # of the round in which nothing of it can go any more
         ("together_ms", "i8"),  # of a leaf: see Ageing
-        ("parent", "i4"),
-        ("child", "i4"),  # the first
-        ("sibling", "i4"),  # the next
-        ("rank", "i4"),  # by name, among its siblings
-        ("branch", "i4"),  # its number among those that have parts; NOBODY: a leaf
-        ("limited", "i4"),
-        ("awake", "i4"),  # how many alikes in it are not blocked
-        ("start", "i4"),  # of a leaf: where the list of its alikes is, and so for the next two
-        ("members", "i4"),
-        ("places", "i4"),
-        ("head", "i4"),  # of a leaf: the first of those that are not blocked; NOBODY: to be found
-        ("pick", "i4"),  # of a leaf: for sums on the way
+        ("parent", "i8"),
+        ("child", "i8"),  # the first
+        ("sibling", "i8"),  # the next
+        ("rank", "i8"),  # by name, among its siblings
+        ("branch", "i8"),  # its number among those that have parts; NOBODY: a leaf
+        ("limited", "i8"),
+        ("awake", "i8"),  # how many alikes in it are not blocked
+        ("start", "i8"),  # of a leaf: where the list of its alikes is, and so for the next two
+        ("members", "i8"),
+        ("places", "i8"),
+        ("head", "i8"),  # of a leaf: the first of those that are not blocked; NOBODY: to be found
+        ("pick", "i8"),  # of a leaf: for sums on the way
     ],
     align=True,
 )
@@ -79,11 +80,11 @@ SHAPE: Final = np.dtype(
         ("memory", "i8"),
         ("gpu", "i8"),
         ("count", "i8"),  # how many wait
-        ("start", "i4"),  # where the list of those who wait with it is, and so for the next two
-        ("members", "i4"),
-        ("places", "i4"),
-        ("blocked", "i4"),  # it fits nowhere in this round
-        ("asleep", "i4"),  # nor when last tried
+        ("start", "i8"),  # where the list of those who wait with it is, and so for the next two
+        ("members", "i8"),
+        ("places", "i8"),
+        ("blocked", "i8"),  # it fits nowhere in this round
+        ("asleep", "i8"),  # nor when last tried
     ],
     align=True,
 )
@@ -94,14 +95,14 @@ ALIKE: Final = np.dtype(
         ("submitted_at", "i8"),  # of the first of them
         ("id", "i8"),
         ("rise_ms", "i8"),  # stands for their priority: see Ageing
-        ("first", "i4"),  # task
-        ("last", "i4"),
-        ("count", "i4"),
-        ("leaf", "i4"),
-        ("shape", "i4"),
-        ("holder", "i4"),
-        ("in_leaf", "i4"),  # its place in that list, and so for the next one
-        ("in_shape", "i4"),
+        ("first", "i8"),  # task
+        ("last", "i8"),
+        ("count", "i8"),
+        ("leaf", "i8"),
+        ("shape", "i8"),
+        ("holder", "i8"),
+        ("in_leaf", "i8"),  # its place in that list, and so for the next one
+        ("in_shape", "i8"),
     ],
     align=True,
 )
@@ -110,7 +111,7 @@ ALIKE: Final = np.dtype(
 TASK: Final = np.dtype(
     [("submitted_at", "i8"), ("id", "i8"), ("alike", "i4"), ("next", "i4"), ("before", "i4")], align=True
 )
-"""One that waits."""
+"""One that waits. Narrow, for there may be millions."""
 
 HOLDER: Final = np.dtype(
     [
@@ -140,12 +141,18 @@ class Tables(NamedTuple):
     holders: Table
     found_by: Ints
     """Finds alikes: see index.py."""
-    lists: npt.NDArray[np.int32]
+    lists: Ints
     """The alikes of each leaf and of each shape."""
     waits: Ints
     """[branch, shape]: how many wait in all of it."""
     asked: Ints
     """[branch, resource]: how many of those shapes ask for it and are not asleep."""
+
+
+@compiled
+def plain(number: int) -> int:
+    """The same, of the type that loops are compiled for: a number in the source has one of its own, for each number."""
+    return int(np.int64(number))
 
 
 def tables() -> Tables:
@@ -158,7 +165,7 @@ def tables() -> Tables:
         np.zeros(_FEW, TASK),
         np.zeros(_FEW, HOLDER),
         np.zeros(2 * _FEW, np.int64),
-        np.zeros(8 * _FEW, np.int32),
+        np.zeros(8 * _FEW, np.int64),
         np.zeros((_FEW, _FEW), np.int64),
         np.zeros((_FEW, 3), np.int64),
     )

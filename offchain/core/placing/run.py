@@ -61,7 +61,8 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
     marks, keys, values = known.marks, known.keys, known.values
     known_states, known_scores, known_devices = known.states, known.scores, known.chosen
     points, devices, least = lane
-    offer, sure = beside.offer, beside.sure
+    against, offer, price, sure, closed = beside
+    with_beside = len(against) > 0
     need_cpu, need_memory, need_disk, gpus, milli, accepts = wish
     cpu_each, memory_each = tables.cpu_each, tables.memory_each
     places = len(known_states) - 1
@@ -71,8 +72,17 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
     scored, step = hosts, 0
     one = np.zeros(1, dtype=np.int64)
     while True:
-        if placed < 0:
-            step = _look_up(scored, step, states, free_disk, need_disk, known, lane, beside, salt)
+        while step < len(scored):
+            host = scored[step]
+            at = states[host] & places
+            if known_states[at] != states[host] ^ salt:
+                break
+            room = free_disk[host] >= need_disk
+            add = np.float32(against[host] + price[offer[host]]) if with_beside else np.float32(0.0)
+            shut = with_beside and closed[host]
+            points[host] = known_scores[at] + add if room and not shut else np.inf
+            devices[host] = known_devices[at] if room else -1
+            step += 1
         if step < len(scored):
             # Of those with its state, the first.
             host = scored[step]
@@ -85,8 +95,6 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
             states[host] = state
             at = state & places
             if known_states[at] == state ^ salt:
-                _put(host, known_scores[at], known_devices[at], free_disk[host] >= need_disk, lane, beside)
-                step += 1
                 continue
             score = np.inf
             taken = -1
@@ -166,8 +174,6 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
             known_states[at] = state ^ salt
             known_scores[at] = score
             known_devices[at] = taken
-            _put(host, score, taken, free_disk[host] >= need_disk, lane, beside)
-            step += 1
             continue
         if placed < 0:
             renew(lane, hosts)
@@ -192,36 +198,3 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
         states[best] = 0
         one[0] = best
         scored, step = one, 0
-
-
-@compiled
-def _look_up(
-    hosts: Ints, step: int, states: Ints, disk: Ints, need: int, known: Known, lane: Lane, beside: Beside, salt: int
-) -> int:
-    """Score hosts from this one on as others with the same state; gives the first of which none was scored just now."""
-    points, devices, _ = lane
-    against, offer, price, _, closed = beside
-    keys, scores, chosen = known.states, known.scores, known.chosen
-    places = len(keys) - 1
-    with_beside = len(against) > 0
-    for at_step in range(step, len(hosts)):
-        host = hosts[at_step]
-        at = states[host] & places
-        if keys[at] != states[host] ^ salt:
-            return at_step
-        room = disk[host] >= need
-        add = np.float32(against[host] + price[offer[host]]) if with_beside else np.float32(0.0)
-        shut = with_beside and closed[host]
-        points[host] = scores[at] + add if room and not shut else np.inf
-        devices[host] = chosen[at] if room else -1
-    return len(hosts)
-
-
-@compiled
-def _put(host: int, score: float, taken: int, room: bool, lane: Lane, beside: Beside) -> None:
-    """Write what counts for one host."""
-    if len(beside.against):
-        score += np.float32(beside.against[host] + beside.price[beside.offer[host]])
-        room &= not beside.closed[host]
-    lane.points[host] = score if room else np.inf
-    lane.devices[host] = taken if room else -1

@@ -87,16 +87,24 @@ class _Log:
         """How many changes there were."""
         self._last: Ints = np.zeros(_FEW, dtype=np.int64)
         """[host]: the number of its last change."""
+        self._gained: Ints = np.zeros(_FEW, dtype=np.int64)
+        """[host]: the number of the last after which more may go there."""
         self._recent: list[int] = []
 
-    def add(self, changed: Collection[int], hosts: int) -> None:
+    def add(self, changed: Collection[int], hosts: int, *, gains: bool = True) -> None:
+        """`gains`: more may go there than before."""
         if hosts > len(self._last):
-            self._last = _longer(self._last, 2 * hosts)
+            self._last, self._gained = _longer(self._last, 2 * hosts), _longer(self._gained, 2 * hosts)
         if len(changed) == 1:
             (one,) = changed
             self._last[one] = self.end + 1
+            if gains:
+                self._gained[one] = self.end + 1
         else:
-            self._last[np.fromiter(changed, dtype=np.int64, count=len(changed))] = self.end + 1
+            rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
+            self._last[rows] = self.end + 1
+            if gains:
+                self._gained[rows] = self.end + 1
         self.end += len(changed)
         self._recent.extend(changed)
         if len(self._recent) > 2 * _RECENT:
@@ -108,6 +116,14 @@ class _Log:
         if new <= min(_RECENT, len(self._recent)):
             return np.array(list(dict.fromkeys(self._recent[len(self._recent) - new :])), dtype=np.int64)
         return np.flatnonzero(self._last[:hosts] > seen)
+
+    def since_for(self, seen: int, points: Points) -> Ints:
+        """Of these, those that may have other points now: what had no room has none while it only gets less."""
+        if self.end - seen <= _RECENT:
+            return self.since(seen, len(points))
+        hosts = len(points)
+        changed, open_to = self._last[:hosts] > seen, points < np.inf
+        return np.flatnonzero(changed & (open_to | (self._gained[:hosts] > seen)))
 
 
 class Rows:
@@ -121,6 +137,8 @@ class Rows:
         self._rows: OrderedDict[Want, _Row] = OrderedDict()
         self._against: WeakValueDictionary[_Who, _Against] = WeakValueDictionary()
         self._room, self._facts = _Log(), _Log()
+        self._excluded: set[int] = set()
+        """Hosts that were too dear for some want by the devices that it would have taken."""
         self._draw: Floats = np.zeros(0)
         self._closed: Bools = np.zeros(0, dtype=np.bool_)
 
@@ -154,7 +172,10 @@ class Rows:
         chosen, on = np.empty(pods, dtype=np.int64), np.empty(pods, dtype=np.int64)
         placed, stopped = self._policy.fill(row.wish, stale, row.lane, self._beside(row), chosen, on)
         hosts: list[int] = chosen[:placed].tolist()
-        self._room.add(dict.fromkeys(hosts), len(self._fleet.cluster))
+        self._room.add(dict.fromkeys(hosts), len(self._fleet.cluster), gains=False)
+        if not self._excluded.isdisjoint(hosts):
+            # Other devices are the cheapest there now.
+            self._room.add(self._excluded.intersection(hosts), len(self._fleet.cluster))
         row.room_seen = self._room.end
         return hosts, on[:placed].tolist(), stopped
 
@@ -193,6 +214,7 @@ class Rows:
         """No pod of this want can go there, as an exact rule has found; until the host changes."""
         lane = self._row(want).lane
         lane.points[host] = np.inf
+        self._excluded.add(host)
         renew(lane, np.array([host]))
 
     def _row(self, want: Want) -> _Row:
@@ -214,7 +236,7 @@ class Rows:
         hosts = len(self._fleet.cluster)
         if len(row) < hosts:
             row.lane = longer(row.lane, hosts)
-        return row, _NOBODY if row.room_seen == self._room.end else self._room.since(row.room_seen, hosts)
+        return row, _NOBODY if row.room_seen == self._room.end else self._room.since_for(row.room_seen, row.lane.points)
 
     def _judge(self, want: Want, row: _Row) -> None:
         """What does not depend on room."""

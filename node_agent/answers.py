@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from node_agent.access.checkpoints import check_asker
@@ -13,6 +14,7 @@ from node_agent.access.log_lines import LineCutter, Tail, joined, since, stamp, 
 from node_agent.core.states import Pod
 from node_agent.log_lines import unnamed
 from node_agent.log_store import LogKey
+from node_agent.pod_notes import PodNotes, Woven
 from node_agent.ports import Driver, DriverError, PodGone
 from node_agent.state_dir import StateDir
 from offchain.link.errors import TheirError
@@ -54,12 +56,14 @@ class Answers:
         state: StateDir,
         driver: Driver,
         pod_of: Callable[[int], Pod | None],
+        notes: PodNotes,
     ) -> None:
         self._chain = chain
         self._host = host
         self._state = state
         self._driver = driver
         self._pod_of = pod_of
+        self._notes = notes
         self._tails = asyncio.Semaphore(TAILS_AT_ONCE)
 
     def handlers(self) -> Mapping[Op, Handler]:
@@ -113,21 +117,27 @@ class Answers:
         pod = self._pod_of(number)
         created_at_ms = pod.lease.created_at_ms if pod is not None else (await self._lease(number)).record.created_at
         place = None if args.service is None else await self._place(number, pod, args.service)
-        kept = self._state.logs.lines(LogKey(number, created_at_ms), place)
+        key = LogKey(number, created_at_ms)
+        kept = self._state.logs.lines(key, place)
         if kept is not None and args.service is not None:
             kept = map(partial(unnamed, service=args.service), kept)
         runs = pod is not None and pod.ending is None
-        if kept is None and not runs:
-            raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
-        if tail is None:
-            await self._all(number, kept, oldest, session, args, runs=runs)
-        else:
+        # What is said of a pod is about its first service.
+        with nullcontext(Woven()) if place else self._notes.read(key) as notes:
+            if kept is None and not notes and not runs:
+                raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
+            before = None if kept is None and not notes else notes.into(kept or ())
+            if before is not None and not runs:
+                before = chain(before, notes.rest())
+            if tail is None:
+                await self._all(number, before, oldest, session, args, notes, runs=runs)
+                return
             async with self._tails:
-                last = await self._tail(number, kept, oldest, tail, args, runs=runs)
+                last = await self._tail(number, before, oldest, tail, args, notes, runs=runs)
             _accept(session)
             await session.write(b"".join(tail.lines()))
             if args.follow and runs:
-                await self._after(number, last, session, args)
+                await self._after(number, last, session, args, notes)
 
     async def _place(self, number: int, pod: Pod | None, service: str) -> int:
         """The place of a service among those of its pod."""
@@ -155,6 +165,7 @@ class Answers:
         oldest: bytes | None,
         session: Session,
         args: LogsArgs,
+        notes: Woven,
         *,
         runs: bool,
     ) -> None:
@@ -163,7 +174,8 @@ class Answers:
             for piece in joined(since(kept, oldest), CHUNK):
                 await session.write(piece)
         if runs:
-            async with aclosing(self._running(number, args.service, follow=args.follow)) as lines:
+            running = self._running(number, args.service, follow=args.follow)
+            async with aclosing(notes.through(running)) as lines:
                 async for some in lines:
                     _accept(session)
                     await session.write(b"".join(since(some, oldest)))
@@ -177,6 +189,7 @@ class Answers:
         oldest: bytes | None,
         tail: Tail,
         args: LogsArgs,
+        notes: Woven,
         *,
         runs: bool,
     ) -> bytes:
@@ -187,15 +200,21 @@ class Answers:
         if runs:
             async with aclosing(self._running(number, args.service, follow=False, tail=args.tail)) as lines:
                 async for some in lines:
-                    tail.add(since(some, oldest))
+                    tail.add(since(notes.into(some), oldest))
                     last = max([last, *(at for line in some if (at := stamp(line)) is not None)])
+            tail.add(since(notes.rest(), oldest))
         return last
 
-    async def _after(self, number: int, last: bytes, session: Session, args: LogsArgs) -> None:
+    async def _after(self, number: int, last: bytes, session: Session, args: LogsArgs, notes: Woven) -> None:
         """Lines that came after this time, as they come."""
-        async with aclosing(self._running(number, args.service, follow=True, tail=FOLLOW_FROM)) as lines:
+        async with aclosing(notes.through(self._later(number, last, args.service))) as lines:
             async for some in lines:
-                await session.write(b"".join(line for line in some if (stamp(line) or last) > last))
+                await session.write(b"".join(some))
+
+    async def _later(self, number: int, last: bytes, service: str | None) -> AsyncGenerator[list[bytes], None]:
+        async with aclosing(self._running(number, service, follow=True, tail=FOLLOW_FROM)) as lines:
+            async for some in lines:
+                yield [line for line in some if (stamp(line) or last) > last]
 
     async def _running(
         self, number: int, service: str | None, *, follow: bool, tail: int | None = None

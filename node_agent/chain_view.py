@@ -32,7 +32,8 @@ async def live_leases(
 
 def _lease(lease: LeaseOfTask, downtime_ms: int) -> Lease:
     record, spec = lease.record, lease.task.spec
-    told = lease.task.record.preemption if lease.task.record.state.tag == "Running" else None
+    preempted = lease.task.record.preemption if lease.task.record.state.tag == "Running" else None
+    ends = [at for at in (None if preempted is None else preempted.ends_at, record.reclaim_at) if at is not None]
     return Lease(
         number=lease.id,
         task=lease.task.id,
@@ -52,7 +53,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int) -> Lease:
         depletes_at_ms=ends_at(record.escrow, downtime_ms, record.reclaim_at),
         retained_until_ms=record.state.value if isinstance(record.state, LeaseStateRetained) else None,
         data_from=spec.data_from,
-        notice_ends_ms=None if told is None else told.ends_at,
+        notice_ends_ms=min(ends, default=None),
     )
 
 

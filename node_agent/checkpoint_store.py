@@ -26,7 +26,15 @@ CREATE TABLE checkpoints (
 
 
 class TooLarge(Exception):  # noqa: N818  (named for the fact, as the agent's other errors)
-    """A folder has more bytes than it may have here."""
+    """A folder has more bytes than its task has disk. `most_bytes`: so many that is."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(f"it has more than the {most_bytes} bytes that may be kept of it")
+        self.most_bytes = most_bytes
+
+
+class NoRoom(Exception):  # noqa: N818
+    """A folder has more bytes than this host has room for."""
 
 
 class CheckpointStore:
@@ -62,16 +70,19 @@ class CheckpointStore:
     async def save(
         self, pieces: AsyncGenerator[bytes, None], key: PodKey, lease: int, root: str, *, most_bytes: int, at_ms: int
     ) -> Kept:
-        """Keep a folder of a pod of this host. `root`: the folder's own name. Raises TooLarge, BadArchive, OSError."""
+        """Keep a folder of a pod of this host. `root`: the folder's own name.
+
+        Raises TooLarge, NoRoom, BadArchive, OSError.
+        """
         part = self._folder / f"{secrets.token_hex(8)}.part"
         digest, size = hashlib.sha256(), 0
-        most_bytes = min(most_bytes, self.room())
+        room = self.room()
         try:
             with _new(part) as file:
                 async with aclosing(pieces):
                     async for piece in pieces:
                         size += len(piece)
-                        _check_size(size, most_bytes)
+                        _check_size(size, most_bytes, room)
                         digest.update(piece)
                         await asyncio.to_thread(file.write, piece)
                 await asyncio.to_thread(_flush, file)
@@ -117,9 +128,11 @@ class CheckpointStore:
         return kept
 
 
-def _check_size(size: int, most_bytes: int) -> None:
+def _check_size(size: int, most_bytes: int, room: int) -> None:
     if size > most_bytes:
-        raise TooLarge(f"it has more than the {most_bytes} bytes that may be kept of it")
+        raise TooLarge(most_bytes)
+    if size > room:
+        raise NoRoom(f"there is room for {room} bytes")
 
 
 def _new(path: Path) -> BinaryIO:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from node_agent.background import Background
 from node_agent.chain_view import standby_tasks, task_views
-from node_agent.checkpoint_store import CheckpointStore, TooLarge
+from node_agent.checkpoint_store import CheckpointStore, NoRoom, TooLarge
 from node_agent.core import checkpoints as core
 from node_agent.core.checkpoints import Kept, Known, TaskView, Try
 from node_agent.core.states import Pod
@@ -68,7 +68,10 @@ class Sends(Protocol):
 
 
 class Checkpoints:
-    """The checkpoints of one host. `pods`: what the agent holds now; `now_ms`: the chain's time."""
+    """The checkpoints of one host.
+
+    `pods`: what the agent holds now; `now_ms`: the chain's time; `say`: tells the tenant of a lease.
+    """
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class Checkpoints:
         *,
         pods: Callable[[], Mapping[int, Pod]],
         now_ms: Callable[[], int],
+        say: Callable[[int, str], None],
         open_host: OpenHost | None = None,
     ) -> None:
         self._chain = chain
@@ -89,9 +93,12 @@ class Checkpoints:
         self._sends = sends
         self._pods = pods
         self._now_ms = now_ms
+        self._say = say
         self._open_host = open_host
         self._tries: dict[int, Try] = {}
         self._saving: set[int] = set()
+        self._troubles: dict[int, type[Exception]] = {}
+        """By lease: why its folder could not be saved, as its tenant was told last."""
         self._told: dict[int, bytes] = {}
         """By lease: the digest that the chain was told last."""
         self._tell_at_ms: dict[int, int] = {}
@@ -146,7 +153,7 @@ class Checkpoints:
     async def look(self) -> None:
         """Begin to save what is due, and tell the chain what it may be told."""
         pods = self._pods()
-        for past in (self._tries, self._told, self._tell_at_ms):
+        for past in (self._tries, self._troubles, self._told, self._tell_at_ms):
             for number in past.keys() - pods.keys():
                 del past[number]
         wanted = [pod for pod in pods.values() if core.can_be_saved(pod)]
@@ -219,14 +226,17 @@ class Checkpoints:
                 most_bytes=spec.disk_gib << 30,
                 at_ms=at_ms,
             )
-        except (FolderMissing, PodGone) as error:
+        except PodGone as error:
             log.info("lease %d: nothing is saved: %s", number, error)
-        except (DriverError, TooLarge, OSError) as error:
-            log.warning("lease %d: %s could not be saved: %s", number, path, error)
-        except BadArchive as error:
-            log.warning("lease %d: %s is not saved: %s", number, path, error.message)
+        except (DriverError, TooLarge, NoRoom, BadArchive, OSError) as error:
+            log.info("lease %d: %s is not saved: %s", number, path, error)
+            if self._troubles.get(number) is not type(error):  # the same is told once, not with each try
+                self._troubles[number] = type(error)
+                self._say(number, f"{path} is not saved: {_words(error)}; it is tried again")
         else:
             log.info("lease %d: %s is saved, %d bytes", number, path, kept.size)
+            if self._troubles.pop(number, None) is not None:
+                self._say(number, f"{path} is saved again, {kept.size} bytes")
             return True
         return False
 
@@ -331,3 +341,20 @@ class Checkpoints:
             await client.connect()  # one that is gone is not tried for long: another may have it
             await get_checkpoint(client, lease, known.digest, known.size, part)
         return await self._store.take(part, key, known, posixpath.basename(path))
+
+
+def _words(error: Exception) -> str:
+    """Why a folder is not saved, and what its tenant can do."""
+    match error:
+        case FolderMissing():
+            return "there is no such folder; have the program make it, or name another one in x-gantry.checkpoint.path"
+        case TooLarge():
+            return (
+                f"it has more than the {error.most_bytes} bytes of the task's disk; "
+                "keep less there, or ask for more in x-gantry.disk"
+            )
+        case BadArchive():
+            return f"{error.message}; only files, folders and links that stay inside can be saved"
+        case NoRoom():
+            return "this host's own disk is too full for it"
+    return f"this host could not read it ({error.strerror if isinstance(error, OSError) else error})"

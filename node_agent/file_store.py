@@ -23,6 +23,9 @@ _MEMORY = Path("/dev/shm")  # noqa: S108  (a folder of our own in it, which is c
 _OWNER_ONLY = 0o400
 _ALL_IN_CONTAINER = 0o444
 """Others on this machine cannot reach the file: its folder is closed to them."""
+_FOLDER_IN_CONTAINER = 0o755
+NOTICE = "notice"
+"""The file's name in the folder of notices."""
 
 
 class FileStore:
@@ -78,6 +81,23 @@ class FileStore:
             assert user is not None  # noqa: S101  (said by `alone`)
             os.chown(target, user, -1)
 
+    def notices(self, lease: int) -> Path:
+        """See :class:`node_agent.ports.PodFiles`."""
+        # No delivered file has this name: theirs are digests.
+        folder = self._folder(lease, secret=False) / "notices"
+        folder.mkdir(exist_ok=True)
+        folder.chmod(_FOLDER_IN_CONTAINER)
+        return folder
+
+    def tell(self, lease: int, notice: bytes | None) -> None:
+        """See :class:`node_agent.ports.PodFiles`."""
+        with self._changing:
+            target = self.notices(lease) / NOTICE
+            if notice is None:
+                target.unlink(missing_ok=True)
+            else:
+                self._write(target, notice, _ALL_IN_CONTAINER)
+
     def names(self, spec: PodSpec) -> tuple[str, ...]:
         """The pod's files that are here."""
         return tuple(name for name in sorted(spec.files) if self.path(spec.lease, name).exists())
@@ -104,13 +124,14 @@ class FileStore:
         return _closed_folder(_closed_folder(self._secrets if secret else self._inputs) / str(lease))
 
     @staticmethod
-    def _write(target: Path, data: bytes) -> None:
+    def _write(target: Path, data: bytes, mode: int = 0o600) -> None:
         part = target.with_name(f".{target.name}.part")
         part.unlink(missing_ok=True)
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
+            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         part.replace(target)
 

@@ -17,6 +17,8 @@ _CUT = b"[the log was longer; its beginning was not kept]\n"
 _PIECE = 1 << 18
 MOST_BYTES = 2 << 30
 """All kept logs together; above it the oldest go first."""
+MOST_NOTES_BYTES = 1 << 16
+"""Of what the agent says itself in one log; what is said after that is in nobody's log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,22 @@ class LogStore:
             return None
         logs = [_lines(files) for files in by_container.values()]
         return logs[0] if len(logs) == 1 else merged(logs)
+
+    def note(self, key: LogKey, line: bytes) -> None:
+        """Add to what the agent itself says in this log."""
+        with self._notes(key).open("ab") as file:
+            if file.tell() + len(line) <= MOST_NOTES_BYTES:
+                file.write(line)
+
+    def notes(self, key: LogKey) -> list[bytes]:
+        """The same, line by line."""
+        try:
+            return self._notes(key).read_bytes().splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+
+    def _notes(self, key: LogKey) -> Path:
+        return self._folder / f"{key.stem}.notes"
 
     def _make_room(self) -> None:
         """Remove the oldest where all together are too large."""

@@ -49,12 +49,6 @@ class PodLogs:
         except (DriverError, OSError) as error:
             log.warning("lease %d: its log could not be kept: %s", number, error)
 
-    async def say_first(self, number: int, said: str) -> None:
-        """Have the pod's log begin with this line."""
-        pod = self._pod_of(number)
-        if pod is not None:
-            await self._store.save(LogKey(number, pod.lease.created_at_ms), 0, 0, None, said)
-
 
 async def _named(pieces: AsyncGenerator[bytes, None], service: str) -> AsyncGenerator[bytes, None]:
     splitter = LineSplitter(MAX_LOG_BYTES)

@@ -134,6 +134,14 @@ class PodFiles(Protocol):
         """Let this user of a container read it; None: whoever runs in the container."""
         ...
 
+    def notices(self, lease: int) -> Path:
+        """The folder in which the notice for the pod's containers is, when there is one. Made where it is missing."""
+        ...
+
+    def tell(self, lease: int, notice: bytes | None) -> None:
+        """Put the notice there; None: take it away."""
+        ...
+
 
 class Driver(Protocol):
     """Runs pods. One object serves one host key; pods of other hosts on the same engine do not exist for it.
@@ -186,6 +194,13 @@ class Driver(Protocol):
 
     async def stop(self, lease: int) -> None:
         """Ask all its containers to end, kill each after its own grace time. Nothing where there is none."""
+        ...
+
+    async def tell(self, lease: int, notice: bytes | None) -> None:
+        """Have its containers, also those that come, find this in the file that GANTRY_NOTICE names; None: no file.
+
+        They cannot change it. Nothing where the pod's spec says that it is never told.
+        """
         ...
 
     async def signal(self, lease: int, name: str) -> None:

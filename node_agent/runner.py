@@ -15,6 +15,7 @@ from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import main_of
 from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
+from node_agent.notice import notice
 from node_agent.pod_logs import PodLogs
 from node_agent.ports import Collected, Driver, DriverError, FolderRefused, PodGone, Seed
 from node_agent.receipt import deletion_record
@@ -59,7 +60,7 @@ class StartsFrom(Protocol):
 class CommandRunner:
     """Executes commands until it is closed. `emit` takes the events, `wake_at` asks for a tick at a time.
 
-    `may_report` returns when it is known whose the leases are by now.
+    `may_report` returns when it is known whose the leases are by now. `say` tells the tenant of a lease.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class CommandRunner:
         wake_at: Callable[[int], None],
         pod_of: Callable[[int], Pod | None],
         may_report: Callable[[], Awaitable[None]],
+        say: Callable[[int, str], None],
     ) -> None:
         self._host = host
         self._driver = driver
@@ -86,6 +88,7 @@ class CommandRunner:
         self._wake_at = wake_at
         self._pod_of = pod_of
         self._may_report = may_report
+        self._say = say
         self._logs = PodLogs(driver, state.logs, pod_of)
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
         self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
@@ -154,6 +157,8 @@ class CommandRunner:
                 log.info("lease %d: stopping its containers (%s)", command.number, command.reason)
                 with contextlib.suppress(DriverError):  # what follows removes them in any case
                     await self._driver.stop(command.number)
+            case cmd.TellPod():
+                await self._tell(command)
             case cmd.WarnPod():
                 log.info("lease %d: it has to leave, its containers get %s", command.number, command.signal)
                 with contextlib.suppress(DriverError):  # of one that cannot be told, the work is lost, and no more
@@ -201,8 +206,7 @@ class CommandRunner:
         if pod is None or pod.spec is None or any(one.start for one in pod.containers):
             return
         if said := await self._checkpoints.ready(command.spec):
-            log.info("lease %d: %s", command.number, said)
-            await self._logs.say_first(command.number, said)
+            self._say(command.number, said)
 
     async def _start(self, command: cmd.StartContainer) -> None:
         number, spec, name = command.number, command.spec, command.service
@@ -222,16 +226,13 @@ class CommandRunner:
         seed = None
         if name == spec.main.service.name and not command.follows:
             seed = self._checkpoints.seed(spec, start)
+        if seed is not None:
+            self._say(spec.lease, f"it goes on from the checkpoint {seed.archive.stem}")
         try:
-            handle = await self._driver.start(spec, name, start, command.follows, seed)
+            return await self._driver.start(spec, name, start, command.follows, seed)
         except FolderRefused as error:
-            log.warning("lease %d: it starts without its checkpoint: %s", spec.lease, error)
-            handle = await self._driver.start(spec, name, start, command.follows)
-            await self._logs.say_first(spec.lease, f"its checkpoint is not used, and it starts from nothing: {error}")
-        else:
-            if seed is not None:
-                await self._logs.say_first(spec.lease, f"it goes on from the checkpoint {seed.archive.stem}")
-        return handle
+            self._say(spec.lease, f"its checkpoint cannot be used, and it starts from nothing: {error}")
+            return await self._driver.start(spec, name, start, command.follows)
 
     def _watch(self, command: cmd.WatchContainer) -> None:
         watches = self._watches.setdefault(command.number, {})
@@ -276,6 +277,12 @@ class CommandRunner:
         mib = (await self._driver.upkeep()).get(number, 0)
         if pod is not None and pod.spec is not None and (excess := over_disk(pod.spec, mib)):
             self._emit(ev.LimitExceeded(number, excess))
+
+    async def _tell(self, command: cmd.TellPod) -> None:
+        try:
+            await self._driver.tell(command.number, None if command.ends_ms is None else notice(command.ends_ms))
+        except (DriverError, OSError) as error:  # what follows does not wait for it
+            log.warning("lease %d: its containers do not find until when they may run: %s", command.number, error)
 
     async def _pause(self, command: cmd.PausePod) -> None:
         number = command.number

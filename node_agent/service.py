@@ -27,6 +27,7 @@ from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
 from node_agent.core.values import Host, Lease, LocalDevice, Report
 from node_agent.follower import Follower, patiently
 from node_agent.heartbeat import Heartbeat
+from node_agent.pod_notes import PodNotes
 from node_agent.ports import Driver, DriverError
 from node_agent.rounds import every
 from node_agent.runner import CommandRunner, over_disk, report_key
@@ -97,6 +98,7 @@ class Agent:
         self._silence = Silence(ticks)
         self._sender = Sender(self._outbox)
         self._background = Background()
+        self._notes = PodNotes(state.logs, self._pod, now_ms)
         self._checkpoints = Checkpoints(
             self._chain,
             self._host,
@@ -105,6 +107,7 @@ class Agent:
             self._sender,
             pods=lambda: self._state.pods,
             now_ms=self._clock.now_ms,
+            say=self._notes.say,
             open_host=open_host,
         )
         self._follower = Follower(
@@ -132,6 +135,7 @@ class Agent:
             wake_at=self._wake_at,
             pod_of=self._pod,
             may_report=self._silence.end,
+            say=self._notes.say,
         )
         self._timers = AsyncIOScheduler(timezone=UTC)
         self._wakes: set[asyncio.TimerHandle] = set()
@@ -369,7 +373,7 @@ class Agent:
         self._wakes.add(handle)
 
     def _answers(self) -> Answers:
-        return Answers(self._chain, self._host, self._dir, self._driver, self._pod)
+        return Answers(self._chain, self._host, self._dir, self._driver, self._pod, self._notes)
 
 
 def local_devices(hardware: Hardware) -> tuple[LocalDevice, ...]:

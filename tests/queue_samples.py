@@ -2,51 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.claim import Claim, Holding
-from offchain.core.queues.tree import Queue, tree
-from offchain.core.queues.turn import Turn
+from offchain.core.queues.tree import Queue, Tree, tree
+from offchain.core.queues.turn import Memory, Turn
 
 TOTALS = Amount(cpu_milli=100_000, memory_mib=100_000, gpu_milli=10_000)
 GPU = Amount(1000, 1000, 1000)
 CORES = Amount(10_000, 1000, 0)
 
+_SHAPES: dict[Amount, int] = {}
+
+
+def shape_of(amount: Amount) -> int:
+    """The number that stands for tasks which ask for so much."""
+    return _SHAPES.setdefault(amount, len(_SHAPES))
+
 
 def claim(id: int, account: str = "alice", **changes: Any) -> Claim:  # noqa: A002
-    """Asks for a GPU if nothing else is said; the shape is the amount."""
+    """Asks for a GPU if nothing else is said; the shape follows from the amount."""
     values: dict[str, Any] = {"queue": "default", "amount": GPU, "priority": 100, "submitted_at": id} | changes
-    values.setdefault("shape", values["amount"])
+    values.setdefault("shape", shape_of(values["amount"]))
     return Claim(id=id, account=account, **values)
 
 
-def turn(*waiting: Claim, queues: tuple[Queue, ...] = (), **changes: Any) -> Turn:
+class Told(Turn):
+    """A Turn that is asked about claims instead of numbers."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        totals: Amount,
+        used: Iterable[Holding],
+        waiting: Iterable[Claim],
+        now_ms: int,
+        memory: Memory | None = None,
+    ) -> None:
+        self._claims: dict[int, Claim] = {}
+        super().__init__(tree, totals, used, waiting, now_ms, memory=memory)
+
+    def add(self, claim: Claim) -> None:
+        super().add(claim)
+        self._claims[claim.id] = claim
+
+    def first(self) -> Claim | None:
+        number = self.next()
+        return None if number is None else self._claims[number]
+
+
+def turn(*waiting: Claim, queues: tuple[Queue, ...] = (), **changes: Any) -> Told:
     values: dict[str, Any] = {"tree": tree(queues), "totals": TOTALS, "used": (), "now_ms": 0} | changes
-    return Turn(waiting=waiting, **values)
+    return Told(waiting=waiting, **values)
 
 
 def holding(of: Claim) -> Holding:
     return Holding(of.queue, of.account, of.amount)
 
 
-def take(from_: Turn, count: int) -> list[int]:
+def take(from_: Told, count: int) -> list[int]:
     """The numbers of the next tasks, each placed."""
-    found = []
+    found: list[int] = []
     while len(found) < count and (one := from_.next()) is not None:
         from_.placed(one)
-        found.append(one.id)
+        found.append(one)
     return found
 
 
-def fill(from_: Turn, free: Amount) -> list[int]:
+def fill(from_: Told, free: Amount) -> list[int]:
     """A round with so much free, in one piece: what was placed."""
     found = []
-    while (one := from_.next()) is not None:
+    while (one := from_.first()) is not None:
         if one.amount.within(free):
             free = free.minus(one.amount)
-            from_.placed(one)
+            from_.placed(one.id)
             found.append(one.id)
         else:
-            from_.blocked(one)
+            from_.blocked(one.id)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from node_agent.core.values import ContainerSpec, Host, HostFailure, Lease, LocalDevice, PodSpec
+from node_agent.core.values import ContainerSpec, Host, HostFailure, Lease, LocalDevice, PodSpec, TaskKind
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_types import Manifest, ManifestError
 
@@ -64,6 +64,7 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
         ssh=manifest.ssh,
         checkpoint=manifest.checkpoint,
         checkpoint_signal=manifest.spot.checkpoint_signal if manifest.spot is not None else None,
+        may_be_told=manifest.spot is not None or lease.kind is not TaskKind.JOB,
     )
 
 

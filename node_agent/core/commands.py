@@ -72,6 +72,14 @@ class StopPod:
 
 
 @dataclass(frozen=True, slots=True)
+class TellPod:
+    """Have its containers find until when they may run, Unix ms; None: nobody makes them leave. No answer."""
+
+    number: int
+    ends_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class WarnPod:
     """Send all containers that run the signal to save their work. No answer."""
 
@@ -197,6 +205,7 @@ Command = (
     | WatchContainer
     | StopContainer
     | StopPod
+    | TellPod
     | WarnPod
     | PausePod
     | DestroyPod

@@ -35,6 +35,7 @@ from node_agent.core.steps import (
     send_result_if_ready,
     stop_for_good,
     submit_of_data,
+    tell,
     warn,
 )
 from node_agent.core.values import Host, HostFailure, Lease, LeaseStatus, Report, TaskKind
@@ -46,6 +47,7 @@ for a file larger than it may write."""
 
 Moved = tuple[Pod | None, list[cmd.Command]]
 _BROUGHT_UP = frozenset({Phase.ASSIGNED, Phase.AWAITING, Phase.PREPARING, Phase.STARTING, Phase.RUNNING})
+_COMES_OR_RUNS = _BROUGHT_UP | {Phase.SUSPENDING, Phase.SUSPENDED}
 _KEEPING = frozenset({Phase.RETIRING, Phase.RETAINED, Phase.PURGING, Phase.PURGED})
 
 
@@ -123,8 +125,8 @@ def refreshed(pod: Pod, lease: Lease) -> tuple[Pod, list[cmd.Command]]:
         commands.append(cmd.ScheduleStop(lease.number, lease.depletes_at_ms))
     told = pod.lease.notice_ends_ms
     pod = replace(pod, lease=lease, started_known=pod.started_known or lease.started)
-    if lease.notice_ends_ms != told and pod.phase is Phase.RUNNING:
-        commands += warn(pod)
+    if lease.notice_ends_ms != told and pod.phase in _COMES_OR_RUNS:
+        commands += tell(pod) + (warn(pod) if pod.phase is Phase.RUNNING else [])
     return pod, commands
 
 

@@ -26,6 +26,7 @@ from node_agent.core.steps import (
     stop_for_good,
     submit_of_data,
     submit_result,
+    tell,
     warn,
 )
 from node_agent.core.values import Found, HostFailure, TaskKind
@@ -127,7 +128,7 @@ def _bring_up(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:
         return pod, [*commands, cmd.StopPod(pod.lease.number, pod.cut)]
     pod, more = advance(pod, now_ms)
     # Whether it was told is not known. Whoever saves its work twice has lost nothing.
-    return pod, [*commands, *more, *warn(pod)]
+    return pod, [*commands, *more, *tell(pod), *warn(pod)]
 
 
 def _once_more(pod: Pod, one: Container) -> list[cmd.Command]:

@@ -21,9 +21,8 @@ USED_UP = "what was paid for is used up"
 def begin(pod: Pod, spec: PodSpec, now_ms: int) -> Moved:
     """A pod whose manifest is known: brought up, or kept stopped where the lease is not for running now."""
     pod = replace(pod, spec=spec, containers=fresh(spec))
-    if not pod.may_run(now_ms):
-        return pause(pod, "the lease is suspended")
-    return prepare(pod)
+    pod, commands = prepare(pod) if pod.may_run(now_ms) else pause(pod, "the lease is suspended")
+    return pod, [*(tell(pod) if pod.lease.notice_ends_ms is not None else ()), *commands]
 
 
 def prepare(pod: Pod) -> Moved:
@@ -69,8 +68,15 @@ def stop_for_good(pod: Pod, reason: str) -> list[cmd.Command]:
     return [cmd.StopPod(pod.lease.number, reason)] if runs else []
 
 
+def tell(pod: Pod) -> list[cmd.Command]:
+    """Containers find until when they may run, or that they need not leave."""
+    if pod.spec is None or not pod.spec.may_be_told:
+        return []
+    return [cmd.TellPod(pod.lease.number, pod.lease.notice_ends_ms)]
+
+
 def warn(pod: Pod) -> list[cmd.Command]:
-    """Containers that run are told that they have to leave, so that they can save their work."""
+    """Containers that run get the signal that they have to leave, so that they can save their work."""
     runs = any(one.stage is Stage.RUNNING for one in pod.containers)
     if pod.lease.notice_ends_ms is None or pod.spec is None or pod.spec.checkpoint_signal is None or not runs:
         return []

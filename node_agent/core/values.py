@@ -139,7 +139,7 @@ class Lease:
     data_from: int | None = None
     """A lease of this host whose retained volumes this one takes over."""
     notice_ends_ms: int | None = None
-    """Its task was told to leave for another; the pod may run on until then at least."""
+    """Its task was told to leave for another, or its provider takes the host back; it may run on until then."""
 
     @property
     def keeps_data(self) -> bool:
@@ -187,7 +187,9 @@ class PodSpec:
     ssh: SshSpec | None = None
     checkpoint: CheckpointSpec | None = None
     checkpoint_signal: str | None = None
-    """Tells containers that they have to leave; None: nobody makes them."""
+    """Tells containers that they have to leave; None: they get no signal."""
+    may_be_told: bool = False
+    """It may have to leave before its time: then its containers find a notice that says when."""
 
     @property
     def main(self) -> ContainerSpec:

@@ -68,6 +68,7 @@ class DockerDriver:
         self, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None
     ) -> None:
         self._host = host
+        self._files = files
         self._engine = Engine(url)
         self._firewall = Firewall()
         self._images = images
@@ -243,6 +244,11 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         running = [one for one in await self._containers(lease) if one.get("State") != "created"]
         await asyncio.gather(*(self._stop(str(one["Id"])) for one in running))
+
+    async def tell(self, lease: int, notice: bytes | None) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        if self._files is not None:
+            await asyncio.to_thread(self._files.tell, lease, notice)
 
     async def signal(self, lease: int, name: str) -> None:
         """See :class:`node_agent.ports.Driver`."""

@@ -12,6 +12,7 @@ from typing import Any
 from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
 from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
+from offchain.schema.manifest_mounts import NOTICES
 
 MIB = 1 << 20
 NANOSECONDS = 1_000_000
@@ -46,6 +47,8 @@ MAX_OPEN_FILES = 8_192
 OOM_SCORE = 500
 """When the machine runs out of memory the kernel takes tenants' processes before the host's own."""
 NOBODY = "65534:65534"
+NOTICE = f"{NOTICES}/notice"
+"""Where a container finds that it has to leave."""
 AMD_PREFIX = "AMD-"
 """What the identities of AMD's GPUs start with; all others are NVIDIA's."""
 
@@ -74,6 +77,8 @@ class Ground:
     """What this container needs for its AMD GPUs."""
     quota: bool = False
     """The engine can limit the size of a container's own layer."""
+    notices: Path | None = None
+    """The folder in which containers find that they have to leave, where they may have to."""
 
 
 def labels(spec: PodSpec) -> dict[str, str]:
@@ -132,16 +137,20 @@ def is_holder(marks: Mapping[str, str]) -> bool:
 
 def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
     """The manifest's variables and ours; ours win."""
-    return dict(container.service.environment) | {
-        "GANTRY_LEASE": str(spec.lease),
-        "GANTRY_TASK": str(spec.task),
-        "GANTRY_POD": str(spec.pod),
-        "GANTRY_ATTEMPT": str(spec.attempt),
-        "GANTRY_SERVICE": container.service.name,
-        "GANTRY_SIMULATED_GPUS": str(container.simulated_gpus),
-        # An image may ask for every GPU of the machine; engines with NVIDIA's runtime as default would obey.
-        "NVIDIA_VISIBLE_DEVICES": ",".join(_nvidia(container.gpu_uuids)) or "void",
-    }
+    return (
+        dict(container.service.environment)
+        | ({"GANTRY_NOTICE": NOTICE} if spec.may_be_told else {})
+        | {
+            "GANTRY_LEASE": str(spec.lease),
+            "GANTRY_TASK": str(spec.task),
+            "GANTRY_POD": str(spec.pod),
+            "GANTRY_ATTEMPT": str(spec.attempt),
+            "GANTRY_SERVICE": container.service.name,
+            "GANTRY_SIMULATED_GPUS": str(container.simulated_gpus),
+            # An image may ask for every GPU of the machine; engines with NVIDIA's runtime as default would obey.
+            "NVIDIA_VISIBLE_DEVICES": ",".join(_nvidia(container.gpu_uuids)) or "void",
+        }
+    )
 
 
 def identity(spec: PodSpec) -> dict[str, Any]:
@@ -249,7 +258,7 @@ def healthcheck(container: ContainerSpec) -> Any:
 
 
 def mounts(spec: PodSpec, container: ContainerSpec, ground: Ground) -> list[Mount]:
-    """The pod's volumes, and files that were delivered. Nothing else of this machine is ever mounted."""
+    """The pod's volumes, files that were delivered, and notices. Nothing else of this machine is ever mounted."""
     made = [
         Mount(target=mount.path, source=ground.volumes[mount.volume], type="volume", read_only=mount.read_only)
         for mount in container.service.volumes
@@ -258,6 +267,8 @@ def mounts(spec: PodSpec, container: ContainerSpec, ground: Ground) -> list[Moun
     if spec.ssh is not None and container is spec.main:
         files.append((spec.ssh.path, SSH_KEYS))
     made += [Mount(target=path, source=str(ground.files[name]), type="bind", read_only=True) for path, name in files]
+    if ground.notices is not None:
+        made.append(Mount(target=NOTICES, source=str(ground.notices), type="bind", read_only=True))
     return made
 
 

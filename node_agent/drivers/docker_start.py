@@ -83,6 +83,7 @@ class DockerStarts:
             ground = make.Ground(
                 network=await self._ground.ensure(spec),
                 files=self._paths(spec),
+                notices=self._files.notices(spec.lease) if self._files is not None and spec.may_be_told else None,
                 volumes=await self._data.ensure(spec),
                 cdi=self.able.cdi,
                 runc=self.able.runc,

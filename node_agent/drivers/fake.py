@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from types import MappingProxyType
 
@@ -45,6 +45,8 @@ class FakeProgram:
     healthy: bool | None = None
     exits_on_signal: int | None = None
     """It ends with this code when it gets a signal; None: it goes on."""
+    runs_until_told: bool = False
+    """It ends when it finds that it has to leave, and gives what it found as its result."""
     disk_mib: int = 0
     no_space: bool = False
     """The engine's disk is full when it ends."""
@@ -85,6 +87,7 @@ class FakeEngine:
         self.networks: set[tuple[str, int]] = set()
         self.data: dict[tuple[str, int], dict[str, _Volume]] = {}
         self.snapshots: dict[tuple[str, int], dict[str, Snapshot]] = {}
+        self.notices: dict[tuple[str, int], bytes] = {}
         self.starts = 0
         self._ids = count(1)
 
@@ -127,8 +130,17 @@ class FakeEngine:
         container.files.update(program.files)
         if program.out_of_memory:
             self.end(container, EndKind.SELF, 137, oom_killed=True)
+        elif program.runs_until_told:
+            self.look_for_notice(container)
         elif not program.runs:
             self.end(container, EndKind.SELF, program.exit_code)
+
+    def look_for_notice(self, container: _Container) -> None:
+        """A program that waits to be told ends if it is."""
+        found = self.notices.get((container.spec.host, container.spec.lease))
+        if container.program.runs_until_told and container.ending is None and found is not None:
+            container.program = replace(container.program, output=found)
+            self.end(container, EndKind.SELF, 0)
 
     def end(self, container: _Container, kind: EndKind, exit_code: int, *, oom_killed: bool = False) -> None:
         """The run of a container is over."""
@@ -238,6 +250,15 @@ class FakeDriver:
         for container in self._engine.of(self._host, lease):
             self._engine.end(container, EndKind.KILLED, 137)
 
+    async def tell(self, lease: int, notice: bytes | None) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        await asyncio.sleep(0)
+        self._engine.notices.pop((self._host, lease), None)
+        if notice is not None:
+            self._engine.notices[self._host, lease] = notice
+            for container in self._engine.of(self._host, lease):
+                self._engine.look_for_notice(container)
+
     async def signal(self, lease: int, name: str) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
@@ -259,6 +280,7 @@ class FakeDriver:
         await asyncio.sleep(0)
         self._engine.remove(self._host, lease)
         self._engine.networks.discard((self._host, lease))
+        self._engine.notices.pop((self._host, lease), None)
         if not keep_data:
             await self.purge(lease)
 

@@ -16,6 +16,8 @@ MAX_VOLUMES = 16
 MAX_FILES = 32
 """The most secrets or inputs of a pod."""
 SECRETS = "/run/secrets"
+NOTICES = "/run/gantry"
+"""Where containers find what their host tells them."""
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}", re.ASCII)
 _NAME_REMEDY = "Use letters, digits, dots, dashes and underscores"
 _TMPFS_MODE = re.compile(r"[0-7]{3,4}", re.ASCII)
@@ -133,6 +135,9 @@ def mount_path(at: Field, text: str, reader: Reader) -> str | None:
         return None
     if path != "/dev/shm" and any(path == kernel or path.startswith(f"{kernel}/") for kernel in _KERNEL):  # noqa: S108
         reader.problem(at, f"{path} belongs to the kernel", "Choose a path outside /proc, /sys and /dev")
+        return None
+    if path == NOTICES or path.startswith(f"{NOTICES}/"):
+        reader.problem(at, f"{path} is where the host tells containers that they have to leave", "Choose another path")
         return None
     return path
 

@@ -70,6 +70,7 @@ class Site:
             net,
             pods=lambda: self.pods,
             now_ms=lambda: NOW_MS,
+            say=lambda *_: None,
             open_host=partial(open_host, genesis_hash=net.chain.genesis, signer=self.key),
         )
 

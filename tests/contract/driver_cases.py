@@ -31,6 +31,8 @@ SLEEP = ("sleep", "600")
 OOM = ("awk", 'BEGIN { s = "x"; while (1) s = s s }')
 LISTEN = ("sh", "-c", "trap 'exit 7' USR1; echo up; while :; do sleep 0.1; done")
 """Ends with 7 when it gets the signal."""
+TOLD = ("sh", "-c", 'until [ -e "$GANTRY_NOTICE" ]; do sleep 0.1; done; cat "$GANTRY_NOTICE"')
+"""Ends when it finds that it has to leave."""
 TWICE = ("sh", "-c", "[ -e /ran ] && exit 7; touch /ran; exit 3")
 """Its second run in the same container ends otherwise than its first."""
 WELL = ("sh", "-c", "echo up; sleep 600")
@@ -76,6 +78,7 @@ class FakePrograms:
             FILE: FakeProgram(files={"/result.bin": b"result"}),
             SLEEP: FakeProgram(runs=True),
             LISTEN: FakeProgram(runs=True, output=b"up\n", exits_on_signal=7),
+            TOLD: FakeProgram(runs_until_told=True),
             WELL: FakeProgram(runs=True, healthy=True, output=b"up\n"),
             TWICE: FakeProgram(exit_code=7 if again else 3),
             KEEP: FakeProgram(exit_code=9 if kept else 0),

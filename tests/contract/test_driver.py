@@ -12,6 +12,7 @@ from driver_fixtures import docker_api, image_store, shell_image  # noqa: F401  
 from node_agent.core.values import ContainerSpec, EndKind, PodSpec
 from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.fake import FakeDriver, FakeEngine
+from node_agent.file_store import FileStore
 from node_agent.ports import ImageInvalid, ImageUnavailable, PodGone, ResourcesUnavailable, SnapshotRefused
 from offchain.schema.manifest_types import ImageRef, ResultSpec
 from offchain.schema.wire_snapshot import MAX_SNAPSHOTS
@@ -64,7 +65,7 @@ async def made(request, tmp_path, stack):
         url, images = os.environ["GANTRY_DOCKER_HOST"], await stack.enter_async_context(image_store(tmp_path))
 
         async def again(host=case.HOST):
-            return await DockerDriver.connect(url, host, images)
+            return await DockerDriver.connect(url, host, images, files=FileStore(tmp_path / "agent"))
 
         driver = await again()
 
@@ -201,6 +202,22 @@ async def test_a_signal_reaches_the_pods_containers_and_no_others(setup):
     assert (ending.kind, ending.exit_code) == (EndKind.SELF, 7)
     assert (await setup.driver.inspect(handles[1])).running
     await setup.driver.signal(listening.lease, "SIGUSR1")
+
+
+async def test_who_has_to_leave_finds_until_when_and_who_need_not_finds_nothing(setup):
+    first, second = (dataclasses.replace(setup.pod(case.TOLD), may_be_told=True) for _ in range(2))
+    handles = [await case.up(setup.driver, spec) for spec in (first, second)]
+    await setup.driver.tell(first.lease, b"soon")
+    assert (await case.ended(setup.driver, handles[0])).exit_code == 0
+    assert (await setup.driver.collect(handles[0], first.result)).data == b"soon"
+    assert (await setup.driver.inspect(handles[1])).running
+    # Also in a container that comes later, and no longer when it is taken back.
+    again = await setup.driver.start(first, "main", 2)
+    assert (await case.ended(setup.driver, again)).exit_code == 0
+    await setup.driver.tell(first.lease, None)
+    await setup.driver.tell(first.lease, None)
+    again = await setup.driver.start(first, "main", 3)
+    assert (await setup.driver.inspect(again)).running
 
 
 async def test_stop_and_destroy_leave_nothing_and_may_be_repeated(setup):

@@ -259,3 +259,21 @@ async def test_what_snapshots_share_is_counted_once_and_does_not_hide_behind_a_r
     await case.ended(driver, again)
     await driver.remove_snapshot(spec.lease, "one")
     assert (await driver.upkeep())[spec.lease] == used
+
+
+async def test_a_notice_is_for_whoever_runs_in_the_container_and_nobody_there_can_change_it(
+    docker_api,  # noqa: F811, ARG001  (skips where there is no engine)
+    shell_image,  # noqa: F811
+    tmp_path,
+):
+    script = 'until read said < "$GANTRY_NOTICE"; do sleep 0.1; done; (echo no > "$GANTRY_NOTICE"); echo "$? $said"'
+    run = TmpfsMount("/run", "mode=1777")
+    async with docker_driver(tmp_path, files=FileStore(tmp_path / "agent")) as driver:
+        for options in ({"user": "65534:65534", "read_only": True}, {"user": "0", "tmpfs": (run,)}):
+            spec = dataclasses.replace(case.pod(("sh", "-c", script), shell_image, **options), may_be_told=True)
+            handle = await case.up(driver, spec)
+            await driver.tell(spec.lease, b"soon\n")
+            await case.ended(driver, handle)
+            refused, said = (await driver.collect(handle, spec.result)).data.split()
+            assert refused != b"0"
+            assert said == b"soon"

@@ -25,6 +25,9 @@ struct Cli {
     /// Only these pallets, by the NAME of their folder. All otherwise.
     #[arg(long)]
     only: Vec<String>,
+    /// Only these calls, and the lines of the others stay as they are. All otherwise.
+    #[arg(long)]
+    call: Vec<String>,
     /// How many values of each component are tried.
     #[arg(long, default_value_t = 10)]
     steps: u32,
@@ -41,23 +44,34 @@ fn main() -> Result<(), String> {
     let code = fs::read(&cli.runtime).map_err(|e| format!("cannot read {}: {e}", cli.runtime.display()))?;
     let bench = measure::Bench::new(&code)?;
     let mut written = 0;
-    for list in bench.list()? {
+    for mut list in bench.list()? {
         let name = String::from_utf8_lossy(&list.pallet).into_owned();
         let folder = name.trim_start_matches("pallet_gantry_");
         if !cli.only.is_empty() && !cli.only.iter().any(|only| only == folder) {
+            continue;
+        }
+        let wanted = |name: &[u8]| cli.call.is_empty() || cli.call.iter().any(|call| call.as_bytes() == name);
+        list.benchmarks.retain(|benchmark| wanted(&benchmark.name));
+        if list.benchmarks.is_empty() {
             continue;
         }
         let calls = bench.measure(&list, cli.steps, cli.repeat, cli.rounds)?;
         for call in &calls {
             eprintln!("{folder}.{call}");
         }
-        write(&cli.pallets.join(folder).join("src").join("weights.rs"), &table::render(folder, &calls))?;
+        let path = cli.pallets.join(folder).join("src").join("weights.rs");
+        let before = if cli.call.is_empty() { String::new() } else { read(&path)? };
+        write(&path, &table::render(folder, &calls, &before))?;
         written += 1;
     }
     if written == 0 {
-        return Err("no benchmark was run: the runtime has none of these pallets".into());
+        return Err("no benchmark was run: the runtime has none of these pallets and calls".into());
     }
     Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! From measurements to the text of a pallet's weights.
 
 use frame_benchmarking::{Analysis, BenchmarkMetadata, BenchmarkResult, BenchmarkSelector};
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 /// A constant part and one for each unit of each component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,17 +103,29 @@ fn grouped(number: u128) -> String {
     text
 }
 
-/// The whole file of a pallet's weights.
-pub fn render(pallet: &str, measured: &[Measured]) -> String {
-    let mut measured: Vec<&Measured> = measured.iter().collect();
-    measured.sort_by(|one, two| one.name.cmp(&two.name));
-    let lines: String = measured.iter().map(|call| format!("    {}\n", call.line())).collect();
+/// The whole file of a pallet's weights. Calls that were not measured keep the lines that they have in `before`.
+pub fn render(pallet: &str, measured: &[Measured], before: &str) -> String {
+    let mut lines: BTreeMap<String, String> = kept_lines(before).collect();
+    lines.extend(measured.iter().map(|call| (call.name.clone(), call.line())));
+    let lines: String = lines.into_values().map(|line| format!("    {line}\n")).collect();
     include_str!("weights.rs.txt").replace("{pallet}", pallet).replace("{lines}", &lines)
+}
+
+/// The lines of such a file that tell of calls, by the calls' names.
+fn kept_lines(text: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    let calls = text.lines().map(str::trim).filter(|line| line.contains(") = ") && line.ends_with(';'));
+    calls.filter_map(|line| line.split_once('(').map(|(name, _)| (name.to_owned(), line.to_owned())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn call(name: &str, picos: u128) -> Measured {
+        let flat = |base| Linear { base, slopes: vec![] };
+        let (time, proof, reads, writes) = (flat(picos).rounded(), flat(7), flat(1), flat(2));
+        Measured { name: name.into(), components: vec![], time, proof, reads, writes }
+    }
 
     #[test]
     fn numbers_are_grouped_by_thousands() {
@@ -134,14 +146,17 @@ mod tests {
 
     #[test]
     fn the_file_lists_the_calls_by_name() {
-        let call = |name: &str| {
-            let flat = |base| Linear { base, slopes: vec![] };
-            let (time, proof, reads, writes) = (flat(1_500).rounded(), flat(7), flat(1), flat(2));
-            Measured { name: name.into(), components: vec![], time, proof, reads, writes }
-        };
-        let text = render("hosts", &[call("two"), call("one")]);
+        let text = render("hosts", &[call("two", 1_500), call("one", 1_500)], "");
         let table = "gantry_primitives::weights! {\n    one() = 2_000, 7, 1, 2;\n    two() = 2_000, 7, 1, 2;\n}\n";
         assert!(text.ends_with(table), "{text}");
         assert!(text.starts_with("//! What each call of the hosts pallet costs."));
+    }
+
+    #[test]
+    fn a_call_that_was_not_measured_keeps_its_line() {
+        let before = render("hosts", &[call("two", 1_500), call("one", 1_500)], "");
+        let after = render("hosts", &[call("one", 3_000), call("six", 5_000)], &before);
+        let table = "{\n    one() = 3_000, 7, 1, 2;\n    six() = 5_000, 7, 1, 2;\n    two() = 2_000, 7, 1, 2;\n}\n";
+        assert!(after.ends_with(table), "{after}");
     }
 }

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet import rules
 from offchain.core.fleet.facts import Facts, reputation_of
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Cluster, HostRoom
+from offchain.core.placing.cluster import Cluster, HostRoom, Refill
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
 from offchain.core.values import Device, DeviceSpec, Host
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a record has changed of the host in this row."""
+class Changes(NamedTuple):
+    """What records have changed."""
 
-    row: int
-    facts: bool
-    room: bool
+    rooms: list[int]
+    """The rows of hosts of which another part is free, or of which there is more or less."""
+    facts: list[int]
+    """Those of hosts of which something else is not what it was, or which are new."""
 
 
 class Fleet:
@@ -35,36 +35,36 @@ class Fleet:
         self.changes = 0
         """Grows whenever something but what is free of a host has changed."""
 
-    def put(self, host: Host) -> Change:
-        """Take in a host's record."""
-        before = self.records.get(host.id)
-        self.records[host.id] = host
-        # Where only a heartbeat came, what was taken off since the last record stays taken.
-        same_room = before is not None and _same_room(before, host)
-        if before is None or not (same_room or _same_whole(before, host)):
-            row = self.cluster.put(host.id, room_of(host), whole_of(host))
-            self.changes += 1
-        else:
-            row = self.cluster.number(host.id)
-            if not same_room:
-                self._refill(row, host)
-        same_facts = before is not None and _same_facts(before, host)
-        if not same_facts:
-            self.facts.put(row, host)
-            self.changes += 1
-        return Change(row, facts=not same_facts, room=not same_room)
+    def put(self, hosts: Iterable[Host]) -> Changes:
+        """Take in records."""
+        rooms: dict[int, Refill | None] = {}
+        facts: list[int] = []
+        for host in hosts:
+            before = self.records.get(host.id)
+            self.records[host.id] = host
+            # Where only a heartbeat came, what was taken off since the last record stays taken.
+            same_room = before is not None and _same_room(before, host)
+            if before is None or not (same_room or _same_whole(before, host)):
+                row = self.cluster.put(host.id, room_of(host), whole_of(host))
+                self.changes += 1
+                rooms[row] = None
+            else:
+                row = self.cluster.number(host.id)
+                if not same_room:
+                    rooms[row] = refill_of(host)
+            if before is None or not _same_facts(before, host):
+                self.facts.put(row, host)
+                self.changes += 1
+                facts.append(row)
+        self.cluster.refill({row: refill for row, refill in rooms.items() if refill is not None})
+        return Changes(list(rooms), facts)
 
     def put_room(self, host: Host) -> None:
         """Free what was taken off a host since its record came."""
-        self._refill(self.cluster.number(host.id), host)
+        self.cluster.refill({self.cluster.number(host.id): refill_of(host)})
 
-    def _refill(self, row: int, host: Host) -> None:
-        free = host.free
-        milli = [device.milli_free if device.healthy else 0 for device in host.devices]
-        self.cluster.refill(row, free.cpu_milli, free.memory_mib, free.disk_gib, milli)
-
-    def gone(self, host_id: str) -> Change | None:
-        """The host is no more; None where it was not known."""
+    def gone(self, host_id: str) -> int | None:
+        """The host is no more. Gives its row; None where it was not known."""
         if self.records.pop(host_id, None) is None:
             return None
         self.changes += 1
@@ -72,20 +72,20 @@ class Fleet:
         self.cluster.close(host_id)
         self.facts.gone(row)
         self.changes += 1
-        return Change(row, facts=True, room=True)
+        return row
 
-    def troubled(self, host_id: str, trouble: float) -> Change | None:
-        """So much failed there lately, from 0 to 1; None where the host is not known."""
+    def troubled(self, host_id: str, trouble: float) -> int | None:
+        """So much failed there lately, from 0 to 1. Gives its row; None where the host is not known."""
         if host_id not in self.records:
             return None
         row = self.cluster.number(host_id)
         self.facts.trouble[row] = trouble
-        return Change(row, facts=True, room=False)
+        return row
 
-    def ran(self, manifest: bytes, host_id: str) -> list[Change]:
-        """A pod of this manifest runs there."""
+    def ran(self, manifest: bytes, host_id: str) -> list[int]:
+        """A pod of this manifest runs there. Gives the rows of hosts that this makes others of."""
         changed = sorted(self.facts.ran.saw(manifest, host_id) & self.records.keys())
-        return [Change(self.cluster.number(host), facts=True, room=False) for host in changed]
+        return [self.cluster.number(host) for host in changed]
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now; hosts that are no more do not count."""
@@ -117,30 +117,49 @@ def room_of(host: Host) -> HostRoom:
     )
 
 
+def refill_of(host: Host) -> Refill:
+    """The same of a host whose devices are known."""
+    free = host.free
+    milli = [device.milli_free if device.healthy else 0 for device in host.devices]
+    return free.cpu_milli, free.memory_mib, free.disk_gib, milli
+
+
+# Records that come one after the other share what has not changed: to see that is quicker than to compare it.
+
+
 def _same_room(one: Host, other: Host) -> bool:
     """Whether as much is free, of as much."""
-    return one.free == other.free and one.total == other.total and one.devices == other.devices
+    return (
+        (one.free is other.free or one.free == other.free)
+        and (one.total is other.total or one.total == other.total)
+        and one.devices == other.devices
+    )
 
 
 def _same_whole(one: Host, other: Host) -> bool:
     """Whether both are the same when nothing runs there."""
-    return one.total == other.total and (one.devices == other.devices or _of_devices(one) == _of_devices(other))
+    return (one.total is other.total or one.total == other.total) and _same_devices(one, other)
 
 
 def _same_facts(one: Host, other: Host) -> bool:
     """Whether nothing that facts are made of has changed."""
     return (
         one.status is other.status
-        and one.ask == other.ask
-        and (one.devices == other.devices or _of_devices(one) == _of_devices(other))
+        and (one.ask is other.ask or one.ask == other.ask)
+        and _same_devices(one, other)
         and one.region == other.region
         and one.provider == other.provider
         and one.tier is other.tier
-        and one.capabilities == other.capabilities
+        and (one.capabilities is other.capabilities or one.capabilities == other.capabilities)
         and one.network_mbps_down == other.network_mbps_down
         and one.network_mbps_up == other.network_mbps_up
-        and reputation_of(one) == reputation_of(other)
+        and (one.score_ppm == other.score_ppm or reputation_of(one) == reputation_of(other))
     )
+
+
+def _same_devices(one: Host, other: Host) -> bool:
+    """Whether they have the same devices, whatever is free of them."""
+    return one.devices is other.devices or one.devices == other.devices or _of_devices(one) == _of_devices(other)
 
 
 def _of_devices(host: Host) -> list[tuple[DeviceSpec, bool, bool]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from offchain.core.placing.shapes import Shape
 from offchain.core.values import BillingUnit, Layout, Placement, Resources, RetainedData, Task
@@ -39,6 +40,8 @@ class Want:
     @classmethod
     def of(cls, task: Task, alone: int | None = None) -> Want:
         """What each of the task's pods asks for."""
+        if task.takes_over is None and alone is None and task.layout is Layout.ANY:
+            return _anywhere(task.resources, task.placement, task.unit, task.max_rate_per_hour)
         return cls(
             shape_of(task.resources, task.placement, task.takes_over),
             task.resources,
@@ -50,6 +53,12 @@ class Want:
             layout=task.layout,
             beside=frozenset() if task.layout is Layout.ANY else frozenset(lease.host for lease in task.leases),
         )
+
+
+@lru_cache(maxsize=1 << 13)
+def _anywhere(resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int) -> Want:
+    """Kept, for a million tasks ask for a few hundred different things."""
+    return Want(shape_of(resources, placement), resources, placement, unit, max_rate_per_hour)
 
 
 def shape_of(resources: Resources, placement: Placement, takes_over: RetainedData | None = None) -> Shape:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,10 @@ NOTHING = GpuKind("")
 """The kind of a host without devices, and of a place where there is none."""
 
 _FEW = 16
+_NO_DEVICES = (0,) * MOST_DEVICES
+
+Refill = tuple[int, int, int, Sequence[int]]
+"""Cores, memory and disk that are free of a host, and thousandths of each of its devices; of these 0 out of order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +141,19 @@ class Cluster:
         self._count(room.cpu_milli, room.memory_mib, [left for _, left in room.devices])
         return host
 
-    def refill(self, host: int, cpu_milli: int, memory_mib: int, disk_gib: int, devices: Sequence[int]) -> None:
-        """Set what is free of a host that is known and has the same devices as before: thousandths of each."""
-        free = self.free
-        self.free_milli -= sum(free.device[host].tolist())
-        free.cpu[host], free.memory[host], free.disk[host] = cpu_milli, memory_mib, disk_gib
-        free.device[host, : len(devices)] = devices
-        free.state[host] = 0
-        self._count(cpu_milli, memory_mib, devices)
+    def refill(self, of: Mapping[int, Refill]) -> None:
+        """Set what is free of hosts that are known and have the same devices as before; by their rows."""
+        if not of:
+            return
+        free, rows = self.free, list(of)
+        rest = np.array([refill[:3] for refill in of.values()], dtype=np.int64)
+        device = np.array([(*refill[3], *_NO_DEVICES[len(refill[3]) :]) for refill in of.values()], dtype=np.int64)
+        self.free_milli += int(device.sum()) - int(free.device[rows].sum())
+        free.cpu[rows], free.memory[rows], free.disk[rows] = rest[:, 0], rest[:, 1], rest[:, 2]
+        free.device[rows] = device
+        free.state[rows] = 0
+        most = (*rest[:, :2].max(axis=0).tolist(), int(device.sum(axis=1).max()))
+        np.maximum(self.most, most, out=self.most)
 
     def _count(self, cpu_milli: int, memory_mib: int, devices: Sequence[int]) -> None:
         milli = sum(devices)

@@ -5,7 +5,7 @@ Within one moment of chain time nothing but room can help them: so a round looks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,61 +20,113 @@ _COLUMNS: Final = 5
 
 
 class Asleep:
-    """By the numbers of their groups."""
+    """By the numbers of their groups. Some are woken: those that are to be looked at again."""
 
     def __init__(self) -> None:
         self._blocked: dict[int, Blocked] = {}
+        self._vacant: set[int] = set()
+        """Groups of which the task that found no place is gone: another of them is to be looked at."""
         self._places: dict[int, int] = {}
-        self._numbers: list[int] = []
+        self._numbers: Ints = np.zeros(_FEWEST, dtype=np.int64)
         self._asks: Ints = np.zeros((_FEWEST, _COLUMNS), dtype=np.int64)
         """[place]: cores, memory, disk, GPUs, and thousandths of each that a pod asks for."""
-        self._fits: Bools = np.zeros(_FEWEST, dtype=np.bool_)
+        self._woken: Bools = np.zeros(_FEWEST, dtype=np.bool_)
 
     def clear(self) -> None:
         """Nobody sleeps."""
         self._blocked.clear()
+        self._vacant.clear()
         self._places.clear()
-        self._numbers.clear()
 
     def put(self, number: int, blocked: Blocked) -> None:
         """A group found no place."""
         self._blocked[number] = blocked
-        if number in self._places:
-            return
-        place = self._places[number] = len(self._numbers)
-        self._numbers.append(number)
-        if place == len(self._asks):
-            self._asks = np.concatenate([self._asks, np.zeros_like(self._asks)])
-            self._fits = np.zeros(len(self._asks), dtype=np.bool_)
-        self._asks[place] = _row(blocked.want.shape)
+        self._vacant.discard(number)
+        place = self._places.get(number)
+        if place is None:
+            place = self._places[number] = len(self._places)
+            if place == len(self._asks):
+                self._asks = np.concatenate([self._asks, np.zeros_like(self._asks)])
+                self._numbers = np.concatenate([self._numbers, np.zeros_like(self._numbers)])
+                self._woken = np.concatenate([self._woken, np.zeros_like(self._woken)])
+            self._numbers[place] = number
+            self._asks[place] = _row(blocked.want.shape)
+        self._woken[place] = False
+
+    def leave(self, number: int, tasks: Sequence[int]) -> None:
+        """These of the group wait no more: if the one that found no place is among them, another is to be looked at."""
+        if self._blocked[number].task in tasks:
+            self._vacant.add(number)
 
     def drop(self, number: int) -> None:
         """None of this group waits any more, if it slept."""
         if self._blocked.pop(number, None) is None:
             return
-        place, last = self._places.pop(number), self._numbers.pop()
-        if last != number:
-            self._numbers[place] = last
-            self._places[last] = place
-            self._asks[place] = self._asks[len(self._numbers)]
+        self._vacant.discard(number)
+        place, last = self._places.pop(number), len(self._places)
+        if place != last:
+            moved = int(self._numbers[last])
+            self._places[moved] = place
+            for column in (self._numbers, self._asks, self._woken):
+                column[place] = column[last]
 
     def __contains__(self, number: int) -> bool:
         """Whether it found no place."""
         return number in self._blocked
 
-    def __iter__(self) -> Iterator[Blocked]:
-        """All, those that have slept the longest first."""
-        return iter(self._blocked.values())
+    def blocked(self) -> tuple[Blocked, ...]:
+        """Who found no place and is not gone, those that have slept the longest first."""
+        if not self._vacant:
+            return tuple(self._blocked.values())
+        return tuple(one for number, one in self._blocked.items() if number not in self._vacant)
 
-    def fitting(self, rows: Iterable[int], free: Columns) -> set[int]:
-        """Those of which a pod may have room on one of these hosts; whom the host's GPUs would do for is not asked."""
-        count = len(self._numbers)
-        if not count:
-            return set()
-        self._fits[:count] = False
-        for row in rows:
-            _fitting(self._asks[:count], free.cpu[row], free.memory[row], free.disk[row], free.device[row], self._fits)
-        return {self._numbers[place] for place in np.flatnonzero(self._fits[:count]).tolist()}
+    def wake(self, rows: Iterable[int], free: Columns) -> None:
+        """Wake those of which a pod may have room on one of these hosts; whom their GPUs would do for is not asked.
+
+        Of those with a vacant place one is looked at in any case.
+        """
+        count = len(self._places)
+        self._woken[:count] = False
+        self._mark(rows, free, self._woken[:count])
+        for number in self._vacant:
+            self._woken[self._places[number]] = True
+
+    def woken(self) -> Ints:
+        """Those that are to be looked at."""
+        found: Ints = self._numbers[np.flatnonzero(self._woken[: len(self._places)])]
+        return found
+
+    def is_woken(self, number: int) -> bool:
+        """Whether a group is."""
+        place = self._places.get(number)
+        return place is not None and bool(self._woken[place])
+
+    def fall_asleep(self, rows: Iterable[int], free: Columns) -> Ints:
+        """Those of the woken that have no room on these hosts any more, as others took it: they are woken no more."""
+        count = len(self._places)
+        over = self._woken[:count].copy()
+        if not over.any():
+            return _NOBODY
+        fits = np.zeros(count, dtype=np.bool_)
+        self._mark(rows, free, fits)
+        over &= ~fits
+        for number in self._vacant:
+            over[self._places[number]] = False
+        self._woken[:count] &= ~over
+        found: Ints = self._numbers[np.flatnonzero(over)]
+        return found
+
+    def all_asleep(self) -> None:
+        """Nobody is woken any more."""
+        self._woken[:] = False
+
+    def _mark(self, rows: Iterable[int], free: Columns, fits: Bools) -> None:
+        asks = self._asks[: len(fits)]
+        for row in rows if len(fits) else ():
+            _fitting(asks, free.cpu[row], free.memory[row], free.disk[row], free.device[row], fits)
+
+
+_NOBODY: Ints = np.zeros(0, dtype=np.int64)
 
 
 def _row(shape: Shape) -> tuple[int, ...]:
@@ -86,8 +138,8 @@ def _fitting(asks: Ints, cpu: int, memory: int, disk: int, device: Ints, fits: B
     """Mark those that fit on a host with so much free."""
     for place in range(len(asks)):
         cores, mib, gib, gpus, milli = asks[place]
-        if cores <= cpu and mib <= memory and gib <= disk:
+        if not fits[place] and cores <= cpu and mib <= memory and gib <= disk:
             usable = 0
             for index in range(len(device) if gpus else 0):
                 usable += device[index] >= milli
-            fits[place] |= usable >= gpus
+            fits[place] = usable >= gpus

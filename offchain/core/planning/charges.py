@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from offchain.core.planning.planner import Planner
 from offchain.core.queues.amount import Amount
-from offchain.core.queues.claim import Claim, Holding
+from offchain.core.queues.claim import Holding
 from offchain.core.queues.turn import Turn
 from offchain.core.values import Resources, Task
 
@@ -29,23 +29,28 @@ class Charges:
         """It holds nothing any more."""
         self._charge(number, None)
 
-    def placed(self, parts: Iterable[Sequence[Claim]], numbers: Sequence[int]) -> list[int]:
-        """These, all of one amount, were charged by the queues for all of their pods; `numbers`: of all of them.
+    def placed(self, tasks: Sequence[Task], parts: Sequence[int]) -> list[int]:
+        """These, which ask for the same, were charged by the queues for all of their pods.
 
-        The claims of one list are of one queue and account. Gives those that held something before.
+        `parts`: of how many of them each part of the queues is, one after the other. Gives those that held something
+        before.
         """
-        new = self._holdings.keys().isdisjoint(numbers)
-        held = []
-        for claims in parts:
-            holding = Holding(claims[0].queue, claims[0].account, claims[0].amount)
-            for claim in claims:
-                before = None if new else self._holdings.get(claim.id)
-                if before is None:
-                    self._holdings[claim.id] = holding
-                else:
-                    amount = claim.amount.plus(before.amount)
-                    self._holdings[claim.id] = Holding(claim.queue, claim.account, amount)
-                    held.append(claim.id)
+        amount = amount_of(tasks[0], len(tasks[0].open_pods))
+        holdings: list[Holding] = []
+        for many in parts:
+            first = tasks[len(holdings)]
+            holdings += [Holding(queue_of(first), first.tenant, amount)] * many
+            if len(holdings) >= len(tasks):
+                break
+        numbers = [task.id for task in tasks]
+        if self._holdings.keys().isdisjoint(numbers):
+            self._holdings.update(zip(numbers, holdings, strict=False))
+            return []
+        held = [number for number in numbers if number in self._holdings]
+        for number, holding in zip(numbers, holdings, strict=False):
+            before = self._holdings.get(number)
+            more = amount if before is None else amount.plus(before.amount)
+            self._holdings[number] = holding._replace(amount=more)
         return held
 
     def _charge(self, number: int, holding: Holding | None) -> None:

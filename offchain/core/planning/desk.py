@@ -16,12 +16,13 @@ from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart
-from offchain.core.fleet.want import Want
+from offchain.core.fleet.want import Want, shape_of
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
 from offchain.core.planning.charges import Charges, amount_of, queue_of
 from offchain.core.planning.explained import Notes
+from offchain.core.planning.further import Further
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.groups import Group, Groups
 from offchain.core.planning.heads import since_ms
@@ -29,7 +30,7 @@ from offchain.core.planning.keeper import Keeper, may_reserve
 from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
 from offchain.core.planning.placements import Batch
-from offchain.core.planning.planner import Blocked, Planner, Round
+from offchain.core.planning.planner import Planner, Round
 from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
@@ -37,7 +38,6 @@ from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held
-from offchain.core.queues.runs import Slice, first_of
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn
 from offchain.core.timing.reservations import Reservation, Waiting
@@ -64,7 +64,7 @@ class Desk:
         windows: Sequence[Window] = (),
     ) -> None:
         self._shifts = Shifts(account)
-        self._parts = Parts(account)
+        self._of_others = Parts(account)
         self._busy_since = 0
         """Since when tasks have always waited, chain time in ms."""
         self.planner = Planner(seed, weights)
@@ -76,38 +76,31 @@ class Desk:
         self._charges = Charges(self._turn, self.planner)
         self._tasks: dict[int, Task] = {}
         """Those that are waiting or hold something."""
-        self._claims: dict[int, Claim] = {}
         self._groups = Groups()
         self._counted = -1, NOTHING
         """How often hosts had changed when they were added up, and what came out."""
-        self._slices: list[Slice] = []
-        """Whose turn it is."""
         self._next: Sequence[Task] = ()
-        """The same, one after the other."""
+        """Whose turn it is."""
+        self._parts: Sequence[int] = ()
+        """Of how many of them each part of the queues is, one after the other."""
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
         self._apart: dict[int, Room] = {}
         self._mix = Mix()
         self._learned = 0
         self._used = 0
-        self._moment: int | None = None
-        """The moment of the last round, while nothing has changed since but tasks."""
-        self._went_on = False
-        """Whether more rounds came in that moment."""
-        self._grown: set[int] = set()
-        self._woken: set[int] = set()
-        self._left: set[int] = set()
+        self._further = Further(self.planner, self._keeper, self._turn, self._groups)
         self._now_ms = 0
         """Of the round."""
 
     def put_hosts(self, hosts: Iterable[Host]) -> None:
         """Take in records."""
-        self._moment = None
-        self._parts.changed(self.planner.put_hosts(hosts))
+        self._further.changed()
+        self._of_others.changed(self.planner.put_hosts(hosts))
 
     def hosts_gone(self, hosts: Iterable[str]) -> None:
         """These are no more."""
-        self._moment = None
+        self._further.changed()
         self.planner.hosts_gone(hosts)
 
     def put_task(self, task: Task) -> None:
@@ -155,7 +148,7 @@ class Desk:
 
         Their hosts are in everybody's part: a gate keeps all others from them.
         """
-        self._moment = None
+        self._further.changed()
         changed, self._apart = self._apart.keys() ^ rooms.keys(), dict(rooms)
         for number in sorted(changed & self._tasks.keys()):
             self._queue(self._tasks[number])
@@ -170,18 +163,16 @@ class Desk:
         self._wake(now_ms)
         self._remember(now_ms)
         self._use_what_was_learned()
-        if self._same_moment(now_ms, gates):
+        of_hosts = self._gates(now_ms)
+        if self._further.goes_on(now_ms) and not gates and not of_hosts:
             return self._go_on(now_ms)
-        self._went_on = False
-        self._grown.clear()
-        self._woken.clear()
-        self._left.clear()
+        self._further.begin_anew()
         away = {number for number, kind in self._groups.kinds.items() if not self._shifts.mine(kind, now_ms)}
         if not self._shifts.alone:
             self._keep_to_my_part(now_ms)
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
-        gates = (*gates, *self._gates(now_ms))
+        gates = (*gates, *of_hosts)
         placed: dict[int, Batch] = {}
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
@@ -193,62 +184,33 @@ class Desk:
         blocked = [one.task for one in made.blocked]
         if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
             made = Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
-        self._moment = None if gates or not self._shifts.alone else now_ms
-        self._groups.asleep.clear()
-        self._fall_asleep(made.blocked)
+        self._further.end_anew(None if gates or not self._shifts.alone else now_ms, made.blocked)
         return made
-
-    def _same_moment(self, now_ms: int, gates: Sequence[Gate]) -> bool:
-        """Whether the last round goes on: nothing has changed since but tasks, and room only where they were.
-
-        What is reserved stays as it is until the next moment, unless there is room now on a host that it is on, or for
-        one of several pods.
-        """
-        self._grown |= self.planner.grown()
-        if self._moment != now_ms or gates or self._gates(now_ms):
-            return False
-        self._woken = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
-        for number, one in self._keeper.kept.items():
-            gang = len(one.places) > 1 and self._claims[number].shape in self._woken
-            if gang or any(place.host in self._grown for place in one.places):
-                return False
-        return True
 
     def _go_on(self, now_ms: int) -> Round:
         """Look at those that are new, and of the others only at those that may fit by now."""
-        self._went_on = True
-        self._woken.update(number for number in self._left if number in self._groups.asleep)
-        self._left.clear()
-        self._turn.go_on(self._woken)
+        self._further.begin()
         reserved = self._keeper.again(self._tasks, self._apart, now_ms)
         self.notes.gates = () if reserved is None else (reserved,)
         placed: dict[int, Batch] = {}
-        for number in [number for number in self._keeper.kept if self._claims[number].shape in self._woken]:
+        for number in self._further.with_reservation():
             self._start_sooner(number, placed)
         made = self.planner.plan(self, self.notes.gates, placed)
-        self._woken.clear()
-        self._grown.clear()
-        self._fall_asleep(made.blocked)
-        return Round(made.placements, tuple(one for one in self._groups.asleep if one.task in self._claims))
+        self._further.end(made.blocked)
+        return Round(made.placements, self._groups.asleep.blocked())
 
     def _start_sooner(self, number: int, placed: dict[int, Batch]) -> None:
         """Whoever has a reservation for one pod comes before others where there is room now."""
-        task, group, claim = self._tasks[number], self._group(number), self._claims[number]
-        want, of_group = group[0], self._groups.number(group)
-        if self._turn.held(claim) is not None:
+        task, group = self._tasks[number], self._group(number)
+        want = group[0]
+        if self._turn.held(number) is not None:
             return
-        where = self.planner.room_on(self._grown, want)
+        where = self.planner.room_on(self._further.grown, want)
         if where is None or self.planner.closed(task, want, [where], self.notes.gates):
             return
         if self.planner.place_at(task, want, [where], placed):
-            self._turn.placed(claim)
-            self._hold([[claim]], [task])
-            self._left.add(of_group)
-
-    def _fall_asleep(self, blocked: Iterable[Blocked]) -> None:
-        """These found no place."""
-        for one in blocked:
-            self._groups.asleep.put(self._groups.number(self._group(one.task)), one)
+            self._turn.placed(number)
+            self._hold(group, [task], [1])
 
     def _start(
         self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Batch]
@@ -257,23 +219,22 @@ class Desk:
         any_placed = False
         for reservation in due:
             number, where = reservation.task, reservation.places
-            task, (want, *_) = self._tasks[number], self._group(number)
-            if self._claims[number].shape in away or self.planner.closed(task, want, where, gates):
+            task, group = self._tasks[number], self._group(number)
+            want = group[0]
+            if self._turn.shape(number) in away or self.planner.closed(task, want, where, gates):
                 # Its place stays reserved.
                 continue
             if self.planner.place_at(task, want, where, placed):
                 any_placed = True
-                claim = self._claims[number]
-                self._turn.placed(claim)
-                self._hold([[claim]], [task])
+                self._turn.placed(number)
+                self._hold(group, [task], [1])
             else:
                 self._keeper.refused(number, self._now_ms)
         return any_placed
 
     def _waiting_for(self, number: int) -> Waiting | None:
         """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""
-        claim = self._claims.get(number)
-        if claim is None or self._turn.held(claim) is not None:
+        if number not in self._turn or self._turn.held(number) is not None:
             return None
         task, (want, least, *_) = self._tasks[number], self._group(number)
         fleet = self.planner.fleet
@@ -287,40 +248,30 @@ class Desk:
 
     def run(self) -> Run | None:
         """Whose turn it is in this round."""
-        self._slices = self._turn.run()
-        if not self._slices:
+        run = self._turn.run()
+        if run is None:
             return None
-        tasks = [self._tasks[claim.id] for part in self._slices for claim in part.claims]
-        want = self._group(tasks[0].id)[0]
+        tasks = [self._tasks[number] for number in run.tasks]
+        want = self._group(run.tasks[0])[0]
         self.notes.look(tasks[0], want)
-        self._next = tasks
+        self._next, self._parts = tasks, run.of_parts
         return Run(tasks, want)
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
-        self._turn.ran(self._slices, tasks)
-        number = self._groups.number(self._group(self._next[0].id))
-        self._hold([part.claims for part in first_of(self._slices, tasks)], self._next[:tasks])
-        if self._woken:
-            self._look_again_at(number)
-
-    def _look_again_at(self, placed: int) -> None:
-        """Room has gone: of those who were woken, fewer may fit. One more of the group that was placed is looked at."""
-        fitting = self._groups.asleep.fitting(self._grown, self.planner.fleet.cluster.free)
-        over = [number for number in self._woken - fitting if number in self._groups.asleep and number != placed]
-        self._turn.pass_over(over)
-        self._woken.difference_update(over)
+        group = self._group(self._next[0].id)
+        self._turn.ran(tasks)
+        self._hold(group, self._next[:tasks], self._parts)
+        self._further.placed()
 
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
-        self._turn.blocked(self._claims[task.id])
-        group = self._group(task.id)
-        self._groups.blocked(group, task.id)
-        self._woken.discard(self._groups.number(group))
+        self._turn.blocked(task.id)
+        self._groups.blocked(self._group(task.id), task.id)
 
     def seen(self, seen: Seen) -> None:
         """Take in what a host did."""
-        self._moment = None
+        self._further.changed()
         self.memory.seen(seen)
 
     def leases_on(self, hosts: Container[str]) -> list[tuple[Task, Lease]]:
@@ -342,18 +293,18 @@ class Desk:
 
     def schedulers(self, accounts: Iterable[str]) -> None:
         """All who are bonded."""
-        self._moment = None
+        self._further.changed()
         known = frozenset(accounts)
         self._shifts.schedulers(known)
-        self._parts.schedulers(known)
+        self._of_others.schedulers(known)
         if self._shifts.alone:
             self.planner.close(np.zeros(0, dtype=np.bool_))
 
     def next_ms(self, now_ms: int) -> int | None:
         """When there may be more to place although no record changes: after a refusal, a pause, or by a new shift."""
-        shift = self.shift_ms(now_ms) if self._claims else None
-        went_on = self._now_ms + 1 if self._went_on and self._claims else None
-        more = shift, went_on, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if self._claims else None
+        shift = self.shift_ms(now_ms) if len(self._turn) else None
+        went_on = self._now_ms + 1 if self._further.went_on and len(self._turn) else None
+        more = shift, went_on, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if len(self._turn) else None
         moments = [*self._not_before.values(), *(moment for moment in more if moment is not None)]
         return min(moments, default=None)
 
@@ -377,12 +328,11 @@ class Desk:
 
     def limit(self, number: int) -> Held | None:
         """The limit of a queue or an account that keeps a task waiting."""
-        claim = self._claims.get(number)
-        return None if claim is None else self._turn.held(claim)
+        return self._turn.held(number) if number in self._turn else None
 
     def standing(self, number: int, now_ms: int) -> Standing:
         """How a task stands now."""
-        queued = number in self._claims
+        queued = number in self._turn
         again = self._not_before.get(number)
         if not queued and again is None:
             return Standing("placed" if self.planner.placed_pods(number) else "unknown")
@@ -392,12 +342,12 @@ class Desk:
 
     def tried_for(self, number: int) -> int | None:
         """The task that was tried last of all that ask for the same as this one, and found no place."""
-        return self._groups.tried(self._group(number)) if number in self._claims else None
+        return self._groups.tried(self._group(number)) if number in self._turn else None
 
     @property
     def waiting(self) -> Collection[int]:
         """The tasks in the queues."""
-        return self._claims.keys()
+        return self._turn
 
     def task(self, number: int) -> Task | None:
         """As its record has it."""
@@ -410,7 +360,7 @@ class Desk:
             self._busy_since = now_ms
         gang = any(self._shifts.mine(kind, now_ms) for kind in self._groups.gangs())
         names = self.planner.fleet.cluster.names
-        closed = self._parts.closed(now_ms, names, at_work, self._busy_since, gang=gang)
+        closed = self._of_others.closed(now_ms, names, at_work, self._busy_since, gang=gang)
         for room in self._apart.values():
             closed[rows_of(room.hosts, self.planner.fleet.cluster)] = False
         self.planner.close(closed)
@@ -425,17 +375,22 @@ class Desk:
         want = self.want(task)
         length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
         group = self._groups.once(want), task.least, len(task.open_pods), length, windows
-        queue, account, priority = queue_of(task), task.tenant, task.priority
-        known = self._claims.get(task.id)
-        same = known is not None and (known.queue, known.account, known.priority) == (queue, account, priority)
-        if same and self._group(task.id) == group:
-            return
-        self._drop(task.id)
-        number = self._groups.join(group)
         amount = amount_of(task, len(task.open_pods))
-        claim = Claim(task.id, queue, account, number, amount, priority, task.submitted_at)
-        self._claims[task.id] = claim
-        self._turn.add(claim)
+        if task.id in self._turn:
+            as_it_is = Claim(
+                task.id,
+                queue_of(task),
+                task.tenant,
+                self._turn.shape(task.id),
+                amount,
+                task.priority,
+                task.submitted_at,
+            )
+            if self._group(task.id) == group and self._turn.stands_as(as_it_is):
+                return
+            self._drop(task.id)
+        number = self._groups.join(group)
+        self._turn.add(Claim(task.id, queue_of(task), task.tenant, number, amount, task.priority, task.submitted_at))
         self._keeper.waits(task)
         if task.state is TaskState.QUEUED and task.deadline is not None:
             heapq.heappush(self._deadlines, (task.deadline, task.id))
@@ -449,22 +404,16 @@ class Desk:
 
     def _group(self, number: int) -> Group:
         """Of a task that waits."""
-        return self._groups.of(self._claims[number].shape)
+        return self._groups.of(self._turn.shape(number))
 
     def _drop(self, number: int) -> None:
         """It waits no more."""
-        if number in self._claims:
-            self._turn.remove(number)
-            self._forget(number)
-
-    def _forget(self, number: int) -> None:
+        if number not in self._turn:
+            return
         group = self._group(number)
-        del self._claims[number]
+        self._turn.remove(number)
         self._keeper.waits_no_more(number)
-        if self._groups.tried(group) == number:
-            # Another of it is to be looked at instead.
-            self._left.add(self._groups.number(group))
-        self._groups.leave(group, 1)
+        self._groups.leave(group, (number,))
 
     def _wake(self, now_ms: int) -> None:
         """Those whose time has come wait again; those whose deadline has passed do not any more."""
@@ -486,7 +435,7 @@ class Desk:
             self.planner.troubled(host, trouble)
         manifests = self.memory.fresh_manifests()
         if manifests:
-            for number in [number for number in self._claims if self._tasks[number].manifest in manifests]:
+            for number in [number for number in self._turn if self._tasks[number].manifest in manifests]:
                 self._queue(self._tasks[number])
 
     def _gates(self, now_ms: int) -> list[Gate]:
@@ -501,23 +450,20 @@ class Desk:
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 
-    def _hold(self, parts: Sequence[Sequence[Claim]], tasks: Sequence[Task]) -> None:
+    def _hold(self, group: Group, tasks: Sequence[Task], parts: Sequence[int]) -> None:
         """These, all of one group and placed together, have their places.
 
-        `parts`: their claims; those of one list are of one part of the queues.
+        `parts`: of how many of them each part of the queues is, one after the other.
         """
         batch = self.planner.batch(tasks[0].id)
-        group = self._group(tasks[0].id)
-        again = dict.fromkeys(self._charges.placed(parts, batch.tasks))
+        again = dict.fromkeys(self._charges.placed(tasks, parts))
         if len(batch.hosts) < batch.each * len(tasks):
             # Of the last, fewer than it would have were placed.
             again[tasks[-1].id] = None
-        for number in batch.tasks:
-            del self._claims[number]
         for number in again:
             self._charges.account(self._tasks[number])
         self._keeper.placed(batch, tasks, self._now_ms)
-        self._groups.leave(group, len(tasks))
+        self._groups.leave(group, batch.tasks)
 
     def _totals(self) -> Amount:
         """What hosts that are online have."""
@@ -534,8 +480,9 @@ class Desk:
     # --- what is expected -------------------------------------------------------------------------------------------
 
     def _learn(self, task: Task) -> None:
+        shape = shape_of(task.resources, task.placement, task.takes_over)
         for _ in task.open_pods:
-            self._mix.learn(Want.of(task).shape)
+            self._mix.learn(shape)
         self._learned += 1
 
     def _use_what_was_learned(self) -> None:

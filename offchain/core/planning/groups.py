@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator, Sequence
 
 from offchain.core.fleet.want import Want
 from offchain.core.planning.asleep import Asleep
@@ -21,11 +20,12 @@ class Groups:
     def __init__(self) -> None:
         self._known: dict[Group, tuple[int, int]] = {}
         """[group]: its number, and how many tasks it has."""
-        self._numbered: dict[Hashable, Group] = {}
+        self._numbered: dict[int, Group] = {}
         """The same by number."""
         self._wants: dict[Want, Want] = {}
         """Each once."""
-        self._numbers = itertools.count()
+        self._free: list[int] = []
+        """Numbers that stand for no group any more."""
         self._tried: dict[int, int] = {}
         """[number]: the task that found no place for all of it, in the last round that tried one."""
         self.kinds: dict[int, bytes] = {}
@@ -42,7 +42,7 @@ class Groups:
     def join(self, group: Group) -> int:
         """A task more waits: its group's number."""
         if group not in self._known:
-            number = next(self._numbers)
+            number = self._free.pop() if self._free else len(self._known)
             self._known[group] = number, 0
             self._numbered[number] = group
             self.kinds[number] = kind_of(*group[:3])
@@ -51,14 +51,17 @@ class Groups:
         self._known[group] = number, count + 1
         return number
 
-    def leave(self, group: Group, count: int) -> None:
-        """So many of it wait no more."""
+    def leave(self, group: Group, tasks: Sequence[int]) -> None:
+        """These of it wait no more."""
         number, before = self._known[group]
-        if before > count:
-            self._known[group] = number, before - count
+        if before > len(tasks):
+            self._known[group] = number, before - len(tasks)
+            if number in self.asleep:
+                self.asleep.leave(number, tasks)
         else:
             del self._known[group]
             del self.kinds[number], self._numbered[number]
+            self._free.append(number)
             self.laid_out -= group[0].layout is not Layout.ANY
             self._tried.pop(number, None)
             self.asleep.drop(number)
@@ -68,7 +71,7 @@ class Groups:
         """The kinds of those that need several pods at once."""
         return (self.kinds[number] for (_, least, *_), (number, *_) in self._known.items() if least > 1)
 
-    def of(self, number: Hashable) -> Group:
+    def of(self, number: int) -> Group:
         """The one that queues know by this number."""
         return self._numbered[number]
 

@@ -1,44 +1,20 @@
 """What was placed and is not yet in the chain's records for good, by task and by host.
 
-Small batches are entered at their hosts one by one. Large ones are sorted by host when somebody asks for a host, so
-that a round which places a hundred thousand tasks does nothing for each of them.
+Nothing is done for each task of a batch before somebody asks for a host: what came since is entered then, all at once.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from bisect import bisect
 from collections.abc import KeysView, Sequence
 from typing import Final
 
-import numpy as np
-
-from offchain.core.placing.cluster import Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.planning.chains import AHEAD, BEHIND, GONE, Chains
 from offchain.core.planning.placements import Batch
 
-FEW: Final = 16
-"""Pods of a batch that are entered one by one."""
-
 _FORGET: Final = 4096
-"""So many tasks that are held no more may always be in the layers."""
-
-
-class _Layer:
-    """Large batches, sorted by host."""
-
-    def __init__(self, hosts: Ints, tasks: Ints) -> None:
-        order = np.argsort(hosts, kind="stable")
-        self.hosts, self.tasks = hosts[order], tasks[order]
-
-    @classmethod
-    def of(cls, batches: Sequence[Batch]) -> _Layer:
-        hosts = np.concatenate([np.asarray(batch.hosts) for batch in batches])
-        return cls(hosts, np.concatenate([batch.task_of_pods() for batch in batches]))
-
-    def at(self, row: int) -> list[int]:
-        # Of the column's own type: else the whole column would be converted for a look at one host.
-        host = self.hosts.dtype.type(row)
-        found: list[int] = self.tasks[self.hosts.searchsorted(host) : self.hosts.searchsorted(host, "right")].tolist()
-        return found
+"""So many tasks that are held no more may always be in the chains."""
 
 
 class Held:
@@ -46,14 +22,22 @@ class Held:
 
     def __init__(self) -> None:
         self._batches: dict[int, Batch] = {}
-        self._at: defaultdict[int, set[int]] = defaultdict(set)
-        """[row]: of small batches, the tasks that hold something there."""
+        self._behind: set[int] = set()
         self._new: list[Batch] = []
-        """Large ones that are in no layer yet."""
-        self._layers: list[_Layer] = []
-        """Each less than half as large as the one before it; tasks that are held no more may be in them still."""
+        """Those that are not entered yet."""
+        self._marks: list[tuple[Batch, int, int]] = []
+        """(batch, task, state) of what has changed since somebody asked for a host."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._chains = Chains()
+        self._entered: list[Batch] = []
+        self._firsts: list[int] = []
+        """The first pod of each of these."""
+        self._first: dict[Batch, int] = {}
+        """The same by batch."""
         self._gone = 0
-        """How many of those."""
+        """How many tasks are held no more since this was made."""
 
     def get(self, task: int) -> Batch | None:
         """Where it was placed; None: it holds nothing."""
@@ -65,55 +49,88 @@ class Held:
         return self._batches.keys()
 
     def add(self, batch: Batch) -> None:
-        """Its tasks hold this."""
+        """Its tasks hold this, and the chain's records do not have it yet."""
         self._batches.update(dict.fromkeys(batch.tasks, batch))
-        if len(batch.hosts) > FEW:
-            self._new.append(batch)
-            return
-        for place, host in enumerate(batch.hosts):
-            self._at[host].add(batch.tasks[place // batch.each])
+        self._new.append(batch)
 
     def drop(self, task: int) -> Batch | None:
         """It holds nothing any more. Gives what it held."""
         batch = self._batches.pop(task, None)
-        if batch is None:
-            return None
-        if len(batch.hosts) > FEW:
+        if batch is not None:
+            self._behind.discard(task)
+            self._marks.append((batch, task, GONE))
             self._gone += 1
             if self._gone > max(_FORGET, len(self._batches)):
                 self._sweep()
-            return batch
-        for row in batch.rows(task):
-            here = self._at[row]
-            here.discard(task)
-            if not here:
-                del self._at[row]
         return batch
 
-    def at(self, row: int) -> list[int]:
-        """The tasks that hold something on this host, the lowest number first."""
-        if self._new:
-            self._stack(_Layer.of(self._new))
-            self._new = []
-        found = set(self._at.get(row, ()))
-        for layer in self._layers:
-            found.update(layer.at(row))
-        return sorted(task for task in found if task in self._batches)
+    def is_behind(self, task: int) -> bool:
+        """Whether it holds something that the records have already, in a block that may go again."""
+        return task in self._behind
 
-    def _stack(self, top: _Layer) -> None:
-        """So that there are few layers, and each pod is seldom sorted anew."""
-        while self._layers and len(self._layers[-1].tasks) <= 2 * len(top.tasks):
-            top = self._merged([self._layers.pop(), top])
-        self._layers.append(top)
+    def follow(self, task: int, *, ahead: bool) -> bool:
+        """Whether what it holds is ahead of the records, or in them. Gives whether that is new."""
+        batch = self._batches.get(task)
+        if batch is None or self.is_behind(task) != ahead:
+            return False
+        self._behind ^= {task}
+        self._marks.append((batch, task, AHEAD if ahead else BEHIND))
+        return True
+
+    def ahead(self, row: int) -> list[int]:
+        """The tasks that hold something on this host ahead of the records, the lowest number first."""
+        self._enter()
+        found = set()
+        for pod in self._chains.ahead(row):
+            at = bisect(self._firsts, pod) - 1
+            batch = self._entered[at]
+            found.add(batch.tasks[(pod - self._firsts[at]) // batch.each])
+        return sorted(found)
+
+    def take(self, rows: Sequence[int], cluster: Cluster) -> list[int]:
+        """On each of these hosts, take all that is held there ahead of the records.
+
+        Gives the rows of hosts that have no room for all; nothing was taken there.
+        """
+        self._enter()
+        return self._chains.take(rows, cluster)
+
+    def _enter(self) -> None:
+        if self._new:
+            touched = {batch for batch, *_ in self._marks}
+            new = [batch for batch in self._new if batch not in touched or self._holds(batch)]
+            firsts, pods = [], len(self._chains)
+            for batch in new:
+                firsts.append(pods)
+                pods += len(batch.hosts)
+            self._first.update(zip(new, firsts, strict=True))
+            self._firsts += firsts
+            self._entered += new
+            self._new = []
+            if new:
+                self._chains.add(new)
+        if self._marks:
+            marked: list[int] = []
+            states: list[int] = []
+            for batch, task, state in self._marks:
+                # Of what came and went since, nothing was entered.
+                first = self._first.get(batch)
+                if first is not None:
+                    here = batch.pods_of(task)
+                    marked += range(first + here.start, first + here.stop)
+                    states += [state] * len(here)
+            self._chains.mark(marked, states)
+            self._marks = []
+
+    def _holds(self, batch: Batch) -> bool:
+        """Whether one of its tasks is still held."""
+        return any(self._batches.get(task) is batch for task in batch.tasks)
 
     def _sweep(self) -> None:
-        if self._layers:
-            self._layers = [self._merged(self._layers)]
-        self._gone = 0
-
-    def _merged(self, layers: Sequence[_Layer]) -> _Layer:
-        """As one, without tasks that are held no more."""
-        hosts = np.concatenate([layer.hosts for layer in layers])
-        tasks = np.concatenate([layer.tasks for layer in layers])
-        live = np.array([task in self._batches for task in tasks.tolist()], dtype=np.bool_)
-        return _Layer(hosts[live], tasks[live])
+        """Begin anew with what is still held."""
+        self._forget()
+        self._new = list(dict.fromkeys(self._batches.values()))
+        self._marks = [
+            (batch, task, GONE) for batch in self._new for task in batch.tasks if self._batches.get(task) is not batch
+        ]
+        self._marks += [(self._batches[task], task, BEHIND) for task in self._behind]

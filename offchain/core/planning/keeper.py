@@ -18,7 +18,6 @@ from offchain.core.fleet.want import Want, shape_of
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, bits
 from offchain.core.planning.ahead import Ahead
 from offchain.core.planning.heads import HOPELESS_MS, Heads, needs_much
-from offchain.core.planning.held import FEW
 from offchain.core.planning.placements import Batch
 from offchain.core.planning.planner import Planner
 from offchain.core.planning.reserved import START_MS, Reserved, lasts_ms
@@ -32,6 +31,9 @@ from offchain.core.timing.reservations import Reservation, Waiting, reserve
 from offchain.core.timing.windows import Window, Windows
 from offchain.core.values import Host, Lease, LeaseState, Task
 from offchain.schema.escrow import ends_at
+
+FEW: Final = 16
+"""Tasks that were placed together and are looked at one by one; of more, rows are made for all at once."""
 
 _TRIES: Final = 8
 """So often others are looked at in a round in place of those who can never start."""

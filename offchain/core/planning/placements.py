@@ -43,19 +43,18 @@ class Batch:
 
     def places(self, task: int) -> Places:
         """Of one of the tasks."""
-        here = self._pods(task)
-        hosts, devices = tuple(self.hosts[here]), tuple(self.devices[here])
+        here = self.pods_of(task)
+        hosts, devices = tuple(self.hosts[here.start : here.stop]), tuple(self.devices[here.start : here.stop])
         return Places(self.want, self._open[here.start // self.each][: len(hosts)], hosts, devices)
 
     def rows(self, task: int) -> set[int]:
         """The hosts of one of the tasks."""
-        return set(self.hosts[self._pods(task)])
+        here = self.pods_of(task)
+        return set(self.hosts[here.start : here.stop])
 
     def on(self, task: int, row: int) -> list[int]:
         """The devices, as bits, of each pod that one of the tasks has on this host."""
-        here = self._pods(task)
-        hosts, devices = self.hosts, self.devices
-        return [devices[pod] for pod in range(here.start, min(here.stop, len(hosts))) if hosts[pod] == row]
+        return [self.devices[pod] for pod in self.pods_of(task) if self.hosts[pod] == row]
 
     def pods(self, task: int) -> tuple[int, ...]:
         """The pods of one of the tasks that have a place."""
@@ -66,13 +65,14 @@ class Batch:
         found: Ints = np.repeat(np.array(self.tasks, dtype=np.int64), self.each)[: len(self.hosts)]
         return found
 
-    def _pods(self, task: int) -> slice:
+    def pods_of(self, task: int) -> range:
+        """The places in the columns of one of the tasks."""
         if len(self.tasks) == 1:
-            return slice(0, self.each)
+            return range(len(self.hosts))
         if self._at is None:
             self._at = {number: at for at, number in enumerate(self.tasks)}
         first = self._at[task] * self.each
-        return slice(first, first + self.each)
+        return range(first, min(first + self.each, len(self.hosts)))
 
 
 class Placements(Mapping[int, tuple[PodPlacement, ...]]):

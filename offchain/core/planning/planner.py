@@ -56,8 +56,6 @@ class Planner:
         self._rows = Rows(self.fleet, Worth(self.fleet.cluster, Mix()), weights or Weights(), seed)
         self._held = Held()
         self._grown: set[int] = set()
-        self._behind: set[int] = set()
-        """Of these, those that are in the chain's records already."""
         self._short: set[int] = set()
         """The rows of hosts of which the records leave no room for all that is held there."""
 
@@ -76,46 +74,38 @@ class Planner:
 
     def put_hosts(self, hosts: Iterable[Host]) -> list[int]:
         """Take in records of the chain. Gives the rows of hosts whose room is another one now."""
-        rooms = []
-        for host in hosts:
-            change = self.fleet.put(host)
-            if change.room:
-                rooms.append(change.row)
-                self._hold_again(change.row)
-            if change.room or change.facts:
-                self._rows.changed(change.row, facts=change.facts)
+        rooms, facts = self.fleet.put(hosts)
+        self._hold_again(rooms)
+        self._rows.changed(rooms)
+        self._rows.changed(facts, facts=True)
         return rooms
 
     def hosts_gone(self, hosts: Iterable[str]) -> None:
         """These are no more."""
         for host in hosts:
-            change = self.fleet.gone(host)
-            if change is not None:
-                self._rows.changed(change.row, facts=True)
+            row = self.fleet.gone(host)
+            if row is not None:
+                self._rows.changed((row,), facts=True)
 
     def troubled(self, host: str, trouble: float) -> None:
         """So much failed there lately, from 0 to 1."""
-        change = self.fleet.troubled(host, trouble)
-        if change is not None:
-            self._rows.changed(change.row, facts=True)
+        row = self.fleet.troubled(host, trouble)
+        if row is not None:
+            self._rows.changed((row,), facts=True)
 
     def ran(self, manifest: bytes, host: str) -> None:
         """A pod of this manifest runs there."""
-        for change in self.fleet.ran(manifest, host):
-            self._rows.changed(change.row, facts=True)
+        self._rows.changed(self.fleet.ran(manifest, host), facts=True)
 
     def follow(self, task: int, *, ahead: bool) -> None:
         """Whether what was placed of this task is ahead of the records, or in them, in a block that may go again."""
-        held = self._held.get(task)
-        if held is not None and (task not in self._behind) != ahead:
-            self._behind ^= {task}
-            for row in held.rows(task):
+        if self._held.follow(task, ahead=ahead):
+            for row in self.batch(task).rows(task):
                 self._reset(row)
 
     def release(self, task: int) -> None:
         """What the planner has placed of this task is in the chain's records for good, or never will be."""
-        held, behind = self._held.drop(task), task in self._behind
-        self._behind.discard(task)
+        behind, held = self._held.is_behind(task), self._held.drop(task)
         if held is None:
             return
         for row in held.rows(task):
@@ -134,11 +124,11 @@ class Planner:
 
     def pods_ahead(self, task: int) -> frozenset[int]:
         """Of these, the ones that the records do not have yet."""
-        return frozenset() if task in self._behind else self.placed_pods(task)
+        return frozenset() if self._held.is_behind(task) else self.placed_pods(task)
 
     def places_ahead(self, task: int) -> Places | None:
         """Where those are to go; None where there are none."""
-        held = None if task in self._behind else self._held.get(task)
+        held = None if self._held.is_behind(task) else self._held.get(task)
         return None if held is None else held.places(task)
 
     def batch(self, task: int) -> Batch:
@@ -325,12 +315,12 @@ class Planner:
 
     def _take(self, want: Want, host: int, devices: int) -> None:
         self.fleet.cluster.take(host, want.shape, devices)
-        self._rows.changed(host)
+        self._rows.changed((host,))
 
     def _give(self, want: Want, hosts: Sequence[int], devices: Sequence[int]) -> None:
         for host, on in zip(hosts, devices, strict=True):
             self.fleet.cluster.give(host, want.shape, on)
-            self._rows.changed(host)
+            self._rows.changed((host,))
 
     def _hold(self, batch: Batch, made: dict[int, Batch]) -> None:
         self._held.add(batch)
@@ -341,24 +331,24 @@ class Planner:
         record = self.fleet.records.get(self.fleet.cluster.names[row])
         if record is not None:
             self.fleet.put_room(record)
-            self._hold_again(row)
+            self._hold_again((row,))
         self._freed(row)
 
     def _freed(self, row: int) -> None:
         """There may be more room."""
         self._grown.add(row)
-        self._rows.changed(row)
+        self._rows.changed((row,))
 
-    def _hold_again(self, row: int) -> None:
-        """Take what is held off a record that has just come in. What the record has overtaken takes nothing."""
-        self._short.discard(row)
-        for task in self._held.at(row):
-            held = None if task in self._behind else self._held.get(task)
-            if held is None:
-                continue
-            for devices in held.on(task, row):
-                if not self.fleet.cluster.take_if(row, held.want.shape, devices):
-                    self._short.add(row)
+    def _hold_again(self, rows: Sequence[int]) -> None:
+        """Take what is held off records that have just come in. What these have overtaken takes nothing."""
+        self._short.difference_update(rows)
+        for row in self._held.take(rows, self.fleet.cluster):
+            self._short.add(row)
+            # As many as have room, the oldest tasks first.
+            for task in self._held.ahead(row):
+                held = self.batch(task)
+                for devices in held.on(task, row):
+                    self.fleet.cluster.take_if(row, held.want.shape, devices)
 
 
 def _leaning(gate: Leaning, task: Task, want: Want, points: Points) -> Points:

@@ -151,11 +151,13 @@ class Rows:
         """Whether nobody can go there now."""
         return bool(self._shut()[host])
 
-    def changed(self, host: int, *, facts: bool = False) -> None:
+    def changed(self, hosts: Collection[int], *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
-        self._room.add((host,), len(self._fleet.cluster))
+        if not hosts:
+            return
+        self._room.add(hosts, len(self._fleet.cluster))
         if facts:
-            self._facts.add((host,), len(self._fleet.cluster))
+            self._facts.add(hosts, len(self._fleet.cluster))
 
     def use(self, policy: Worth) -> None:
         """Score by another policy from now on."""

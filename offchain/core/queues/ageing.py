@@ -19,12 +19,10 @@ HIGHEST_PRIORITY: Final = 255
 TOGETHER_MS: Final = HOUR_MS // 10
 """Within so long of each other tasks have come at about the same time, however slowly they age."""
 
-Key = tuple[int, int, int, int]
-"""Rank, then what counts in it, then when it was submitted, then its number; the least is first."""
-
 ABOVE: Final = 0
 RISEN: Final = 1
 RISING: Final = 2
+"""The ranks: above the bound, at it, below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +37,11 @@ class Ageing:
         """In so much time nobody gains a whole point of priority."""
         return int(min(TOGETHER_MS, HOUR_MS / self.per_hour)) if self.per_hour else TOGETHER_MS
 
-    def key(self, priority: int, submitted_at: int, task: int, now_ms: int) -> Key:
-        """Where a task stands among others of its queue. A key of the rank RISING holds until its second part, ms."""
+    def rise_ms(self, priority: int) -> int:
+        """After how long a task of this priority comes up to the bound; below 0, it does not age: -1 - priority."""
         if priority > self.up_to or not self.per_hour:
-            return (ABOVE, -priority, submitted_at, task)
-        risen_at = submitted_at + math.ceil((self.up_to - priority) * HOUR_MS / self.per_hour)
-        if risen_at <= now_ms:
-            return (RISEN, 0, submitted_at, task)
-        return (RISING, risen_at, submitted_at, task)
+            return -1 - priority
+        return math.ceil((self.up_to - priority) * HOUR_MS / self.per_hour)
 
     def effective(self, priority: int, submitted_at: int, now_ms: int) -> float:
         """The effective priority now, for people."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,21 +12,17 @@ from offchain.core.queues.amount import Amount, number, words
 class Claim:
     """What a waiting task asks for, all of its pods that must start together.
 
-    `shape`: whatever decides where it fits: tasks of one shape ask for the same amount, and where one fits nowhere none
-    does. Something that is quickly hashed and compared, such as a small number, keeps rounds short.
+    `shape`: a small number for whatever decides where it fits: tasks of one shape ask for the same amount, and where
+    one fits nowhere none does. Once nobody waits with it, it may stand for something else.
     """
 
     id: int
     queue: str
     account: str
-    shape: Hashable
+    shape: int
     amount: Amount
     priority: int
     submitted_at: int
-
-    def __lt__(self, other: Claim) -> bool:
-        """The older of two of the same priority is first."""
-        return (self.submitted_at, self.id) < (other.submitted_at, other.id)
 
 
 class Holding(NamedTuple):

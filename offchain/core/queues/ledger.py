@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
-from offchain.core.queues.accounts import AccountHolds
+import numpy as np
+
+from offchain.core.queues import index, moves
+from offchain.core.queues.ageing import Ageing
 from offchain.core.queues.amount import NOTHING, UNLIMITED, Amount
-from offchain.core.queues.claim import Claim, Held, broken
-from offchain.core.queues.line import Alike
-from offchain.core.queues.nodes import Branch, Leaf
+from offchain.core.queues.claim import Held, broken
+from offchain.core.queues.tables import NEVER, NOBODY, Table, Tables, longer, tables
 from offchain.core.queues.tree import DEFAULT, ROOT, Part, Tree
+
+_EACH: Final = ("cpu", "memory", "gpu")
+_MOST: Final = ("cpu_most", "memory_most", "gpu_most")
 
 
 class Place(NamedTuple):
-    """Where a task counts: its part of the tree, what that is a part of, and its account where it has limits."""
+    """Where a task counts: its part of the tree, and its account where it has limits (NOBODY: none)."""
 
-    leaf: Leaf
-    branches: tuple[Branch, ...]
-    accounts: tuple[AccountHolds, ...]
+    leaf: int
+    holder: int
 
 
 class Ledger:
@@ -26,30 +31,43 @@ class Ledger:
 
     def __init__(self, tree: Tree, totals: Amount) -> None:
         self.tree = tree
-        self.totals = totals
-        self.root = Branch(ROOT, 1.0, None)
-        self.branches: dict[str, Branch] = {ROOT: self.root}
-        self.leaves: dict[Part, Leaf] = {}
-        self._accounts: dict[tuple[str, str], AccountHolds] = {}
+        self.totals = NOTHING
+        self.tables: Tables = tables()
+        self.leaves: dict[Part, int] = {}
+        """[part]: its node."""
+        self.names: list[str] = []
+        """[node]: of a queue, or of an account in `default`."""
+        self.ageing: list[Ageing] = []
+        """[node]: that holds there."""
+        self._queues: dict[str, int] = {}
+        """[queue]: its node."""
+        self._sorted: dict[int, list[tuple[str, int]]] = {}
+        """[node]: its parts by name, in the order in which the tables have them from the next round on."""
+        self._unsorted: set[int] = set()
+        self._holders: dict[tuple[str, str], int] = {}
+        self._held_by: list[tuple[str, str]] = []
+        """[holder]: its queue and account."""
         self._places: dict[tuple[str, str], Place] = {}
+        self._branches = 0
         self._limiting = {
-            name: tuple(one for one in tree.path(name) if one.account_most is not None) for name in tree.queues
+            name: [one.name for one in tree.path(name) if one.account_most is not None] for name in tree.queues
         }
         for name, queue in tree.queues.items():
-            if name == DEFAULT or (name and name in tree.parts):
-                self.branches[name] = Branch(name, queue.weight, self.branches[queue.parent])
-            elif name:
-                parent = self.branches[queue.parent]
-                self.leaves[Part(name)] = Leaf(Part(name), queue.weight, parent, tree.ageing(name))
-        self._set_limits()
+            parent = NOBODY if name == ROOT else self._queues[queue.parent]
+            if name in (ROOT, DEFAULT) or name in tree.parts:
+                self._queues[name] = self._node(name, name, queue.weight, parent)
+                self._make_branch(self._queues[name])
+            else:
+                self._queues[name] = self._leaf(Part(name), queue.weight, parent)
+        self.resize(totals)
 
-    def leaf(self, part: Part) -> Leaf:
+    def leaf(self, part: Part) -> int:
         """The node of a part of the tree; a new account in `default` gets one."""
         leaf = self.leaves.get(part)
         if leaf is None:
             if part.queue != DEFAULT:
                 raise ValueError(f'no tasks wait in queue "{part.queue}"')
-            leaf = self.leaves[part] = Leaf(part, 1.0, self.branches[DEFAULT], self.tree.ageing(DEFAULT))
+            leaf = self._leaf(part, 1.0, self._queues[DEFAULT])
         return leaf
 
     def place(self, queue: str, account: str) -> Place:
@@ -59,79 +77,141 @@ class Ledger:
         found = self._places.get((queue, account))
         if found is None:
             part = self.tree.part_of(queue, account)
-            leaf = self.leaf(part)
-            limiting = tuple(self._account(one.name, account) for one in self._limiting[part.queue])
-            found = self._places[queue, account] = Place(leaf, tuple(_above(leaf)), limiting)
+            holder = NOBODY
+            for name in reversed(self._limiting[part.queue]):
+                holder = self._holder(name, account, holder)
+            found = self._places[queue, account] = Place(self.leaf(part), holder)
         return found
 
     def charge(self, place: Place, amount: Amount) -> None:
         """So much more is held there."""
-        place.leaf.held = place.leaf.held.plus(amount)
-        for branch in place.branches:
-            branch.held = branch.held.plus(amount)
-        for account in place.accounts:
-            account.held = account.held.plus(amount)
+        moves.charge(self.tables, *place, *amount)
 
-    def release(self, place: Place, amount: Amount) -> list[Alike]:
-        """So much is held there no more. Gives the tasks that no limit of their account keeps any longer."""
-        if not amount.within(place.leaf.held):
-            raise ValueError(f'queue "{place.leaf.name}" does not hold the {amount} that it is to release')
-        place.leaf.held = place.leaf.held.minus(amount)
-        for branch in place.branches:
-            branch.held = branch.held.minus(amount)
-        free: list[Alike] = []
-        for account in place.accounts:
-            account.held = account.held.minus(amount)
-            free += account.let_go()
-        return free
+    def release(self, place: Place, amount: Amount) -> None:
+        """So much is held there no more."""
+        if not moves.give_back(self.tables, *place, *amount):
+            raise ValueError(f'queue "{self.names[place.leaf]}" does not hold the {amount} that it is to release')
 
-    def resize(self, totals: Amount) -> list[Alike]:
-        """The network has so much now. Gives the tasks that no limit of their account keeps any longer."""
+    def resize(self, totals: Amount) -> None:
+        """The network has so much now. The next round must begin after that."""
         self.totals = totals
-        self._set_limits()
-        free: list[Alike] = []
-        for (queue, _), account in self._accounts.items():
-            account.most = self._account_most(queue)
-            free += account.let_go()
-        return free
+        nodes, holders = self.tables.nodes, self.tables.holders
+        for field, whole in zip(_EACH, totals, strict=True):
+            self.tables.round[field] = whole
+        for name, node in self._queues.items():
+            limit = self.tree.limit(name, totals)
+            nodes[node]["limited"] = limit is not None
+            for field, most in zip(_MOST, limit or UNLIMITED, strict=True):
+                nodes[node][field] = most
+        for (name, _), holder in self._holders.items():
+            for field, most in zip(_MOST, self._account_most(name), strict=True):
+                holders[holder][field] = most
 
-    def limit_on(self, claim: Claim) -> Held | None:
-        """The limit that keeps a task waiting now, of its account first; None: no limit does."""
-        place = self.place(claim.queue, claim.account)
-        for holds in place.accounts:
-            at = broken(holds.held, claim.amount, holds.most)
+    def sort(self) -> None:
+        """Give new parts their place among their siblings, by name."""
+        for node in self._unsorted:
+            numbers = np.array([number for _, number in self._sorted[node]])
+            self.tables.nodes["rank"][numbers] = np.arange(len(numbers))
+        self._unsorted.clear()
+
+    def limit_on(self, place: Place, asks: Amount) -> Held | None:
+        """The limit that keeps a task waiting that asks for so much, of its account first; None: no limit does."""
+        node, holder = place
+        while holder != NOBODY:
+            of = self.tables.holders[holder]
+            holds, most = _amount(of, _EACH), _amount(of, _MOST)
+            at = broken(holds, asks, most)
             if at is not None:
+                queue, account = self._held_by[holder]
                 return Held(
-                    queue=holds.queue,
-                    account=holds.account,
+                    queue=queue,
+                    account=account,
                     owned=False,
                     resource=at,
-                    holds=holds.held[at],
-                    most=holds.most[at],
-                    asks=claim.amount[at],
+                    holds=holds[at],
+                    most=most[at],
+                    asks=asks[at],
                 )
-        for node in (place.leaf, *place.branches):
-            at = None if node.limit is None else broken(node.held, claim.amount, node.limit)
-            if at is not None and node.limit is not None:
+            holder = int(of["above"])
+        while node != NOBODY:
+            here = self.tables.nodes[node]
+            holds, most = _amount(here, _EACH), _amount(here, _MOST)
+            at = broken(holds, asks, most) if here["limited"] else None
+            if at is not None:
+                name = self.names[node]
                 return Held(
-                    queue=node.name,
+                    queue=name,
                     account="",
-                    owned=node.limit[at] < self._most(node.name)[at],
+                    owned=most[at] < self._most(name)[at],
                     resource=at,
-                    holds=node.held[at],
-                    most=node.limit[at],
-                    asks=claim.amount[at],
+                    holds=holds[at],
+                    most=most[at],
+                    asks=asks[at],
                 )
+            node = int(here["parent"])
         return None
-
-    def settle(self) -> None:
-        """Find the place of every node among its siblings again."""
-        for leaf in self.leaves.values():
-            leaf.settle(self.totals)
 
     def holdings(self) -> dict[Part, Amount]:
         """What each part of the tree holds."""
-        return {part: leaf.held for part, leaf in self.leaves.items() if leaf.held != NOTHING}
+        held = ((part, _amount(self.tables.nodes[leaf], _EACH)) for part, leaf in self.leaves.items())
+        return {part: amount for part, amount in held if amount != NOTHING}
+
+    def served(self) -> Iterator[tuple[Part, int]]:
+        """When each part was last served."""
+        for part, leaf in self.leaves.items():
+            when_ms = int(self.tables.nodes[leaf]["served"])
+            if when_ms != NEVER:
+                yield part, when_ms
+
+    def grow(self, table: str, *, columns: bool = False) -> None:
+        """Make one of the tables twice as long; or as wide."""
+        more = longer(getattr(self.tables, table), columns=columns)
+        self.tables = self.tables._replace(**{table: more})
+        if table == "alikes":
+            self.tables = self.tables._replace(found_by=np.zeros(2 * len(more), np.int64))
+            index.fill(self.tables)
+
+    def _node(self, name: str, queue: str, weight: float, parent: int) -> int:
+        number = len(self.names)
+        self.names.append(name)
+        self.ageing.append(self.tree.ageing(queue))
+        if number == len(self.tables.nodes):
+            self.grow("nodes")
+        nodes: Any = self.tables.nodes
+        here = nodes[number]
+        here["weight"], here["served"], here["parent"] = weight, NEVER, parent
+        for field in ("child", "sibling", "branch", "head", "pick"):
+            here[field] = NOBODY
+        if parent != NOBODY:
+            here["sibling"], nodes[parent]["child"] = nodes[parent]["child"], number
+            insort(self._sorted.setdefault(parent, []), (name, number))
+            self._unsorted.add(parent)
+        return number
+
+    def _make_branch(self, node: int) -> None:
+        if self._branches == len(self.tables.waits):
+            self.grow("waits")
+            self.grow("asked")
+        self.tables.nodes[node]["branch"] = self._branches
+        self._branches += 1
+
+    def _leaf(self, part: Part, weight: float, parent: int) -> int:
+        number = self.leaves[part] = self._node(part.account or part.queue, part.queue, weight, parent)
+        self.tables.nodes[number]["together_ms"] = self.ageing[number].together_ms
+        return number
+
+    def _holder(self, queue: str, account: str, above: int) -> int:
+        found = self._holders.get((queue, account))
+        if found is None:
+            found = self._holders[queue, account] = len(self._holders)
+            self._held_by.append((queue, account))
+            if found == len(self.tables.holders):
+                self.grow("holders")
+            of: Any = self.tables.holders[found]
+            of["above"] = above
+            for field, most in zip(_MOST, self._account_most(queue), strict=True):
+                of[field] = most
+        return found
 
     def _most(self, queue: str) -> Amount:
         most = self.tree.queues[queue].most
@@ -141,20 +221,7 @@ class Ledger:
         most = self.tree.queues[queue].account_most
         return UNLIMITED if most is None else most.of(self.totals)
 
-    def _account(self, queue: str, account: str) -> AccountHolds:
-        found = self._accounts.get((queue, account))
-        if found is None:
-            found = self._accounts[queue, account] = AccountHolds(queue, account, self._account_most(queue))
-        return found
 
-    def _set_limits(self) -> None:
-        for node in (*self.branches.values(), *(leaf for part, leaf in self.leaves.items() if not part.account)):
-            node.limit = self.tree.limit(node.name, self.totals)
-
-
-def _above(leaf: Leaf) -> Iterator[Branch]:
-    """The queues that it is a part of, up to the root."""
-    branch = leaf.parent
-    while branch is not None:
-        yield branch
-        branch = branch.parent
+def _amount(row: Table, fields: tuple[str, str, str]) -> Amount:
+    cpu, memory, gpu = (int(row[field]) for field in fields)
+    return Amount(cpu, memory, gpu)

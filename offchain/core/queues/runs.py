@@ -1,18 +1,18 @@
-"""Tasks that go together: of one shape, come at about the same time, from parts of the tree that hold about as much."""
+"""Tasks that go together: of one shape, come at about the same time, from parts of the tree that hold about as much.
+
+All that go together have come at about the same time as those ahead of them in their part of the tree, and no part of
+the tree gets more than a slice of the network ahead of the others.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
-from offchain.core.queues.ageing import Key
-from offchain.core.queues.amount import UNLIMITED, Amount
-from offchain.core.queues.claim import Claim
-from offchain.core.queues.line import Alike
-from offchain.core.queues.nodes import Branch, Entry, Leaf, Node
-from offchain.core.queues.share import dominant_share
+from offchain.core.placing.cluster import Ints
+from offchain.core.placing.compiled import compiled
+from offchain.core.queues.ageing import RISING
+from offchain.core.queues.picking import head_of, key_of, left_by, left_to, next_alike
+from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables
 
 SLICE: Final = 1 / 1024
 """Of the network: so far a part of the tree may get ahead of the others when several tasks go together."""
@@ -20,117 +20,158 @@ SLICE: Final = 1 / 1024
 MOST_IN_RUN: Final = 4096
 
 
-class Slice(NamedTuple):
-    """Some of a part of the tree that are alike, the oldest first."""
+@compiled
+def run_next(tables: Tables, ids: Ints, parts: Ints) -> int:
+    """Fill `ids` with the tasks that may go together, the one whose turn it is first. How many parts they are of.
 
-    leaf: Leaf
-    alike: Alike
-    claims: list[Claim]
-
-
-def run_from(leaf: Leaf, alike: Alike, totals: Amount, waiting: Mapping[int, Claim]) -> list[Slice]:
-    """Those that may go together with the first of `alike`, which is next; `waiting` has all that wait.
-
-    All that go together have come at about the same time as those ahead of them in their part of the tree, and no
-    part of the tree gets more than a slice of the network ahead of the others.
+    `parts`: [place, 2], among whom some of them are, and how many; as long as `ids`.
     """
-    each = dominant_share(alike.shape.amount, totals)
-    room = _room(leaf, alike)
-    step = SLICE / each if each else math.inf
-    count = max(1, min(int(min(step, MOST_IN_RUN)), room))
-    claims = alike.oldest(waiting, count, alike.claims[alike.head].submitted_at + alike.line.together_ms)
-    found = [Slice(leaf, alike, claims)]
-    if leaf.parent is not None and not alike.accounts and len(alike.shape.alikes) > 1 and step >= 1:
-        _join(found, each, room - len(claims), waiting)
-    return found
+    alike = next_alike(tables)
+    if alike == NOBODY:
+        return 0
+    first = tables.alikes[alike]
+    asks, whole = tables.shapes[first.shape], tables.round[0]
+    each = 0.0
+    if whole.cpu:
+        each = asks.cpu / whole.cpu
+    if whole.memory:
+        each = max(each, asks.memory / whole.memory)
+    if whole.gpu:
+        each = max(each, asks.gpu / whole.gpu)
+    room = min(_room_for(tables, alike), len(ids))
+    most = min(room, int(min(SLICE / each, float(len(ids))))) if each else room
+    many = _oldest(tables, alike, max(1, most), ids, 0)
+    parts[0, 0], parts[0, 1] = alike, many
+    parent = tables.nodes[first.leaf].parent
+    if first.holder != NOBODY or not each or each > SLICE or not _alone(tables, parent):
+        return 1
+    return _join(tables, alike, each, room, many, ids, parts)
 
 
-def first_of(slices: Sequence[Slice], count: int) -> Sequence[Slice]:
-    """The first so many tasks of these; none of them is empty."""
-    if count >= sum(len(one.claims) for one in slices):
-        return slices
-    found = []
-    for leaf, alike, claims in slices:
-        if count <= 0:
-            break
-        found.append(Slice(leaf, alike, claims[:count]))
-        count -= len(claims)
-    return found
-
-
-def leave(slices: Sequence[Slice], count: int, waiting: dict[int, Claim], now_ms: int, totals: Amount) -> None:
-    """So many of these, the first ones, have their places, and their parts of the tree hold what they asked for."""
-    amount = slices[0].alike.shape.amount
-    moved: dict[Branch, list[Entry]] = {}
-    for leaf, alike, claims in first_of(slices, count):
-        many = len(claims)
-        for claim in claims:
-            del waiting[claim.id]
-        first = alike.leave(many, waiting)
-        if first is None:
-            alike.line.drop(alike)
-        else:
-            alike.line.place(alike, first, now_ms)
-        more = amount.times(many)
-        leaf.held = leaf.held.plus(more)
-        for account in alike.accounts:
-            account.held = account.held.plus(more)
-        leaf.served = now_ms
-        entry = leaf.renew(totals)
-        if leaf.parent is not None and entry is not None:
-            moved.setdefault(leaf.parent, []).append(entry)
-    for branch, entries in moved.items():
-        branch.enter_all(entries)
-
-
-def _room(leaf: Leaf, alike: Alike) -> int:
+@compiled
+def _room_for(tables: Tables, alike: int) -> int:
     """How many of these the limits of queues and of the account leave room for."""
-    room = UNLIMITED
-    node: Node | None = leaf
-    while node is not None:
-        room = node.room(room)
-        node = node.parent
-    for account in alike.accounts:
-        room = room.at_most(account.most.minus(account.held))
-    return min(room[at] // asked for at, asked in enumerate(alike.shape.amount) if asked)
+    these = tables.alikes[alike]
+    asks = tables.shapes[these.shape]
+    room = UNLIMITED_EACH, UNLIMITED_EACH, UNLIMITED_EACH
+    node = these.leaf
+    while node != NOBODY:
+        room = left_by(tables, node, room)
+        node = tables.nodes[node].parent
+    room = left_to(tables, these.holder, room)
+    many = UNLIMITED_EACH
+    if asks.cpu:
+        many = min(many, room[0] // asks.cpu)
+    if asks.memory:
+        many = min(many, room[1] // asks.memory)
+    if asks.gpu:
+        many = min(many, room[2] // asks.gpu)
+    return many
 
 
-def _join(found: list[Slice], each: float, room: int, waiting: Mapping[int, Claim]) -> None:
-    """Let the same part's siblings in, as far as they are not ahead of it by more than a slice."""
-    leaf, first, claims = found[0]
-    parent = leaf.parent
-    if leaf.entry is None or parent is None or not _alone(parent):
-        return
-    level = leaf.entry[0] + SLICE / leaf.weight
-    others: list[tuple[Entry, Key, Leaf, Alike]] = []
-    for alike in first.shape.alikes:
-        line = alike.line
-        other = line.leaf
-        entry = other.entry
-        if entry is None or entry[0] >= level or other.parent is not parent or other.limit is not None:
-            continue
-        key = alike.standing_key or alike.rising_key
-        if key is not None and other is not leaf and line.near(key):
-            others.append((entry, key, other, alike))
-    others.sort(key=_PLACE)
-    left = min(room, MOST_IN_RUN - len(claims))
-    served: set[Leaf] = set()
-    for entry, _, other, alike in others:
-        if left <= 0:
-            return
-        most = min(left, int((level - entry[0]) * other.weight / each))
-        if most and other not in served:
-            until = alike.claims[alike.head].submitted_at + alike.line.together_ms
-            claims = alike.oldest(waiting, most, until)
-            left -= len(claims)
-            served.add(other)
-            found.append(Slice(other, alike, claims))
+@compiled
+def _oldest(tables: Tables, alike: int, most: int, ids: Ints, at: int) -> int:
+    """Put the oldest of these into `ids`, those that came soon enough after the first; how many."""
+    these = tables.alikes[alike]
+    until_ms = these.submitted_at + tables.nodes[these.leaf].together_ms
+    found, task = 0, these.first
+    while found < most and task != NOBODY and tables.tasks[task].submitted_at <= until_ms:
+        ids[at + found] = tables.tasks[task].id
+        task = tables.tasks[task].next
+        found += 1
+    return found
 
 
-def _alone(branch: Branch) -> bool:
+@compiled
+def _alone(tables: Tables, node: int) -> bool:
     """Whether no other part of the tree is compared with this one or what it is a part of."""
-    above = branch.parent
-    return above is None or (len(above.parts) == 1 and _alone(above))
+    nodes = tables.nodes
+    while nodes[node].parent != NOBODY:
+        node = nodes[node].parent
+        if nodes[nodes[node].child].sibling != NOBODY:
+            return False
+    return True
 
 
-_PLACE = itemgetter(0, 1)
+@compiled
+def _near(tables: Tables, alike: int) -> bool:
+    """Whether the first of these is first in its part, or came so soon after whoever is that they may go together."""
+    leaf = tables.alikes[alike].leaf
+    head = head_of(tables, leaf)
+    if head == NOBODY:
+        return False
+    mine, first, most = key_of(tables, alike), key_of(tables, head), tables.nodes[leaf].together_ms
+    soon = mine[2] - first[2] <= most and mine[0] == first[0]
+    return bool(soon and (mine[1] == first[1] or (mine[0] == RISING and mine[1] - first[1] <= most)))
+
+
+@compiled
+def _join(tables: Tables, first: int, each: float, room: int, many: int, ids: Ints, parts: Ints) -> int:
+    """Let siblings of the first part in, as far as they are not ahead of it by more than a slice."""
+    alikes, nodes, stamp = tables.alikes, tables.nodes, tables.round[0].stamp
+    mine = alikes[first].leaf
+    level = nodes[mine].share + SLICE / nodes[mine].weight
+    # One of each leaf, in `parts` for a while.
+    waiting, of = 0, tables.shapes[alikes[first].shape]
+    for at in range(of.start, of.start + of.members):
+        if waiting + 1 == len(parts):
+            break
+        alike = tables.lists[at]
+        leaf = alikes[alike].leaf
+        other = nodes[leaf]
+        sibling = leaf != mine and other.parent == nodes[mine].parent and not other.limited
+        if sibling and other.stamp != stamp and other.share < level and _near(tables, alike):
+            if other.pick == NOBODY:
+                other.pick = waiting
+                waiting += 1
+                parts[waiting, 0] = alike
+            elif key_of(tables, alike) < key_of(tables, parts[1 + other.pick, 0]):
+                parts[1 + other.pick, 0] = alike
+    for place in range(1, waiting + 1):
+        nodes[alikes[parts[place, 0]].leaf].pick = NOBODY
+    _sort(tables, parts, waiting)
+    found = 1
+    for place in range(1, waiting + 1):
+        left = min(room, len(ids)) - many
+        if left <= 0:
+            break
+        alike = parts[place, 0]
+        other = nodes[alikes[alike].leaf]
+        here = _oldest(tables, alike, min(left, int((level - other.share) * other.weight / each)), ids, many)
+        if here:
+            parts[found, 0], parts[found, 1] = alike, here
+            many += here
+            found += 1
+    return found
+
+
+@compiled
+def _sort(tables: Tables, parts: Ints, waiting: int) -> None:
+    """Heapsort of `parts` from 1 on: the part of the tree that is next comes first."""
+    for start in range(waiting // 2, 0, -1):
+        _sift(tables, parts, start, waiting)
+    for end in range(waiting, 1, -1):
+        parts[1, 0], parts[end, 0] = parts[end, 0], parts[1, 0]
+        _sift(tables, parts, 1, end - 1)
+
+
+@compiled
+def _sift(tables: Tables, parts: Ints, at: int, end: int) -> None:
+    """The one that comes last stands first in the heap."""
+    while 2 * at <= end:
+        later = 2 * at
+        if later < end and _before(tables, parts[later, 0], parts[later + 1, 0]):
+            later += 1
+        if not _before(tables, parts[at, 0], parts[later, 0]):
+            return
+        parts[at, 0], parts[later, 0] = parts[later, 0], parts[at, 0]
+        at = later
+
+
+@compiled
+def _before(tables: Tables, alike: int, other: int) -> bool:
+    """Whether its part of the tree comes before that of the other one."""
+    one, two = tables.nodes[tables.alikes[alike].leaf], tables.nodes[tables.alikes[other].leaf]
+    if one.share != two.share:
+        return bool(one.share < two.share)
+    return bool(one.served < two.served or (one.served == two.served and one.rank < two.rank))

@@ -84,8 +84,11 @@ class Backfill(Protocol):
     def blocked(self, arrival: Arrival) -> tuple[Place, ...] | None:
         """That one found no place. What is free for it now in spite of that; else room may be reserved for it."""
 
+    def left(self, arrival: Arrival) -> None:
+        """That one waits no more: it starts, or never will."""
+
     def placed(self, run: Run) -> None:
-        """That one starts now, where its pods were taken to be."""
+        """That one starts now, where its pods were taken to be. It has left before."""
 
     def ended(self, run: Run) -> None:
         """That one has ended."""

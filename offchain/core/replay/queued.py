@@ -24,7 +24,7 @@ class Queued:
         self._turn = Turn(queues or tree(), totals, (), (), 0)
         self._by_length = by_length
         self._kinds: dict[Kind, int] = {}
-        self._waiting: dict[int, tuple[Arrival, Claim]] = {}
+        self._waiting: dict[int, Arrival] = {}
 
     def add(self, arrival: Arrival) -> None:
         """See :class:`Order`, here and below."""
@@ -38,25 +38,26 @@ class Queued:
             priority=arrival.priority,
             submitted_at=arrival.arrival_ms,
         )
-        self._waiting[arrival.number] = arrival, claim
+        self._waiting[arrival.number] = arrival
         self._turn.add(claim)
 
     def begin(self, now_ms: int, away: Container[Kind] = ()) -> None:
         """All may be next again but those that are away."""
-        self._turn.begin(now_ms, away={number for kind, number in self._kinds.items() if kind in away})
+        self._turn.begin(now_ms, away=[number for kind, number in self._kinds.items() if kind in away])
 
     def next(self) -> Arrival | None:
         """Of the queue with the least share, the task with the highest effective priority."""
-        claim = self._turn.next()
-        return None if claim is None else self._waiting[claim.id][0]
+        number = self._turn.next()
+        return None if number is None else self._waiting[number]
 
     def placed(self, arrival: Arrival) -> None:
         """It counts from now on."""
-        self._turn.placed(self._waiting.pop(arrival.number)[1])
+        del self._waiting[arrival.number]
+        self._turn.placed(arrival.number)
 
     def blocked(self, arrival: Arrival) -> None:
         """Its kind is passed over in this round."""
-        self._turn.blocked(self._waiting[arrival.number][1])
+        self._turn.blocked(arrival.number)
 
     def dropped(self, arrival: Arrival) -> None:
         """It leaves the queue."""
@@ -65,7 +66,7 @@ class Queued:
 
     def may(self, arrival: Arrival) -> bool:
         """Whether no queue and no account holds too much for it."""
-        return self._turn.held(self._waiting[arrival.number][1]) is None
+        return self._turn.held(arrival.number) is None
 
     def called(self, arrival: Arrival) -> None:
         """It counts from now on."""

@@ -186,6 +186,8 @@ class _Replay:
     def _leave(self, arrival: Arrival) -> None:
         """It waits no more."""
         del self._waiting[arrival.number]
+        if self._backfill is not None:
+            self._backfill.left(arrival)
         kind = self._kind(arrival)
         self._kinds[kind] -= 1
         if not self._kinds[kind]:

@@ -92,9 +92,14 @@ class Reserved:
         self._holders[arrival.number] = arrival
         return self.release(arrival) if self._kept[arrival.number].start_ms == self._now_ms else None
 
+    def left(self, arrival: Arrival) -> None:
+        """Nothing is kept for it any more."""
+        self._large.pop(arrival.number, None)
+        if arrival.number in self._kept:
+            self._drop(arrival)
+
     def placed(self, run: Run) -> None:
         """It holds its places until its maximum at the latest."""
-        self._large.pop(run.arrival.number, None)
         ends_ms = run.start_ms + run.arrival.most_ms
         claims = [Claim(at.host, run.arrival.shape, at.devices, 0, ends_ms) for at in run.places]
         for pod, claim in enumerate(claims):

@@ -20,8 +20,7 @@ MISFITS = tuple(Misfit)
 
 def of_records(hosts: tuple[Host, ...]) -> Fleet:
     fleet = Fleet()
-    for host in hosts:
-        fleet.put(host)
+    fleet.put(hosts)
     return fleet
 
 
@@ -52,7 +51,7 @@ def test_a_fleet_that_followed_changes_is_one_made_anew(before: tuple[Host, ...]
         if host.id not in {one.id for one in after}:
             followed.gone(host.id)
     for host in after:
-        followed.put(host)
+        followed.put([host])
     anew, want = of_records(after), Want.of(task)
     assert followed.excluded(want) == anew.excluded(want)
     for host in after:

@@ -37,7 +37,7 @@ def test_a_host_knows_who_holds_something_there(of: list[tuple[int, int, int, li
                 number += many
             elif step is None:
                 for row in range(5):
-                    assert found.at(row) == sorted(one for one, hosts in model.items() if row in hosts)
+                    assert found.ahead(row) == sorted(one for one, hosts in model.items() if row in hosts)
             else:
                 batch = found.drop(step)
                 assert (None if batch is None else batch.places(step).hosts) == model.pop(step, None)
@@ -54,7 +54,7 @@ jobs = st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(1, 40), st.sa
 
 def story(few: int, hosts: int, of: list[tuple[int, int, int, str, int]], late_ms: int) -> tuple[object, ...]:
     """Who starts when and where, and what was promised, when batches up to `few` pods count as small."""
-    with patch.object(held, "FEW", few), patch.object(keeper, "FEW", few):
+    with patch.object(keeper, "FEW", few):
         world = World(Desk(b"seed"))
         world.put_hosts(gpu_host(f"h{place}", 4) for place in range(hosts))
         number = 0

@@ -109,18 +109,23 @@ def test_a_run_keeps_shares_within_a_slice_and_takes_everybody_once(of: list[tup
     turn = Turn(tree([Queue("default")]), TOTALS, (), waiting, 10**6)
     seen: list[int] = []
     held: dict[str, Amount] = {account: Amount() for account in "abc"}
-    while slices := turn.run():
+    of_task = {claim.id: claim for claim in waiting}
+    while run := turn.run():
         ready = {claim.account for claim in waiting if claim.id not in seen}
         poorest = min(dominant_share(held[account], TOTALS) for account in ready)
-        first = turn.next()
-        assert first is slices[0].claims[0]
-        amount = first.amount
-        for part in slices:
-            for claim in part.claims:
+        assert turn.next() == run.tasks[0]
+        amount = of_task[run.tasks[0]].amount
+        assert sum(run.of_parts) == len(run.tasks)
+        start = 0
+        for many in run.of_parts:
+            part = [of_task[number] for number in run.tasks[start : start + many]]
+            start += many
+            assert {(claim.account, claim.amount) for claim in part} == {(part[0].account, amount)}
+            for claim in part:
                 held[claim.account] = held[claim.account].plus(amount)
                 seen.append(claim.id)
-            share = dominant_share(held[part.claims[0].account], TOTALS)
+            share = dominant_share(held[part[0].account], TOTALS)
             assert share <= poorest + max(SLICE, dominant_share(amount, TOTALS)) + 1e-9
-        turn.ran(slices, sum(len(part.claims) for part in slices))
+        turn.ran(len(run.tasks))
     assert sorted(seen) == list(range(len(waiting)))
     assert len(turn) == 0

@@ -10,8 +10,7 @@ from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.reclaim import reclaims
 from offchain.core.queues.share import dominant_share
 from offchain.core.queues.tree import Most, Queue, tree
-from offchain.core.queues.turn import Turn
-from tests.queue_samples import GPU, TOTALS, claim, fill, holding, take, turn
+from tests.queue_samples import GPU, TOTALS, Told, claim, fill, holding, take, turn
 
 AMOUNTS = (GPU, Amount(1000, 2000, 4000), Amount(4000, 1000, 0), Amount(500, 9000, 500))
 NAMES = ("default", "lab/one", "lab/two", "shop", "nowhere")
@@ -59,20 +58,20 @@ frees = st.builds(
 @settings(max_examples=80)
 @given(queues=trees(), waiting=claims(), free=frees)
 def test_a_round_ends_only_when_nothing_fits_that_no_limit_holds(queues, waiting, free):
-    found = Turn(queues, TOTALS, (), waiting, 5000)
+    found = Told(queues, TOTALS, (), waiting, 5000)
     placed = set(fill(found, free))
     left = free
     for one in waiting:
         left = left.minus(one.amount) if one.id in placed else left
     for one in waiting:
         if one.id not in placed:
-            assert not one.amount.within(left) or found.held(one) is not None
+            assert not one.amount.within(left) or found.held(one.id) is not None
 
 
 @settings(max_examples=80)
 @given(queues=trees(), waiting=claims(most=40))
 def test_no_limit_is_ever_broken(queues, waiting):
-    found = Turn(queues, TOTALS, (), waiting, 5000)
+    found = Told(queues, TOTALS, (), waiting, 5000)
     placed = set(take(found, len(waiting)))
     of_account: dict[tuple[str, str], Amount] = {}
     of_queue: dict[str, Amount] = {}
@@ -154,7 +153,7 @@ def _rest(one):
 @settings(max_examples=80)
 @given(queues=trees(), waiting=claims(), later=claims(), data=st.data())
 def test_kept_over_rounds_it_is_the_same_as_made_anew(queues, waiting, later, data):
-    found = Turn(queues, TOTALS, (), waiting, 5000)
+    found = Told(queues, TOTALS, (), waiting, 5000)
     there = {one.id: one for one in waiting}
     running = []
     for now_ms in (5000, 6000, 7000):
@@ -174,7 +173,7 @@ def test_kept_over_rounds_it_is_the_same_as_made_anew(queues, waiting, later, da
         totals = data.draw(st.sampled_from((TOTALS, TOTALS.part(0.7))))
         found.begin(now_ms + 500, totals)
         shuffled = data.draw(st.permutations(list(there.values())))
-        anew = Turn(queues, totals, map(holding, running), shuffled, now_ms + 500, memory=found.memory)
+        anew = Told(queues, totals, map(holding, running), shuffled, now_ms + 500, memory=found.memory)
         assert found.holdings() == anew.holdings()
         room = data.draw(frees)
         placed = fill(found, room)
@@ -186,7 +185,7 @@ def test_kept_over_rounds_it_is_the_same_as_made_anew(queues, waiting, later, da
 @settings(max_examples=80)
 @given(queues=trees(), waiting=claims(), running=claims(), free=frees)
 def test_no_more_is_taken_back_than_was_lent_or_is_missed(queues, waiting, running, free):
-    found = Turn(queues, TOTALS, map(holding, running), waiting, 5000)
+    found = Told(queues, TOTALS, map(holding, running), waiting, 5000)
     holdings, wanted = found.holdings(), found.wanted()
     taken = reclaims(queues, TOTALS, holdings, wanted, free)
     missed = NOTHING

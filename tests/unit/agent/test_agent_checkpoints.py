@@ -7,10 +7,12 @@ import pytest
 from agent_builders import MANIFEST
 from agent_world import World
 
+from node_agent.checkpoint_store import NoRoom, TooLarge
 from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeProgram
 from node_agent.drivers.fake_folders import packed
-from node_agent.ports import FolderRefused
+from node_agent.ports import EngineBusy, FolderRefused
+from offchain.link.tar_files import BadArchive
 from offchain.schema._generated_chain import EndReasonHostLost, PodCheckpoint
 from offchain.schema.ids import lease_id, lease_parts
 from tests.chain_records import lease, tasks_params
@@ -99,6 +101,59 @@ async def test_a_folder_that_cannot_be_unpacked_costs_the_work_and_not_the_pod(w
         await world.until(lambda: agent.state.phase(following) is Phase.RUNNING)
         assert world.files(following) == {}
         assert b"it starts from nothing: no room" in await log_of(world, agent, following)
+
+
+async def test_the_tenant_is_told_once_why_nothing_is_saved_and_when_it_is_again(world):
+    world.program = replace(world.program, files={"/else": b"x"})
+    async with world.agent() as agent:
+        number = world.open_lease(SAVED)
+        await world.until(lambda: number in agent._checkpoints._tries)
+        for _ in range(40):
+            await world.chain.produce()
+        world.files(number)["/ckpt/step"] = b"73"
+        await world.until(lambda: world.told)
+        first, again = notes_of(await log_of(world, agent, number))
+        assert first.startswith(
+            "/ckpt is not saved: there is no such folder; have the program make it, or name another"
+        )
+        assert again == f"/ckpt is saved again, {len(ARCHIVE)} bytes"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            TooLarge(1 << 30),
+            (
+                "it has more than the 1073741824 bytes of the task's disk; "
+                "keep less there, or ask for more in x-gantry.disk"
+            ),
+        ),
+        (NoRoom("there is room for 3 bytes"), "this host's own disk is too full for it"),
+        (
+            BadArchive("the archive holds a device", "Try again."),
+            "the archive holds a device; only files, folders and links that stay inside can be saved",
+        ),
+        (OSError(5, "Input/output error", "/of/the/host"), "this host could not read it (Input/output error)"),
+        (EngineBusy("the engine is busy"), "this host could not read it (the engine is busy)"),
+    ],
+    ids=lambda one: type(one).__name__ if isinstance(one, Exception) else "",
+)
+async def test_each_reason_is_told_with_what_to_do(world, monkeypatch, error, told):
+    async def fails(*_, **__):
+        raise error
+
+    async with world.agent() as agent:
+        monkeypatch.setattr(agent._checkpoints._store, "save", fails)
+        number = world.open_lease(SAVED)
+        await world.until(lambda: number in agent._checkpoints._tries)
+        assert notes_of(await log_of(world, agent, number)) == [f"/ckpt is not saved: {told}; it is tried again"]
+
+
+def notes_of(log):
+    """What the agent says in a log."""
+    said = (line.decode().partition(" ")[2] for line in log.splitlines())
+    return [one[1:-1] for one in said if one.startswith("[")]
 
 
 async def log_of(world, agent, number):

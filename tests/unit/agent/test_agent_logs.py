@@ -6,10 +6,11 @@ import tracemalloc
 
 import pytest
 
-from node_agent import log_store
+from node_agent import log_store, pod_notes
 from node_agent.drivers import hose as hoses
 from node_agent.drivers.hose import Hose
 from node_agent.log_store import LogKey, LogStore
+from node_agent.pod_notes import Woven
 
 KEY = LogKey(7, 1_000)
 
@@ -129,3 +130,42 @@ async def test_a_flood_waits_until_it_is_taken_and_ends_when_nobody_wants_it(mon
     tracemalloc.stop()
     hose.close()
     await asyncio.to_thread(thread.join)
+
+
+# --- what the agent says ----------------------------------------------------------------------------------------------
+
+AT = b"2026-01-01T00:00:0%d.000Z "
+
+
+async def test_notes_stand_between_the_lines_by_time_and_the_last_at_the_end():
+    notes = Woven([AT % 1 + b"[a]\n", AT % 3 + b"[b]\n", AT % 9 + b"[c]\n"])
+    lines = [AT % 2 + b"one\n", b"more of it\n", AT % 4 + b"two\n"]
+    assert [line.split()[-1] for line in notes.into(lines)] == [b"[a]", b"one", b"it", b"[b]", b"two"]
+    assert list(notes.rest()) == [AT % 9 + b"[c]\n"]
+    assert not notes
+
+
+async def test_a_note_comes_also_where_the_program_writes_nothing(monkeypatch):
+    monkeypatch.setattr(pod_notes, "QUIET_S", 0)
+    ends = asyncio.Event()
+
+    async def quiet():
+        yield [AT % 1 + b"one\n"]
+        await ends.wait()
+
+    notes, seen = Woven([]), []
+    async for some in notes.through(quiet()):
+        seen += some
+        if len(seen) == 1:
+            notes.add(AT % 2 + b"[a]\n")
+        elif len(seen) == 2:
+            ends.set()
+    assert seen == [AT % 1 + b"one\n", AT % 2 + b"[a]\n"]
+
+
+async def test_notes_are_bounded(store, monkeypatch):
+    monkeypatch.setattr(log_store, "MOST_NOTES_BYTES", 10)
+    for text in (b"one\n", b"two\n", b"three\n", b"4\n"):
+        store.note(KEY, text)
+    assert store.notes(KEY) == [b"one\n", b"two\n", b"4\n"]
+    assert store.notes(LogKey(8, 1_000)) == []

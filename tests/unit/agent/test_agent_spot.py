@@ -1,15 +1,24 @@
 """A pod of a spot task is told that it has to leave, and is stopped when its lease has ended."""
 
+import json
+
 from agent_builders import HOST, MANIFEST, a_handle, a_lease
+from agent_world import World
+from test_agent_kinds_service import RENTAL
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import Found
+from node_agent.drivers.fake import FakeProgram
+from node_agent.notice import notice
+from offchain.schema._generated_chain import Preemption, TaskKind, TaskStateRunning
+from offchain.schema.ids import lease_parts
 
 SPOT = MANIFEST.replace(b"duration", b"spot: {checkpoint_signal: SIGUSR2}\n  duration")
 WARN = cmd.WarnPod(1, "SIGUSR2")
+TELL = cmd.TellPod(1, 9_000)
 
 
 def lease(manifest=SPOT, **changes):
@@ -34,12 +43,12 @@ def told(manifest=SPOT, ends_at_ms=9_000):
 
 def test_the_containers_get_the_signal_once_for_each_notice():
     state, commands = play(told(), state=running())
-    assert commands == [WARN]
+    assert commands == [TELL, WARN]
     state, commands = play(told(), state=state)
     assert commands == []
     state, commands = play(told(ends_at_ms=None), state=state)
-    assert commands == []
-    assert play(told(ends_at_ms=99_000), state=state)[1] == [WARN]
+    assert commands == [cmd.TellPod(1, None)]
+    assert play(told(ends_at_ms=99_000), state=state)[1] == [cmd.TellPod(1, 99_000), WARN]
 
 
 def test_who_is_told_runs_on_until_its_lease_has_ended():
@@ -54,13 +63,48 @@ def test_who_is_no_spot_task_by_its_manifest_gets_no_signal():
     assert play(told(MANIFEST), state=running(MANIFEST))[1] == []
 
 
-def test_nothing_gets_a_signal_before_it_runs():
+def test_before_it_runs_it_finds_until_when_it_may_and_gets_no_signal():
     state, _ = play(ev.LeaseAssigned(lease(), SPOT))
-    assert play(told(), state=state)[1] == []
+    assert play(told(), state=state)[1] == [TELL]
+    _, commands = play(ev.LeaseAssigned(lease(notice_ends_ms=9_000), SPOT))
+    assert commands[0] == TELL
 
 
 def test_after_a_restart_of_the_agent_the_signal_is_sent_in_any_case():
     state, _ = play(told(), state=running())
     found = Found(a_handle(), running=True)
     _, commands = play(ev.Recovered((found,), (lease(notice_ends_ms=9_000),)), state=state)
-    assert WARN in commands
+    assert commands[-2:] == [TELL, WARN]
+
+
+def test_the_notice_says_the_moment_in_both_ways():
+    assert json.loads(notice(1_790_000_000_007)) == {
+        "ends_at": "2026-09-21T14:13:20.007Z",
+        "ends_at_ms": 1_790_000_000_007,
+    }
+
+
+async def test_a_program_finds_what_the_chain_says_and_its_last_words_are_its_result(tmp_path):
+    world = World(tmp_path / "agent", lambda *_: FakeProgram(runs_until_told=True))
+    async with world.agent() as agent:
+        number = world.open_lease(SPOT)
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        for _ in range(5):
+            await world.chain.produce()
+        assert agent.state.phase(number) is Phase.RUNNING
+        ends_at = world.now_ms + 120_000
+        world.tasks.change(lease_parts(number)[0], state=TaskStateRunning(), preemption=Preemption(9, ends_at))
+        await world.until(lambda: world.reports)
+        ((_, result),) = world.reports
+        assert agent._dir.get_blob(result["digest"]) == notice(ends_at)
+
+
+async def test_a_provider_that_takes_its_host_back_is_a_notice_too(tmp_path):
+    world = World(tmp_path / "agent", lambda *_: FakeProgram(runs_until_told=True))
+    async with world.agent() as agent:
+        number = world.open_lease(RENTAL, kind=TaskKind.RENTAL)
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        ends_at = world.now_ms + 120_000
+        world.tasks.change_lease(number, reclaim_at=ends_at)
+        await world.until(lambda: world.engine.notices)
+        assert set(world.engine.notices.values()) == {notice(ends_at)}

@@ -120,5 +120,5 @@ def test_a_desk_without_layouts_asks_no_gate():
 )
 def test_how_many_such_pods_have_room(shape: Shape, pods: int):
     fleet = Fleet()
-    fleet.put(host(devices=(gpu(), gpu(), gpu(milli_free=100))))
+    fleet.put([host(devices=(gpu(), gpu(), gpu(milli_free=100)))])
     assert room(fleet, shape).tolist() == [pods]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from offchain.core.planning.desk import Desk
+from offchain.core.timing.claims import FOREVER
 from tests.desk_world import gpu_host, job
 
 NOW = 1000
@@ -55,6 +56,24 @@ def test_another_of_the_group_is_looked_at_where_the_one_that_was_blocked_is_gon
     assert placed(desk) == []
     desk.task_gone(6)
     assert {one.task for one in desk.round(NOW).blocked} == {5, 7, 8}
+
+
+def test_another_of_the_group_is_told_of_although_the_room_was_taken_by_others():
+    desk = Desk(b"seed")
+    desk.put_hosts([gpu_host("h1", 1)])
+    # Nothing is reserved where nothing ends by a known time: so what follows is no whole round.
+    endless = {"max_duration_ms": FOREVER}
+    for one in (job(1, priority=200, **endless), job(5, models=(b"A100",), priority=100, **endless)):
+        desk.put_task(one)
+    for number in (6, 7):
+        desk.put_task(job(number, **endless))
+    assert placed(desk) == [1]
+    assert desk.tried_for(7) == 6
+    desk.task_gone(1)
+    desk.task_gone(6)
+    made = desk.round(NOW)
+    assert list(made.placements) == [5]
+    assert {one.task for one in made.blocked} == {7} == {desk.tried_for(7)}
 
 
 def test_hosts_that_come_are_for_all_who_wait():

@@ -71,8 +71,7 @@ def runs(number: int, host: str, pods: tuple[str, ...] = ()) -> Task:
 )
 def test_hosts_and_providers_are_those_of_the_chain(layout: Layout, expected: list[int]):
     fleet = Fleet()
-    for host in (full("a", "p"), full("b", "p"), full("c", "q")):
-        fleet.put(host)
+    fleet.put([full("a", "p"), full("b", "p"), full("c", "q")])
     wanting = job(9, pods=2, priority=5, layout=layout)
     found = victims(wanting, [runs(1, "a"), runs(2, "b"), runs(3, "c")], fleet, NOW, Past(), None)
     assert isinstance(found, Preemption)

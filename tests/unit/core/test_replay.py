@@ -3,9 +3,10 @@
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
-from offchain.core.placing.board import Board
+from offchain.core.placing.board import Board, Place
 from offchain.core.placing.cluster import HostSpec
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import Mix, Shape
@@ -20,6 +21,7 @@ from offchain.core.replay.fragments import Fragments
 from offchain.core.replay.gangs import with_gangs
 from offchain.core.replay.measures import Spread
 from offchain.core.replay.names import ORDERS
+from offchain.core.replay.order import Run
 from offchain.core.replay.orders import make_order
 from offchain.core.replay.queued import Queued
 from offchain.core.replay.replay import replay
@@ -138,6 +140,24 @@ def test_a_gang_starts_at_the_places_that_were_kept_for_it():
     lines = trace((0, 6, ONE, "x"), (0, 8, ONE, "x"), (1, 5, TWO, "x", 2), (2, 9, ONE, "y"), (2, 4, ONE, "y"))
     found = run(lines, lambda _: Fifo(passes=True), hosts=hosts, backfill=Reserved)
     assert started(found) == {0: 0, 1: 0, 2: 8, 3: 13, 4: 2}
+
+
+def test_nothing_is_kept_for_whoever_waits_no_more():
+    hosts = cluster(HOST)
+    reserved = Reserved(hosts)
+    hosts.take(0, ONE, 1)
+    (running, large) = arrivals((0, 9, ONE, "x"), (1, 5, TWO, "x"))
+    reserved.placed(Run(running, 0, (Place(0, 1),)))
+    reserved.came(large)
+    reserved.begin(1000, lambda _: True)
+    assert reserved.blocked(large) is None
+    passing = arrivals((1, 20, ONE, "y"))[0]
+    assert not reserved.allowed(passing, np.array([2])).any()
+    reserved.left(large)
+    asked: list[int] = []
+    assert list(reserved.begin(700_000, lambda one: asked.append(one.number) or True)) == []
+    assert asked == []
+    assert reserved.allowed(passing, np.array([2])) is None
 
 
 def test_in_queues_weights_priorities_and_limits_decide():

@@ -24,8 +24,7 @@ IMAGE = b"d" * 32
 
 def fleet(*hosts: Host) -> Fleet:
     found = Fleet()
-    for one in hosts:
-        found.put(one)
+    found.put(hosts)
     return found
 
 
@@ -47,8 +46,8 @@ def test_reputation_counts_what_a_host_lacks_of_the_best_and_an_unknown_one_is_i
 
 def test_a_lease_more_or_less_does_not_score_a_host_anew():
     there = fleet(host(score_ppm=700_000))
-    assert not there.put(host(score_ppm=701_000)).facts
-    assert there.put(host(score_ppm=740_000)).facts
+    assert not there.put([host(score_ppm=701_000)]).facts
+    assert there.put([host(score_ppm=740_000)]).facts
 
 
 def test_each_tenfold_of_the_network_counts_the_same_up_to_a_fast_one():
@@ -72,7 +71,7 @@ def test_where_its_manifest_ran_lately_an_image_counts_as_there():
 def test_the_failures_of_a_host_are_those_that_were_told():
     there = fleet(host("a"), host("b"))
     there.troubled("b", 0.75)
-    there.put(host("b", ask=ask(gpu_per_hour=1)))
+    there.put([host("b", ask=ask(gpu_per_hour=1))])
     assert SCORES["failures"](WANT, there.facts).tolist() == [0, 0.75]
     assert there.troubled("unheard-of", 1) is None
 

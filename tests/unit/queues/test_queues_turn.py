@@ -6,7 +6,7 @@ from offchain.core.queues.ageing import HOUR_MS, Ageing
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.tree import Most, Part, Queue
 from offchain.core.queues.turn import Memory
-from tests.queue_samples import CORES, GPU, TOTALS, claim, fill, holding, take, turn
+from tests.queue_samples import CORES, GPU, TOTALS, claim, fill, holding, shape_of, take, turn
 
 LAB, SHOP = Queue("lab"), Queue("shop")
 
@@ -69,22 +69,22 @@ def test_a_shape_that_fits_nowhere_is_passed_over_in_all_queues_for_this_round()
 
 def test_a_task_of_a_blocked_shape_gives_way_to_the_next_in_its_queue():
     found = turn(claim(1, queue="lab", priority=200), claim(2, queue="lab", amount=CORES), queues=(LAB,))
-    assert found.next().id == 1
+    assert found.next() == 1
     found.blocked(found.next())
-    assert found.next().id == 2
+    assert found.next() == 2
 
 
 def test_asking_twice_gives_the_same():
     found = turn(claim(1), claim(2, "bob"))
-    assert found.next() is found.next()
+    assert found.next() == found.next() == 1
 
 
 def test_of_equal_shares_the_one_served_longest_ago_is_next():
     found = turn(claim(1, "alice"), claim(2, "alice"), claim(3, "bob"))
     for now_ms, task in ((1, 1), (2, 3), (3, 2)):
         found.begin(now_ms)
-        one = found.next()
-        found.placed(one)
+        one = found.first()
+        found.placed(one.id)
         found.release(holding(one))
         assert one.id == task
 
@@ -96,7 +96,7 @@ def test_cores_are_not_kept_from_a_part_because_its_sibling_holds_the_gpus():
     waiting = [claim(1, queue="lab/gpus")]
     waiting += [claim(n, queue="lab/cores", amount=CORES) for n in range(11, 20)]
     waiting += [claim(n, queue="shop", amount=CORES) for n in range(21, 30)]
-    memory = Memory(asleep=frozenset({GPU}))
+    memory = Memory(asleep=frozenset({shape_of(GPU)}))
     assert sorted(take(turn(*waiting, queues=queues, used=used, memory=memory), 8)) == [11, 12, 13, 14, 21, 22, 23, 24]
 
 
@@ -105,7 +105,7 @@ def test_once_its_shape_fits_again_what_a_part_holds_counts_again():
     used = [holding(claim(n, queue="lab/gpus")) for n in range(4)]
     waiting = [claim(1, queue="lab/gpus"), claim(2, "bob", queue="lab/cores", amount=CORES)]
     waiting += [claim(n, queue="shop", amount=CORES) for n in range(21, 30)]
-    found = turn(*waiting, queues=queues, used=used, memory=Memory(asleep=frozenset({GPU})))
+    found = turn(*waiting, queues=queues, used=used, memory=Memory(asleep=frozenset({shape_of(GPU)})))
     assert take(found, 2) == [21, 2]
     woken = turn(*waiting, queues=queues, used=used)
     assert take(woken, 4) == [21, 22, 23, 24]
@@ -116,9 +116,9 @@ def test_a_limit_on_an_account_is_told_and_others_go_on():
     waiting = [claim(n, "alice", queue="lab") for n in (1, 2, 3)] + [claim(4, "bob", queue="lab")]
     found = turn(*waiting, queues=queues)
     assert take(found, 9) == [1, 2, 4]
-    assert str(found.held(waiting[2])) == "account alice holds 2 of at most 2 GPUs of queue lab; the task asks for 1"
+    assert str(found.held(waiting[2].id)) == "account alice holds 2 of at most 2 GPUs of queue lab; the task asks for 1"
     found.release(holding(waiting[0]))
-    assert found.held(waiting[2]) is None
+    assert found.held(waiting[2].id) is None
     assert take(found, 9) == [3]
 
 
@@ -134,7 +134,7 @@ def test_a_limit_on_a_queue_is_told_and_smaller_tasks_go_on():
     waiting = [claim(n, queue="lab") for n in (1, 2, 3)] + [small]
     found = turn(*waiting, queues=queues)
     assert take(found, 9) == [1, 2, 4]
-    assert str(found.held(waiting[2])) == "queue lab holds 2 of at most 2 GPUs; the task asks for 1"
+    assert str(found.held(waiting[2].id)) == "queue lab holds 2 of at most 2 GPUs; the task asks for 1"
 
 
 def test_a_limit_on_the_default_holds_all_of_its_accounts():
@@ -148,7 +148,7 @@ def test_a_queue_that_may_not_borrow_stays_within_its_share():
     waiting = [claim(n, queue="lab") for n in range(1, 9)]
     found = turn(*waiting, queues=queues)
     assert take(found, 9) == [1, 2]
-    assert str(found.held(waiting[4])) == (
+    assert str(found.held(waiting[4].id)) == (
         "queue lab holds 2 of at most 2 GPUs, its share, and may not borrow; the task asks for 1"
     )
 
@@ -157,9 +157,8 @@ def test_what_asks_for_more_than_the_limit_is_told_so():
     asks = claim(1, queue="lab", amount=Amount(1000, 1000, 8000))
     found = turn(asks, queues=(Queue("lab", account_most=Most(gpu_milli=4000)),))
     assert found.next() is None
-    assert (
-        str(found.held(asks)) == "the task asks for 8 of at most 4 GPUs of queue lab that account alice may ever hold"
-    )
+    told = str(found.held(asks.id))
+    assert told == "the task asks for 8 of at most 4 GPUs of queue lab that account alice may ever hold"
 
 
 def test_a_limit_in_parts_follows_the_network():
@@ -180,12 +179,12 @@ def test_an_old_task_overtakes_a_more_important_one():
     queues = (Queue("lab", ageing=Ageing(per_hour=10, up_to=120)),)
     old, new = claim(1, queue="lab", submitted_at=0), claim(2, queue="lab", priority=115, submitted_at=HOUR_MS)
     found = turn(old, new, queues=queues, now_ms=HOUR_MS)
-    assert found.next() == new
+    assert found.first() == new
     newer = claim(3, queue="lab", priority=115, submitted_at=3 * HOUR_MS)
     found.remove(2)
     found.add(newer)
     found.begin(3 * HOUR_MS)
-    assert found.next() == old
+    assert found.first() == old
 
 
 def test_those_that_came_up_to_the_bound_go_by_age_behind_those_above_it():
@@ -196,11 +195,11 @@ def test_those_that_came_up_to_the_bound_go_by_age_behind_those_above_it():
         claim(3, queue="lab", priority=121, submitted_at=13 * HOUR_MS),
     ]
     found = turn(*waiting, queues=queues, now_ms=11 * HOUR_MS)
-    assert found.next().id == 3
+    assert found.next() == 3
     found.remove(3)
-    assert found.next().id == 1
+    assert found.next() == 1
     found.begin(12 * HOUR_MS)
-    assert found.next().id == 2
+    assert found.next() == 2
 
 
 def test_without_ageing_priority_alone_counts():
@@ -238,10 +237,10 @@ def test_charges_and_releases_of_others_count():
     found = turn(claim(1), claim(2, "bob"))
     found.charge(holding(claim(9, "alice")))
     assert found.holdings() == {Part("default", "alice"): GPU}
-    assert found.next().id == 2
+    assert found.next() == 2
     found.release(holding(claim(9, "alice")))
     assert found.holdings() == {}
-    assert found.next().id == 1
+    assert found.next() == 1
 
 
 def test_what_is_not_there_is_refused():
@@ -250,13 +249,15 @@ def test_what_is_not_there_is_refused():
         found.add(claim(1))
     with pytest.raises(ValueError, match="task 2 does not wait"):
         found.remove(2)
-    with pytest.raises(ValueError, match="not as it is said to"):
-        found.placed(claim(1, "bob"))
+    with pytest.raises(ValueError, match="task 2 does not wait"):
+        found.placed(2)
+    with pytest.raises(ValueError, match="task 2 does not wait"):
+        found.blocked(2)
     with pytest.raises(ValueError, match="does not hold"):
         found.release(holding(claim(1)))
     with pytest.raises(ValueError, match="others of its shape"):
-        found.add(claim(2, amount=CORES, shape=GPU))
-    with pytest.raises(ValueError, match="1 tasks are there twice"):
+        found.add(claim(2, amount=CORES, shape=shape_of(GPU)))
+    with pytest.raises(ValueError, match="task 1 waits already"):
         turn(claim(1), claim(1))
 
 
@@ -278,7 +279,7 @@ def test_what_comes_to_a_queue_that_had_nothing_to_give_is_seen_in_the_same_roun
     found.blocked(found.next())
     assert found.next() is None
     found.add(claim(3, queue="lab", amount=Amount(1, 1, 0)))
-    assert found.next().id == 3
+    assert found.next() == 3
 
 
 def test_what_is_wanted_is_counted_without_those_that_left():
@@ -292,9 +293,9 @@ def test_what_is_wanted_is_counted_without_those_that_left():
 def test_a_shape_sleeps_until_one_of_it_is_placed():
     found = turn(claim(1), claim(2))
     found.blocked(found.next())
-    assert found.memory.asleep == {GPU}
+    assert found.memory.asleep == {shape_of(GPU)}
     found.begin(1)
-    assert found.memory.asleep == {GPU}
+    assert found.memory.asleep == {shape_of(GPU)}
     assert take(found, 1) == [1]
     assert found.memory.asleep == frozenset()
 
@@ -307,6 +308,6 @@ def test_behind_shapes_that_others_found_blocked_the_order_is_the_same():
     waiting += [claim(5, queue="lab", amount=four, priority=110), claim(6, queue="lab", amount=three, priority=120)]
     found = turn(*waiting, queues=(LAB, SHOP), used=[holding(claim(9, queue="lab"))])
     for task in (1, 2):
-        assert found.next().id == task
+        assert found.next() == task
         found.blocked(found.next())
     assert take(found, 9) == [6, 5]

@@ -40,4 +40,8 @@ pub trait Keeper<T: Config> {
     /// An active lease of a rental for each `number`, with a tenant that can pay and a host that is online.
     #[cfg(feature = "runtime-benchmarks")]
     fn a_rental(number: u32) -> LeaseId;
+
+    /// As [`Self::a_rental`], of a service whose pod goes on elsewhere when its provider has reclaimed the lease.
+    #[cfg(feature = "runtime-benchmarks")]
+    fn a_guarded_lease(number: u32) -> LeaseId;
 }

@@ -124,6 +124,13 @@ impl Keeper<Test> for Shelf {
         open(id, TaskKind::Rental, BillingUnit::Second, DAY);
         id
     }
+
+    #[cfg(feature = "runtime-benchmarks")]
+    fn a_guarded_lease(number: u32) -> LeaseId {
+        let id = LeaseId::from(number);
+        open(id, TaskKind::Service, BillingUnit::Second, DAY);
+        id
+    }
 }
 
 impl Shelf {

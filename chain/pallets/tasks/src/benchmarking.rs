@@ -141,7 +141,12 @@ fn drain<T: Config>(host: HostId) {
 
 /// So many pods, each to be placed on a host of its own with all its devices, in an order that must be changed.
 fn placements<T: Config>(pods: u32) -> UpTo<PodPlacement, MAX_PODS> {
-    let place = |pod: u32| PodPlacement { pod: pod as u8, host: online_host::<T>(pod), devices: all_devices() };
+    placements_from::<T>(0, pods)
+}
+
+/// The same, on hosts from this number on.
+fn placements_from<T: Config>(first: u32, pods: u32) -> UpTo<PodPlacement, MAX_PODS> {
+    let place = |pod: u32| PodPlacement { pod: pod as u8, host: online_host::<T>(first + pod), devices: all_devices() };
     (0..pods).rev().map(place).collect::<Vec<_>>().try_into().expect("there are not too many")
 }
 
@@ -205,10 +210,45 @@ fn state<T: Config>(task: TaskId) -> TaskStateTag {
     Pallet::<T>::record(task).expect("it exists").state.tag()
 }
 
+/// However late it gets, no host is away or overdue.
+fn never_away<T: Config>() {
+    hosts::CurrentParams::<T>::mutate(|params| {
+        params.absence_limit_ms = u64::MAX;
+        params.heartbeat_period_ms = u64::MAX;
+    });
+}
+
+/// Each of these pods gets a standby and a checkpoint, so that the record of its task is as long as it may be.
+fn guard<T: Config>(leases: &[(LeaseId, HostId)], standby: &HostId) {
+    for (lease, host) in leases {
+        Pallet::<T>::do_name_standby(&tenant::<T>(), *lease, standby.clone(), all_devices()).expect("it fits");
+        Pallet::<T>::do_report_checkpoint(host.clone(), *lease, [1; 32], 1).expect("it runs there");
+    }
+}
+
+/// The first lease of a running service of as many pods as there may be, another service for each number: its pod goes
+/// on at a standby when its provider has reclaimed it.
+pub(crate) fn a_guarded_lease<T: Config>(number: u32) -> LeaseId {
+    never_away::<T>();
+    let tenant = with_coins::<T>("tenant", 0);
+    let manifest = manifest(1);
+    let mut wanted = spec(TaskKind::Service, MAX_PODS, MAX_PODS, MAX_DEVICES as u8, &manifest);
+    wanted.deadline = None;
+    let task = Pallet::<T>::do_submit(tenant.clone(), wanted, manifest, 1).expect("it is sound");
+    let first = number * (MAX_PODS + 1);
+    Pallet::<T>::do_assign(tenant, task, placements_from::<T>(first, MAX_PODS)).expect("they fit");
+    let leases = leases::<T>(task);
+    for (lease, host) in &leases {
+        report::<T>(*lease, host.clone(), Report::Started);
+    }
+    guard::<T>(&leases, &online_host::<T>(first + MAX_PODS));
+    leases[0].0
+}
+
 /// An active lease of a rental, another for each number, with a tenant that can pay and a host that is online.
 pub(crate) fn a_rental<T: Config>(number: u32) -> LeaseId {
-    // However late it gets, the host is not away: else there would be nothing to pay.
-    hosts::CurrentParams::<T>::mutate(|params| params.absence_limit_ms = u64::MAX);
+    // Else there would be nothing to pay.
+    never_away::<T>();
     let tenant = with_coins::<T>("tenant", 0);
     let manifest = manifest(1);
     let mut wanted = spec(TaskKind::Rental, 1, 1, MAX_DEVICES as u8, &manifest);
@@ -563,7 +603,7 @@ mod benchmarks {
     #[benchmark]
     fn preempt(v: Linear<1, MAX_VICTIMS>) {
         prepare::<T>();
-        let victims: Vec<TaskId> = (0..v).map(|_| running::<T>(TaskKind::Job, 1).0).collect();
+        let victims: Vec<TaskId> = (0..v).map(|_| running::<T>(TaskKind::Job, MAX_PODS).0).collect();
         let (wanting, scheduler) = urgent::<T>();
         let told = victims.clone().try_into().expect("there are not too many");
         #[extrinsic_call]
@@ -590,7 +630,7 @@ mod benchmarks {
         let (_, leases) = running::<T>(TaskKind::Job, MAX_PODS);
         let (lease, _) = leases[0].clone();
         let [named, host] = [MAX_PODS, MAX_PODS + 1].map(online_host::<T>);
-        Pallet::<T>::do_name_standby(&tenant::<T>(), lease, named.clone(), all_devices()).expect("it fits");
+        guard::<T>(&leases, &named);
         drain::<T>(named);
         #[extrinsic_call]
         _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices());
@@ -601,11 +641,13 @@ mod benchmarks {
     #[benchmark]
     fn move_pod() {
         prepare::<T>();
+        never_away::<T>();
         let (task, before) = running::<T>(TaskKind::Job, MAX_PODS);
+        let host = online_host::<T>(MAX_PODS);
+        guard::<T>(&before, &host);
         set_time::<T>(BEGIN + 60_000);
         let (lease, from) = before[0].clone();
         drain::<T>(from);
-        let host = online_host::<T>(MAX_PODS);
         let scheduler = with_coins::<T>("scheduler", 0);
         Pallet::<T>::do_bond_scheduler(scheduler.clone()).expect("it has coins");
         #[extrinsic_call]
@@ -617,14 +659,33 @@ mod benchmarks {
     fn report_checkpoint() {
         prepare::<T>();
         let (task, leases) = running::<T>(TaskKind::Job, MAX_PODS);
-        for (lease, host) in &leases[1..] {
-            Pallet::<T>::do_report_checkpoint(host.clone(), *lease, [1; 32], 1).expect("it runs there");
-        }
+        guard::<T>(&leases, &online_host::<T>(MAX_PODS));
+        // The rest that it takes until the next.
+        set_time::<T>(BEGIN + HOUR / 2);
         let (lease, host) = leases[0].clone();
         #[extrinsic_call]
         _(RawOrigin::Signed(host), lease, [1; 32], 1);
         let record = Pallet::<T>::record(task).expect("it exists");
         assert_eq!(record.checkpoints.len(), MAX_PODS as usize);
+        assert_eq!(record.checkpoints[0].at, BEGIN + HOUR / 2);
+    }
+
+    #[benchmark]
+    fn take_over(p: Linear<1, MAX_PODS>) {
+        prepare::<T>();
+        CurrentParams::<T>::put(Params::default());
+        never_away::<T>();
+        let (task, before) = running::<T>(TaskKind::Job, p);
+        let standby = online_host::<T>(MAX_PODS);
+        guard::<T>(&before, &standby);
+        set_time::<T>(BEGIN + HOUR / 2);
+        let (lease, host) = before[0].clone();
+        hosts::Hosts::<T>::mutate(host, |record| {
+            record.as_mut().expect("it exists").status = HostStatus::Offline;
+        });
+        #[extrinsic_call]
+        requeue(RawOrigin::Signed(account("anyone", 0, 0)), lease);
+        assert_eq!(leases::<T>(task)[0].1, standby);
     }
 
     #[benchmark]

@@ -94,12 +94,6 @@ impl Case {
         self.record.state == TaskState::Running && self.record.preemption.is_some()
     }
 
-    /// How many leases the end of one may be about: all of the task, or it and the one by which its pod goes on.
-    pub fn reach(&self) -> u32 {
-        let least = if self.spec().moves_pods() { 2 } else { 1 };
-        (self.record.leases.len() as u32).max(least)
-    }
-
     pub fn places(&self) -> core::ops::Range<usize> {
         0..self.record.leases.len()
     }

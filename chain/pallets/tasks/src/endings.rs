@@ -10,8 +10,18 @@ use gantry_primitives::{
 
 use crate::{
     desk::{Case, Desk},
-    reputation, Config, Error, Event, Pallet,
+    reputation, Config, Error, Event, Pallet, WeightInfo,
 };
+
+/// What the refusal of a host may cost a task of so many pods: all of them end, or one goes on at its standby.
+pub(crate) fn refusal_weight<T: Config>(pods: u32) -> Weight {
+    <T as Config>::WeightInfo::report_failed(pods).max(<T as Config>::WeightInfo::take_over(pods))
+}
+
+/// What giving up a lease may cost a task of so many pods: the same.
+pub(crate) fn requeue_weight<T: Config>(pods: u32) -> Weight {
+    <T as Config>::WeightInfo::requeue(pods).max(<T as Config>::WeightInfo::take_over(pods))
+}
 
 impl<T: Config> Pallet<T> {
     /// Returns how many leases the task had.
@@ -29,7 +39,7 @@ impl<T: Config> Pallet<T> {
         } else {
             return Err(Error::<T>::LeaseNotStuck.into());
         };
-        let pods = case.reach();
+        let pods = case.record.leases.len() as u32;
         desk.lose(case, place, reason);
         desk.commit()?;
         Ok(pods)

@@ -48,4 +48,9 @@ impl<T: Config> Keeper<T> for Pallet<T> {
     fn a_rental(number: u32) -> LeaseId {
         crate::benchmarking::a_rental::<T>(number)
     }
+
+    #[cfg(feature = "runtime-benchmarks")]
+    fn a_guarded_lease(number: u32) -> LeaseId {
+        crate::benchmarking::a_guarded_lease::<T>(number)
+    }
 }

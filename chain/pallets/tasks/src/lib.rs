@@ -706,23 +706,23 @@ pub mod pallet {
 
         /// The calling host cannot run the pod of a lease. Free of charge when valid.
         #[pallet::call_index(4)]
-        #[pallet::weight(<T as Config>::WeightInfo::report_failed(MAX_PODS))]
+        #[pallet::weight(endings::refusal_weight::<T>(MAX_PODS))]
         #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, reason: &HostFailure| -> bool {
             Pallet::<T>::report_is_free(origin, *lease, &Report::Failed(*reason))
         })]
         pub fn report_failed(origin: OriginFor<T>, lease: LeaseId, reason: HostFailure) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
             let pods = Self::do_report(host, lease, Report::Failed(reason))?;
-            Ok(Some(<T as Config>::WeightInfo::report_failed(pods)).into())
+            Ok(Some(endings::refusal_weight::<T>(pods)).into())
         }
 
         /// Give a lease up because its pod did not start in time or its host is lost. By anyone.
         #[pallet::call_index(5)]
-        #[pallet::weight(<T as Config>::WeightInfo::requeue(MAX_PODS))]
+        #[pallet::weight(endings::requeue_weight::<T>(MAX_PODS))]
         pub fn requeue(origin: OriginFor<T>, lease: LeaseId) -> DispatchResultWithPostInfo {
             ensure_signed(origin)?;
             let pods = Self::do_requeue(lease)?;
-            Ok(Some(<T as Config>::WeightInfo::requeue(pods)).into())
+            Ok(Some(endings::requeue_weight::<T>(pods)).into())
         }
 
         /// End a lease that has used its duration or its deposit: a job fails by it. By anyone.
@@ -878,14 +878,14 @@ pub mod pallet {
 
         /// What the calling host says about a lease of its own. Free of charge when valid.
         #[pallet::call_index(22)]
-        #[pallet::weight(<T as Config>::WeightInfo::report_failed(MAX_PODS))]
+        #[pallet::weight(endings::refusal_weight::<T>(MAX_PODS))]
         #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, report: &Report| -> bool {
             Pallet::<T>::report_is_free(origin, *lease, report)
         })]
         pub fn report(origin: OriginFor<T>, lease: LeaseId, report: Report) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
             let pods = Self::do_report(host, lease, report)?;
-            Ok(Some(<T as Config>::WeightInfo::report_failed(pods)).into())
+            Ok(Some(endings::refusal_weight::<T>(pods)).into())
         }
 
         /// Tell running spot tasks of lower priority to leave for a waiting task. They run on until the notice is over.

@@ -70,12 +70,12 @@ fn check_of<T: Config>(record: &TaskRecord, place: usize, host: &HostId, report:
 }
 
 impl<T: Config> Desk<T> {
-    /// Takes down what a host says. Returns about how many leases it may have been.
+    /// Takes down what a host says. Returns how many leases the task had.
     pub fn report(&mut self, host: &HostId, lease: LeaseId, report: Report) -> Result<u32, DispatchError> {
         let (case, place) = self.open_lease(lease)?;
         check_of::<T>(&case.record, place, host, &report)?;
-        let reach = case.reach();
-        self.touch(if matches!(report, Report::Failed(_)) { case.record.leases.len() as u32 } else { 1 })?;
+        let pods = case.record.leases.len() as u32;
+        self.touch(if matches!(report, Report::Failed(_)) { pods } else { 1 })?;
         match report {
             Report::Started => self.started(case, place)?,
             Report::Result(result) => {
@@ -86,7 +86,7 @@ impl<T: Config> Desk<T> {
             Report::Purged { receipt } => self.purged(case, place, receipt),
             Report::DataLost => self.data_lost(case, place),
         }
-        Ok(reach)
+        Ok(pods)
     }
 
     fn started(&mut self, mut case: Case, place: usize) -> DispatchResult {

@@ -7,6 +7,11 @@ mod table;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        Mutex,
+    },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -154,12 +159,26 @@ fn random_calls_break_nothing() {
     let seconds = std::env::var("GANTRY_RANDOM_SECONDS").map_or(Ok(15), |text| text.parse());
     let limit = Duration::from_secs(seconds.expect("GANTRY_RANDOM_SECONDS is a number"));
     let begin = Instant::now();
-    let mut succeeded = BTreeMap::new();
-    let mut runs = 0;
-    while runs < RUNS_AT_LEAST || begin.elapsed() < limit || (succeeded.len() < ACTIONS.len() && runs < RUNS_AT_MOST) {
-        runs += 1;
-        make_run(runs, &mut succeeded);
-    }
+    let (started, succeeded) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
+    // Each run has a chain of its own and is decided by its number alone: so they go side by side.
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| loop {
+                let run = started.load(Ordering::Relaxed);
+                let missing = succeeded.lock().unwrap().len() < ACTIONS.len();
+                if run >= RUNS_AT_LEAST && begin.elapsed() >= limit && !(missing && run < RUNS_AT_MOST) {
+                    break;
+                }
+                let mut here = BTreeMap::new();
+                make_run(1 + started.fetch_add(1, Ordering::Relaxed), &mut here);
+                let mut all = succeeded.lock().unwrap();
+                for (name, count) in here {
+                    *all.entry(name).or_insert(0) += count;
+                }
+            });
+        }
+    });
+    let (runs, succeeded) = (started.into_inner(), succeeded.into_inner().unwrap());
     println!("{runs} runs: {succeeded:#?}");
     // What never succeeds proves nothing.
     let never: Vec<_> = ACTIONS.iter().map(|action| action.name).filter(|name| !succeeded.contains_key(name)).collect();

@@ -7,7 +7,7 @@ use gantry_primitives::{
     PodCheckpoint, Report, RequeueReason, StandbyPlace, Survival, TaskId, TaskKind, TaskSpec, TaskState, Vote,
 };
 
-use crate::{mock::*, Error, Event};
+use crate::{mock::*, Error, Event, WeightInfo};
 
 fn with(survival: Survival) -> TaskSpec {
     TaskSpec { survival, ..spec() }
@@ -94,6 +94,16 @@ fn a_pod_whose_host_is_lost_goes_on_at_its_standby_with_what_is_left_of_its_depo
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert_eq!(bill(to), LeaseBill { lease: to, paid: RATE / 2, fee: RATE / 20, refunded: RATE / 2 });
         assert_eq!(held(), 0);
+    });
+}
+
+#[test]
+fn a_start_at_a_standby_is_charged_as_what_it_is() {
+    on_chain(|| {
+        let (_, lost) = with_standby(with(Survival::Standby));
+        lose_host_10();
+        let charged = Tasks::requeue(signed(ANYONE), lost).expect("its host is lost").actual_weight;
+        assert!(charged.expect("it is known").all_gte(<() as WeightInfo>::take_over(1)));
     });
 }
 

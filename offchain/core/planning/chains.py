@@ -1,0 +1,209 @@
+"""Pods that are placed, chained by host: columns, and the compiled loops that go through them.
+
+From a host's last pod each pod leads to the one before it, so that a hundred thousand are entered in one loop, and only
+those of the hosts that have changed are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Ints
+from offchain.core.placing.compiled import compiled
+from offchain.core.placing.shapes import GpuKind, Shape
+from offchain.core.planning.placements import Batch
+
+Ints32 = npt.NDArray[np.int32]
+States = npt.NDArray[np.int8]
+
+GONE: Final = 0
+"""It is held no more."""
+BEHIND: Final = 1
+"""It is held, and the chain's records have it already."""
+AHEAD: Final = 2
+"""It is held, and the records do not have it yet."""
+
+_FEW: Final = 16
+_NONE: Final = -1
+
+
+class _Links(NamedTuple):
+    last: Ints32
+    """[row]: the last pod there; -1: none."""
+    before: Ints32
+    """[pod]: the one before it on the same host; -1: none."""
+    devices: Ints32
+    """[pod]: as bits."""
+    ask: Ints32
+    """[pod]: what it asks for, a row of :class:`_Asks`."""
+    state: States
+    """[pod]"""
+
+
+class _Asks(NamedTuple):
+    """What pods ask for, each different wish once."""
+
+    cpu: Ints
+    memory: Ints
+    disk: Ints
+    milli: Ints
+    accepts: Bools
+    """[ask, kind]"""
+
+
+class Chains:
+    """Pods have numbers, in the order in which they were added; each is ahead of the records at first."""
+
+    def __init__(self) -> None:
+        self._pods = 0
+        self._links = _Links(
+            np.full(_FEW, _NONE, dtype=np.int32),
+            np.zeros(_FEW, dtype=np.int32),
+            np.zeros(_FEW, dtype=np.int32),
+            np.zeros(_FEW, dtype=np.int32),
+            np.zeros(_FEW, dtype=np.int8),
+        )
+        self._shapes: dict[Shape, int] = {}
+        self._asks = _asks((), ())
+
+    def __len__(self) -> int:
+        """How many pods were added."""
+        return self._pods
+
+    def add(self, batches: Sequence[Batch]) -> None:
+        """All pods of these, one after the other."""
+        rows = np.frombuffer(b"".join([batch.hosts for batch in batches]), dtype=np.int32)
+        devices = np.frombuffer(b"".join([batch.devices for batch in batches]), dtype=np.int32)
+        numbers = self._shapes
+        asks = [numbers.setdefault(batch.want.shape, len(numbers)) for batch in batches]
+        first, self._pods = self._pods, self._pods + len(rows)
+        self._grow(1 + int(rows.max()))
+        links, new = self._links, slice(first, self._pods)
+        links.devices[new] = devices
+        links.ask[new] = np.repeat(asks, [len(batch.hosts) for batch in batches])
+        links.state[new] = AHEAD
+        _link(rows, first, links)
+
+    def mark(self, pods: Sequence[int], states: Sequence[int]) -> None:
+        """Each of these pods is in this state from now on; of several for one pod, the last counts."""
+        for pod, state in zip(pods, states, strict=True):
+            self._links.state[pod] = state
+
+    def ahead(self, row: int) -> list[int]:
+        """The pods on this host that are ahead of the records, the last first."""
+        found = []
+        pod = int(self._links.last[row]) if row < len(self._links.last) else _NONE
+        while pod != _NONE:
+            if self._links.state[pod] == AHEAD:
+                found.append(pod)
+            pod = int(self._links.before[pod])
+        return found
+
+    def take(self, rows: Sequence[int], cluster: Cluster) -> list[int]:
+        """On each of these hosts, take the shares of all pods that are ahead of the records.
+
+        Gives the rows of hosts that have no room for all; nothing was taken there.
+        """
+        if len(self._shapes) != len(self._asks.cpu) or len(cluster.kinds) != self._asks.accepts.shape[1]:
+            self._asks = _asks(list(self._shapes), cluster.kinds)
+        of = np.array(rows, dtype=np.int64)
+        of = of[of < len(self._links.last)]
+        short = np.zeros(len(of), dtype=np.bool_)
+        cluster.free_milli -= _take(of, self._links, self._asks, cluster.free, short)
+        found: list[int] = of[short].tolist()
+        return found
+
+    def _grow(self, rows: int) -> None:
+        last, before, devices, ask, state = self._links
+        pods = self._pods
+        more = _longer(before, pods), _longer(devices, pods), _longer(ask, pods), _longer(state, pods)
+        self._links = _Links(_longer(last, rows, _NONE), *more)
+
+
+def _longer(column: npt.NDArray[Any], count: int, of: int = 0) -> npt.NDArray[Any]:
+    if count <= len(column):
+        return column
+    more = np.full(max(count, 2 * len(column)), of, dtype=column.dtype)
+    more[: len(column)] = column
+    return more
+
+
+def _asks(shapes: Sequence[Shape], kinds: Sequence[GpuKind]) -> _Asks:
+    known: dict[tuple[object, ...], list[bool]] = {}
+    accepts = np.zeros((len(shapes), len(kinds)), dtype=np.bool_)
+    for number, one in enumerate(shapes):
+        rule = one.models, one.min_vram_mib, one.verified_only, one.allow_simulated
+        if rule not in known:
+            known[rule] = [one.accepts(kind) for kind in kinds]
+        accepts[number] = known[rule]
+    return _Asks(
+        np.array([one.cpu_milli for one in shapes], dtype=np.int64),
+        np.array([one.memory_mib for one in shapes], dtype=np.int64),
+        np.array([one.disk_gib for one in shapes], dtype=np.int64),
+        np.array([one.gpu_milli for one in shapes], dtype=np.int64),
+        accepts,
+    )
+
+
+@compiled
+def _link(rows: Ints32, first: int, links: _Links) -> None:
+    """Enter pods on these hosts, numbered from `first` on."""
+    last, before = links.last, links.before
+    for place in range(len(rows)):
+        row = rows[place]
+        before[first + place] = last[row]
+        last[row] = first + place
+
+
+@compiled
+def _take(rows: Ints, links: _Links, asks: _Asks, free: Columns, short: Bools) -> int:
+    """Take shares where all have room, else mark the host as `short`. Gives the thousandths of devices in all.
+
+    As room only falls, all have room one after the other, in any order, if nothing is below zero at the end.
+    """
+    left = np.zeros(MOST_DEVICES, dtype=np.int64)
+    total = 0
+    for place in range(len(rows)):
+        row = rows[place]
+        cpu, memory, disk = free.cpu[row], free.memory[row], free.disk[row]
+        left[:] = free.device[row]
+        taken = 0
+        any_pods = False
+        fine = True
+        after = _NONE
+        pod = links.last[row]
+        while pod != _NONE:
+            before = links.before[pod]
+            if links.state[pod] == GONE:
+                # Nobody looks at it again.
+                if after == _NONE:
+                    links.last[row] = before
+                else:
+                    links.before[after] = before
+            else:
+                after = pod
+                if links.state[pod] == AHEAD:
+                    any_pods = True
+                    ask = links.ask[pod]
+                    cpu -= asks.cpu[ask]
+                    memory -= asks.memory[ask]
+                    disk -= asks.disk[ask]
+                    for index in range(MOST_DEVICES):
+                        if links.devices[pod] >> index & 1:
+                            left[index] -= asks.milli[ask]
+                            taken += asks.milli[ask]
+                            fine &= index < free.gpus[row] and asks.accepts[ask, free.kind[row, index]]
+            pod = before
+        if any_pods:
+            if not fine or cpu < 0 or memory < 0 or disk < 0 or left.min() < 0:
+                short[place] = True
+            else:
+                free.cpu[row], free.memory[row], free.disk[row] = cpu, memory, disk
+                free.device[row] = left
+                free.state[row] = 0
+                total += taken
+    return total

@@ -1,0 +1,172 @@
+"""Who is next, found by compiled loops: from the root down the part with the least share, then the first in it.
+
+No list is kept in order: to look through a part's few hundred alikes, or a queue's parts, is less work than to keep
+them sorted while a hundred thousand tasks leave.
+"""
+
+from __future__ import annotations
+
+from offchain.core.placing.compiled import compiled
+from offchain.core.queues.ageing import ABOVE, RISEN, RISING
+from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables
+
+_Key = tuple[int, int, int, int]
+"""Rank, then what counts in it, then when it was submitted, then its number; the least is first."""
+
+_Room = tuple[int, int, int]
+
+
+@compiled
+def key_of(tables: Tables, alike: int) -> _Key:
+    """Where the first of these stands among others of its part, now."""
+    these = tables.alikes[alike]
+    if these.rise_ms < 0:
+        return ABOVE, these.rise_ms, these.submitted_at, these.id
+    risen_at = these.submitted_at + these.rise_ms
+    if risen_at <= tables.round[0].now_ms:
+        return RISEN, 0, these.submitted_at, these.id
+    return RISING, risen_at, these.submitted_at, these.id
+
+
+@compiled
+def share_of(tables: Tables, node: int) -> float:
+    """The dominant share by weight: of a queue with parts in the resources that are asked for, if any is."""
+    here, whole = tables.nodes[node], tables.round[0]
+    cpu = memory = gpu = True
+    if here.branch >= 0:
+        asked = tables.asked[here.branch]
+        if asked[0] or asked[1] or asked[2]:
+            cpu, memory, gpu = asked[0] > 0, asked[1] > 0, asked[2] > 0
+    share = 0.0
+    if cpu and whole.cpu:
+        share = here.cpu / whole.cpu
+    if memory and whole.memory:
+        share = max(share, here.memory / whole.memory)
+    if gpu and whole.gpu:
+        share = max(share, here.gpu / whole.gpu)
+    return float(share / here.weight)
+
+
+@compiled
+def left_by(tables: Tables, node: int, room: _Room) -> _Room:
+    """What its limit leaves of this room."""
+    here = tables.nodes[node]
+    if not here.limited:
+        return room
+    return (
+        min(room[0], max(0, here.cpu_most - here.cpu)),
+        min(room[1], max(0, here.memory_most - here.memory)),
+        min(room[2], max(0, here.gpu_most - here.gpu)),
+    )
+
+
+@compiled
+def left_to(tables: Tables, holder: int, room: _Room) -> _Room:
+    """What the limits of an account leave of this room."""
+    cpu, memory, gpu = room
+    while holder != NOBODY:
+        here = tables.holders[holder]
+        cpu = min(cpu, max(0, here.cpu_most - here.cpu))
+        memory = min(memory, max(0, here.memory_most - here.memory))
+        gpu = min(gpu, max(0, here.gpu_most - here.gpu))
+        holder = here.above
+    return cpu, memory, gpu
+
+
+@compiled
+def within(tables: Tables, shape: int, room: _Room) -> bool:
+    """Whether there is room for a task of this shape."""
+    asks = tables.shapes[shape]
+    return bool(asks.cpu <= room[0] and asks.memory <= room[1] and asks.gpu <= room[2])
+
+
+@compiled
+def head_of(tables: Tables, leaf: int) -> int:
+    """The first of a part of those that are not blocked, whatever limits of queues say."""
+    here = tables.nodes[leaf]
+    if here.head != NOBODY and not tables.shapes[tables.alikes[here.head].shape].blocked:
+        return int(here.head)
+    unlimited = UNLIMITED_EACH, UNLIMITED_EACH, UNLIMITED_EACH
+    here.head = _first(tables, leaf, unlimited)
+    return int(here.head)
+
+
+@compiled
+def next_alike(tables: Tables) -> int:
+    """Among whom the task is whose turn it is; NOBODY: none can go now."""
+    nodes, stamp = tables.nodes, tables.round[0].stamp
+    unlimited = UNLIMITED_EACH, UNLIMITED_EACH, UNLIMITED_EACH
+    while True:
+        node, room = 0, unlimited
+        while nodes[node].branch >= 0:
+            room = left_by(tables, node, room)
+            part = NOBODY
+            if room == unlimited or _can_serve(tables, nodes[node].branch, room):
+                part = _next_part(tables, node, stamp)
+            if part == NOBODY:
+                break
+            node = part
+        if nodes[node].branch < 0:
+            alike = _first_with(tables, node, left_by(tables, node, room))
+            if alike != NOBODY:
+                return alike
+        elif node == 0:
+            return NOBODY
+        nodes[node].stamp = stamp
+
+
+@compiled
+def _next_part(tables: Tables, node: int, stamp: int) -> int:
+    """The part with the least share; of equals the one served the longest ago, then the first by name."""
+    nodes = tables.nodes
+    best, best_share = NOBODY, 0.0
+    part = nodes[node].child
+    while part != NOBODY:
+        here = nodes[part]
+        if here.awake and here.stamp != stamp:
+            share = here.share if here.branch < 0 else share_of(tables, part)
+            if best == NOBODY or share < best_share:
+                best, best_share = part, share
+            elif share == best_share:
+                other = nodes[best]
+                if here.served < other.served or (here.served == other.served and here.rank < other.rank):
+                    best = part
+        part = here.sibling
+    return int(best)
+
+
+@compiled
+def _can_serve(tables: Tables, branch: int, room: _Room) -> bool:
+    """Whether a shape waits there that is not blocked and that there is room for."""
+    waits, shapes = tables.waits[branch], tables.shapes
+    for shape in range(len(waits)):
+        if waits[shape] and not shapes[shape].blocked and within(tables, shape, room):
+            return True
+    return False
+
+
+@compiled
+def _first_with(tables: Tables, leaf: int, room: _Room) -> int:
+    """The first of a part that there is room for: mostly the first of all. Limits of accounts are asked each time."""
+    head = head_of(tables, leaf)
+    if head == NOBODY:
+        return NOBODY
+    these = tables.alikes[head]
+    return head if these.holder == NOBODY and within(tables, these.shape, room) else _first(tables, leaf, room)
+
+
+@compiled
+def _first(tables: Tables, leaf: int, room: _Room) -> int:
+    """The first of a part that there is room for, of those that are not blocked, nor kept by limits of an account."""
+    alikes, shapes = tables.alikes, tables.shapes
+    best, best_key = NOBODY, (0, 0, 0, 0)
+    here = tables.nodes[leaf]
+    for place in range(here.start, here.start + here.members):
+        alike = tables.lists[place]
+        these = alikes[alike]
+        if not shapes[these.shape].blocked and within(tables, these.shape, room):
+            key = key_of(tables, alike)
+            first = best == NOBODY or key < best_key
+            if first and within(tables, these.shape, left_to(tables, these.holder, room)):
+                best, best_key = alike, key
+    return int(best)

@@ -88,7 +88,7 @@ def renew(lane: Lane, hosts: Ints) -> None:
                 least[leaves + block] = _of_block(points, block)
         for node in range(leaves - 1, 0, -1):
             left, right = least[2 * node], least[2 * node + 1]
-            least[node] = left if left <= right else right
+            least[node] = min(left, right)
 
 
 @compiled
@@ -100,7 +100,7 @@ def renew_one(least: AnyFloats, points: AnyFloats, host: int) -> None:
     while node and least[node] != low:
         least[node] = low
         beside = least[node ^ 1]
-        low = low if low <= beside else beside
+        low = min(low, beside)
         node //= 2
 
 
@@ -127,5 +127,5 @@ def _of_block(points: AnyFloats, block: int) -> float:
     """The least points in it."""
     low = points[block * BLOCK]
     for host in range(block * BLOCK + 1, min(len(points), block * BLOCK + BLOCK)):
-        low = points[host] if points[host] < low else low
+        low = min(low, points[host])
     return low  # type: ignore[no-any-return]

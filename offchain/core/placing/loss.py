@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.cluster import Columns, Floats, Ints
+from offchain.core.placing.cluster import Floats, Ints
 from offchain.core.placing.compiled import compiled
-from offchain.core.placing.devices import Wish
 from offchain.core.placing.expected import Rows
 from offchain.core.placing.shapes import WHOLE_GPU
 

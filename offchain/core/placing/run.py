@@ -1,4 +1,4 @@
-"""A run of pods of one shape, as one compiled loop: hosts that have changed are scored, then one pod after the other."""
+"""A run of pods of one shape as one compiled loop: score the hosts that have changed, then place pod after pod."""
 
 from __future__ import annotations
 

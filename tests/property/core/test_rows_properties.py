@@ -15,14 +15,14 @@ from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.rows import Rows
 from offchain.core.planning.scores import Weights
-from offchain.core.values import HostStatus
+from offchain.core.values import GpuRequest, HostStatus, Resources
 from tests.chain_records import ask
-from tests.unit.core.core_builders import GTY, gpu, host, pod, task, wants
+from tests.desk_world import GTY, gpu_host, job
 
 HOSTS = 6
 WANTS = [
-    Want.of(task(resources=pod(cpu_milli=cpu, gpus=gpus), max_rate_per_hour=most * GTY))
-    for cpu, gpus, most in ((1000, wants(milli=500), 3), (500, wants(2), 9), (2000, wants(0, milli=0), 1))
+    Want.of(job(1, resources=Resources(cpu, 1024, 1, GpuRequest(gpus, milli, 0, ())), max_rate_per_hour=most * GTY))
+    for cpu, gpus, milli, most in ((4000, 1, 500, 3), (2000, 2, 1000, 9), (9000, 0, 0, 1))
 ]
 ASKS = [ask(gpu_per_hour=price * GTY, cpu_core_per_hour=GTY // 10) for price in (1, 2, 5)]
 
@@ -38,7 +38,7 @@ acts = st.lists(
 
 
 def record(number: int, offer: int, **changes):
-    return host(f"h{number}", devices=(gpu(), gpu()), ask=ASKS[offer], **changes)
+    return gpu_host(f"h{number}", 2, ask=ASKS[offer], **changes)
 
 
 def points(rows: Rows, want: Want):

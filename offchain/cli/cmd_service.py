@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -26,7 +27,6 @@ from offchain.services.versions import Service, named, services_of
 from offchain.services.ways import Ways
 from offchain.services.wellness import Checks
 
-F = TypeVar("F", bound=Callable[..., Any])
 _WHICH = click.argument("which", metavar="NAME|ID")
 
 
@@ -49,8 +49,23 @@ def service() -> None:
     """
 
 
-def _rolling(command: F) -> F:
-    """What update and rollback have in common."""
+def _rolling(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that update and rollback have in common; the command is given them as `asked`."""
+
+    @functools.wraps(command)
+    def roll(
+        surge: int | None,
+        unavailable: int,
+        settle: int,
+        patience: int,
+        account: str | None,
+        password_file: str | None,
+        url: str | None,
+        **own: Any,
+    ) -> None:
+        command(asked=Asked(url, account, password_file, surge, unavailable, settle, patience), **own)
+
+    with_options: Callable[..., None] = roll
     for option in (
         options.as_json,
         options.url,
@@ -81,26 +96,15 @@ def _rolling(command: F) -> F:
             help="So many pods more than now may there be meanwhile.  [default: the least that is possible]",
         ),
     ):
-        command = option(command)
-    return command
+        with_options = option(with_options)
+    return with_options
 
 
 @service.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--of", "which", metavar="NAME|ID", help="Which service.  [default: the one of the name in FILE]")
 @_rolling
-def update(
-    file: str,
-    which: str | None,
-    surge: int | None,
-    unavailable: int,
-    settle: int,
-    patience: int,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+def update(asked: Asked, file: str, which: str | None, as_json: bool) -> None:
     """Replace a live service's pods by those of FILE, without a moment in which fewer are well.
 
     A pod is well when it has run for --settle and every healthcheck of FILE passes in it. When the new version comes to
@@ -127,24 +131,13 @@ def update(
             "Add name: NAME at its top, or give --of with the number of the service's task.",
             code="no_name",
         )
-    asked = Asked(url, account, password_file, surge, unavailable, settle, patience)
     _ended(update_to(asked, word, (plain(text), manifest)), as_json=as_json)
 
 
 @service.command()
 @_WHICH
 @_rolling
-def rollback(
-    which: str,
-    surge: int | None,
-    unavailable: int,
-    settle: int,
-    patience: int,
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    as_json: bool,
-) -> None:
+def rollback(asked: Asked, which: str, as_json: bool) -> None:
     """Go back to the version that a service had before.
 
     While an update is under way, it is undone: the old version's pods come back, then the new version is ended. After
@@ -156,7 +149,6 @@ def rollback(
       gantry service rollback hello --account anna
       gantry service rollback 8 --account anna --json
     """
-    asked = Asked(url, account, password_file, surge, unavailable, settle, patience)
     _ended(update_to(asked, which, None), as_json=as_json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,36 @@ def _state_dir(name: str) -> Callable[[F], F]:
         type=click.Path(file_okay=False, path_type=Path),
         help=f"Folder of the worker's database; one worker at a time. Else ~/.local/state/gantry/{name}.",
     )
+
+
+Place = Callable[[tuple[str, ...]], None]
+"""Runs a worker of these roles, of which one places tasks, as its options say."""
+
+
+def _placing(name: str) -> Callable[[Callable[[Place], None]], Callable[..., None]]:
+    """The options of a worker that places tasks. The command is given what runs it."""
+
+    def add(command: Callable[[Place], None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def work(
+            account: str | None,
+            password_file: str | None,
+            url: str | None,
+            queues: Path | None,
+            reservations: Path | None,
+            answers: str | None,
+            state_dir: Path | None,
+        ) -> None:
+            said = definitions.read(queues, reservations)
+            folder = state_dir or _default_state(name)
+            command(lambda roles: _run(roles, url, folder, account, password_file, said=said, answers=answers))
+
+        with_options: Callable[..., None] = work
+        for option in (_state_dir(name), _answers, definitions.files, options.url, options.account):
+            with_options = option(with_options)
+        return with_options
+
+    return add
 
 
 _answers = click.option(
@@ -52,46 +83,20 @@ def worker() -> None:
 
 
 @worker.command(name="all")
-@options.account
-@options.url
-@definitions.files
-@_answers
-@_state_dir("all")
-def everything(
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    queues: Path | None,
-    reservations: Path | None,
-    answers: str | None,
-    state_dir: Path | None,
-) -> None:
+@_placing("all")
+def everything(place: Place) -> None:
     """Run scheduler and settler in one process, with one account.
 
     \b
     Example:
       gantry worker all --account //Dave
     """
-    said = definitions.read(queues, reservations)
-    roles = ("scheduler", "settler")
-    _run(roles, url, state_dir or _default_state("all"), account, password_file, said=said, answers=answers)
+    place(("scheduler", "settler"))
 
 
 @worker.command()
-@options.account
-@options.url
-@definitions.files
-@_answers
-@_state_dir("scheduler")
-def scheduler(
-    account: str | None,
-    password_file: str | None,
-    url: str | None,
-    queues: Path | None,
-    reservations: Path | None,
-    answers: str | None,
-    state_dir: Path | None,
-) -> None:
+@_placing("scheduler")
+def scheduler(place: Place) -> None:
     """Place queued tasks on hosts. Bonds its account as a scheduler when it starts.
 
     What it is told in files holds for what it places; give all schedulers of a network the same. Files are read at the
@@ -102,16 +107,7 @@ def scheduler(
       gantry worker scheduler --account //Dave
       gantry worker scheduler --account scheduler-1 --queues queues.yaml --reservations reservations.yaml
     """
-    said = definitions.read(queues, reservations)
-    _run(
-        ("scheduler",),
-        url,
-        state_dir or _default_state("scheduler"),
-        account,
-        password_file,
-        said=said,
-        answers=answers,
-    )
+    place(("scheduler",))
 
 
 @worker.command()

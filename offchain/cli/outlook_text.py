@@ -34,7 +34,7 @@ def fields(outlook: Outlook, task: Task) -> dict[str, Any]:
         "pods_ever": outlook.pods_ever,
         "start": "now" if outlook.starts_now else "waits",
         "start_by_ms": outlook.start_by_ms,
-        "standby": _second_provider(outlook) if task.survival is Survival.STANDBY else None,
+        "standby": _standby(outlook) if task.survival is Survival.STANDBY else None,
         "ahead": outlook.ahead,
         "excluded_now": {str(reason): count for reason, count in outlook.now.items()},
         "excluded_always": {str(reason): count for reason, count in outlook.never.items()},
@@ -51,7 +51,7 @@ def pairs(outlook: Outlook, task: Task, now_ms: int) -> list[tuple[str, object]]
         ("Later", f"{outlook.later} more when what runs there has ended" if outlook.later else None),
         ("Price", _price(outlook, task)),
         ("Start", start_text(outlook, now_ms)),
-        ("Standby", _standby(outlook) if task.survival is Survival.STANDBY else None),
+        ("Standby", _standby_text(outlook, task)),
         ("Not now", reasons_text(outlook.now) or None),
         ("Even empty", reasons_text(outlook.never) or None),
     ]
@@ -90,21 +90,39 @@ def start_text(outlook: Outlook, now_ms: int) -> str:
     return f"{room} at the latest ({time_text(outlook.start_by_ms)}), as leases end{before}"
 
 
-def _second_provider(outlook: Outlook) -> bool:
-    """Whether hosts of more than one provider have room now."""
-    return len({offer.provider for offer in outlook.offers}) > 1
+def _standby(outlook: Outlook) -> dict[str, Any]:
+    """What a standby of its pods has to expect: it is of another provider than the pod's host, wherever that is."""
+    providers = len({offer.provider for offer in outlook.offers})
+    rates = [offer.rate_per_hour for offer in outlook.offers] if providers > 1 else []
+    return {
+        "now": providers > 1,
+        "providers": providers,
+        "rate_per_hour_before": 0,
+        "lowest_rate_per_hour_after": min(rates, default=None),
+        "highest_rate_per_hour_after": max(rates, default=None),
+    }
 
 
-def _standby(outlook: Outlook) -> str:
-    if _second_provider(outlook):
-        return f"could be named now: hosts of {len({offer.provider for offer in outlook.offers})} providers take it"
-    return "none could be named now: hosts of one provider alone have room, and it is of another than the pod's"
+def _standby_text(outlook: Outlook, task: Task) -> str | None:
+    if task.survival is not Survival.STANDBY:
+        return None
+    found = _standby(outlook)
+    if not found["now"]:
+        have = "those of one provider alone have" if found["providers"] else "no host has"
+        return f"none could be named now: it is a host of another provider than the pod's, and {have} room"
+    lowest, highest = found["lowest_rate_per_hour_after"], found["highest_rate_per_hour_after"]
+    return (
+        f"could be named now: hosts of {found['providers']} providers have room. It costs nothing; a pod that goes on "
+        f"there costs what that host asks, {_span(lowest, highest)} an hour, out of the same deposit"
+    )
+
+
+def _span(lowest: int, highest: int) -> str:
+    return format_amount(lowest) if lowest == highest else f"{format_amount(lowest)} to {format_amount(highest)}"
 
 
 def _price(outlook: Outlook, task: Task) -> str | None:
     rates = [offer.rate_per_hour for offer in outlook.offers]
     if not rates:
         return None
-    lowest, highest = format_amount(min(rates)), format_amount(max(rates))
-    span = lowest if lowest == highest else f"{lowest} to {highest}"
-    return f"{span} an hour and pod; the limit is {format_amount(task.max_rate_per_hour)}"
+    return f"{_span(min(rates), max(rates))} an hour and pod; the limit is {format_amount(task.max_rate_per_hour)}"

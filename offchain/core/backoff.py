@@ -13,9 +13,9 @@ LONGEST_MS: Final = 120_000
 K = TypeVar("K", bound=Hashable)
 
 
-def pause_ms(refusals: int) -> int:
-    """How long to wait after so many refusals in a row (at least one)."""
-    return min(LONGEST_MS, FIRST_MS << min(refusals - 1, 16))
+def pause_ms(times: int, first_ms: int = FIRST_MS, longest_ms: int = LONGEST_MS) -> int:
+    """How long to wait after so many times in a row (at least one): twice as long after each, up to the longest."""
+    return min(longest_ms, first_ms << min(times - 1, 16))
 
 
 @dataclass(slots=True)

@@ -1,10 +1,15 @@
-"""How long something that was tried is left alone before it is tried again: twice as long each time, as remembered."""
+"""How long something that was tried is left alone before it is tried again: twice as long each time, as remembered.
+
+Unlike :mod:`offchain.core.backoff` it counts tries that went well, too, and forgets what lies long ago.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from offchain.core.backoff import pause_ms
 
 FIRST_MS: Final = 10_000
 LONGEST_MS: Final = 600_000
@@ -31,9 +36,9 @@ class Rests(Generic[K]):
         """It is tried now, whatever comes of it; gives when it may be again."""
         before = self._rests.get(key)
         tries = 1 if before is None or now_ms - before.at_ms >= FORGOTTEN_MS else before.tries + 1
-        pause_ms = min(LONGEST_MS, FIRST_MS << min(tries - 1, 16))
-        self._rests[key] = _Rest(tries, now_ms, now_ms + pause_ms)
-        return now_ms + pause_ms
+        until_ms = now_ms + pause_ms(tries, FIRST_MS, LONGEST_MS)
+        self._rests[key] = _Rest(tries, now_ms, until_ms)
+        return until_ms
 
     def until_ms(self, key: K) -> int:
         """When it may be tried again; 0 where it never was."""

@@ -88,8 +88,8 @@ def worlds(draw: st.DrawFn) -> tuple[list[Host], list[Task]]:
     return there, [draw(running(number, there)) for number in range(draw(st.integers(0, 12)))]
 
 
-def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s") -> Mover:
-    desk = Desk(seed)
+def mover(there: list[Host], tasks: list[Task], seed: bytes = b"s", account: str = "") -> Mover:
+    desk = Desk(seed, account=account)
     desk.put_hosts(there)
     made = Mover(desk, LIMITS)
     for task in tasks:

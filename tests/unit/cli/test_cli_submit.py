@@ -11,10 +11,13 @@ import pytest
 from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, World, the_host
 
 from offchain.cli import follow
+from offchain.link import keys
 from offchain.link.errors import SubmitRefusal
 from offchain.link.p2p import HostUnreachable
 from offchain.link.ports import DispatchFailure
 from offchain.schema import _generated_chain as gen
+
+OTHER_HOST = keys.from_uri("//OtherHost").address
 
 
 @pytest.fixture
@@ -126,6 +129,28 @@ def test_a_dry_run_names_what_excludes_a_host_now(world: World, manifest: Path) 
     assert found["excluded_now"] == {"too little free cpu": 1}
     assert found["excluded_always"] == {}
     assert found["start"] == "waits"
+
+
+def test_a_dry_run_tells_whether_there_could_be_a_standby_and_what_it_costs(world: World, manifest: Path) -> None:
+    assert world.json("submit", manifest, "--account", "//Charlie", "--dry-run")["standby"] is None
+    manifest.write_text(MANIFEST.replace("duration:", "survival: standby\n  duration:"))
+    arguments = ("submit", manifest, "--account", "//Charlie", "--dry-run")
+    alone = world.json(*arguments)["standby"]
+    assert (alone["now"], alone["providers"], alone["lowest_rate_per_hour_after"]) == (False, 1, None)
+    assert "and those of one provider alone have room" in world.run(*arguments)[1]
+    world.put("Hosts", "Hosts", OTHER_HOST, the_host(provider=CHARLIE))
+    assert world.json(*arguments)["standby"] == {
+        "now": True,
+        "providers": 2,
+        "rate_per_hour_before": 0,
+        "lowest_rate_per_hour_after": RATE,
+        "highest_rate_per_hour_after": RATE,
+    }
+    assert "hosts of 2 providers have room. It costs nothing; a pod that goes on" in world.run(*arguments)[1]
+    for host, provider in ((HOST, BOB), (OTHER_HOST, CHARLIE)):
+        busy = the_host(provider=provider, free=gen.Capacity(100, 8192, 100).encode())
+        world.put("Hosts", "Hosts", host, busy)
+    assert "and no host has room" in world.run(*arguments)[1]
 
 
 def test_a_dry_run_refuses_what_submitting_would(world: World, manifest: Path) -> None:

@@ -6,10 +6,13 @@ import pytest
 from toy_network import HOST, OTHER_HOST, Toy
 
 from offchain.core.moving.rests import FIRST_MS
+from offchain.core.planning.shifts import SHIFT_MS
 from offchain.link import keys
+from offchain.link.fake import BLOCK_MS
 from offchain.link.ports import DispatchFailure
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
+from tests.chain_records import GTY
 
 OTHER_PROVIDER = keys.from_uri("//Ferdie").address
 HERE = lease_id(0, 0, 0)
@@ -121,3 +124,37 @@ async def test_a_host_is_read_again_before_it_is_taken_for_silent():
         await quiet()
         await blocks(toy, quiet, 3)
         assert [call["host"] for call in toy.done("move_pod")] == [OTHER_HOST]
+
+
+OTHER_SCHEDULER = keys.from_uri("//Eve")
+MANY_SHIFTS = 20 * SHIFT_MS // BLOCK_MS
+
+
+async def two_schedulers(survival: gen.Survival, other: str = OTHER_SCHEDULER.address) -> Toy:
+    """Both are bonded, and a task runs."""
+    toy = two_hosts()
+    toy.put("Tasks", "Schedulers", other, value=GTY)
+    await running(toy, survival)
+    return toy
+
+
+async def test_of_two_schedulers_one_moves_a_pod_and_one_names_its_standby():
+    toy = await two_schedulers(gen.Survival.STANDBY)
+    async with toy.working("scheduler"), toy.working("scheduler", signer=OTHER_SCHEDULER) as quiet:
+        await blocks(toy, quiet, 12)
+        assert [call.args["host"] for call in toy.tried("name_standby")] == [OTHER_HOST]
+        await toy.call("drain", "Hosts", host=HOST)
+        await blocks(toy, quiet, 12)
+        assert [call.args["host"] for call in toy.tried("move_pod")] == [OTHER_HOST]
+
+
+@pytest.mark.parametrize("dead", ["//Eve", "//One", "//Ferdie"])
+async def test_where_one_of_two_schedulers_is_dead_the_other_moves_the_pod(dead: str):
+    toy = await two_schedulers(gen.Survival.MOVE, keys.from_uri(dead).address)
+    async with toy.working("scheduler") as quiet:
+        await toy.call("drain", "Hosts", host=HOST)
+        for _ in range(MANY_SHIFTS):
+            if toy.tried("move_pod"):
+                break
+            await blocks(toy, quiet, 1)
+        assert [call.args["host"] for call in toy.tried("move_pod")] == [OTHER_HOST]

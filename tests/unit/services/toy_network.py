@@ -11,7 +11,7 @@ from offchain.link import keys
 from offchain.link.fake import BLOCK_MS, FakeChain
 from offchain.link.intents import unpack_call
 from offchain.link.outbox import Outbox
-from offchain.link.ports import Call, DispatchFailure
+from offchain.link.ports import Call, DispatchFailure, Signer
 from offchain.link.store import Store
 from offchain.link.watcher import Watcher
 from offchain.schema import _generated_chain as gen
@@ -53,6 +53,8 @@ class Toy:
         self.chain.refused_items = self._refused_items
         self.verdict: Callable[[Call], DispatchFailure | None] = lambda _: None
         self.store = Store(":memory:")
+        self.stores = {WORKER.address: self.store}
+        """Of each worker's account."""
         self.record: Record | None = None
         self.events: list[dict[str, Any]] = []
         self.put("Tasks", "Params", value=tasks_params())
@@ -219,16 +221,17 @@ class Toy:
     # --- workers ----------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def working(self, *roles: str):
+    async def working(self, *roles: str, signer: Signer = WORKER):
         """A worker with these roles, as the runner puts it together."""
-        outbox = Outbox(self.chain, self.store, WORKER, now_ms=lambda: self.now)
+        store = self.stores.setdefault(signer.address, Store(":memory:"))
+        outbox = Outbox(self.chain, store, signer, now_ms=lambda: self.now)
         perform = Performer(outbox)
         view = View(self.chain)
         head = await view.start()
-        worker = Worker(self.chain, Watcher(self.chain, self.store, "worker", start=head.number), outbox, view)
+        worker = Worker(self.chain, Watcher(self.chain, store, "worker", start=head.number), outbox, view)
         made = []
         if "scheduler" in roles:
-            made.append(Scheduler(view, perform, b"seed", worker.wake, account=WORKER.address, record=self.record))
+            made.append(Scheduler(view, perform, b"seed", worker.wake, account=signer.address, record=self.record))
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         running = asyncio.create_task(worker.run(made))
@@ -256,8 +259,8 @@ class Toy:
         ]
 
     def tried(self, function: str) -> list[Call]:
-        """The worker's calls of this name that were signed, whatever came of them."""
-        rows = self.store.all("SELECT call FROM intents WHERE account = ?", WORKER.address)
+        """The workers' calls of this name that were signed, whatever came of them."""
+        rows = [row for store in self.stores.values() for row in store.all("SELECT call FROM intents")]
         calls = [unpack_call(row["call"]) for row in rows]
         return [call for call in calls if call.function == function]
 

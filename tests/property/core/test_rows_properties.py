@@ -57,8 +57,9 @@ def test_points_that_are_kept_are_those_that_would_be_counted_anew(done):  # noq
     rows, closed = fresh(), np.zeros(0, dtype=np.bool_)
 
     def put(one):
-        change = fleet.put(one)
-        rows.changed(change.row, facts=change.facts)
+        changes = fleet.put([one])
+        rows.changed(changes.rooms)
+        rows.changed(changes.facts, facts=True)
 
     for number in range(HOSTS - 1):
         put(record(number, number % 3))
@@ -84,7 +85,7 @@ def test_points_that_are_kept_are_those_that_would_be_counted_anew(done):  # noq
             rows.points(want)
             rows.exclude(want, at)
             assert rows.points(want)[at] == np.inf
-            rows.changed(at)
+            rows.changed((at,))
         elif act == "look":
             rows.points(want)
     anew = fresh()

@@ -52,7 +52,9 @@ def test_points_that_are_kept_are_those_that_would_be_counted_anew(done):  # noq
     policy = Worth(fleet.cluster, Mix.of(want.shape for want in WANTS))
 
     def fresh() -> Rows:
-        return Rows(fleet, policy, Weights(), b"seed")
+        found = Rows(fleet, policy, Weights(), b"seed")
+        found.changed(range(len(fleet.cluster)), facts=True)
+        return found
 
     rows, closed = fresh(), np.zeros(0, dtype=np.bool_)
 

@@ -108,7 +108,9 @@ class Facts:
         self.healthy[row] = False
         self.healthy[row, : len(host.devices)] = [device.healthy for device in host.devices]
         self.offer[row] = self.offers.number(host)
-        self.offer[:] = self.offers.tidy(self.offer)
+        tidied = self.offers.tidy(self.offer)
+        if tidied is not self.offer:
+            self.offer[:] = tidied
         self.reputation[row] = reputation_of(host)
 
     def gone(self, row: int) -> None:

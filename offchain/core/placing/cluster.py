@@ -77,6 +77,12 @@ def _columns(hosts: int) -> Columns:
     return Columns(column(), column(), column(), *devices, column(), column(), column())
 
 
+def _beside(free: Columns) -> Columns:
+    """Columns for the same hosts when nothing runs there: what does not depend on that is there once."""
+    cpu, memory, disk, device = (np.zeros_like(column) for column in (free.cpu, free.memory, free.disk, free.device))
+    return free._replace(cpu=cpu, memory=memory, disk=disk, device=device)
+
+
 class Cluster:
     """All hosts, each with the number that it got when it was first put in.
 
@@ -93,7 +99,8 @@ class Cluster:
         """The most cores, memory and thousandths of GPUs that were free on one host."""
         self._numbers: dict[str, int] = {}
         self._kind_numbers: dict[GpuKind, int] = {NOTHING: 0}
-        self._held = _columns(_FEW), _columns(_FEW)
+        free = _columns(_FEW)
+        self._held = free, _beside(free)
         self.free, self.whole = self._shown(0)
         """`whole`: what each host has when nothing runs there; devices that are out of order have nothing."""
 
@@ -246,8 +253,10 @@ class Cluster:
         return number
 
     def _grow(self, hosts: int) -> None:
-        if hosts > len(self._held[0].cpu):
-            self._held = _twice(self._held[0]), _twice(self._held[1])
+        free, whole = self._held
+        if hosts > len(free.cpu):
+            more = _columns(2 * len(free.cpu))
+            self._held = _copied(free, more), _copied(whole, _beside(more))
         self.free, self.whole = self._shown(hosts)
 
     def _shown(self, hosts: int) -> tuple[Columns, Columns]:
@@ -255,11 +264,10 @@ class Cluster:
         return free, whole
 
 
-def _twice(held: Columns) -> Columns:
-    more = _columns(2 * len(held.cpu))
-    for old, new in zip(held, more, strict=True):
+def _copied(held: Columns, into: Columns) -> Columns:
+    for old, new in zip(held, into, strict=True):
         new[: len(old)] = old
-    return more
+    return into
 
 
 def indices(devices: int) -> list[int]:

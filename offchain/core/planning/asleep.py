@@ -24,6 +24,7 @@ class Asleep:
 
     def __init__(self) -> None:
         self._blocked: dict[int, Blocked] = {}
+        """Of the others, who found no place."""
         self._vacant: set[int] = set()
         """Groups of which the task that found no place is gone: another of them is to be looked at."""
         self._places: dict[int, int] = {}
@@ -55,13 +56,16 @@ class Asleep:
 
     def leave(self, number: int, tasks: Sequence[int]) -> None:
         """These of the group wait no more: if the one that found no place is among them, another is to be looked at."""
-        if self._blocked[number].task in tasks:
+        found = self._blocked.get(number)
+        if found is not None and found.task in tasks:
+            del self._blocked[number]
             self._vacant.add(number)
 
     def drop(self, number: int) -> None:
         """None of this group waits any more, if it slept."""
-        if self._blocked.pop(number, None) is None:
+        if number not in self._places:
             return
+        self._blocked.pop(number, None)
         self._vacant.discard(number)
         place, last = self._places.pop(number), len(self._places)
         if place != last:
@@ -72,13 +76,11 @@ class Asleep:
 
     def __contains__(self, number: int) -> bool:
         """Whether it found no place."""
-        return number in self._blocked
+        return number in self._places
 
     def blocked(self) -> tuple[Blocked, ...]:
         """Who found no place and is not gone, those that have slept the longest first."""
-        if not self._vacant:
-            return tuple(self._blocked.values())
-        return tuple(one for number, one in self._blocked.items() if number not in self._vacant)
+        return tuple(self._blocked.values())
 
     def wake(self, rows: Iterable[int], free: Columns) -> None:
         """Wake those of which a pod may have room on one of these hosts; whom their GPUs would do for is not asked.

@@ -6,6 +6,7 @@ those of the hosts that have changed are looked at.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +16,6 @@ import numpy.typing as npt
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.shapes import GpuKind, Shape
-from offchain.core.planning.placements import Batch
 
 Ints32 = npt.NDArray[np.int32]
 States = npt.NDArray[np.int8]
@@ -74,17 +74,18 @@ class Chains:
         """How many pods were added."""
         return self._pods
 
-    def add(self, batches: Sequence[Batch]) -> None:
-        """All pods of these, one after the other."""
-        rows = np.frombuffer(b"".join([batch.hosts for batch in batches]), dtype=np.int32)
-        devices = np.frombuffer(b"".join([batch.devices for batch in batches]), dtype=np.int32)
-        numbers = self._shapes
-        asks = [numbers.setdefault(batch.want.shape, len(numbers)) for batch in batches]
+    def add(self, hosts: Sequence[array[int]], devices: Sequence[array[int]], shapes: Sequence[Shape]) -> None:
+        """Pods that were placed together, one list after the other: their hosts' rows, their devices as bits.
+
+        All of one list are of one shape.
+        """
+        rows = np.frombuffer(b"".join(hosts), dtype=np.int32)
+        asks = [self._shapes.setdefault(shape, len(self._shapes)) for shape in shapes]
         first, self._pods = self._pods, self._pods + len(rows)
         self._grow(1 + int(rows.max()))
         links, new = self._links, slice(first, self._pods)
-        links.devices[new] = devices
-        links.ask[new] = np.repeat(asks, [len(batch.hosts) for batch in batches])
+        links.devices[new] = np.frombuffer(b"".join(devices), dtype=np.int32)
+        links.ask[new] = np.repeat(asks, [len(one) for one in hosts])
         links.state[new] = AHEAD
         _link(rows, first, links)
 
@@ -116,6 +117,11 @@ class Chains:
         cluster.free_milli -= _take(of, self._links, self._asks, cluster.free, short)
         found: list[int] = of[short].tolist()
         return found
+
+    def take_each(self, rows: Sequence[int], pods: Sequence[int], cluster: Cluster) -> None:
+        """The share of each of these pods on its host, one after the other, where there is room; after :meth:`take`."""
+        of = np.array(rows, dtype=np.int64), np.array(pods, dtype=np.int64)
+        cluster.free_milli -= _take_each(*of, self._links, self._asks, cluster.free)
 
     def _grow(self, rows: int) -> None:
         last, before, devices, ask, state = self._links
@@ -206,4 +212,30 @@ def _take(rows: Ints, links: _Links, asks: _Asks, free: Columns, short: Bools) -
                 free.device[row] = left
                 free.state[row] = 0
                 total += taken
+    return total
+
+
+@compiled
+def _take_each(rows: Ints, pods: Ints, links: _Links, asks: _Asks, free: Columns) -> int:
+    """Gives the thousandths of devices in all."""
+    total = 0
+    for place in range(len(rows)):
+        row, pod = rows[place], pods[place]
+        ask, devices = links.ask[pod], links.devices[pod]
+        milli = asks.milli[ask]
+        fine = free.cpu[row] >= asks.cpu[ask] and free.memory[row] >= asks.memory[ask]
+        fine &= free.disk[row] >= asks.disk[ask]
+        for index in range(MOST_DEVICES):
+            if devices >> index & 1:
+                fine &= index < free.gpus[row] and asks.accepts[ask, free.kind[row, index]]
+                fine &= free.device[row, index] >= milli
+        if fine:
+            free.cpu[row] -= asks.cpu[ask]
+            free.memory[row] -= asks.memory[ask]
+            free.disk[row] -= asks.disk[ask]
+            free.state[row] = 0
+            for index in range(MOST_DEVICES):
+                if devices >> index & 1:
+                    free.device[row, index] -= milli
+                    total += milli
     return total

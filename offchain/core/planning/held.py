@@ -77,23 +77,23 @@ class Held:
         self._marks.append((batch, task, AHEAD if ahead else BEHIND))
         return True
 
-    def ahead(self, row: int) -> list[int]:
-        """The tasks that hold something on this host ahead of the records, the lowest number first."""
-        self._enter()
-        found = set()
-        for pod in self._chains.ahead(row):
-            at = bisect(self._firsts, pod) - 1
-            batch = self._entered[at]
-            found.add(batch.tasks[(pod - self._firsts[at]) // batch.each])
-        return sorted(found)
-
     def take(self, rows: Sequence[int], cluster: Cluster) -> list[int]:
         """On each of these hosts, take all that is held there ahead of the records.
 
-        Gives the rows of hosts that have no room for all; nothing was taken there.
+        Gives the rows of hosts that have no room for all; there the tasks with the lowest numbers come first.
         """
         self._enter()
-        return self._chains.take(rows, cluster)
+        short = self._chains.take(rows, cluster)
+        if short:
+            here = [(row, self._task_of(pod), pod) for row in short for pod in self._chains.ahead(row)]
+            here.sort()
+            self._chains.take_each([row for row, *_ in here], [pod for *_, pod in here], cluster)
+        return short
+
+    def _task_of(self, pod: int) -> int:
+        at = bisect(self._firsts, pod) - 1
+        batch = self._entered[at]
+        return batch.tasks[(pod - self._firsts[at]) // batch.each]
 
     def _enter(self) -> None:
         if self._new:
@@ -108,7 +108,8 @@ class Held:
             self._entered += new
             self._new = []
             if new:
-                self._chains.add(new)
+                hosts, devices = [batch.hosts for batch in new], [batch.devices for batch in new]
+                self._chains.add(hosts, devices, [batch.want.shape for batch in new])
         if self._marks:
             marked: list[int] = []
             states: list[int] = []

@@ -55,7 +55,6 @@ class Keeper:
         """Of whom nothing else is known than that they were placed."""
         self._keys: dict[int, list[tuple[int, str, int]]] = {}
         self._stale: set[int] = set()
-        self._placed_ms: dict[int, int] = {}
         self._kept: dict[int, Reservation] = {}
         self._again: Reserved | None = None
         self._profile: Profile | None = None
@@ -87,9 +86,8 @@ class Keeper:
         if len(numbers) <= FEW or any(task.leases for task in tasks) or not self._new(numbers):
             self._stale.update(numbers)
         else:
-            self._stale.difference_update(numbers)
             self._ahead.add(batch, tasks, now_ms)
-        self._placed_ms.update(dict.fromkeys(numbers, now_ms))
+        batch.placed_ms = now_ms
         if needs_much(tasks[0]):
             self._heads.drop(numbers)
         for number in numbers if self._kept else ():
@@ -97,7 +95,7 @@ class Keeper:
 
     def _new(self, numbers: Sequence[int]) -> bool:
         """Whether nothing is known of what any of these held before."""
-        return self._placed_ms.keys().isdisjoint(numbers) and self._keys.keys().isdisjoint(numbers)
+        return self._stale.isdisjoint(numbers) and self._keys.keys().isdisjoint(numbers)
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""
@@ -209,8 +207,6 @@ class Keeper:
                 self._claims.put(key, claim)
             if claims:
                 self._keys[number] = [key for key, _ in claims]
-            if not self._planner.placed_pods(number):
-                self._placed_ms.pop(number, None)
         self._stale.clear()
         self._window_claims.follow(now_ms)
         held = Rows(np.concatenate([self._claims.rows, ahead]))
@@ -233,8 +229,9 @@ class Keeper:
                 row = fleet.cluster.number(lease.host)
                 claim = Claim(row, shape, devices, lease.created_at, latest_end(lease, task, host))
                 yield (task.id, "lease", lease.id), claim
-        begun = self._placed_ms.get(task.id, now_ms)
         if ahead is not None:
+            placed_ms = self._planner.batch(task.id).placed_ms
+            begun = now_ms if placed_ms is None else placed_ms
             for pod, row, devices in zip(ahead.pods, ahead.hosts, ahead.devices, strict=True):
                 yield (task.id, "pod", pod), Claim(row, shape, devices, begun, begun + lasts_ms(task))
 

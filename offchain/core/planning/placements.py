@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Ints, indices
 from offchain.core.values import PodPlacement, Task
+
+_FEW: Final = 256
+"""Up to so many tasks it is less work to look through them than to remember where each is."""
 
 
 class Places(NamedTuple):
@@ -28,7 +31,7 @@ class Batch:
     Columns, for a round may place a hundred thousand.
     """
 
-    __slots__ = ("_at", "_open", "devices", "each", "hosts", "tasks", "want")
+    __slots__ = ("_at", "_open", "devices", "each", "hosts", "placed_ms", "tasks", "want")
 
     def __init__(self, want: Want, tasks: Sequence[Task], hosts: Sequence[int], devices: Sequence[int]) -> None:
         self.want = want
@@ -39,6 +42,8 @@ class Batch:
         """[pod]: the row of its host."""
         self.devices = array("i", devices)
         """[pod]: as bits."""
+        self.placed_ms: int | None = None
+        """Since when they have their places, where that counts: chain time."""
         self._at: dict[int, int] | None = None
 
     def places(self, task: int) -> Places:
@@ -51,10 +56,6 @@ class Batch:
         """The hosts of one of the tasks."""
         here = self.pods_of(task)
         return set(self.hosts[here.start : here.stop])
-
-    def on(self, task: int, row: int) -> list[int]:
-        """The devices, as bits, of each pod that one of the tasks has on this host."""
-        return [self.devices[pod] for pod in self.pods_of(task) if self.hosts[pod] == row]
 
     def pods(self, task: int) -> tuple[int, ...]:
         """The pods of one of the tasks that have a place."""
@@ -69,9 +70,12 @@ class Batch:
         """The places in the columns of one of the tasks."""
         if len(self.tasks) == 1:
             return range(len(self.hosts))
-        if self._at is None:
-            self._at = {number: at for at, number in enumerate(self.tasks)}
-        first = self._at[task] * self.each
+        if len(self.tasks) <= _FEW:
+            first = self.tasks.index(task) * self.each
+        else:
+            if self._at is None:
+                self._at = {number: at for at, number in enumerate(self.tasks)}
+            first = self._at[task] * self.each
         return range(first, min(first + self.each, len(self.hosts)))
 
 

@@ -108,14 +108,17 @@ class Planner:
         behind, held = self._held.is_behind(task), self._held.drop(task)
         if held is None:
             return
-        for row in held.rows(task):
-            if row in self._short or self.fleet.cluster.names[row] not in self.fleet.records:
-                self._reset(row)
-            elif not behind:
-                # As everything held there has taken its share, this one is given back.
-                for devices in held.on(task, row):
-                    self.fleet.cluster.give(row, held.want.shape, devices)
-                self._freed(row)
+        cluster, hosts, here = self.fleet.cluster, held.hosts, held.pods_of(task)
+        anew = {
+            row for pod in here if (row := hosts[pod]) in self._short or cluster.names[row] not in self.fleet.records
+        }
+        for row in anew:
+            self._reset(row)
+        for pod in () if behind else here:
+            # As everything held there has taken its share, this one is given back.
+            if hosts[pod] not in anew:
+                cluster.give(hosts[pod], held.want.shape, held.devices[pod])
+                self._freed(hosts[pod])
 
     def placed_pods(self, task: int) -> frozenset[int]:
         """The pods of this task that were placed and not yet released."""
@@ -342,13 +345,7 @@ class Planner:
     def _hold_again(self, rows: Sequence[int]) -> None:
         """Take what is held off records that have just come in. What these have overtaken takes nothing."""
         self._short.difference_update(rows)
-        for row in self._held.take(rows, self.fleet.cluster):
-            self._short.add(row)
-            # As many as have room, the oldest tasks first.
-            for task in self._held.ahead(row):
-                held = self.batch(task)
-                for devices in held.on(task, row):
-                    self.fleet.cluster.take_if(row, held.want.shape, devices)
+        self._short.update(self._held.take(rows, self.fleet.cluster))
 
 
 def _leaning(gate: Leaning, task: Task, want: Want, points: Points) -> Points:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import replace
 from typing import Final
 
+from offchain.core.placing.cluster import Cluster, HostSpec
+from offchain.core.placing.shapes import Shape
+from offchain.core.planning.chains import Chains
 from offchain.core.planning.desk import Desk
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.claim import Claim, Holding
@@ -75,6 +79,7 @@ _TASK: Final = Task(
 def warm() -> None:
     """A few rounds with one host, and turns that these do not take."""
     _plan()
+    _take_off()
     _take_turns()
 
 
@@ -91,6 +96,15 @@ def _plan() -> None:
     desk.round(1)
     desk.put_hosts([replace(_HOST, last_heartbeat=1, free=replace(_ROOM, cpu_milli=500))])
     desk.round(2)
+
+
+def _take_off() -> None:
+    """What is held on a host comes off it once more."""
+    cluster = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")])
+    chains = Chains()
+    chains.add([array("i", [0])], [array("i", [1])], [Shape(100, 100, 1, 500)])
+    chains.take([0], cluster)
+    chains.take_each([0], [0], cluster)
 
 
 def _take_turns() -> None:

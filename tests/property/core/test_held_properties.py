@@ -2,51 +2,84 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.fleet.want import Want
+from offchain.core.placing.cluster import Cluster, HostRoom
+from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
 from offchain.core.planning import held, keeper
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.placements import Batch
 from tests.desk_world import MINUTE, World, gpu_host, job
 
 MANY = 10**6
-WANT = Want.of(job(0))
+WANT = Want.of(job(0, 1))
+ROWS = 5
+KIND = GpuKind("A100", 40_960)
 
-batches = st.tuples(st.integers(1, 30), st.integers(1, 3), st.integers(0, 2), st.lists(st.integers(0, 4), min_size=90))
-steps = st.lists(batches | st.integers(0, 200) | st.none(), max_size=12)
+places = st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 3)), min_size=90)
+batches = st.tuples(st.integers(1, 30), st.integers(1, 3), st.integers(0, 2), places)
+ended, followed = st.integers(0, 200), st.tuples(st.integers(0, 200), st.booleans())
+steps = st.lists(batches | ended | followed | st.integers(0, 40).map(str), max_size=12)
+
+
+def cluster_of(pods: int) -> Cluster:
+    """Hosts with three GPUs, the last one with one, and otherwise room for so many pods on each."""
+    found, shape = Cluster(), WANT.shape
+    for row in range(ROWS):
+        devices = ((KIND, WHOLE_GPU), (KIND, 0 if row else WHOLE_GPU), (KIND, WHOLE_GPU))[: 3 if row < ROWS - 1 else 1]
+        found.put(f"h{row}", HostRoom(pods * shape.cpu_milli, pods * shape.memory_mib, 1000, devices))
+    return found
 
 
 @given(steps)
-def test_a_host_knows_who_holds_something_there(of: list[tuple[int, int, int, list[int]] | int | None]):
+def test_what_is_held_is_taken_off_a_host_as_far_as_there_is_room(of: list[Any]):
     found = held.Held()
-    model: dict[int, tuple[int, ...]] = {}
+    model: dict[int, tuple[tuple[int, int], ...]] = {}
+    behind: set[int] = set()
     number = 0
     with patch.object(held, "_FORGET", 8):
         for step in of:
-            if isinstance(step, tuple):
-                many, each, short, rows = step
-                tasks = [job(number + place, pods=each) for place in range(many)]
-                hosts = rows[: many * each - min(short, each - 1)]
-                found.add(Batch(WANT, tasks, hosts, [0] * len(hosts)))
-                for place in range(many):
-                    model[number + place] = tuple(hosts[place * each : place * each + each])
-                number += many
-            elif step is None:
-                for row in range(5):
-                    assert found.ahead(row) == sorted(one for one, hosts in model.items() if row in hosts)
-            else:
-                batch = found.drop(step)
-                assert (None if batch is None else batch.places(step).hosts) == model.pop(step, None)
+            match step:
+                case (int(many), int(each), int(short), list(where)):
+                    tasks = [job(number + place, 1, pods=each) for place in range(many)]
+                    where = where[: many * each - min(short, each - 1)]
+                    found.add(Batch(WANT, tasks, [row for row, _ in where], [1 << device for _, device in where]))
+                    for place in range(many):
+                        model[number + place] = tuple(where[place * each : place * each + each])
+                    number += many
+                case (int(task), bool(ahead)):
+                    known = task in model and (task in behind) == ahead
+                    assert found.follow(task, ahead=ahead) == known
+                    behind ^= {task} if known else set()
+                case int(task):
+                    batch, pods = found.drop(task), model.pop(task, None)
+                    behind.discard(task)
+                    assert (None if batch is None else batch.places(task).hosts) == (pods and tuple(r for r, _ in pods))
+                case _:
+                    one, other = cluster_of(int(step)), cluster_of(int(step))
+                    assert sorted(found.take(range(ROWS), one)) == taken_one_by_one(model, behind, other)
+                    assert one.free_milli == other.free_milli
+                    for column, same in zip(one.free, other.free, strict=True):
+                        assert column.tolist() == same.tolist()
     assert found.tasks == model.keys()
-    for one, hosts in model.items():
-        batch = found.get(one)
-        assert batch is not None
-        assert batch.places(one).hosts == hosts
-        assert batch.pods(one) == tuple(range(len(hosts)))
+    for task, pods in model.items():
+        assert found.is_behind(task) == (task in behind)
+        assert found.get(task).pods(task) == tuple(range(len(pods)))
+
+
+def taken_one_by_one(model: dict[int, tuple[tuple[int, int], ...]], behind: set[int], cluster: Cluster) -> list[int]:
+    """Take all of it, the lowest number first; gives the rows where there is no room for all."""
+    short = set()
+    for task, pods in sorted(model.items()):
+        for row, device in pods if task not in behind else ():
+            if not cluster.take_if(row, WANT.shape, 1 << device):
+                short.add(row)
+    return sorted(short)
 
 
 jobs = st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(1, 40), st.sampled_from("ab"), st.integers(1, 24))

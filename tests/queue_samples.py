@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from offchain.core.queues.amount import Amount
+from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Holding
 from offchain.core.queues.tree import Queue, Tree, tree
 from offchain.core.queues.turn import Memory, Turn
@@ -56,6 +56,10 @@ class Told(Turn):
 def turn(*waiting: Claim, queues: tuple[Queue, ...] = (), **changes: Any) -> Told:
     values: dict[str, Any] = {"tree": tree(queues), "totals": TOTALS, "used": (), "now_ms": 0} | changes
     return Told(waiting=waiting, **values)
+
+
+OWN = turn().rights().taking(0, NOTHING)
+"""Where all are of one part of the queues, with the number 0."""
 
 
 def holding(of: Claim) -> Holding:

@@ -39,6 +39,7 @@ def _standing(now: Standing) -> Iterator[tuple[str, object]]:
     yield "Limit", now.limit
     again = now.not_before_ms
     yield "Tried again", None if again is None else f"at {time_text(again)}, after a refusal"
+    yield "Nobody leaves", now.nobody_leaves
     yield "Shift", "another scheduler looks after it now" if now.others_turn else None
 
 

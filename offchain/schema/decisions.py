@@ -114,13 +114,14 @@ class Standing:
 
     `state`: waits, placed (on its way to the chain) or unknown (it does not wait). `limit`: of a queue or an account,
     that keeps it waiting. `not_before_ms`: it is not tried sooner, for the chain has refused it. `others_turn`: another
-    scheduler looks after it now.
+    scheduler looks after it now. `nobody_leaves`: why no spot task is made to leave for it.
     """
 
     state: str
     limit: str | None = None
     not_before_ms: int | None = None
     others_turn: bool = False
+    nobody_leaves: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,7 @@ def _standing(fields: dict[str, Any]) -> Standing:
         limit=optional_text(fields, "limit", _LONG),
         not_before_ms=optional_integer(fields, "not_before_ms", _MOST),
         others_turn=flag(fields, "others_turn"),
+        nobody_leaves=optional_text(fields, "nobody_leaves", _LONG),
     )
 
 

@@ -7,7 +7,7 @@ assignment is taken back, and the task is planned again after a pause that grows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -134,7 +134,8 @@ class Scheduler:
 
     def standing(self, number: int) -> tuple[Standing, int | None]:
         """How a task stands now, and which other one was tried for it."""
-        return self._desk.standing(number, self._view.now_ms), self._desk.tried_for(number)
+        found = self._desk.standing(number, self._view.now_ms)
+        return replace(found, nobody_leaves=self._room.why(number)), self._desk.tried_for(number)
 
     def _follow(self, news: Touched | None) -> None:
         """Give the desk the records that have changed."""

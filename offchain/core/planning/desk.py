@@ -35,6 +35,7 @@ from offchain.core.planning.reserved import lasts_ms
 from offchain.core.planning.resting import Resting
 from offchain.core.planning.scores import Weights
 from offchain.core.planning.shifts import Shifts, kind_of
+from offchain.core.preempting.asking import Queues
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held
@@ -329,6 +330,10 @@ class Desk:
     def limit(self, number: int) -> Held | None:
         """The limit of a queue or an account that keeps a task waiting."""
         return self._turn.held(number) if number in self._turn else None
+
+    def queues(self) -> Queues:
+        """Who may have whom leave now, as the queues say."""
+        return Queues(self._turn.rights(), lambda task: self._turn.part(queue_of(task), task.tenant))
 
     def standing(self, number: int, now_ms: int) -> Standing:
         """How a task stands now."""

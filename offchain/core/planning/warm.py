@@ -117,4 +117,5 @@ def _take_turns() -> None:
     turn.ran(1)
     turn.release(Holding(DEFAULT, "a", part))
     turn.blocked(1)
+    turn.rights()
     turn.remove(2)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart, closed_beside
@@ -10,8 +11,9 @@ from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Bools, Cluster, bits
-from offchain.core.preempting.rules import HOUR, Past, Preemption, Rules, Running, Wanting
+from offchain.core.preempting.rules import HOUR, Past, Preemption, Rules, Running, Wanting, amount_of
 from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.queues.rights import Rights
 from offchain.core.values import LeaseState, Task, TaskState
 
 MOST_VICTIMS = 16
@@ -31,10 +33,37 @@ def may_leave(task: Task) -> bool:
     return runs and bool(task.leases) and all(lease.state in _HELD for lease in task.leases)
 
 
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """What the queues say of who may have whom leave: the `rights`, and which part of theirs a task belongs to."""
+
+    rights: Rights
+    part_of: Callable[[Task], int]
+
+    def why(self, task: Task, refused: Refused) -> str:
+        """Why nobody leaves for a task, for people."""
+        if refused is not Refused.SHARES:
+            return str(refused.value)
+        part = self.part_of(task)
+        holds, then = self.rights.share(part), self.rights.share(part, amount_of(Want.of(task).shape, task.least))
+        shares = f"its queue or account holds {holds:.1%} of the network, with the task {then:.1%}"
+        return f"{refused.value}: {shares}, and has a right to {self.rights.right(part):.1%}"
+
+    def on_their_way(self, leaving: Iterable[Task], coming: Iterable[Task]) -> None:
+        """Count what these are about to leave as not held, and what is kept for those as held."""
+        for task in leaving:
+            self.rights.goes(self.part_of(task), amount_of(Want.of(task).shape, len(task.leases)))
+        for task in coming:
+            self.rights.comes(self.part_of(task), amount_of(Want.of(task).shape, task.least))
+
+
 def victims(
-    task: Task, spot: Iterable[Task], fleet: Fleet, now_ms: int, past: Past, kept: Bools | None
+    task: Task, spot: Iterable[Task], fleet: Fleet, now_ms: int, past: Past, kept: Bools | None, queues: Queues
 ) -> Preemption | Refused:
-    """The cheapest of `spot` whose end makes room for `task`, on hosts where it may go and nothing is `kept`."""
+    """The cheapest of `spot` whose end makes room for `task`, on hosts where it may go and nothing is `kept`.
+
+    Only as the `queues` let it.
+    """
     want = Want.of(task)
     closed = ~allowed(want, fleet.facts)
     # What victims have of the disk is not looked at: where it does not do without, nobody is sent away for nothing.
@@ -43,15 +72,17 @@ def victims(
     if kept is not None:
         closed |= kept
     wanting = Wanting(task.id, task.tenant, task.priority, want.shape, task.least, task.max_duration_ms)
-    running = [one for one in (_running(victim, fleet.cluster) for victim in spot) if one is not None]
+    seen = (_running(victim, fleet.cluster, queues.part_of(victim)) for victim in spot)
+    running = [one for one in seen if one is not None]
     lie = apart(want.layout, fleet.facts)
-    found = preempt(wanting, running, fleet.cluster, now_ms, Rules(), past, closed, lie)
+    takings = queues.rights.taking(queues.part_of(task), wanting.amount)
+    found = preempt(wanting, running, fleet.cluster, now_ms, Rules(), past, takings, closed, lie)
     if isinstance(found, Preemption) and len(found.victims) > MOST_VICTIMS:
         return Refused.NOBODY
     return found
 
 
-def _running(task: Task, cluster: Cluster) -> Running | None:
+def _running(task: Task, cluster: Cluster, part: int) -> Running | None:
     """None where one of its hosts is no more."""
     if not all(lease.host in cluster for lease in task.leases):
         return None
@@ -59,7 +90,7 @@ def _running(task: Task, cluster: Cluster) -> Running | None:
     rate_per_hour = sum(lease.escrow.rate_per_hour for lease in task.leases)
     return Running(
         task=task.id,
-        account=task.tenant,
+        part=part,
         priority=task.priority,
         spot=task.spot,
         shape=Want.of(task).shape,

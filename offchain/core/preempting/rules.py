@@ -8,6 +8,7 @@ from typing import Final
 
 from offchain.core.placing.board import Place
 from offchain.core.placing.shapes import Shape
+from offchain.core.queues.amount import Amount
 from offchain.core.timing.reservations import Reservation
 
 MINUTE: Final = 60_000
@@ -18,11 +19,12 @@ HOUR: Final = 60 * MINUTE
 class Running:
     """A task that runs and what it has of which hosts. Amounts are in the chain's smallest unit.
 
-    `saved_ms`: its last checkpoint; None: it has made none. `restart_cost`: what starting it again costs.
+    `part`: of the queues, as `Turn.part` gives it. `saved_ms`: its last checkpoint; None: it has made none.
+    `restart_cost`: what starting it again costs.
     """
 
     task: int
-    account: str
+    part: int
     priority: int
     spot: bool
     shape: Shape
@@ -31,6 +33,11 @@ class Running:
     started_ms: int
     saved_ms: int | None = None
     restart_cost: int = 0
+
+    @property
+    def amount(self) -> Amount:
+        """What it holds, as queues count it."""
+        return amount_of(self.shape, len(self.places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,11 @@ class Wanting:
     shape: Shape
     pods: int
     longest_ms: int
+
+    @property
+    def amount(self) -> Amount:
+        """What it asks for, as queues count it."""
+        return amount_of(self.shape, self.pods)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,3 +129,8 @@ class Past:
     def ended(self, task: int) -> Past:
         """It has ended for good."""
         return replace(self, leaving=self.leaving - {task}, coming=self.coming - {task})
+
+
+def amount_of(shape: Shape, pods: int) -> Amount:
+    """What so many such pods hold, as queues count it."""
+    return Amount(shape.cpu_milli, shape.memory_mib, shape.total_milli).times(pods)

@@ -9,7 +9,7 @@ the least there is.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,8 @@ from offchain.core.placing.devices import Wish
 from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.sets import Victim, cheapest
 from offchain.core.preempting.tally import Tally, in_turn, useful
+from offchain.core.queues.amount import Amount
+from offchain.core.queues.rights import Taking
 from offchain.core.timing.loops import counts, pods_on
 from offchain.core.timing.room import Room
 from offchain.core.timing.spread import one_of_each
@@ -57,8 +59,13 @@ class Search:
         self._chosen: dict[int, Victim] = {}
         self._rooms: dict[int, tuple[Room, int]] = {}
 
-    def find(self, eligible: Collection[Victim]) -> list[Victim] | None:
-        """A set that is enough, while without any one of it it is not; None: all of them are not enough."""
+    def enough(self, eligible: Collection[Victim]) -> bool:
+        """Whether there would be room if all of them ended. Asked before any is looked for."""
+        rows, _ = _rows(eligible)
+        return Tally(self._counts(_without(self._free, rows)), self._apart).total >= self._pods
+
+    def find(self, eligible: Collection[Victim], taking: Taking) -> list[Victim] | None:
+        """A set that is enough, while without any one of it it is not; None: there is none that `taking` allows."""
         on = self._candidates(eligible)
         if on is None:
             return None
@@ -67,10 +74,14 @@ class Search:
         hosts = [(victims[0].cost / self._pods, host, None) for host, victims in on.items()]
         heapq.heapify(hosts)
         while self._tally.total < self._pods:
+            if not hosts:
+                return None
             least, host, more = heapq.heappop(hosts)
             looked_for = more is None or any(victim.running.task in self._chosen for victim in more)
+            looked_for = looked_for or not taking.allows(_held((*self._chosen.values(), *(more or ()))))
             if looked_for:
-                more = self._cheapest(host, [victim for victim in on[host] if victim.running.task not in self._chosen])
+                others = [victim for victim in on[host] if victim.running.task not in self._chosen]
+                more = self._cheapest(host, others, taking)
             gained = self._gained(more) if more else 0
             if not more or not gained:
                 # No pod more fits there, or none may: others of its group have room.
@@ -124,7 +135,7 @@ class Search:
                 on[host].append(victim)
         return on
 
-    def _cheapest(self, host: int, others: Sequence[Victim]) -> list[Victim] | None:
+    def _cheapest(self, host: int, others: Sequence[Victim], taking: Taking) -> list[Victim] | None:
         """Whom to end on this host, beside those chosen, for one pod more at least; None: there cannot be more."""
         room, had = self._room(host)
 
@@ -134,7 +145,10 @@ class Search:
                 _move(with_some, host, victim, 1)
             return self._on(host, with_some) > had
 
-        return cheapest(others, enough)
+        def allowed(some: Sequence[Victim]) -> bool:
+            return taking.allows(_held((*self._chosen.values(), *some)))
+
+        return cheapest(others, enough, allowed)
 
     def _gained(self, more: Sequence[Victim]) -> int:
         """For how many pods more there would be room, of those that need it."""
@@ -188,6 +202,11 @@ def _move(room: Room, host: int, victim: Victim, sign: int) -> None:
                 room.give(shape, place.devices)
             else:
                 room.take(shape, place.devices)
+
+
+def _held(victims: Iterable[Victim]) -> Iterator[tuple[int, Amount]]:
+    """Of which parts of the queues they are, and what they hold."""
+    return ((victim.running.part, victim.running.amount) for victim in victims)
 
 
 def _rows(victims: Collection[Victim]) -> tuple[Ints, Floats]:

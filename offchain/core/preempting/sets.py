@@ -25,22 +25,24 @@ class Victim:
         return self.cost, -self.running.task
 
 
-Enough = Callable[[Sequence[Victim]], bool]
-"""Whether the end of these is enough. More of them always are."""
+Says = Callable[[Sequence[Victim]], bool]
 
 
-def cheapest(victims: Sequence[Victim], enough: Enough) -> list[Victim] | None:
-    """The cheapest of all sets where there are few `victims`, else one of which each is needed; None: all are too few.
+def cheapest(victims: Sequence[Victim], enough: Says, allowed: Says) -> list[Victim] | None:
+    """The cheapest of all sets where there are few `victims`, else one of which each is needed; None: none is found.
 
-    `victims`: the cheapest first.
+    `victims`: the cheapest first. `enough`: whether the end of these is; more of them always are. `allowed`: whether
+    all of these may end; then fewer of them may.
     """
-    found = _needed(victims, enough)
-    return _cheaper(victims, enough, found) if found and len(victims) <= ALL_SETS else found
+    found = _needed(victims, enough, allowed)
+    return _cheaper(victims, enough, allowed, found) if len(victims) <= ALL_SETS else found
 
 
-def _needed(victims: Sequence[Victim], enough: Enough) -> list[Victim] | None:
+def _needed(victims: Sequence[Victim], enough: Says, allowed: Says) -> list[Victim] | None:
     found: list[Victim] = []
     for victim in victims:
+        if not allowed([*found, victim]):
+            continue
         found.append(victim)
         if enough(found):
             break
@@ -54,8 +56,8 @@ def _needed(victims: Sequence[Victim], enough: Enough) -> list[Victim] | None:
     return found
 
 
-def _cheaper(victims: Sequence[Victim], enough: Enough, best: list[Victim]) -> list[Victim]:
-    least = sum(victim.cost for victim in best)
+def _cheaper(victims: Sequence[Victim], enough: Says, allowed: Says, best: list[Victim] | None) -> list[Victim] | None:
+    least = sum(victim.cost for victim in (victims if best is None else best)) + (best is None)
     open_: list[tuple[int, int, list[Victim]]] = [(0, 0, [])]
     while open_:
         begin, spent, taken = open_.pop()
@@ -64,6 +66,8 @@ def _cheaper(victims: Sequence[Victim], enough: Enough, best: list[Victim]) -> l
             if cost >= least or not enough([*taken, *victims[index:]]):
                 break
             some = [*taken, victims[index]]
+            if not allowed(some):
+                continue
             if enough(some):
                 best, least = some, cost
             else:

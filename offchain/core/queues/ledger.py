@@ -151,11 +151,6 @@ class Ledger:
             node = int(here["parent"])
         return None
 
-    def holdings(self) -> dict[Part, Amount]:
-        """What each part of the tree holds."""
-        held = ((part, _amount(self.tables.nodes[leaf], _EACH)) for part, leaf in self.leaves.items())
-        return {part: amount for part, amount in held if amount != NOTHING}
-
     def served(self) -> Iterator[tuple[Part, int]]:
         """When each part was last served."""
         for part, leaf in self.leaves.items():

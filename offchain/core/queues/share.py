@@ -1,4 +1,4 @@
-"""Dominant resource shares (Ghodsi et al., NSDI 2011), and what each queue has a right to.
+"""Dominant resource shares (Ghodsi et al., NSDI 2011).
 
 The share of a queue or account is the greatest of its parts of the network's cores, memory and GPUs. Shares are
 compared among siblings, divided by their weights, from the root down.
@@ -11,8 +11,7 @@ compared only in the resources that such of its waiting tasks ask for as somebod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from offchain.core.queues.amount import Amount
@@ -31,32 +30,3 @@ def dominant_share(used: Amount, totals: Amount, counted: Sequence[bool] = ALL_R
         if counted[at] and totals[at]:
             share = max(share, used[at] / totals[at])
     return share
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A queue among its siblings: its weight, the share it holds, whether it wants more than that."""
-
-    weight: float
-    share: float
-    wants_more: bool
-
-
-def divided(whole: float, wishes: Mapping[str, Wish]) -> dict[str, float]:
-    """What each sibling has a right to of their parent's share `whole`: by weight among those who want it.
-
-    One that wants no more has a right to what it holds at most; what it leaves is divided among the others by weight.
-    """
-    rights: dict[str, float] = {}
-    left, open_ = whole, dict(wishes)
-    while open_:
-        per_weight = left / sum(wish.weight for wish in open_.values())
-        content = [
-            name for name, wish in open_.items() if not wish.wants_more and wish.share <= per_weight * wish.weight
-        ]
-        if not content:
-            return rights | {name: per_weight * wish.weight for name, wish in open_.items()}
-        for name in content:
-            rights[name] = open_.pop(name).share
-            left = max(0.0, left - rights[name])
-    return rights

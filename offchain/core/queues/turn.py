@@ -24,6 +24,7 @@ from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding
 from offchain.core.queues.ledger import Ledger, Place
 from offchain.core.queues.picking import next_alike
+from offchain.core.queues.rights import Rights
 from offchain.core.queues.runs import MOST_IN_RUN, run_next
 from offchain.core.queues.tables import NOBODY
 from offchain.core.queues.tree import DEFAULT, Part, Tree
@@ -215,21 +216,13 @@ class Turn:
         alike, shape = self._at(task)
         return self._ledger.limit_on(self._place(alike), self._amounts[shape])
 
-    def holdings(self) -> dict[Part, Amount]:
-        """What each part of the tree holds."""
-        return self._ledger.holdings()
+    def part(self, queue: str, account: str) -> int:
+        """The number of the part of the tree in which tasks of this account wait that name this queue."""
+        return self._ledger.place(queue, account).leaf
 
-    def wanted(self) -> dict[Part, Amount]:
-        """What each part waits for, without what a limit keeps."""
-        tables, found = self._ledger.tables, dict[Part, Amount]()
-        for part, leaf in self._ledger.leaves.items():
-            start, members = (int(tables.nodes[name][leaf]) for name in ("start", "members"))
-            for alike in tables.lists[start : start + members].tolist():
-                these = tables.alikes[alike]
-                amount = self._amounts[these["shape"]]
-                if self._ledger.limit_on(self._place(alike), amount) is None:
-                    found[part] = found.get(part, NOTHING).plus(amount.times(int(these["count"])))
-        return found
+    def rights(self) -> Rights:
+        """What each part holds and has a right to now."""
+        return Rights(self._ledger)
 
     def _of(self, task: Claim | Holding) -> Place:
         return self._ledger.place(task.queue, task.account)

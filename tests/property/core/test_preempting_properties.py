@@ -10,6 +10,7 @@ from offchain.core.placing.board import Place
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
 from tests.property.core.test_timing_properties import clusters, shapes
+from tests.queue_samples import OWN
 from tests.timing_samples import fits, room_of
 
 NOW = 10_000
@@ -32,7 +33,7 @@ def work(draw):
         if places:
             one = Running(
                 task,
-                "other",
+                0,
                 draw(st.integers(0, 3)),
                 draw(st.sampled_from([True, True, True, False])),
                 shape,
@@ -75,7 +76,7 @@ def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, p
     cluster, running = work
     wanting = Wanting(99, "mine", priority, shape, pods, 1000)
     apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
-    done = preempt(wanting, running, cluster, NOW, RULES, Past(leaving=leaving), apart=apart)
+    done = preempt(wanting, running, cluster, NOW, RULES, Past(leaving=leaving), OWN, apart=apart)
     may = [one for one in running if one.spot and one.priority < priority and one.task not in leaving]
 
     def enough(gone):

@@ -12,6 +12,7 @@ from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Waiting, reserve
+from tests.queue_samples import OWN
 from tests.timing_samples import GPU, HALF, PAIR, gpus
 
 NOW = 100 * MINUTE
@@ -20,7 +21,7 @@ RULES = Rules(notice_ms=MINUTE, least_run_ms=10 * MINUTE, most=2)
 
 def spot(task, *places, shape=GPU, priority=0, saved_ms=None, rate=1, started_ms=0, cost=0):
     places = tuple(Place(*place) for place in places)
-    return Running(task, "other", priority, True, shape, places, rate, started_ms, saved_ms, cost)  # noqa: FBT003
+    return Running(task, 0, priority, True, shape, places, rate, started_ms, saved_ms, cost)  # noqa: FBT003
 
 
 def wanting(shape=GPU, pods=1, priority=5, task=99):
@@ -31,7 +32,7 @@ def ask(cluster, running, want, past=None, closed=None):
     for one in running:
         for place in one.places:
             cluster.take(place.host, one.shape, place.devices)
-    return preempt(want, running, cluster, NOW, RULES, past or Past(), closed)
+    return preempt(want, running, cluster, NOW, RULES, past or Past(), OWN, closed)
 
 
 def victims(*args, **more):
@@ -59,7 +60,7 @@ def test_nobody_of_the_same_or_a_higher_priority_leaves(priority):
 
 
 def test_only_spot_tasks_leave():
-    firm = Running(1, "other", 0, False, GPU, (Place(0, 1),), 1, 0)  # noqa: FBT003
+    firm = Running(1, 0, 0, False, GPU, (Place(0, 1),), 1, 0)  # noqa: FBT003
     assert victims(gpus(1), [firm], wanting()) is Refused.NOBODY
 
 
@@ -110,10 +111,10 @@ def test_a_victim_makes_nobody_leave_until_it_has_started_again():
     cluster = gpus(1, 1)
     done = ask(cluster, [*running, low], wanting(pods=2))
     past = Past().after(done, NOW, RULES)
-    again = Wanting(1, "other", 3, GPU, 1, 1000)
-    assert preempt(again, [low], cluster, NOW, RULES, past) is Refused.VICTIM
-    assert preempt(wanting(task=98), [low], cluster, NOW, RULES, past) is Refused.NOBODY, "it is leaving already"
-    assert preempt(again, [low], cluster, NOW, RULES, past.started(1).ended(2)) is not Refused.VICTIM
+    again = Wanting(1, 0, 3, GPU, 1, 1000)
+    assert preempt(again, [low], cluster, NOW, RULES, past, OWN) is Refused.VICTIM
+    assert preempt(wanting(task=98), [low], cluster, NOW, RULES, past, OWN) is Refused.NOBODY, "it is leaving already"
+    assert preempt(again, [low], cluster, NOW, RULES, past.started(1).ended(2), OWN) is not Refused.VICTIM
 
 
 def test_who_made_others_leave_is_not_made_to_leave_before_it_has_run_for_a_while():

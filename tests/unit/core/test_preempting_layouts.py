@@ -9,19 +9,20 @@ import pytest
 
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.placing.board import Place
-from offchain.core.preempting.asking import victims
+from offchain.core.preempting.asking import Queues, victims
 from offchain.core.preempting.rules import MINUTE, Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.values import Device, Host, Layout, Lease, LeaseState, Task, TaskState
 from tests.chain_records import escrow
 from tests.desk_world import gpu_host, job
+from tests.queue_samples import OWN, turn
 from tests.timing_samples import GPU, gpus
 
 NOW = 100 * MINUTE
 
 
 def spot(task: int, *hosts: int, rate: int = 1) -> Running:
-    return Running(task, "other", 0, True, GPU, tuple(Place(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
+    return Running(task, 0, 0, True, GPU, tuple(Place(host, 1) for host in hosts), rate, 0)  # noqa: FBT003
 
 
 def leave(running: list[Running], apart: list[int], pods: int) -> list[int] | Refused:
@@ -30,7 +31,7 @@ def leave(running: list[Running], apart: list[int], pods: int) -> list[int] | Re
         for place in one.places:
             cluster.take(place.host, GPU, place.devices)
     wanting = Wanting(99, "mine", 5, GPU, pods, 1000)
-    found = preempt(wanting, running, cluster, NOW, Rules(), Past(), apart=np.array(apart))
+    found = preempt(wanting, running, cluster, NOW, Rules(), Past(), OWN, apart=np.array(apart))
     return found if isinstance(found, Refused) else [one.task for one in found.victims]
 
 
@@ -73,6 +74,14 @@ def test_hosts_and_providers_are_those_of_the_chain(layout: Layout, expected: li
     fleet = Fleet()
     fleet.put([full("a", "p"), full("b", "p"), full("c", "q")])
     wanting = job(9, pods=2, priority=5, layout=layout)
-    found = victims(wanting, [runs(1, "a"), runs(2, "b"), runs(3, "c")], fleet, NOW, Past(), None)
+    found = victims(
+        wanting,
+        [runs(1, "a"), runs(2, "b"), runs(3, "c")],
+        fleet,
+        NOW,
+        Past(),
+        None,
+        Queues(turn().rights(), lambda _: 0),
+    )
     assert isinstance(found, Preemption)
     assert [one.task for one in found.victims] == expected

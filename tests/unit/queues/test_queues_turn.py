@@ -4,7 +4,7 @@ import pytest
 
 from offchain.core.queues.ageing import HOUR_MS, Ageing
 from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.tree import Most, Part, Queue
+from offchain.core.queues.tree import Most, Queue
 from offchain.core.queues.turn import Memory
 from tests.queue_samples import CORES, GPU, TOTALS, claim, fill, holding, shape_of, take, turn
 
@@ -21,14 +21,15 @@ def test_a_queue_that_nobody_defined_is_the_default():
 
 
 def test_a_queue_with_parts_takes_no_tasks_itself():
-    found = turn(claim(1, queue="lab"), queues=(Queue("lab/one"),))
-    assert found.wanted() == {Part("default", "alice"): GPU}
+    found = turn(queues=(Queue("lab/one"),))
+    assert found.part("lab", "alice") == found.part("default", "alice")
 
 
 def test_who_may_not_use_a_queue_waits_in_the_default():
     queues = (Queue("lab", accounts=frozenset({"alice"})), Queue("lab/one"))
-    found = turn(claim(1, queue="lab/one"), claim(2, "bob", queue="lab/one"), queues=queues)
-    assert found.wanted() == {Part("lab/one"): GPU, Part("default", "bob"): GPU}
+    found = turn(queues=queues)
+    assert found.part("lab/one", "bob") == found.part("default", "bob")
+    assert found.part("lab/one", "alice") != found.part("default", "alice")
 
 
 def test_what_is_held_already_counts():
@@ -230,16 +231,17 @@ def test_nothing_is_left_of_tasks_that_were_cancelled_behind_an_older_one():
         found.add(claim(number))
         found.remove(number)
     assert take(found, 2) == [0]
-    assert found.wanted() == {}
+    assert len(found) == 0
 
 
 def test_charges_and_releases_of_others_count():
     found = turn(claim(1), claim(2, "bob"))
     found.charge(holding(claim(9, "alice")))
-    assert found.holdings() == {Part("default", "alice"): GPU}
+    alice = found.part("default", "alice")
+    assert found.rights().share(alice) == pytest.approx(1 / 10)
     assert found.next() == 2
     found.release(holding(claim(9, "alice")))
-    assert found.holdings() == {}
+    assert found.rights().share(alice) == 0
     assert found.next() == 1
 
 
@@ -285,9 +287,10 @@ def test_what_comes_to_a_queue_that_had_nothing_to_give_is_seen_in_the_same_roun
 def test_what_is_wanted_is_counted_without_those_that_left():
     found = turn(claim(0), claim(1), claim(2))
     found.remove(1)
-    assert found.wanted() == {Part("default", "alice"): GPU.times(2)}
+    alice = found.part("default", "alice")
+    assert found.rights().right(alice) == pytest.approx(2 / 10)
     assert take(found, 1) == [0]
-    assert found.wanted() == {Part("default", "alice"): GPU}
+    assert found.rights().right(alice) == pytest.approx(2 / 10), "of it one half is held now"
 
 
 def test_a_shape_sleeps_until_one_of_it_is_placed():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from toy_network import HOST, OTHER_HOST, Toy
+from toy_network import HOST, OTHER_HOST, TENANT, Toy
 
-from offchain.link.ports import DispatchFailure
+from offchain.link import keys
+from offchain.link.ports import DispatchFailure, Signer
 
 NOTICE_MS = 120_000
+OTHER = keys.from_uri("//Ferdie")
+"""Another tenant."""
+THIRD = keys.from_uri("//Eve")
 
 
-async def running(toy: Toy, host: str = HOST, **changes) -> int:
+async def running(toy: Toy, host: str = HOST, who: Signer = TENANT, **changes) -> int:
     """A spot task that runs on the only GPU of a host."""
-    task = await toy.submit(**{"spot": True, **changes})
-    await toy.call("assign", task=task, pods=[{"pod": 0, "host": host, "devices": b"\0"}])
+    task = await toy.submit(who=who, **{"spot": True, **changes})
+    await toy.call("assign", who=who, task=task, pods=[{"pod": 0, "host": host, "devices": b"\0"}])
     await toy.block()
     toy.start(task)
     await toy.block()
@@ -144,3 +148,52 @@ async def test_what_is_reserved_for_a_task_of_lower_priority_keeps_nobody_from_l
             await toy.block()
         assert [call["task"] for call in toy.done("assign")] == [wanting]
         assert toy.state(behind) == "Queued"
+
+
+async def test_who_holds_its_share_cannot_send_others_away_whatever_the_priority():
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST)
+    await running(toy, HOST)
+    await running(toy, OTHER_HOST, who=OTHER, spot=False)
+    async with toy.working("scheduler") as quiet:
+        wanting = await urgent(toy, 200, who=OTHER)
+        for _ in range(4):
+            await quiet()
+            await toy.block(after_ms=10_000)
+        why = toy.scheduler.standing(wanting)[0].nobody_leaves
+        assert why.endswith("holds 50.0% of the network, with the task 100.0%, and has a right to 50.0%")
+    assert not toy.tried("preempt")
+
+
+async def test_who_has_less_than_its_share_gets_it_back_and_no_more():
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST)
+    await running(toy, HOST)
+    await running(toy, OTHER_HOST)
+    async with toy.working("scheduler") as quiet:
+        first = await urgent(toy, who=OTHER)
+        await urgent(toy, who=OTHER)
+        for _ in range(6):
+            await quiet()
+            await toy.block(after_ms=10_000)
+        (told,) = toy.done("preempt")
+        assert (told["wanting"], len(told["victims"])) == (first, 1), "what is on its way counts as if it had come"
+
+
+async def test_who_is_kept_by_shares_does_not_keep_others_from_looking():
+    toy = Toy()
+    toy.host()
+    toy.host(OTHER_HOST)
+    spot = await running(toy, OTHER_HOST, who=THIRD)
+    await toy.block(after_ms=60_000)
+    await running(toy, HOST, who=OTHER, spot=False)
+    for _ in range(6):
+        await urgent(toy, 200, who=OTHER)
+    wanting = await urgent(toy)
+    async with toy.working("scheduler") as quiet:
+        for _ in range(3):
+            await quiet()
+            await toy.block()
+        assert toy.done("preempt") == [{"wanting": wanting, "victims": [spot]}]

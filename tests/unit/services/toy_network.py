@@ -56,6 +56,7 @@ class Toy:
         self.stores = {WORKER.address: self.store}
         """Of each worker's account."""
         self.record: Record | None = None
+        self.scheduler: Scheduler | None = None
         self.events: list[dict[str, Any]] = []
         self.put("Tasks", "Params", value=tasks_params())
         self.put("Hosts", "Params", value=hosts_params(heartbeat_period_ms=6_000, absence_limit_ms=30_000))
@@ -89,15 +90,15 @@ class Toy:
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    async def call(self, function: str, pallet: str = "Tasks", **arguments: Any) -> None:
-        """A call of the tenant, into the pool."""
-        nonce = await self.chain.next_nonce(TENANT.address)
-        await self.chain.broadcast(await self.chain.sign(Call(pallet, function, arguments), TENANT, nonce))
+    async def call(self, function: str, pallet: str = "Tasks", who: Signer = TENANT, **arguments: Any) -> None:
+        """A call of a tenant, into the pool."""
+        nonce = await self.chain.next_nonce(who.address)
+        await self.chain.broadcast(await self.chain.sign(Call(pallet, function, arguments), who, nonce))
 
-    async def submit(self, count: int = 1, **changes: Any) -> int:
+    async def submit(self, count: int = 1, who: Signer = TENANT, **changes: Any) -> int:
         """Tasks, into the pool; gives the number the first will have."""
         task = int(self.get("Tasks", "NextTaskId"))
-        await self.call("submit", count=count, changes=changes)
+        await self.call("submit", who=who, count=count, changes=changes)
         return task
 
     async def block(self, *, finalize: bool = True, after_ms: int = BLOCK_MS) -> None:
@@ -231,7 +232,8 @@ class Toy:
         worker = Worker(self.chain, Watcher(self.chain, store, "worker", start=head.number), outbox, view)
         made = []
         if "scheduler" in roles:
-            made.append(Scheduler(view, perform, b"seed", worker.wake, account=signer.address, record=self.record))
+            self.scheduler = Scheduler(view, perform, b"seed", worker.wake, account=signer.address, record=self.record)
+            made.append(self.scheduler)
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         running = asyncio.create_task(worker.run(made))

@@ -1,0 +1,147 @@
+"""Whose spot tasks may leave for a waiting task, by what each part of the tree holds and has a right to.
+
+Who holds less than its right gets back what was lent: of parts above their rights, and no more than is above. As tasks
+cannot be divided, two parts may also change places: the one that waits then has at most what the other had, and the
+other at least what the first had, each by its weight. Who holds its right has only tasks of its own leave.
+docs/scheduling.md, "Taking back what was lent".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from offchain.core.placing.cluster import Floats, Ints
+from offchain.core.queues.amount import NOTHING, Amount
+from offchain.core.queues.ledger import Ledger
+from offchain.core.queues.share import dominant_share
+from offchain.core.queues.shared_out import share_out
+from offchain.core.queues.tables import NOBODY
+
+_SAME: Final = 1e-9
+"""Shares that differ by less are the same."""
+
+
+class Least(NamedTuple):
+    """A node of the tree, and the share of the network that it must be left with."""
+
+    node: int
+    share: float
+
+
+class Rights:
+    """What each part holds and has a right to, at one moment. A part is known by its number: `Turn.part`."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        nodes = ledger.tables.nodes[: len(ledger.names)]
+        self._totals = ledger.totals
+        self._held: Ints = np.column_stack([nodes["cpu"], nodes["memory"], nodes["gpu"]])
+        self._parents: Ints = nodes["parent"].copy()
+        self._weights: Floats = nodes["weight"].copy()
+        self._rights: Floats = np.zeros(len(nodes))
+        share_out(ledger.tables, self._rights)
+
+    def comes(self, part: int, amount: Amount) -> None:
+        """So much is on its way to this part, which is counted as holding it."""
+        self._move(part, amount, 1)
+
+    def goes(self, part: int, amount: Amount) -> None:
+        """So much is about to be left by this part, which is counted as not holding it."""
+        self._move(part, amount, -1)
+
+    def right(self, part: int) -> float:
+        """The share of the network that it has a right to."""
+        return float(self._rights[part])
+
+    def share(self, part: int, more: Amount = NOTHING) -> float:
+        """The share of the network that it holds; or would, with more."""
+        return dominant_share(self._amount(part).plus(more), self._totals)
+
+    def left(self, node: int, taken: Amount) -> float:
+        """The share that a part or a queue is left with."""
+        return dominant_share(self._amount(node).minus(taken), self._totals)
+
+    def lent(self, part: int) -> Least | None:
+        """What it keeps of what is taken back; None: it holds no more than its right."""
+        right = self.right(part)
+        return Least(part, right) if self.share(part) > right + _SAME else None
+
+    def changes_places(self, part: int, asks: Amount, other: int) -> Least | None:
+        """What the queue of the `other` keeps where the two change places; None: this one would have more than it had.
+
+        Compared is where the two are parts of the same queue: themselves, or the queues that they are in.
+        """
+        mine, theirs = self._beside(part, other)
+        weight, other_weight = self._weights[mine], self._weights[theirs]
+        if self.share(mine, asks) / weight > self.share(theirs) / other_weight + _SAME:
+            return None
+        return Least(theirs, float(self.share(mine) / weight * other_weight))
+
+    def taking(self, part: int, asks: Amount) -> tuple[Taking, ...]:
+        """How a task of this part may have others leave: the first way by which it finds room is the one to take."""
+        if self.share(part) >= self.right(part) - _SAME:
+            return (Taking(self, part, _nothing),)
+        changing = Taking(self, part, partial(self.changes_places, part, asks))
+        if self.share(part, asks) > self.right(part) + _SAME:
+            return (changing,)
+        return Taking(self, part, self.lent), changing
+
+    def _move(self, part: int, amount: Amount, sign: int) -> None:
+        node = part
+        while node != NOBODY:
+            self._held[node] += np.array(amount, dtype=np.int64) * sign
+            node = int(self._parents[node])
+
+    def _amount(self, node: int) -> Amount:
+        cpu, memory, gpu = self._held[node].tolist()
+        return Amount(cpu, memory, gpu)
+
+    def _beside(self, part: int, other: int) -> tuple[int, int]:
+        """The two, or what they are parts of, as parts of the same queue."""
+        above = self._path(part)
+        path = self._path(other)
+        depth = next(at for at, (one, two) in enumerate(zip(above, path, strict=False)) if one != two)
+        return above[depth], path[depth]
+
+    def _path(self, node: int) -> list[int]:
+        """From the root down to it."""
+        found = [node]
+        while self._parents[found[-1]] != NOBODY:
+            found.append(int(self._parents[found[-1]]))
+        return found[::-1]
+
+
+class Taking:
+    """Of which parts tasks may leave for one of the part `own`, and how many. Its own ones always may."""
+
+    def __init__(self, rights: Rights, own: int, keeps: Callable[[int], Least | None]) -> None:
+        self._rights = rights
+        self._own = own
+        self._keeps = keeps
+        self._known: dict[int, Least | None] = {}
+
+    def open(self, part: int) -> bool:
+        """Whether any of this part may leave."""
+        return part == self._own or self._least(part) is not None
+
+    def allows(self, taken: Iterable[tuple[int, Amount]]) -> bool:
+        """Whether all of these may leave, each of a part that is open. Then any of them may."""
+        sums: dict[Least, Amount] = {}
+        for part, amount in taken:
+            least = None if part == self._own else self._least(part)
+            if least is not None:
+                sums[least] = sums.get(least, NOTHING).plus(amount)
+        return all(self._rights.left(least.node, amount) >= least.share - _SAME for least, amount in sums.items())
+
+    def _least(self, part: int) -> Least | None:
+        if part not in self._known:
+            self._known[part] = self._keeps(part)
+        return self._known[part]
+
+
+def _nothing(part: int) -> None:
+    """Others keep all they have."""
+    del part

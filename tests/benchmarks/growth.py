@@ -15,6 +15,7 @@ import growth_world as world
 from table import ROOT, Figure
 
 from offchain.core.planning.desk import Desk
+from offchain.core.planning.warm import warm
 from offchain.core.values import Host, Task
 
 HOSTS = 100_000
@@ -43,7 +44,7 @@ class Point:
 
 def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | None) -> list[Figure]:
     """Rounds with 100, 1,000, 10,000... hosts up to `hosts`; the figures are those of 10,000, or of the most."""
-    _rehearse()
+    warm()
     sizes = [size for size in (100, 1000, 10_000, 100_000) if size < hosts] + [hosts]
     points = []
     for size in sizes:
@@ -101,14 +102,6 @@ def _said(point: Point) -> str:
         f"{point.placed} placed in {point.round_s:.2f} s, {point.online_per_s:.0f} a second one by one, "
         f"{_EVENTS} events in {1000 * point.events_s:.0f} ms"
     )
-
-
-def _rehearse() -> None:
-    """So that nothing is compiled while it is measured."""
-    records = world.hosts(20)
-    desk = filled(records, world.tasks(50, 10, 2))
-    desk.round(_NOW_MS)
-    desk.put_hosts(replace(host, free=replace(host.free, cpu_milli=0)) for host in records)
 
 
 def _point(hosts: int, tasks: int) -> Point:

@@ -10,6 +10,9 @@ from offchain.core.values import Ask, BillingUnit, Host
 UNITS = tuple(BillingUnit)
 """The order of the columns of :attr:`Offers.factor`."""
 
+ALL = slice(None)
+"""Price lists; those among them that nobody has are offered by no unit."""
+
 _SPARE = 1024
 
 _Key = tuple[Ask, tuple[bytes, ...]]
@@ -29,6 +32,8 @@ class Offers:
 
     def __init__(self) -> None:
         self._numbers: dict[_Key, int] = {}
+        self.renumbered = 0
+        """How often lists have got other numbers."""
         self._make(_SPARE)
 
     def __len__(self) -> int:
@@ -54,6 +59,7 @@ class Offers:
         kept, numbers = np.unique(used, return_inverse=True)
         keys = list(self._numbers)
         self._numbers = {keys[old]: new for new, old in enumerate(kept.tolist())}
+        self.renumbered += 1
         self._make(len(self.price))
         return numbers.astype(np.int64)
 

@@ -15,7 +15,7 @@ from offchain.core.fleet import devices
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.filters.capabilities import CapabilityMissing
 from offchain.core.fleet.filters.data import DataElsewhere
-from offchain.core.fleet.filters.filter import Filter
+from offchain.core.fleet.filters.filter import Filter, OfferFilter
 from offchain.core.fleet.filters.hosts import HostNotWanted
 from offchain.core.fleet.filters.network import NotEnoughNetwork
 from offchain.core.fleet.filters.online import Online
@@ -24,6 +24,7 @@ from offchain.core.fleet.filters.providers import ProviderNotWanted
 from offchain.core.fleet.filters.regions import RegionNotWanted
 from offchain.core.fleet.filters.tiers import TierNotWanted
 from offchain.core.fleet.filters.unit import UnitNotOffered
+from offchain.core.fleet.offers import ALL, Offers
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools, Cluster, Ints
 
@@ -37,7 +38,9 @@ BEFORE_ROOM: Final[tuple[Filter, ...]] = (
     NotEnoughNetwork(),
     CapabilityMissing(),
 )
-AFTER_ROOM: Final[tuple[Filter, ...]] = (UnitNotOffered(), Price())
+"""They look at the task's placement, and at the data that it takes over, and at nothing else of it."""
+
+AFTER_ROOM: Final[tuple[OfferFilter, ...]] = (UnitNotOffered(), Price())
 
 _MISFITS = tuple(Misfit)
 _STEPS = np.array([_MISFITS.index(misfit) for misfit in devices.STEPS], dtype=np.int64)
@@ -46,11 +49,22 @@ _NONE = -1
 
 def allowed(want: Want, facts: Facts) -> Bools:
     """For each host, whether the pod may go there if there is room. Of prices, those that are surely too high."""
+    return welcome(want, facts) & affordable(want, facts.offers, ALL)[facts.offer]
+
+
+def welcome(want: Want, facts: Facts) -> Bools:
+    """For each host, whether the pod may go there if there is room and the price is right."""
     found = np.ones(len(facts), dtype=np.bool_)
-    for one in (*BEFORE_ROOM, *AFTER_ROOM):
+    for one in BEFORE_ROOM:
         mask = one.allows(want, facts)
         if mask is not None:
             found &= mask
+    return found
+
+
+def affordable(want: Want, offers: Offers, some: slice) -> Bools:
+    """For each of some price lists, whether it may be the one of the pod's host. Not where it is surely too high."""
+    found: Bools = np.logical_and.reduce([one.accepts(want, offers, some) for one in AFTER_ROOM])
     return found
 
 

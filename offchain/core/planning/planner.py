@@ -280,7 +280,7 @@ class Planner:
         """The best hosts for so many pods, and their devices as bits, taken off what is free."""
         hosts, devices, doubtful = self._rows.fill(want, pods)
         while doubtful >= 0:
-            on = int(self._rows.devices(want)[doubtful])
+            on = self._rows.devices_on(want, doubtful)
             if self._within(want, doubtful, on):
                 self._take(want, doubtful, on)
                 hosts.append(doubtful)

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from offchain.core.fleet.filters.price import surely_within
 from offchain.core.fleet.fleet import Fleet
-from offchain.core.fleet.rules import allowed
+from offchain.core.fleet.offers import Offers
+from offchain.core.fleet.rules import affordable, welcome
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import AnyInts, Bools, Floats, Ints
-from offchain.core.placing.worth import Lane, Worth
-from offchain.core.planning.scores import Weights, beside_room, parts_beside_room
+from offchain.core.placing.devices import Wish
+from offchain.core.placing.lanes import Beside, empty, longer, renew
+from offchain.core.placing.worth import Worth
+from offchain.core.planning.scores import Weights, beside_price, for_price, parts_beside_room
 from offchain.core.planning.scores.draw import draw
+from offchain.core.values import Placement, RetainedData
 
 Points = npt.NDArray[np.float32]
 
@@ -29,24 +34,49 @@ _RECENT = 128
 
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
 
+_Who = tuple[Placement, RetainedData | None, bytes | None]
+"""What of a want decides what speaks against hosts beside their room and their price."""
 
-class _Row:
-    """Narrow columns: with 400 wants and 100,000 hosts there are 40 million of each."""
 
-    __slots__ = ("facts_seen", "lane", "room_seen")
+class _Against:
+    """[host]: points whatever is free, without those for the price; infinite: not allowed. For many wants the same."""
+
+    __slots__ = ("__weakref__", "points", "seen")
 
     def __init__(self) -> None:
-        self.lane = empty_lane(0)
+        self.points: Floats = np.zeros(0)
+        self.seen = 0
+        """How many changes of facts."""
+
+
+class _Row:
+    """What is kept for one want."""
+
+    __slots__ = ("against", "lane", "price", "renumbered", "room_seen", "sure", "wish")
+
+    def __init__(self, wish: Wish, against: _Against) -> None:
+        self.lane = empty()
         self.room_seen = 0
-        self.facts_seen = 0
+        self.wish = wish
+        self.against = against
+        self.price: Floats = np.zeros(0)
+        """[list]: points for what the host asks; infinite: not allowed."""
+        self.sure: Bools = np.zeros(0, dtype=np.bool_)
+        """[list]: whether it surely costs no more than its limit there."""
+        self.renumbered = 0
 
     def __len__(self) -> int:
         return len(self.lane.points)
 
-    def grow(self, hosts: int) -> None:
-        """To so many hosts."""
-        points, devices, more, sure = self.lane
-        self.lane = Lane(_longer(points, hosts), _longer(devices, hosts), _longer(more, hosts), _longer(sure, hosts))
+    def ask(self, want: Want, offers: Offers, weights: Weights) -> None:
+        """Look at price lists that are new."""
+        if self.renumbered != offers.renumbered:
+            self.renumbered, self.price, self.sure = offers.renumbered, self.price[:0], self.sure[:0]
+        if len(self.price) < len(offers):
+            new = slice(len(self.price), len(offers))
+            points = np.where(affordable(want, offers, new), for_price(want, offers, new, weights), np.inf)
+            self.price = np.concatenate([self.price, points])
+            self.sure = np.concatenate([self.sure, surely_within(want, offers, new)])
 
 
 class _Log:
@@ -57,16 +87,24 @@ class _Log:
         """How many changes there were."""
         self._last: Ints = np.zeros(_FEW, dtype=np.int64)
         """[host]: the number of its last change."""
+        self._gained: Ints = np.zeros(_FEW, dtype=np.int64)
+        """[host]: the number of the last after which more may go there."""
         self._recent: list[int] = []
 
-    def add(self, changed: Collection[int], hosts: int) -> None:
+    def add(self, changed: Collection[int], hosts: int, *, gains: bool = True) -> None:
+        """`gains`: more may go there than before."""
         if hosts > len(self._last):
-            self._last = _longer(self._last, 2 * hosts)
+            self._last, self._gained = _longer(self._last, 2 * hosts), _longer(self._gained, 2 * hosts)
         if len(changed) == 1:
             (one,) = changed
             self._last[one] = self.end + 1
+            if gains:
+                self._gained[one] = self.end + 1
         else:
-            self._last[np.fromiter(changed, dtype=np.int64, count=len(changed))] = self.end + 1
+            rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
+            self._last[rows] = self.end + 1
+            if gains:
+                self._gained[rows] = self.end + 1
         self.end += len(changed)
         self._recent.extend(changed)
         if len(self._recent) > 2 * _RECENT:
@@ -79,6 +117,14 @@ class _Log:
             return np.array(list(dict.fromkeys(self._recent[len(self._recent) - new :])), dtype=np.int64)
         return np.flatnonzero(self._last[:hosts] > seen)
 
+    def since_for(self, seen: int, points: Points) -> Ints:
+        """Of these, those that may have other points now: what had no room has none while it only gets less."""
+        if self.end - seen <= _RECENT:
+            return self.since(seen, len(points))
+        hosts = len(points)
+        changed, open_to = self._last[:hosts] > seen, points < np.inf
+        return np.flatnonzero(changed & (open_to | (self._gained[:hosts] > seen)))
+
 
 class Rows:
     """Less is better; infinite where the pod cannot go. The same fleet and seed give the same points."""
@@ -89,19 +135,21 @@ class Rows:
         self._weights = weights
         self._seed = seed
         self._rows: OrderedDict[Want, _Row] = OrderedDict()
+        self._against: WeakValueDictionary[_Who, _Against] = WeakValueDictionary()
         self._room, self._facts = _Log(), _Log()
+        self._excluded: set[int] = set()
+        """Hosts that were too dear for some want by the devices that it would have taken."""
         self._draw: Floats = np.zeros(0)
         self._closed: Bools = np.zeros(0, dtype=np.bool_)
 
     def close(self, hosts: Bools) -> None:
         """[host]: nobody can go there, until this is called again; to hosts that come later anybody can."""
-        before, self._closed = self._closed, hosts
-        rows = np.arange(max(len(before), len(hosts)))
-        self._room.add(rows[_at(before, rows) != _at(hosts, rows)].tolist(), len(self._fleet.cluster))
+        before, self._closed = self._shut(), hosts
+        self._room.add(np.flatnonzero(before != self._shut()).tolist(), len(self._fleet.cluster))
 
     def is_closed(self, host: int) -> bool:
         """Whether nobody can go there now."""
-        return host < len(self._closed) and bool(self._closed[host])
+        return bool(self._shut()[host])
 
     def changed(self, hosts: Collection[int], *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
@@ -122,12 +170,14 @@ class Rows:
         Gives their hosts, their devices as bits, and the host at which it stopped because only the exact rule knows
         whether it is too dear; -1: at none.
         """
-        # What is closed is taken out of a row between scoring and placing; else one call does both.
-        row, stale = (self._row(want), _NOBODY) if len(self._closed) else self._judged(want)
+        row, stale = self._judged(want)
         chosen, on = np.empty(pods, dtype=np.int64), np.empty(pods, dtype=np.int64)
-        placed, stopped = self._policy.fill(want.shape, stale, row.lane, chosen, on)
+        placed, stopped = self._policy.fill(row.wish, stale, row.lane, self._beside(row), chosen, on)
         hosts: list[int] = chosen[:placed].tolist()
-        self._room.add(dict.fromkeys(hosts), len(self._fleet.cluster))
+        self._room.add(dict.fromkeys(hosts), len(self._fleet.cluster), gains=False)
+        if not self._excluded.isdisjoint(hosts):
+            # Other devices are the cheapest there now.
+            self._room.add(self._excluded.intersection(hosts), len(self._fleet.cluster))
         row.room_seen = self._room.end
         return hosts, on[:placed].tolist(), stopped
 
@@ -137,8 +187,14 @@ class Rows:
         return points
 
     def devices(self, want: Want) -> AnyInts:
-        """[host]: those that the pod would take there, as bits; -1 where it has no room."""
-        return self._row(want).lane.devices
+        """[host]: those that the pod would take there, as bits; -1 where it cannot go."""
+        points, devices, _ = self._row(want).lane
+        return np.where(points < np.inf, devices.astype(np.int32), -1)
+
+    def devices_on(self, want: Want, host: int) -> int:
+        """The same of one host."""
+        points, devices, _ = self._row(want).lane
+        return int(devices[host]) if points[host] < np.inf else -1
 
     def parts(self, want: Want, hosts: Ints) -> dict[str, Floats]:
         """For each of these hosts, where the pod fits, what its points are made of, by name; they add up to them."""
@@ -150,22 +206,23 @@ class Rows:
 
     def affordable(self, want: Want, host: int) -> bool:
         """Whether pods of this want surely cost no more than their limit there, on whatever devices."""
-        return bool(self._row(want).lane.sure[host])
+        return bool(self._row(want).sure[self._fleet.facts.offer[host]])
 
     def afford(self, want: Want, host: int) -> None:
-        """It was found so; it holds until something but the room of the host changes."""
-        self._row(want).lane.sure[host] = True
+        """It was found so, there and so on all hosts with the same devices that ask the same."""
+        self._row(want).sure[self._fleet.facts.offer[host]] = True
 
     def exclude(self, want: Want, host: int) -> None:
         """No pod of this want can go there, as an exact rule has found; until the host changes."""
-        self._row(want).lane.points[host] = np.inf
+        lane = self._row(want).lane
+        lane.points[host] = np.inf
+        self._excluded.add(host)
+        renew(lane, np.array([host]))
 
     def _row(self, want: Want) -> _Row:
         row, stale = self._judged(want)
         if len(stale):
-            self._policy.fill(want.shape, stale, row.lane, _NOBODY, _NOBODY)
-            if len(self._closed):
-                row.lane.points[stale[_at(self._closed, stale)]] = np.inf
+            self._policy.fill(row.wish, stale, row.lane, self._beside(row), _NOBODY, _NOBODY)
             row.room_seen = self._room.end
         return row
 
@@ -173,26 +230,47 @@ class Rows:
         """The row, and the hosts that are to be scored anew in it."""
         row = self._rows.get(want)
         if row is None:
-            row = self._rows[want] = _Row()
+            row = self._rows[want] = _Row(Wish.of(want.shape, self._fleet.cluster), self._against_of(want))
             if len(self._rows) > MOST_ROWS:
                 self._rows.popitem(last=False)
         self._rows.move_to_end(want)
-        if row.room_seen == self._room.end and row.facts_seen == self._facts.end:
-            return row, _NOBODY
+        self._judge(want, row)
         hosts = len(self._fleet.cluster)
         if len(row) < hosts:
-            row.grow(hosts)
-        if row.facts_seen != self._facts.end:
-            self._judge(want, row.lane, self._facts.since(row.facts_seen, hosts))
-            row.facts_seen = self._facts.end
-        return row, self._room.since(row.room_seen, hosts)
+            row.lane = longer(row.lane, hosts)
+        return row, _NOBODY if row.room_seen == self._room.end else self._room.since_for(row.room_seen, row.lane.points)
 
-    def _judge(self, want: Want, lane: Lane, hosts: Ints) -> None:
+    def _judge(self, want: Want, row: _Row) -> None:
         """What does not depend on room."""
-        facts = self._fleet.facts if len(hosts) == len(lane.more) else self._fleet.facts.at(hosts)
-        against = beside_room(want, facts, self._weights) + self._drawn()[hosts]
-        lane.more[hosts] = np.where(allowed(want, facts), against, np.inf)
-        lane.sure[hosts] = surely_within(want, facts)
+        fleet, against = self._fleet, row.against
+        if len(row.wish.accepts) < len(fleet.cluster.kinds):
+            row.wish = Wish.of(want.shape, fleet.cluster)
+        row.ask(want, fleet.facts.offers, self._weights)
+        if against.seen != self._facts.end:
+            hosts = self._facts.since(against.seen, len(fleet.cluster))
+            facts = fleet.facts.at(hosts)
+            points = beside_price(want, facts, self._weights) + self._drawn()[hosts]
+            if len(against.points) < len(fleet.cluster):
+                against.points = _longer(against.points, len(fleet.cluster))
+            against.points[hosts] = np.where(welcome(want, facts), points, np.inf)
+            against.seen = self._facts.end
+
+    def _against_of(self, want: Want) -> _Against:
+        who = want.placement, want.takes_over, want.manifest
+        found = self._against.get(who)
+        if found is None:
+            found = self._against[who] = _Against()
+        return found
+
+    def _beside(self, row: _Row) -> Beside:
+        return Beside(row.against.points, self._fleet.facts.offer, row.price, row.sure, self._shut())
+
+    def _shut(self) -> Bools:
+        """[host]: whether it is closed."""
+        hosts = len(self._fleet.cluster)
+        if len(self._closed) < hosts:
+            self._closed = _longer(self._closed, hosts)
+        return self._closed
 
     def _drawn(self) -> Floats:
         """[host]: a number that depends on its name and the seed."""
@@ -201,20 +279,6 @@ class Rows:
             more = [draw(name, self._seed) for name in names[len(self._draw) :]]
             self._draw = np.concatenate([self._draw, np.array(more) * self._weights.draw])
         return self._draw
-
-
-def _at(column: Bools, rows: Ints) -> Bools:
-    """False beyond its end."""
-    found = np.zeros(len(rows), dtype=np.bool_)
-    known = rows < len(column)
-    found[known] = column[rows[known]]
-    return found
-
-
-def empty_lane(hosts: int) -> Lane:
-    """Of so many hosts, all of them as good, and none sure."""
-    points, more = np.zeros(hosts, dtype=np.float32), np.zeros(hosts, dtype=np.float32)
-    return Lane(points, np.zeros(hosts, dtype=np.int32), more, np.zeros(hosts, dtype=np.bool_))
 
 
 def _longer(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:

@@ -3,34 +3,108 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
+from typing import Final
 
-import numpy as np
-
-from offchain.core.fleet.devices import first_steps
-from offchain.core.fleet.facts import Facts
 from offchain.core.placing.cluster import Cluster, HostSpec
-from offchain.core.placing.shapes import Mix, Shape
-from offchain.core.placing.worth import Worth
+from offchain.core.placing.shapes import Shape
 from offchain.core.planning.chains import Chains
-from offchain.core.planning.rows import empty_lane
+from offchain.core.planning.desk import Desk
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.claim import Claim, Holding
 from offchain.core.queues.tree import DEFAULT, tree
 from offchain.core.queues.turn import Turn
+from offchain.core.values import (
+    Ask,
+    BillingUnit,
+    Capabilities,
+    Capacity,
+    Device,
+    DeviceSpec,
+    GpuRequest,
+    Host,
+    HostStatus,
+    Placement,
+    Resources,
+    Task,
+    TaskKind,
+    TaskState,
+    Tier,
+    Vendor,
+)
+
+_ROOM: Final = Capacity(1000, 1024, 10)
+_GPU: Final = DeviceSpec(Vendor.NVIDIA, b"any", 1024, simulated=False)
+_CAPABLE: Final = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
+_HOST: Final = Host(
+    id="a",
+    provider="a",
+    status=HostStatus.ONLINE,
+    total=_ROOM,
+    free=_ROOM,
+    devices=(Device(_GPU, 1000, attested=True, healthy=True),),
+    ask=Ask((), 0, 0, 0, 0, 0, 0, 1, 1, 1),
+    region=b"a",
+    tier=Tier.CONSUMER,
+    capabilities=_CAPABLE,
+    network_mbps_down=1,
+    network_mbps_up=1,
+    last_heartbeat=0,
+    downtime_ms=0,
+    live_leases=0,
+)
+_TASK: Final = Task(
+    id=0,
+    tenant="a",
+    state=TaskState.QUEUED,
+    kind=TaskKind.JOB,
+    resources=Resources(100, 100, 1, GpuRequest(1, 1000, 0, ())),
+    placement=Placement(
+        (), (), (), (), (), verified_only=False, allow_simulated=True, min_network_mbps=0, capabilities=_CAPABLE
+    ),
+    unit=BillingUnit.SECOND,
+    pods_min=1,
+    max_rate_per_hour=1,
+    max_duration_ms=1000,
+    deadline=None,
+    priority=1,
+    queue=b"default",
+    generation=0,
+    submitted_at=0,
+    changed_at=0,
+    open_pods=(0,),
+)
 
 
 def warm() -> None:
-    """Place one pod on one host, take it off once more, count what excludes none, and take turns for a round."""
+    """A few rounds with one host, and turns that these do not take."""
+    _plan()
+    _take_off()
+    _take_turns()
+
+
+def _plan() -> None:
+    """Of four tasks one runs, and a place is reserved for others; when it has ended, one that is new is looked at."""
+    desk = Desk(b"")
+    desk.put_hosts([_HOST])
+    for number in range(4):
+        desk.put_task(replace(_TASK, id=number, open_pods=(0, 1) if number == 3 else (0,)))
+    blocked = desk.round(1).blocked
+    desk.planner.excluded(blocked[0].want)
+    desk.task_gone(0)
+    desk.put_task(replace(_TASK, id=4))
+    desk.round(1)
+    desk.put_hosts([replace(_HOST, last_heartbeat=1, free=replace(_ROOM, cpu_milli=500))])
+    desk.round(2)
+
+
+def _take_off() -> None:
+    """What is held on a host comes off it once more."""
     cluster = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")])
-    shape = Shape(100, 100, 1, 500)
-    one = np.zeros(1, dtype=np.int64)
-    Worth(cluster, Mix.of([shape])).fill(shape, one, empty_lane(1), one.copy(), one.copy())
-    first_steps(shape, Facts(), cluster)
     chains = Chains()
-    chains.add([array("i", [0])], [array("i", [1])], [shape])
+    chains.add([array("i", [0])], [array("i", [1])], [Shape(100, 100, 1, 500)])
     chains.take([0], cluster)
     chains.take_each([0], [0], cluster)
-    _take_turns()
 
 
 def _take_turns() -> None:

@@ -12,7 +12,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
 from offchain.core.planning.once import InTurn
 from offchain.core.planning.planner import Planner
-from offchain.core.planning.scores import SCORES, Weights, beside_room
+from offchain.core.planning.scores import SCORES, Weights, beside_price
 from offchain.core.planning.scores.draw import draw
 from offchain.core.planning.scores.network import FAST_MBPS
 from offchain.core.values import Host
@@ -85,7 +85,7 @@ def test_the_sum_counts_every_score_by_its_weight():
     there = fleet(host("a", score_ppm=0))
     there.troubled("a", 0.5)
     weights = Weights(price=0, failures=10, reputation=20, image=0, network=4, draw=0)
-    assert np.allclose(beside_room(WANT, there.facts, weights), 10 * 0.5 + 20 + 4)
+    assert np.allclose(beside_price(WANT, there.facts, weights), 10 * 0.5 + 20 + 4)
 
 
 def chosen(planner: Planner, **changes: object) -> str:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.facts import Facts
+from offchain.core.fleet.offers import Offers
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools
 
@@ -18,3 +19,10 @@ class Filter(Protocol):
 
     def allows(self, want: Want, facts: Facts) -> Bools | None:
         """For each host, whether the pod may go there; None: the pod does not care."""
+
+
+class OfferFilter(Filter, Protocol):
+    """One that looks at what hosts ask, and at nothing else of them."""
+
+    def accepts(self, want: Want, offers: Offers, some: slice) -> Bools:
+        """For each of some price lists, whether the pod may go to hosts that have it."""

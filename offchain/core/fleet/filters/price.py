@@ -6,7 +6,7 @@ import numpy as np
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.facts import Facts
-from offchain.core.fleet.offers import UNITS, Offers
+from offchain.core.fleet.offers import ALL, UNITS, Offers
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools, Floats
 
@@ -24,35 +24,39 @@ class Price:
 
     misfit = Misfit.PRICE
 
-    def allows(self, want: Want, facts: Facts) -> Bools | None:
+    def allows(self, want: Want, facts: Facts) -> Bools:
         """For each host, whether it may be there."""
-        found: Bools = least_rate(want, facts) <= want.max_rate_per_hour * (1 + _ROUNDING)
+        found: Bools = self.accepts(want, facts.offers, ALL)[facts.offer]
+        return found
+
+    def accepts(self, want: Want, offers: Offers, some: slice) -> Bools:
+        """For each of some price lists, whether the limit may be kept."""
+        found: Bools = least_rates(want, offers, some) <= want.max_rate_per_hour * (1 + _ROUNDING)
         return found
 
 
-def least_rate(want: Want, facts: Facts) -> Floats:
-    """[host]: base units per hour below which no pod can be on the host; 0 where the unit is not offered."""
-    gpus, offers = want.resources.gpus, facts.offers
-    parts = _listed(want, offers, offers.cheapest)
+def least_rates(want: Want, offers: Offers, some: slice) -> Floats:
+    """[list]: base units per hour below which no pod can be had; 0 where the unit is not offered. Of some lists."""
+    parts = _listed(want, offers, offers.cheapest, some)
     # The exact rule rounds each part down, and what comes of them.
-    rounded: Floats = np.where(np.isinf(parts), 0.0, np.maximum(0.0, parts - gpus.count - 3))
-    least: Floats = np.maximum(0.0, rounded * offers.factor[UNITS.index(want.unit)] / _MILLION - 1)
-    return least[facts.offer]
+    rounded: Floats = np.where(np.isinf(parts), 0.0, np.maximum(0.0, parts - want.resources.gpus.count - 3))
+    least: Floats = np.maximum(0.0, rounded * offers.factor[UNITS.index(want.unit), some] / _MILLION - 1)
+    return least
 
 
-def surely_within(want: Want, facts: Facts) -> Bools:
-    """[host]: whether a pod costs no more than its limit there on whatever devices, without asking the exact rule."""
-    offers = facts.offers
-    parts = np.minimum(_listed(want, offers, offers.dearest), _PAYABLE)
-    most = parts * offers.factor[UNITS.index(want.unit)] / _MILLION
+def surely_within(want: Want, offers: Offers, some: slice) -> Bools:
+    """[list]: whether a pod costs no more than its limit on whatever devices, without asking the exact rule."""
+    parts = np.minimum(_listed(want, offers, offers.dearest, some), _PAYABLE)
+    most = parts * offers.factor[UNITS.index(want.unit), some] / _MILLION
     found: Bools = (most <= want.max_rate_per_hour * (1 - _ROUNDING)) & (parts < _PAYABLE)
-    return found[facts.offer]
+    return found
 
 
-def _listed(want: Want, offers: Offers, devices: Floats) -> Floats:
+def _listed(want: Want, offers: Offers, devices: Floats, some: slice) -> Floats:
     """[list]: the list price of a pod, before rounding. `devices`: what so many of them cost together."""
     asked, gpus = want.resources, want.resources.gpus
-    parts: Floats = offers.price @ np.array([asked.cpu_milli / 1000, asked.memory_mib / 1024, float(asked.disk_gib)])
+    each = np.array([asked.cpu_milli / 1000, asked.memory_mib / 1024, float(asked.disk_gib)])
+    parts: Floats = offers.price[some] @ each
     if gpus.count:
-        parts = parts + devices[gpus.count - 1] * gpus.milli / 1000
+        parts = parts + devices[gpus.count - 1, some] * gpus.milli / 1000
     return parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.facts import Facts
-from offchain.core.fleet.offers import UNITS
+from offchain.core.fleet.offers import ALL, UNITS, Offers
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Bools
 
@@ -14,7 +14,12 @@ class UnitNotOffered:
 
     misfit = Misfit.UNIT_NOT_OFFERED
 
-    def allows(self, want: Want, facts: Facts) -> Bools | None:
+    def allows(self, want: Want, facts: Facts) -> Bools:
         """For each host, whether it may be there."""
-        found: Bools = (facts.offers.factor[UNITS.index(want.unit)] > 0)[facts.offer]
+        found: Bools = self.accepts(want, facts.offers, ALL)[facts.offer]
+        return found
+
+    def accepts(self, want: Want, offers: Offers, some: slice) -> Bools:
+        """For each of some price lists, whether it has the unit."""
+        found: Bools = offers.factor[UNITS.index(want.unit), some] > 0
         return found

@@ -1,0 +1,116 @@
+"""What the free GPUs of a host are worth, for compiled loops: Gantry's own policy (worth.py)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from offchain.core.placing.cluster import Floats, Ints
+from offchain.core.placing.compiled import compiled
+from offchain.core.placing.expected import Rows
+from offchain.core.placing.shapes import WHOLE_GPU
+
+CPU_GRAIN_MILLI = 500
+MEMORY_GRAIN_MIB = 1024
+"""Hosts that differ by less are worth the same."""
+
+_KNOWN = 1 << 18
+_STATES = 1 << 12
+
+MARK_CPU = 0x1E3779B97F4A7C15
+MARK_MEMORY = 0x42B2AE3D27D4EB4F
+MARK_KIND = 0x165667B19E3779F9
+"""Odd numbers without a pattern: what is free becomes one number by them."""
+
+
+class Tables(NamedTuple):
+    """What the worth of a host is computed from, for compiled loops."""
+
+    value: Floats
+    """[free thousandths, k]: what a piece is worth for a pod that asks for GPUs in way `k`."""
+    weight: Floats
+    """[kind, row]."""
+    cpu_each: float
+    memory_each: float
+    """The most that pods can use beside a thousandth of a GPU."""
+    rows: Rows
+    """What pods are expected."""
+
+
+class Known(NamedTuple):
+    """What was computed already: a state's key is in the place that its last bits say, the latest of several."""
+
+    keys: Ints
+    values: Floats
+    marks: Ints
+    """[thousandths]: what a device with so much free adds to the key."""
+    room: Floats
+    """For sums on the way."""
+    states: Ints
+    """[place]: of a host that was scored just now, by all that its score depends on; so for the next two."""
+    scores: Floats
+    """Infinite where the pod does not fit."""
+    chosen: Ints
+    """Devices as bits; -1 where it does not fit."""
+
+
+def known(ways: int) -> Known:
+    """Nothing yet, of pods that ask for GPUs in so many ways."""
+    random = np.random.default_rng(1)
+    marks = random.integers(1, 2**62, WHOLE_GPU + 1, dtype=np.int64)
+    marks[0] = 0
+    states, chosen = np.zeros(_STATES, dtype=np.int64), np.zeros(_STATES, dtype=np.int64)
+    return Known(
+        np.zeros(_KNOWN, dtype=np.int64),
+        np.zeros(_KNOWN),
+        marks,
+        np.zeros((4, ways)),
+        states,
+        np.zeros(_STATES),
+        chosen,
+    )
+
+
+@compiled
+def worth_of(
+    cores: int, grains: int, device: Ints, own: int, less: int, tables: Tables, kind: int, room: Floats
+) -> float:
+    """The worth of what is free, counted: of the devices in `own` so much less."""
+    _sums(device, own, less, tables.rows, tables.value, room[0], room[1])
+    weight = tables.weight[kind]
+    cpu, memory = cores * CPU_GRAIN_MILLI, grains * MEMORY_GRAIN_MIB
+    return float(_worth(cpu, memory, room[0], room[1], tables.rows, weight, room[2], room[3]))
+
+
+@compiled
+def _sums(device: Ints, own: int, less: int, rows: Rows, table: Floats, cuts: Floats, value: Floats) -> None:
+    """Sum up the tables' rows of what is free."""
+    cuts[:] = 0.0
+    value[:] = 0.0
+    for index in range(len(device)):
+        left = device[index] - less * (own >> index & 1)
+        if left:
+            cuts += rows.pieces[left]
+            value += table[left]
+
+
+@compiled
+def _worth(
+    cpu: int, memory: int, cuts: Floats, value: Floats, rows: Rows, weight: Floats, most: Floats, each: Floats
+) -> float:
+    """Thousandths of GPUs. `cuts` and `value`: the sums over the host's devices of the tables' rows."""
+    for k in range(len(most)):
+        most[k] = math.floor(cuts[k] / rows.gpus[k])
+        each[k] = 0.0
+        if most[k] > 0:
+            # Of free devices, those that make up no full set are nothing to a pod that needs several.
+            each[k] = value[k] / most[k] if rows.gpus[k] == 1.0 else value[k] * rows.gpus[k] / cuts[k]
+    total = 0.0
+    for row in range(len(rows.way)):
+        k = rows.way[row]
+        pods = min(most[k], math.floor(cpu * rows.per_cpu[row] + rows.more_cpu[row]))
+        pods = min(pods, math.floor(memory * rows.per_memory[row] + rows.more_memory[row]))
+        total += weight[row] * pods * each[k]
+    return total

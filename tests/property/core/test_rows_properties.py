@@ -1,0 +1,118 @@
+"""The points of a want, kept while hosts change, are those that would be counted anew; the best host is at hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.want import Want
+from offchain.core.placing.lanes import BLOCK, empty, first_of, longer, renew
+from offchain.core.placing.shapes import Mix
+from offchain.core.placing.worth import Worth
+from offchain.core.planning.rows import Rows
+from offchain.core.planning.scores import Weights
+from offchain.core.values import GpuRequest, HostStatus, Resources
+from tests.chain_records import ask
+from tests.desk_world import GTY, gpu_host, job
+
+HOSTS = 6
+WANTS = [
+    Want.of(job(1, resources=Resources(cpu, 1024, 1, GpuRequest(gpus, milli, 0, ())), max_rate_per_hour=most * GTY))
+    for cpu, gpus, milli, most in ((4000, 1, 500, 3), (2000, 2, 1000, 9), (9000, 0, 0, 1))
+]
+ASKS = [ask(gpu_per_hour=price * GTY, cpu_core_per_hour=GTY // 10) for price in (1, 2, 5)]
+
+acts = st.lists(
+    st.tuples(
+        st.sampled_from(["fill", "put", "free", "gone", "close", "exclude", "look"]),
+        st.integers(0, HOSTS - 1),
+        st.integers(0, 2),
+        st.integers(1, 4),
+    ),
+    max_size=12,
+)
+
+
+def record(number: int, offer: int, **changes):
+    return gpu_host(f"h{number}", 2, ask=ASKS[offer], **changes)
+
+
+def points(rows: Rows, want: Want):
+    return rows.points(want).copy(), rows.devices(want).copy()
+
+
+@settings(max_examples=25, deadline=None)
+@given(acts)
+def test_points_that_are_kept_are_those_that_would_be_counted_anew(done):  # noqa: C901  (a branch for each act)
+    fleet = Fleet()
+    policy = Worth(fleet.cluster, Mix.of(want.shape for want in WANTS))
+
+    def fresh() -> Rows:
+        found = Rows(fleet, policy, Weights(), b"seed")
+        found.changed(range(len(fleet.cluster)), facts=True)
+        return found
+
+    rows, closed = fresh(), np.zeros(0, dtype=np.bool_)
+
+    def put(one):
+        changes = fleet.put([one])
+        rows.changed(changes.rooms)
+        rows.changed(changes.facts, facts=True)
+
+    for number in range(HOSTS - 1):
+        put(record(number, number % 3))
+    for act, at, which, pods in done:
+        want = WANTS[which]
+        if act == "fill":
+            other = fresh()
+            other.close(closed)
+            best = other.points(want)
+            first = int(best.argmin()) if best.min() < np.inf else -1
+            hosts, _, stopped = rows.fill(want, pods)
+            assert (hosts[0] if hosts else stopped) == first
+        elif act == "put":
+            put(record(at, which, last_heartbeat=pods))
+        elif act == "free" and at < len(fleet.cluster):
+            put(replace(record(at, which), live_leases=pods, free=replace(record(at, 0).free, cpu_milli=1000 * pods)))
+        elif act == "gone":
+            put(record(at, which, status=HostStatus.OFFLINE))
+        elif act == "close":
+            closed = np.arange(len(fleet.cluster)) == at
+            rows.close(closed)
+        elif act == "exclude" and at < len(fleet.cluster):
+            rows.points(want)
+            rows.exclude(want, at)
+            assert rows.points(want)[at] == np.inf
+            rows.changed((at,))
+        elif act == "look":
+            rows.points(want)
+    anew = fresh()
+    anew.close(closed)
+    for want in WANTS:
+        for kept, counted in zip(points(rows, want), points(anew, want), strict=True):
+            assert kept.tolist() == counted.tolist()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.floats(0, 9, width=32) | st.just(np.inf), min_size=1, max_size=4 * BLOCK),
+    st.lists(st.tuples(st.integers(0, 9 * BLOCK), st.floats(0, 9, width=32) | st.just(np.inf)), max_size=50),
+    st.integers(0, 5 * BLOCK),
+)
+def test_the_first_of_the_best_hosts_is_at_hand(first, changes, more):
+    lane = longer(empty(), len(first))
+    lane.points[:] = first
+    renew(lane, np.arange(len(first)))
+    lane = longer(lane, len(first) + more)
+    lane.points[len(first) :] = 9.5
+    renew(lane, np.arange(len(first), len(lane.points)))
+    for number, value in changes:
+        at = number % len(lane.points)
+        lane.points[at] = value
+        renew(lane, np.array([at]))
+    best = int(lane.points.argmin())
+    assert first_of(lane.least, lane.points) == (best if lane.points[best] < np.inf else -1)

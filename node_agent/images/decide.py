@@ -43,7 +43,7 @@ _FAULTS: Sequence[tuple[Fault, re.Pattern[str]]] = [
         (Fault.FULL, r"no space left|disk quota exceeded|not enough space"),
         (Fault.PLATFORM, r"no matching manifest|does not match the specified platform|image operating system"),
         (Fault.CORRUPT, r"verification failed|digest mismatch|did not match|unexpected commit digest|invalid checksum"),
-        (Fault.PASSING, r"toomanyrequests|rate limit|429"),
+        (Fault.PASSING, r"toomanyrequests|rate limit|\b429\b"),
         (Fault.UNFIT, r"unsupported media ?type|media ?type .*(?:not supported|unsupported)|invalid manifest"),
         (Fault.DENIED, r"unauthori[sz]ed|access denied|denied:|forbidden|authentication required"),
         (Fault.ABSENT, r"manifest unknown|name unknown|not found|does not exist"),
@@ -51,8 +51,13 @@ _FAULTS: Sequence[tuple[Fault, re.Pattern[str]]] = [
 ]
 
 
-def fault_of(message: str) -> Fault:
-    """What an engine's message about a failed pull means; what is not known may pass."""
+def fault_of(message: str, reference: str) -> Fault:
+    """What an engine's message about a failed pull means; what is not known may pass.
+
+    `reference`: what was pulled. Its name is not looked at: it may have any number or word in it.
+    """
+    name = reference.partition("@")[0]
+    message = message.replace(reference, "").replace(name if "/" in name else reference, "")
     if "no such host" in message:
         return Fault.PASSING
     return next((fault for fault, pattern in _FAULTS if pattern.search(message)), Fault.PASSING)

@@ -105,7 +105,7 @@ class ImageStore:
                     refused = await self._pull(image, reference)
                     if not isinstance(refused, PullRefused):
                         return refused
-                    fault = Fault.FULL if refused.full else decide.fault_of(str(refused))
+                    fault = Fault.FULL if refused.full else decide.fault_of(str(refused), reference)
                     if fault is Fault.FULL and not made_room:
                         made_room = await self._evict(all_idle=True) > 0
                         fault = Fault.PASSING if made_room else fault

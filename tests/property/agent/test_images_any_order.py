@@ -94,9 +94,9 @@ def test_what_goes_is_idle_the_oldest_and_no_more_than_needed(
 
 
 @untimed
-@given(st.text(max_size=200))
-def test_any_message_means_something(message: str) -> None:
-    assert fault_of(message) in Fault
+@given(st.text(max_size=200), st.text(max_size=20))
+def test_any_message_means_something(message: str, reference: str) -> None:
+    assert fault_of(message, reference) in Fault
 
 
 @untimed

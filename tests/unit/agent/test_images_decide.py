@@ -108,7 +108,14 @@ def test_what_is_not_a_mirror_is_told(url: str, says: str) -> None:
     ],
 )
 def test_what_an_engine_says_is_understood(message: str, fault: Fault) -> None:
-    assert fault_of(message) is fault
+    assert fault_of(message, f"lab/x@{DIGEST}") is fault
+
+
+@pytest.mark.parametrize("name", ["lab/b818429", "lab/429", "forbidden/love", "origin:1/lab/unauthorized"])
+def test_the_name_of_an_image_means_nothing(name: str) -> None:
+    reference = f"{name}@{DIGEST}"
+    for said in (f"manifest for {reference} not found: manifest unknown", f"{name}: manifest unknown"):
+        assert fault_of(said, reference) is Fault.ABSENT
 
 
 def test_an_engine_runs_its_own_platform() -> None:

@@ -63,7 +63,8 @@ async def test_a_stranger_gets_neither_logs_nor_result(net: Net, settled: int, w
     assert done.code not in (0, 70), done.said
     assert "step 1" not in done.out
     assert "Traceback" not in done.err
-    assert done.err.startswith("error: ")
+    # Before it there may be a line on the way to the host.
+    assert any(line.startswith("error: ") for line in done.err.splitlines())
 
 
 async def test_a_task_that_no_host_may_take_waits_and_can_be_cancelled(net: Net):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Holding
-from offchain.core.queues.tree import Queue, Tree, tree
-from offchain.core.queues.turn import Memory, Turn
+from offchain.core.queues.tree import Queue, tree
+from offchain.core.queues.turn import Turn
 
 TOTALS = Amount(cpu_milli=100_000, memory_mib=100_000, gpu_milli=10_000)
 GPU = Amount(1000, 1000, 1000)
@@ -32,17 +31,9 @@ def claim(id: int, account: str = "alice", **changes: Any) -> Claim:  # noqa: A0
 class Told(Turn):
     """A Turn that is asked about claims instead of numbers."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        totals: Amount,
-        used: Iterable[Holding],
-        waiting: Iterable[Claim],
-        now_ms: int,
-        memory: Memory | None = None,
-    ) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._claims: dict[int, Claim] = {}
-        super().__init__(tree, totals, used, waiting, now_ms, memory=memory)
+        super().__init__(*args, **kwargs)
 
     def add(self, claim: Claim) -> None:
         super().add(claim)

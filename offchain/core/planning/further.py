@@ -68,6 +68,8 @@ class Further:
 
     def placed(self) -> None:
         """Room has gone: of those who were woken, fewer may fit."""
+        if not self.went_on:
+            return
         self._turn.pass_over(self._groups.asleep.fall_asleep(self.grown, self._planner.fleet.cluster.free))
 
     def end(self, blocked: Iterable[Blocked]) -> None:

@@ -56,7 +56,6 @@ def join(tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, 
     if after == NOBODY:
         _new_first(tables, alike)
         tables.nodes[leaf].head = NOBODY
-    tables.shapes[shape].count += 1
     _comes(tables, leaf, shape, plain(1))
     _bring_back(tables)
     return int(row)
@@ -163,7 +162,7 @@ def new_shape(tables: Tables, shape: int, cpu: int, memory: int, gpu: int) -> No
     """Tasks of a shape come that nobody has waited with."""
     of = tables.shapes[shape]
     of.cpu, of.memory, of.gpu = cpu, memory, gpu
-    of.count = of.blocked = of.asleep = 0
+    of.blocked = of.asleep = 0
 
 
 @compiled
@@ -266,7 +265,6 @@ def _placed(tables: Tables, alike: int, count: int) -> None:
 def _left(tables: Tables, alike: int, count: int) -> None:
     """So many of these have left."""
     these = tables.alikes[alike]
-    tables.shapes[these.shape].count -= count
     _comes(tables, these.leaf, these.shape, -count)
     if tables.nodes[these.leaf].head == alike:
         tables.nodes[these.leaf].head = NOBODY

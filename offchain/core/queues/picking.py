@@ -35,22 +35,29 @@ def key_of(tables: Tables, alike: int) -> _Key:
 
 
 @compiled
+def dominant(tables: Tables, cpu: int, memory: int, gpu: int) -> float:
+    """The dominant share of so much, none of what the network has nothing of."""
+    whole = tables.round[0]
+    share = 0.0
+    if whole.cpu:
+        share = cpu / whole.cpu
+    if whole.memory:
+        share = max(share, memory / whole.memory)
+    if whole.gpu:
+        share = max(share, gpu / whole.gpu)
+    return share
+
+
+@compiled
 def share_of(tables: Tables, node: int) -> float:
     """The dominant share by weight: of a queue with parts in the resources that are asked for, if any is."""
-    here, whole = tables.nodes[node], tables.round[0]
-    cpu = memory = gpu = True
+    here = tables.nodes[node]
+    cpu, memory, gpu = here.cpu, here.memory, here.gpu
     if here.branch >= 0:
         asked = tables.asked[here.branch]
         if asked[0] or asked[1] or asked[2]:
-            cpu, memory, gpu = asked[0] > 0, asked[1] > 0, asked[2] > 0
-    share = 0.0
-    if cpu and whole.cpu:
-        share = here.cpu / whole.cpu
-    if memory and whole.memory:
-        share = max(share, here.memory / whole.memory)
-    if gpu and whole.gpu:
-        share = max(share, here.gpu / whole.gpu)
-    return float(share / here.weight)
+            cpu, memory, gpu = cpu * (asked[0] > 0), memory * (asked[1] > 0), gpu * (asked[2] > 0)
+    return float(dominant(tables, cpu, memory, gpu) / here.weight)
 
 
 @compiled
@@ -77,6 +84,17 @@ def left_to(tables: Tables, holder: int, room: _Room) -> _Room:
         gpu = min(gpu, max(0, here.gpu_most - here.gpu))
         holder = here.above
     return cpu, memory, gpu
+
+
+@compiled
+def room_for(tables: Tables, alike: int) -> _Room:
+    """What the limits of its part of the tree, of all above it, and of the account leave to tasks of these."""
+    these = tables.alikes[alike]
+    room, node = unlimited(), these.leaf
+    while node != NOBODY:
+        room = left_by(tables, node, room)
+        node = tables.nodes[node].parent
+    return left_to(tables, these.holder, room)
 
 
 @compiled

@@ -11,7 +11,7 @@ from typing import Final
 from offchain.core.placing.cluster import Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.queues.ageing import RISING
-from offchain.core.queues.picking import head_of, key_of, left_by, left_to, next_alike, unlimited
+from offchain.core.queues.picking import dominant, head_of, key_of, next_alike, room_for
 from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables, plain
 
 SLICE: Final = 1 / 1024
@@ -30,15 +30,9 @@ def run_next(tables: Tables, ids: Ints, parts: Ints) -> int:
     if alike == NOBODY:
         return 0
     first = tables.alikes[alike]
-    asks, whole = tables.shapes[first.shape], tables.round[0]
-    each = 0.0
-    if whole.cpu:
-        each = asks.cpu / whole.cpu
-    if whole.memory:
-        each = max(each, asks.memory / whole.memory)
-    if whole.gpu:
-        each = max(each, asks.gpu / whole.gpu)
-    room = min(_room_for(tables, alike), len(ids))
+    asks = tables.shapes[first.shape]
+    each = dominant(tables, asks.cpu, asks.memory, asks.gpu)
+    room = min(_most(tables, alike), len(ids))
     most = min(room, int(min(SLICE / each, float(len(ids))))) if each else room
     many = _oldest(tables, alike, max(1, most), ids, plain(0))
     parts[0, 0], parts[0, 1] = alike, many
@@ -49,16 +43,9 @@ def run_next(tables: Tables, ids: Ints, parts: Ints) -> int:
 
 
 @compiled
-def _room_for(tables: Tables, alike: int) -> int:
+def _most(tables: Tables, alike: int) -> int:
     """How many of these the limits of queues and of the account leave room for."""
-    these = tables.alikes[alike]
-    asks = tables.shapes[these.shape]
-    room = unlimited()
-    node = these.leaf
-    while node != NOBODY:
-        room = left_by(tables, node, room)
-        node = tables.nodes[node].parent
-    room = left_to(tables, these.holder, room)
+    asks, room = tables.shapes[tables.alikes[alike].shape], room_for(tables, alike)
     many = UNLIMITED_EACH
     if asks.cpu:
         many = min(many, room[0] // asks.cpu)

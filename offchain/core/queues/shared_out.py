@@ -11,8 +11,8 @@ import numpy as np
 
 from offchain.core.placing.cluster import Floats, Ints
 from offchain.core.placing.compiled import compiled
-from offchain.core.queues.picking import left_by, left_to, within
-from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables
+from offchain.core.queues.picking import dominant, room_for, within
+from offchain.core.queues.tables import NOBODY, Tables
 
 
 @compiled
@@ -35,7 +35,7 @@ def share_out(tables: Tables, rights: Floats) -> None:
             wanted[node, 2] = min(wanted[node, 2], here.gpu_most)
         if here.parent != NOBODY:
             wanted[here.parent] += wanted[node]
-        demands[node] = _share(tables, wanted[node])
+        demands[node] = dominant(tables, wanted[node, 0], wanted[node, 1], wanted[node, 2])
     rights[:] = 0.0
     rights[0] = 1.0
     for node in range(many):
@@ -50,30 +50,11 @@ def _add_up(tables: Tables, wanted: Ints) -> None:
         these = tables.alikes[alike]
         if not these.count:
             continue
-        room = left_to(tables, these.holder, (UNLIMITED_EACH, UNLIMITED_EACH, UNLIMITED_EACH))
-        node = these.leaf
-        while node != NOBODY:
-            room = left_by(tables, node, room)
-            node = tables.nodes[node].parent
-        if within(tables, these.shape, room):
+        if within(tables, these.shape, room_for(tables, alike)):
             asks = tables.shapes[these.shape]
             wanted[these.leaf, 0] += these.count * asks.cpu
             wanted[these.leaf, 1] += these.count * asks.memory
             wanted[these.leaf, 2] += these.count * asks.gpu
-
-
-@compiled
-def _share(tables: Tables, amount: Ints) -> float:
-    """Its dominant share."""
-    whole = tables.round[0]
-    share = 0.0
-    if whole.cpu:
-        share = amount[0] / whole.cpu
-    if whole.memory:
-        share = max(share, amount[1] / whole.memory)
-    if whole.gpu:
-        share = max(share, amount[2] / whole.gpu)
-    return share
 
 
 @compiled

@@ -79,7 +79,6 @@ SHAPE: Final = np.dtype(
         ("cpu", "i8"),
         ("memory", "i8"),
         ("gpu", "i8"),
-        ("count", "i8"),  # how many wait
         ("start", "i8"),  # where the list of those who wait with it is, and so for the next two
         ("members", "i8"),
         ("places", "i8"),

@@ -247,7 +247,7 @@ class Turn:
     def _waits_with(self, shape: int) -> bool:
         """Whether anybody waits with this shape."""
         shapes = self._ledger.tables.shapes
-        return shape < len(shapes) and bool(shapes["count"][shape])
+        return shape < len(shapes) and bool(shapes["members"][shape])
 
     def _look_at(self, claim: Claim) -> None:
         """Know its shape. ValueError where others of the shape ask for another amount."""

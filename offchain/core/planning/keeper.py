@@ -74,7 +74,9 @@ class Keeper:
     def waits_no_more(self, number: int) -> None:
         """It has one, or is gone."""
         self._heads.drop((number,))
-        self._kept.pop(number, None)
+        if self._kept.pop(number, None) is not None:
+            # What was kept for it is for others in this moment already.
+            self._again = None
 
     def changed(self, number: int) -> None:
         """What this task holds may not be what it was."""

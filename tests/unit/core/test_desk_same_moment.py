@@ -76,6 +76,19 @@ def test_another_of_the_group_is_told_of_although_the_room_was_taken_by_others()
     assert {one.task for one in made.blocked} == {7} == {desk.tried_for(7)}
 
 
+def test_what_was_kept_for_a_task_that_asks_for_less_is_for_all_at_once():
+    desk = Desk(b"seed")
+    desk.put_hosts([gpu_host("h1", 1), gpu_host("h2", 1)])
+    desk.put_task(job(1, pods=2, minutes=1))
+    desk.put_task(job(2, minutes=1))
+    assert placed(desk) == [1]
+    desk.release(1)
+    assert placed(desk) == [2]
+    assert placed(desk) == []
+    desk.put_task(job(1, minutes=10))
+    assert placed(desk) == [1]
+
+
 def test_hosts_that_come_are_for_all_who_wait():
     desk = full()
     assert placed(desk) == []

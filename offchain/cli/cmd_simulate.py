@@ -44,7 +44,7 @@ class _Trace:
 )
 @click.option(
     "--load",
-    type=click.FloatRange(0, 1000, min_open=True),
+    type=options.Percent(1000),
     metavar="PERCENT",
     help="Pods arrive until they have asked for so much of all GPUs (130). With --replay: they come so fast that on "
     "average so much would be in use, if nobody waited (as the file says; 100 where pods are drawn).",
@@ -71,7 +71,7 @@ class _Trace:
 )
 @click.option(
     "--gangs",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=options.Percent(100),
     metavar="PERCENT",
     help="With --replay: so many of the tasks with GPUs start as gangs of 2, 4 or 8 pods, drawn by the seed (as the "
     "file says).",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +14,20 @@ from offchain.schema.wire_values import WireError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _GATEWAYS = "gantry.gateways"
+
+
+class Percent(click.FloatRange):
+    """A number above 0, up to a most. Unlike its base it takes "nan" for none."""
+
+    def __init__(self, most: float) -> None:
+        super().__init__(0, most, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; click's own error where it is none."""
+        found = super().convert(value, param, ctx)
+        if isnan(found):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return found
 
 
 def url(command: F) -> F:

@@ -20,11 +20,18 @@ def both_or_none(nodes: str | None, pods: str | None) -> tuple[str, str] | None:
 def read(name: str) -> str:
     """The text of a file; CliError where there is none."""
     try:
-        return Path(name).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CliError(f"{name} is not text: byte {error.start} is no UTF-8.", "Give a CSV file in UTF-8.") from None
+        data = Path(name).read_bytes()
     except OSError as error:
         raise CliError(f"{name} cannot be read: {error.strerror}.", "Check the path.") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        raise CliError(
+            f"{name}, line {line}, column {column}: byte {error.object[error.start]:#04x} is no UTF-8.",
+            "Give a CSV file in UTF-8, not compressed.",
+        ) from None
 
 
 def made_up_from(seed: int) -> str:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 
+from offchain.core.placing.cells import Record
 from offchain.core.placing.cluster import MOST_DEVICES, HostSpec
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 
 _MOST = 10**12
+
+_WHOLE = re.compile(r"(-?[0-9]{1,18})(?:\.0*)?")
+
+_SHOWN = 40
+"""Characters of a value that is told as wrong."""
 
 
 class TraceError(Exception):
@@ -28,9 +35,9 @@ class TraceError(Exception):
 class Line:
     """One line of a table; says where in the file a value is that is wrong."""
 
-    def __init__(self, source: str, number: int, columns: dict[str, int], values: list[str]) -> None:
+    def __init__(self, source: str, record: Record, columns: dict[str, int], values: list[str]) -> None:
         self._source = source
-        self._number = number
+        self._record = record
         self._columns = columns
         self._values = values
 
@@ -44,13 +51,11 @@ class Line:
         return "" if place is None or place >= len(self._values) else self._values[place].strip()
 
     def number(self, field: str, least: int, most: int = _MOST) -> int:
-        """A whole number. TraceError where it is none, or is too small or too large."""
-        value = self.text(field)
-        digits = value.removeprefix("-")
-        if not (digits.isascii() and digits.isdigit()) or not least <= int(value) <= most:
-            wanted = f"from {least} to {most}" if most < _MOST else f"from {least} up"
-            raise self.wrong(field, f"write a whole number {wanted}")
-        return int(value)
+        """A whole number; 8.0 is one, too. TraceError where it is none, or is too small or too large."""
+        found = _WHOLE.fullmatch(self.text(field))
+        if found is None or not least <= int(found[1]) <= most:
+            raise self.wrong(field, f"write a whole number from {least} to {most}")
+        return int(found[1])
 
     def seconds(self, field: str) -> int:
         """Milliseconds, written as seconds, with a point or without. TraceError where it is no such number."""
@@ -62,13 +67,11 @@ class Line:
 
     def wrong(self, field: str, remedy: str) -> TraceError:
         """The error for this field."""
-        place = self._columns[field]
-        column = sum(len(value) + 1 for value in self._values[:place]) + 1
         value = self.text(field)
-        said = f"{field} is {value!r}" if value else f"{field} is missing"
-        return TraceError(
-            f"{self._source}, line {self._number}, column {column}: {said}.", f"{remedy[0].upper()}{remedy[1:]}."
-        )
+        shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
+        said = f"{field} is {shown!r}" if value else f"{field} is missing"
+        place = self._record.place(self._columns[field])
+        return TraceError(f"{self._source}, {place}: {said}.", f"{remedy[0].upper()}{remedy[1:]}.")
 
 
 def nodes(text: str, source: str) -> list[HostSpec]:
@@ -116,30 +119,64 @@ def someone_wants_gpus(shapes: Iterable[Shape], source: str) -> None:
 
 def lines(text: str, source: str, wanted: tuple[str, ...]) -> Iterator[Line]:
     """The lines below the header. Columns that nobody asks for are passed over."""
-    table = csv.reader(io.StringIO(text), strict=True)
+    records = _Records(text)
     columns: dict[str, int] | None = None
+    width = 0
     try:
-        for values in table:
+        for values in records.table:
+            record = records.taken()
             if not any(value.strip() for value in values):
                 continue
             if columns is None:
-                columns = {name.strip(): place for place, name in enumerate(values)}
-                missing = [name for name in wanted if name not in columns]
-                if missing:
-                    raise TraceError(
-                        f"{source}, line {table.line_num}: the header has no column {', '.join(missing)}.",
-                        f"The first line names the columns: {','.join(wanted)}, in any order, others beside them.",
-                    )
+                columns, width = _header(values, record, source, wanted), len(values)
                 continue
-            if len(values) > len(columns):
+            if len(values) > width:
                 raise TraceError(
-                    f"{source}, line {table.line_num}: {len(values)} values for {len(columns)} columns.",
+                    f"{source}, {record.place(width)}: {len(values)} values for {width} columns.",
                     "Put a value that has a comma in it between double quotes.",
                 )
-            yield Line(source, table.line_num, columns, values)
+            yield Line(source, record, columns, values)
     except csv.Error as error:
         raise TraceError(
-            f"{source}, line {table.line_num}: {error}.", "Write comma-separated values, with quotes in pairs."
+            f"{source}, {records.taken().broken()}: {error}.", "Write comma-separated values, with quotes in pairs."
         ) from None
     if columns is None:
         raise TraceError(f"{source} is empty.", f"The first line names the columns: {','.join(wanted)}.")
+
+
+def _header(values: list[str], record: Record, source: str, wanted: tuple[str, ...]) -> dict[str, int]:
+    """Where each column is."""
+    columns: dict[str, int] = {}
+    for place, value in enumerate(values):
+        name = value.strip()
+        if name and name in columns:
+            raise TraceError(f"{source}, {record.place(place)}: the header has {name} twice.", "Leave one of them out.")
+        columns[name] = place
+    missing = [name for name in wanted if name not in columns]
+    if missing:
+        raise TraceError(
+            f"{source}, {record.place(len(values))}: the header has no column {', '.join(missing)}.",
+            f"The first line names the columns: {','.join(wanted)}, in any order, others beside them.",
+        )
+    return columns
+
+
+class _Records:
+    """A table read record by record, with the text of each."""
+
+    def __init__(self, text: str) -> None:
+        self._read: list[str] = []
+        self._line = 1
+        self.table = csv.reader(self._lines(text), strict=True)
+
+    def taken(self) -> Record:
+        """What was read of the file since this was last asked."""
+        found = Record("".join(self._read), self._line)
+        self._line += len(self._read)
+        self._read = []
+        return found
+
+    def _lines(self, text: str) -> Iterator[str]:
+        for line in io.StringIO(text, newline=None):
+            self._read.append(line)
+            yield line

@@ -136,7 +136,7 @@ def test_a_file_of_queues_that_cannot_be_used_is_told_by_line(capsys, files):
 @pytest.mark.parametrize(
     ("old", "new", "said", "remedy"),
     [
-        ("0,10000", "0,soon", "line 2, column 31: duration_ms is 'soon'", "a whole number from 1 up"),
+        ("0,10000", "0,soon", "line 2, column 31: duration_ms is 'soon'", "a whole number from 1 to"),
         (",arrival_ms", ",came", "has duration_ms but no column arrival_ms", "Add arrival_ms"),
         ("four,bob", "four,", "line 5, column 6: account is missing", "leave the column out"),
     ],

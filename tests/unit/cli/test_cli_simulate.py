@@ -70,13 +70,23 @@ def test_without_files_it_says_that_the_cluster_is_made_up(capsys):
             "4000,8192,1",
             "4000,much,1",
             "line 2, column 10: memory_mib is 'much'",
-            "a whole number from 0 up",
+            "a whole number from 0 to 1000000000000",
         ),
-        ("pods.csv", "two,2000", "two,-1", "line 3, column 5: cpu_milli is '-1'", "from 0 up"),
-        ("pods.csv", "two,2000", "two,", "line 3, column 5: cpu_milli is missing", "from 0 up"),
-        ("pods.csv", "num_gpu", "gpus", "line 1: the header has no column num_gpu", "The first line names the columns"),
-        ("pods.csv", "LS", "LS,more", "line 2: 8 values for 7 columns", "double quotes"),
-        ("pods.csv", "one,", '"one,', "line 5: unexpected end of data", "quotes in pairs"),
+        ("pods.csv", "two,2000", "two,-1", "line 3, column 5: cpu_milli is '-1'", "from 0 to"),
+        ("pods.csv", "two,2000", "two,", "line 3, column 5: cpu_milli is missing", "from 0 to"),
+        ("pods.csv", "two,2000", "two," + "9" * 5000, "line 3, column 5: cpu_milli is '9999", "from 0 to"),
+        ("pods.csv", "two,2000", "two,NaN", "line 3, column 5: cpu_milli is 'NaN'", "from 0 to"),
+        ("pods.csv", "two,2000", '"t,\nw",2000.5', "line 4, column 4: cpu_milli is '2000.5'", "from 0 to"),
+        ("pods.csv", "memory_mib", "cpu_milli", "line 1, column 16: the header has cpu_milli twice", "Leave one"),
+        (
+            "pods.csv",
+            "num_gpu",
+            "gpus",
+            "column 61: the header has no column num_gpu",
+            "The first line names the columns",
+        ),
+        ("pods.csv", "LS", "LS,more", "line 2, column 26: 8 values for 7 columns", "double quotes"),
+        ("pods.csv", "one,", '"one,', "line 2, column 1: unexpected end of data", "quotes in pairs"),
         ("nodes.csv", "\nb,", "\na,", "line 3, column 1: sn is 'a'", "a name of its own"),
         ("nodes.csv", "131072,4,red", "131072,17,red", "line 2, column 16: gpu is '17'", "from 0 to 16"),
         ("nodes.csv", "131072,4,red", "131072,4,", "line 2, column 18: model is missing", "Name the model"),
@@ -94,10 +104,19 @@ def test_a_broken_file_is_told_by_line_column_field_and_remedy(capsys, files, fi
 
 
 def test_a_file_that_is_not_there_or_no_text_is_told(capsys, files):
-    (files / "pods.csv").write_bytes(b"name\xff")
-    assert "is not text: byte 4" in simulate(capsys, files, status=1).err
+    (files / "pods.csv").write_bytes(b"\xef\xbb\xbfname\r\na\xff")
+    assert "pods.csv, line 2, column 2: byte 0xff is no UTF-8" in simulate(capsys, files, status=1).err
     (files / "nodes.csv").unlink()
     assert "nodes.csv cannot be read: No such file" in simulate(capsys, files, status=1).err
+
+
+def test_a_file_may_be_written_in_other_ways(capsys, files):
+    wanted = json.loads(simulate(capsys, files, "--seeds", "1", "--policy", "fgd", "--json").out)["runs"]
+    heads, *rows = (line.split(",") for line in (files / "pods.csv").read_text().splitlines())
+    turned = [heads[::-1], *([f'"{cell}.0"' if cell.isdigit() else cell for cell in row[::-1]] for row in rows)]
+    text = "\r\n".join(",".join([*row, "more"] if row is turned[0] else [*row, '"a, ""b"""']) for row in turned)
+    (files / "pods.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert json.loads(simulate(capsys, files, "--seeds", "1", "--policy", "fgd", "--json").out)["runs"] == wanted
 
 
 @pytest.mark.parametrize(
@@ -107,6 +126,8 @@ def test_a_file_that_is_not_there_or_no_text_is_told(capsys, files):
         (("--nodes", "x.csv"), "--pods is missing"),
         (("--seeds", "0"), "--seeds"),
         (("--load", "0"), "--load"),
+        (("--load", "nan"), "--load"),
+        (("--replay", "--gangs", "nan"), "--gangs"),
     ],
 )
 def test_wrong_options_are_told(capsys, arguments, said):

@@ -62,8 +62,8 @@ def test_what_is_missing_is_made_up_by_the_seed_and_said():
 @pytest.mark.parametrize(
     ("columns", "line", "said", "remedy"),
     [
-        ("arrival_ms,duration_ms", "-1,5", "line 2, column 20: arrival_ms is '-1'", "from 0 up"),
-        ("arrival_ms,duration_ms", "1,0", "line 2, column 22: duration_ms is '0'", "from 1 up"),
+        ("arrival_ms,duration_ms", "-1,5", "line 2, column 20: arrival_ms is '-1'", "from 0 to"),
+        ("arrival_ms,duration_ms", "1,0", "line 2, column 22: duration_ms is '0'", "from 1 to"),
         ("arrival_ms", "1", "header has arrival_ms but no column duration_ms", "Add duration_ms"),
         ("deletion_time", "1", "header has deletion_time but no column creation_time", "Add creation_time"),
         ("creation_time,deletion_time", "5,soon", "column 22: deletion_time is 'soon'", "Write seconds"),

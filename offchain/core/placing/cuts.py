@@ -7,6 +7,7 @@ shares cut from it can add up to: nothing where no share fits that is short of p
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,13 +16,17 @@ from offchain.core.placing.cluster import Floats, Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.shapes import WHOLE_GPU
 
+MOST_SIZES = 50
+"""The time grows with their third power and more, and tenants may ask for any: rare ones count as the next larger."""
+
 _ROUNDS = 2000
 _EXACT = 1e-9
 
 
 def piece_values(demand: Mapping[int, float]) -> Floats:
     """[thousandths]: the worth of such a piece, from 0 to 1. `demand`: how many shares of each size are expected."""
-    sizes = np.array(sorted(size for size, many in demand.items() if many > 0), dtype=np.int64)
+    demand = few(demand)
+    sizes = np.array(sorted(demand), dtype=np.int64)
     if not len(sizes):
         return np.zeros(WHOLE_GPU + 1)
     # Each column of `patterns` is a way to cut a GPU, `used` how many are cut so. At first: all into equal shares.
@@ -46,6 +51,19 @@ def piece_values(demand: Mapping[int, float]) -> Floats:
     # Where rounds ran out the prices are too high by the same part for all.
     worth: Floats = value / max(1.0, value[WHOLE_GPU])
     return worth
+
+
+def few(demand: Mapping[int, float]) -> Mapping[int, float]:
+    """As many shares, of few sizes: the largest and the most wanted stay, others become the next larger of these."""
+    wanted = {size: many for size, many in demand.items() if many > 0}
+    if len(wanted) <= MOST_SIZES:
+        return wanted
+    often = sorted(wanted, key=lambda size: (-wanted[size], size))
+    kept = sorted({max(wanted), *often[: MOST_SIZES - 1]})
+    found = dict.fromkeys(kept, 0.0)
+    for size, many in wanted.items():
+        found[kept[bisect_left(kept, size)]] += many
+    return found
 
 
 def _pattern(sizes: Ints, last: Ints) -> Floats:

@@ -5,7 +5,7 @@ import pytest
 
 from offchain.core.placing.board import Board
 from offchain.core.placing.cluster import HostSpec
-from offchain.core.placing.cuts import piece_values
+from offchain.core.placing.cuts import MOST_SIZES, few, piece_values
 from offchain.core.placing.names import POLICIES
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import Mix, Shape
@@ -102,6 +102,16 @@ def test_shares_that_fill_what_others_waste_are_worth_nothing():
     values = piece_values({810: 10.0, 150: 2.0})
     assert values[150] == 0
     assert values[810] == pytest.approx(1)
+
+
+def test_of_many_sizes_the_usual_ones_count_and_others_as_the_next_larger():
+    rare = dict.fromkeys(range(2, 999), 1e-09)
+    kept = few(rare | {470: 2.0, 320: 3.0})
+    assert len(kept) == MOST_SIZES
+    assert {320, 470, 998} < set(kept)
+    assert sum(kept.values()) == pytest.approx(5 + 995e-9)
+    values = piece_values(rare | {470: 2.0, 320: 3.0})
+    assert values[[320, 470, 640, 940]] == pytest.approx([1 / 3, 1 / 2, 2 / 3, 1], abs=1e-3)
 
 
 def test_nothing_expected_makes_every_piece_worthless():

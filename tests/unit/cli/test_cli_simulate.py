@@ -82,7 +82,7 @@ def test_without_files_it_says_that_the_cluster_is_made_up(capsys):
             "pods.csv",
             "num_gpu",
             "gpus",
-            "column 61: the header has no column num_gpu",
+            "line 1, column 54: the header has no column num_gpu",
             "The first line names the columns",
         ),
         ("pods.csv", "LS", "LS,more", "line 2, column 26: 8 values for 7 columns", "double quotes"),

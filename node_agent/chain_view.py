@@ -43,6 +43,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int) -> Lease:
         redundant=not isinstance(spec.verification, VerificationPolicyAcceptance),
         status=LeaseStatus(record.state.tag),
         devices=tuple(record.devices),
+        gpu_milli=spec.resources.gpus.milli,
         cpu_milli=spec.resources.cpu_milli,
         memory_mib=spec.resources.memory_mib,
         disk_gib=spec.resources.disk_gib,

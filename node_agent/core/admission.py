@@ -6,10 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Final
 
 from node_agent.core.values import ContainerSpec, Host, HostFailure, Lease, LocalDevice, PodSpec, TaskKind
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_types import Manifest, ManifestError
+
+_WHOLE_GPU: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,9 @@ def _task_problem(lease: Lease, manifest: Manifest) -> str | None:
             return f"The manifest asks for {asked} {what}, the lease is for {given}."
     if gpus != len(lease.devices):
         return f"The manifest's services ask for {gpus} GPUs, the lease is for {len(lease.devices)}."
+    if gpus and lease.gpu_milli < _WHOLE_GPU:
+        # Containers are given whole devices: others' pods would be on the same ones, and nobody would pay for the rest.
+        return f"The manifest's services ask for whole GPUs, the lease is for {lease.gpu_milli} thousandths of each."
     return _result_problem(manifest)
 
 

@@ -124,6 +124,8 @@ class Lease:
     """Its result is compared with those of other hosts."""
     status: LeaseStatus
     devices: tuple[int, ...]
+    gpu_milli: int
+    """What the lease has, and pays for, of each device; 1000: all of it."""
     cpu_milli: int
     memory_mib: int
     disk_gib: int

@@ -137,6 +137,7 @@ def running(site, spec, handle):
         redundant=False,
         status=LeaseStatus.ACTIVE,
         devices=(),
+        gpu_milli=0,
         cpu_milli=1000,
         memory_mib=64,
         disk_gib=1,

@@ -48,6 +48,7 @@ def a_lease(number=1, *, manifest=MANIFEST, **changes) -> Lease:
         redundant=False,
         status=LeaseStatus.PENDING,
         devices=(),
+        gpu_milli=1000,
         cpu_milli=500,
         memory_mib=64,
         disk_gib=1,

@@ -179,6 +179,7 @@ def test_a_lease_that_ends_while_its_container_is_started():
         (a_lease(devices=(0,)), MANIFEST, HostFailure.MANIFEST_INVALID, "ask for 0 GPUs"),
         (a_lease(kind=TaskKind.SERVICE), MANIFEST, HostFailure.MANIFEST_INVALID, "is of a job"),
         (a_lease(redundant=True), MANIFEST, HostFailure.MANIFEST_INVALID, "compare results"),
+        (a_lease(devices=(0,), gpu_milli=999, manifest=GPU), GPU, HostFailure.MANIFEST_INVALID, "999 thousandths"),
         (a_lease(devices=(2,), manifest=GPU), GPU, HostFailure.RESOURCES_UNAVAILABLE, "device 2"),
     ],
 )

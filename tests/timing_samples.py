@@ -26,9 +26,9 @@ def gpus(*counts: int, model: str = "red") -> Cluster:
     return Cluster.of([HostSpec(f"h{i}", 1000 * many, 1024 * many, many, model) for i, many in enumerate(counts)])
 
 
-def lease(host: int, until_ms: int, shape: Shape = GPU, devices: int = 1, expected_ms: int | None = None) -> Claim:
+def lease(host: int, until_ms: int, shape: Shape = GPU, devices: int = 1) -> Claim:
     """Of a pod that runs."""
-    return Claim(host, shape, devices, 0, until_ms, expected_ms)
+    return Claim(host, shape, devices, 0, until_ms)
 
 
 def running(cluster: Cluster, *leases: Claim) -> Claims:

@@ -39,6 +39,8 @@ def _standing(now: Standing) -> Iterator[tuple[str, object]]:
     yield "Limit", now.limit
     again = now.not_before_ms
     yield "Tried again", None if again is None else f"at {time_text(again)}, after a refusal"
+    start = now.starts_by_ms
+    yield "Reserved", None if start is None else f"there is room for it at {time_text(start)} at the latest"
     yield "Nobody leaves", now.nobody_leaves
     yield "Shift", "another scheduler looks after it now" if now.others_turn else None
 

@@ -114,13 +114,15 @@ class Standing:
 
     `state`: waits, placed (on its way to the chain) or unknown (it does not wait). `limit`: of a queue or an account,
     that keeps it waiting. `not_before_ms`: it is not tried sooner, for the chain has refused it. `others_turn`: another
-    scheduler looks after it now. `nobody_leaves`: why no spot task is made to leave for it.
+    scheduler looks after it now. `starts_by_ms`: hosts are reserved for it from then on. `nobody_leaves`: why no spot
+    task is made to leave for it.
     """
 
     state: str
     limit: str | None = None
     not_before_ms: int | None = None
     others_turn: bool = False
+    starts_by_ms: int | None = None
     nobody_leaves: str | None = None
 
 
@@ -197,6 +199,7 @@ def _standing(fields: dict[str, Any]) -> Standing:
         limit=optional_text(fields, "limit", _LONG),
         not_before_ms=optional_integer(fields, "not_before_ms", _MOST),
         others_turn=flag(fields, "others_turn"),
+        starts_by_ms=optional_integer(fields, "starts_by_ms", _MOST),
         nobody_leaves=optional_text(fields, "nobody_leaves", _LONG),
     )
 

@@ -53,5 +53,4 @@ def _rows(batch: Batch, tasks: Sequence[Task], now_ms: int) -> Ints:
     rows[:, Column.CPU], rows[:, Column.MEMORY] = shape.cpu_milli, shape.memory_mib
     rows[:, Column.MILLI], rows[:, Column.FROM] = shape.gpu_milli, now_ms
     rows[:, Column.UNTIL] = now_ms + np.repeat(lasts, batch.each)[: len(rows)]
-    rows[:, Column.EXPECTED] = rows[:, Column.UNTIL]
     return rows

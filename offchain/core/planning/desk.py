@@ -343,7 +343,10 @@ class Desk:
             return Standing("placed" if self.planner.placed_pods(number) else "unknown")
         limit = self.limit(number)
         theirs = queued and not self._shifts.mine(self._groups.kind(self._group(number)), now_ms)
-        return Standing("waits", None if limit is None else str(limit), again, theirs)
+        kept = self._keeper.kept.get(number)
+        return Standing(
+            "waits", None if limit is None else str(limit), again, theirs, None if kept is None else kept.start_ms
+        )
 
     def tried_for(self, number: int) -> int | None:
         """The task that was tried last of all that ask for the same as this one, and found no place."""

@@ -21,8 +21,7 @@ _FEWEST: Final = 64
 class Claim:
     """The part of one host that a pod (or an operator, for a window of time) holds from one moment up to another.
 
-    `until_ms` is the latest: a lease ends then by its maximum duration. `expected_ms` is when it probably ends, for
-    estimates that are told to people; nothing is promised by it.
+    `until_ms` is the latest: a lease ends then by its maximum duration.
     """
 
     host: int
@@ -30,14 +29,13 @@ class Claim:
     devices: int
     from_ms: int
     until_ms: int
-    expected_ms: int | None = None
 
 
 class Column:
     """The columns of :attr:`Claims.rows`."""
 
-    HOST, CPU, MEMORY, MILLI, DEVICES, FROM, UNTIL, EXPECTED = range(8)
-    COUNT = 8
+    HOST, CPU, MEMORY, MILLI, DEVICES, FROM, UNTIL = range(7)
+    COUNT = 7
 
 
 class Rows(NamedTuple):
@@ -99,13 +97,11 @@ class Claims:
         """It ends at `until_ms` at the latest, as it was told to. KeyError: nothing is held under `key`."""
         row = self._rows[self._places[key]]
         row[Column.UNTIL] = min(row[Column.UNTIL], until_ms)
-        row[Column.EXPECTED] = min(row[Column.EXPECTED], until_ms)
 
 
 def as_row(claim: Claim) -> tuple[int, ...]:
     """The numbers of one claim, in the order of the columns."""
     shape = claim.shape
-    expected = claim.until_ms if claim.expected_ms is None else min(claim.expected_ms, claim.until_ms)
     return (
         claim.host,
         shape.cpu_milli,
@@ -114,5 +110,4 @@ def as_row(claim: Claim) -> tuple[int, ...]:
         claim.devices,
         claim.from_ms,
         claim.until_ms,
-        expected,
     )

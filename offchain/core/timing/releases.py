@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,29 +12,14 @@ from offchain.core.timing.claims import FOREVER, Claim, Claims, Column, Rows, as
 from offchain.core.timing.loops import AT, DEVICES, MILLI, Changes, lowest
 from offchain.core.timing.room import Room
 
-PPM: Final = 1_000_000
-
-ENOUGH_KNOWN: Final = 3
-"""So many tasks must have ended before they say something about the next one."""
-
 _BITS: Ints = np.arange(MOST_DEVICES, dtype=np.int64)
-
-
-def taken_ppm(ended: Sequence[tuple[int, int]]) -> int:
-    """The part of its maximum that a tenant's next task will probably take, in millionths.
-
-    The median of its earlier ones, given as (took, maximum) in ms; all of it where too few are known.
-    """
-    parts = sorted(min(PPM, took * PPM // most) for took, most in ended if most > 0)
-    return parts[len(parts) // 2] if len(parts) >= ENOUGH_KNOWN else PPM
 
 
 class Profile:
     """What is free of each host from `now_ms` on, if every lease ends when it must and not before.
 
     `leases` are in the cluster's columns already; what `reserved` holds is taken out here, from its beginning to its
-    end. A lease that should have ended but has not holds its part still: it counts as ending in the next moment. With
-    `expected`, leases end when they probably will; reservations are never made on that.
+    end. A lease that should have ended but has not holds its part still: it counts as ending in the next moment.
     """
 
     __slots__ = ("changes", "cluster", "free", "most", "now_ms", "underway")
@@ -46,8 +30,6 @@ class Profile:
         now_ms: int,
         leases: Claims | Rows,
         reserved: Claims | None = None,
-        *,
-        expected: bool = False,
     ) -> None:
         self.cluster = cluster
         self.now_ms = now_ms
@@ -55,7 +37,7 @@ class Profile:
         # At `now_ms`; less than 0 where more is held than there is.
         self.free = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.copy())
         ends = leases.rows.copy()
-        ends[:, Column.UNTIL] = np.maximum(ends[:, Column.EXPECTED if expected else Column.UNTIL], now_ms + 1)
+        ends[:, Column.UNTIL] = np.maximum(ends[:, Column.UNTIL], now_ms + 1)
         rows = ends[ends[:, Column.UNTIL] < FOREVER]
         # Cores and memory when all that ends has ended and nothing else begins; devices as now.
         self.most = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy())

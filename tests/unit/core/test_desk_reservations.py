@@ -34,6 +34,7 @@ def test_the_first_that_found_no_place_has_it_when_the_latest_lease_ends():
     made.submit(job(2, 2))
     assert made.round(MINUTE) == []
     assert made.desk.reserved[2].start_ms == 20 * MINUTE
+    assert made.desk.standing(2, MINUTE).starts_by_ms == 20 * MINUTE
     assert made.desk.next_ms(MINUTE) == 2 + PATIENCE_MS, "it has waited for long then"
     assert made.desk.next_ms(2 + PATIENCE_MS) == 20 * MINUTE
 

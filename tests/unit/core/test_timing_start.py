@@ -5,7 +5,7 @@ import numpy as np
 from offchain.core.placing.board import Place
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import FOREVER, Claim, Claims
-from offchain.core.timing.releases import PPM, Profile, taken_ppm
+from offchain.core.timing.releases import Profile
 from offchain.core.timing.start import Never, Start, earliest
 from tests.timing_samples import GPU, HALF, PAIR, gpus, lease, running
 
@@ -95,19 +95,6 @@ def test_pods_that_need_parts_of_several_gpus_are_counted_as_they_fit():
     found = start(cluster, leases, both, 2)
     assert found.at_ms == 0
     assert [place.devices & 0b100 for place in found.places] == [0b100, 0b100]
-
-
-def test_estimates_use_expected_ends_and_promises_do_not():
-    cluster = gpus(1)
-    leases = running(cluster, lease(0, 100, expected_ms=40))
-    assert earliest(Profile(cluster, 0, leases, expected=True), GPU, 1, 10).at_ms == 40
-    assert earliest(Profile(cluster, 0, leases), GPU, 1, 10).at_ms == 100
-
-
-def test_a_tenants_earlier_tasks_say_what_part_of_the_maximum_the_next_one_takes():
-    assert taken_ppm([(10, 100), (90, 100)]) == PPM
-    assert taken_ppm([(10, 100), (20, 100), (90, 100)]) == 200_000
-    assert taken_ppm([(500, 100)] * 3) == PPM
 
 
 def test_claims_are_kept_by_key_and_a_lease_can_be_made_to_end_sooner():

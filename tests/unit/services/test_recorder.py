@@ -230,7 +230,9 @@ async def answering(folder, stands=None):
 async def test_a_scheduler_answers_what_it_has_recorded_and_how_the_task_stands(record, tmp_path):
     record.waits(5, 0, WAITS)
     record.close()
-    now = Standing("waits", "account x holds 1 of at most 1 GPU", 9, others_turn=True, nobody_leaves="too often")
+    now = Standing(
+        "waits", "account x holds 1 of at most 1 GPU", 9, others_turn=True, starts_by_ms=60, nobody_leaves="too often"
+    )
     async with answering(tmp_path, lambda _: (now, 7)) as url:
         (heard,) = await deciders.ask([url], 8)
     assert heard.told is not None

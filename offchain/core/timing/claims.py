@@ -93,11 +93,6 @@ class Claims:
             self._places[last] = place
             self._rows[place] = self._rows[len(self._keys)]
 
-    def shorten(self, key: Hashable, until_ms: int) -> None:
-        """It ends at `until_ms` at the latest, as it was told to. KeyError: nothing is held under `key`."""
-        row = self._rows[self._places[key]]
-        row[Column.UNTIL] = min(row[Column.UNTIL], until_ms)
-
 
 def as_row(claim: Claim) -> tuple[int, ...]:
     """The numbers of one claim, in the order of the columns."""

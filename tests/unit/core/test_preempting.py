@@ -141,8 +141,7 @@ def test_while_the_notice_runs_nobody_else_takes_the_room():
     low = spot(1, (0, 1))
     found = ask(cluster, [low], wanting())
     leases = Claims()
-    leases.put(1, Claim(0, GPU, 1, 0, 10 * NOW))
-    leases.shorten(1, found.notice_ends_ms)
+    leases.put(1, Claim(0, GPU, 1, 0, found.notice_ends_ms))
     # The victim leaves before its notice ends.
     cluster.give(0, GPU, 1)
     leases.drop(1)

@@ -7,8 +7,8 @@ use frame_support::traits::{fungible::Unbalanced, tokens::Precision, EnsureOrigi
 use frame_system::RawOrigin;
 use gantry_primitives::{
     AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceIndices, DeviceSpec, GpuRequest,
-    HostFailure, HostId, HostRecord, HostStatus, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult, Report,
-    Resources, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor,
+    HostFailure, HostId, HostRecord, HostStatus, Layout, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult,
+    Report, Resources, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor,
     VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
@@ -121,6 +121,8 @@ fn spec(kind: TaskKind, pods_min: u32, pods_max: u32, devices: u8, manifest: &Ma
         placement: Placement {
             regions: regions.try_into().expect("four fit"),
             providers_denied: others.try_into().expect("eight fit"),
+            // So that the providers of all pods are looked up.
+            layout: Layout::Providers,
             ..Default::default()
         },
         data_from: None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from offchain.core.conduct.deteriorating import Limits, Risk
+from offchain.core.fleet.layouts import closed_beside
 from offchain.core.fleet.want import Want
 from offchain.core.moving.elsewhere import Elsewhere
 from offchain.core.moving.watch import Leaving, Unguarded, Watch
@@ -163,7 +164,8 @@ class Mover:
         if lease.standby is None or lease.standby.host not in planner.fleet.records:
             return None
         place = Place(planner.fleet.cluster.number(lease.standby.host), bits(lease.standby.devices))
-        return place if planner.takes(want, *place) else None
+        apart = not closed_beside(want, planner.fleet)[place.host]
+        return place if apart and planner.takes(want, *place) else None
 
     def _has_room(self, task: Task, lease: Lease) -> bool:
         """Whether its standby has."""

@@ -2,6 +2,7 @@
 
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{EndReason, HostFailure, Layout, LeaseState, Survival, TaskId, TaskSpec, TaskState};
+use sp_runtime::DispatchError;
 
 use crate::{mock::*, Error, Event, WeightInfo};
 
@@ -25,23 +26,22 @@ fn running_on_two(layout: Layout, survival: Survival) -> TaskId {
 
 #[test]
 fn pods_that_come_together_lie_as_the_layout_says() {
-    use Layout::*;
+    let host_repeated: DispatchError = Error::<Test>::HostRepeated.into();
+    let provider_repeated: DispatchError = Error::<Test>::ProviderRepeated.into();
     // Hosts 10 and 12 belong to one provider.
-    for (layout, one_host, one_provider) in [
-        (Any, None, None),
-        (Packed, None, None),
-        (Hosts, Some(Error::<Test>::HostRepeated), None),
-        (Providers, Some(Error::ProviderRepeated), Some(Error::ProviderRepeated)),
+    for (layout, on_one_host, on_one_provider) in [
+        (Layout::Any, None, None),
+        (Layout::Packed, None, None),
+        (Layout::Hosts, Some(host_repeated), None),
+        (Layout::Providers, Some(provider_repeated), Some(provider_repeated)),
     ] {
-        for (second, refused) in [((10, 1), one_host), ((12, 0), one_provider), ((11, 0), None)] {
+        for ((number, device), refused) in [((10, 1), on_one_host), ((12, 0), on_one_provider), ((11, 0), None)] {
             on_chain(|| {
                 (10..13).for_each(online_host);
                 let task = submit_wide(laid_out(layout, 2, Survival::Restart));
-                let pods = placed(vec![place(0, 10, &[0]), place(1, second.0, &[second.1])]);
-                match refused {
-                    Some(error) => assert_noop!(try_assign(signed(SCHEDULER), task, pods), error),
-                    None => assert_ok!(try_assign(signed(SCHEDULER), task, pods)),
-                }
+                let pods = placed(vec![place(0, 10, &[0]), place(1, number, &[device])]);
+                assert_eq!(try_assign(signed(SCHEDULER), task, pods), refused.map_or(Ok(()), Err), "{layout:?}");
+                assert_eq!(record(task).leases.len(), if refused.is_none() { 2 } else { 0 });
             });
         }
     }

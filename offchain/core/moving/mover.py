@@ -164,12 +164,16 @@ class Mover:
         if lease.standby is None or lease.standby.host not in planner.fleet.records:
             return None
         place = Place(planner.fleet.cluster.number(lease.standby.host), bits(lease.standby.devices))
-        apart = not closed_beside(want, planner.fleet)[place.host]
-        return place if apart and planner.takes(want, *place) else None
+        return place if planner.takes(want, *place) else None
 
     def _has_room(self, task: Task, lease: Lease) -> bool:
-        """Whether its standby has."""
-        return self._standby(lease, self._alone(task, lease)[1]) is not None
+        """Whether its standby has, beside the task's other pods. Where it has, the chain takes no other."""
+        pod, want = self._alone(task, lease)
+        place = self._standby(lease, want)
+        if place is None:
+            return False
+        pods = replace(want, beside=frozenset(one.host for one in pod.leases))
+        return not closed_beside(pods, self._desk.planner.fleet)[place.host]
 
     def _alone(self, task: Task, lease: Lease) -> tuple[Task, Want]:
         """The task as if this pod alone had no place, and what the pod asks for beside the others."""

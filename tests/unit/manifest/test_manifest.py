@@ -20,6 +20,7 @@ from manifest_builders import (
     service,
 )
 
+from offchain.core.values import Layout
 from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest import (
     MAX_BYTES,

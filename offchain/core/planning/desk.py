@@ -80,10 +80,8 @@ class Desk:
         self._groups = Groups()
         self._counted = -1, NOTHING
         """How often hosts had changed when they were added up, and what came out."""
-        self._next: Sequence[Task] = ()
+        self._next: tuple[Sequence[Task], Group] | None = None
         """Whose turn it is."""
-        self._parts: Sequence[int] = ()
-        """Of how many of them each part of the queues is, one after the other."""
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
         self._apart: dict[int, Room] = {}
@@ -211,7 +209,7 @@ class Desk:
             return
         if self.planner.place_at(task, want, [where], placed):
             self._turn.placed(number)
-            self._hold(group, [task], [1])
+            self._hold(group, [task])
 
     def _start(
         self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Batch]
@@ -228,7 +226,7 @@ class Desk:
             if self.planner.place_at(task, want, where, placed):
                 any_placed = True
                 self._turn.placed(number)
-                self._hold(group, [task], [1])
+                self._hold(group, [task])
             else:
                 self._keeper.refused(number, self._now_ms)
         return any_placed
@@ -253,16 +251,18 @@ class Desk:
         if run is None:
             return None
         tasks = [self._tasks[number] for number in run.tasks]
-        want = self._group(run.tasks[0])[0]
-        self.notes.look(tasks[0], want)
-        self._next, self._parts = tasks, run.of_parts
-        return Run(tasks, want)
+        group = self._group(run.tasks[0])
+        self.notes.look(tasks[0], group[0])
+        self._next = tasks, group
+        return Run(tasks, group[0])
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
-        group = self._group(self._next[0].id)
+        if self._next is None:
+            raise RuntimeError("nobody's turn has come yet")
+        mine, group = self._next
         self._turn.ran(tasks)
-        self._hold(group, self._next[:tasks], self._parts)
+        self._hold(group, mine[:tasks])
         self._further.placed()
 
     def blocked(self, task: Task) -> None:
@@ -455,13 +455,10 @@ class Desk:
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 
-    def _hold(self, group: Group, tasks: Sequence[Task], parts: Sequence[int]) -> None:
-        """These, all of one group and placed together, have their places.
-
-        `parts`: of how many of them each part of the queues is, one after the other.
-        """
+    def _hold(self, group: Group, tasks: Sequence[Task]) -> None:
+        """These, all of one group and placed together, have their places."""
         batch = self.planner.batch(tasks[0].id)
-        again = dict.fromkeys(self._charges.placed(tasks, parts))
+        again = dict.fromkeys(self._charges.placed(tasks))
         if len(batch.hosts) < batch.each * len(tasks):
             # Of the last, fewer than it would have were placed.
             again[tasks[-1].id] = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart
 from offchain.core.fleet.want import Want, shape_of
-from offchain.core.placing.shapes import Mix
+from offchain.core.placing.shapes import Mix, Shape, unlike
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
 from offchain.core.planning.charges import Charges, amount_of, queue_of
@@ -47,7 +48,10 @@ from offchain.core.values import Host, Lease, LeaseState, Task, TaskState
 from offchain.schema.decisions import Standing
 
 LEARN_AGAIN = 1000
-"""After so many new tasks, twice or a quarter more than were known, what is expected is counted anew."""
+"""After so many new tasks, twice or a quarter more than were known, it is asked whether others are expected now."""
+
+OTHERS: Final = 0.05
+"""By so much the shares of what is asked for must differ, or hosts be more, before scores are counted by them anew."""
 
 
 class Desk:
@@ -88,6 +92,8 @@ class Desk:
         self._mix = Mix()
         self._learned = 0
         self._used = 0
+        self._scored_for: tuple[int, Mapping[Shape, float]] = (0, {})
+        """How many hosts there were, and what was expected, when scores were last counted anew."""
         self._further = Further(self.planner, self._keeper, self._turn, self._groups)
         self._now_ms = 0
         """Of the round."""
@@ -491,7 +497,10 @@ class Desk:
         new = self._learned - self._used
         if new and new >= min(self._used, max(LEARN_AGAIN, self._used // 4)):
             self._used = self._learned
-            self.planner.use(Worth(self.planner.fleet.cluster, self._mix))
+            shares, cluster = self._mix.shares(), self.planner.fleet.cluster
+            if len(cluster) > (1 + OTHERS) * self._scored_for[0] or unlike(shares, self._scored_for[1]) > OTHERS:
+                self._scored_for = len(cluster), shares
+                self.planner.use(Worth(cluster, self._mix))
 
 
 def _length(duration_ms: int) -> int:

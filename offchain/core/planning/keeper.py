@@ -36,6 +36,9 @@ from offchain.schema.escrow import ends_at
 _TRIES: Final = 8
 """So often others are looked at in a round in place of those who can never start."""
 
+_MOST_OPEN: Final = 256
+"""For so many different wishes it is remembered on which hosts something can be reserved."""
+
 _Waits = Callable[[int], Waiting | None]
 
 
@@ -56,6 +59,9 @@ class Keeper:
         self._again: Reserved | None = None
         self._profile: Profile | None = None
         """With all that is reserved, from :meth:`begin` to :meth:`end`; None where nothing is."""
+        self._open_at = -1
+        self._open: dict[Want, Bools] = {}
+        """What :meth:`may_reserve` has found since hosts have changed last."""
         self._passed: set[int] = set()
         """Whose reservation somebody was not kept by since they were last looked at."""
 
@@ -173,6 +179,16 @@ class Keeper:
             if not hopeless:
                 break
         return [one for one in found.values() if one.start_ms == now_ms]
+
+    def may_reserve(self, want: Want) -> Bools:
+        """See :func:`may_reserve`; to be read only."""
+        fleet = self._planner.fleet
+        if self._open_at != fleet.changes or len(self._open) > _MOST_OPEN:
+            self._open_at, self._open = fleet.changes, {}
+        found = self._open.get(want)
+        if found is None:
+            found = self._open[want] = may_reserve(want, fleet)
+        return found
 
     def next_ms(self, now_ms: int) -> int | None:
         """When a reservation begins, a window is over, or somebody has waited for long."""

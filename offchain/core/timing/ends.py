@@ -76,7 +76,8 @@ class Ends:
 
     def drop(self, tasks: Iterable[int]) -> None:
         """Nothing of these is held any more."""
-        firsts, found = self._firsts, []
+        firsts = self._firsts
+        found: list[Ints] = []
         some: Ints = np.array([firsts.pop(task) for task in tasks if task in firsts], dtype=np.int64)
         while len(some):
             found.append(some)

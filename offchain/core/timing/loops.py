@@ -216,11 +216,13 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
 ) -> int:
     """Write when the number of pods that could start on each of `hosts`, and stay, changes by how many; how many rows.
 
-    Of a host no more than `each` count. Nothing after the first moment at which one alone has room for all `pods`.
+    Of a host no more than `each` count. Nothing after the first moment at which one alone has room for all `pods`; of
+    a single pod's hosts with the same moment, only the first.
     """
     rows, after = changes.rows, changes.after
     many = 0
-    soonest = 1 << 62
+    latest = FOREVER
+    enough = 1 if pods == 1 else 0
     device = np.empty(free.device.shape[1], dtype=np.int64)
     for host in hosts:
         row = changes.first[host]
@@ -231,7 +233,7 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
                 if moment == last:
                     continue
                 last = moment
-                if moment > soonest:
+                if moment > latest:
                     break
                 cpu, memory = lowest(host, free, changes, moment, moment + longest_ms, device)
                 has = pods_on(cpu, memory, device, wish, each)
@@ -240,13 +242,13 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
                     many += 1
                     had = has
                 if had >= pods:
-                    soonest = moment
+                    latest = moment - enough
                     break
             continue
         cpu, memory = free.cpu[host], free.memory[host]
         device[:] = free.device[host]
         moment = begin_ms
-        while moment <= soonest:
+        while moment <= latest:
             while row != NONE and rows[row, AT] <= moment:
                 cpu += rows[row, CPU]
                 memory += rows[row, MEMORY]
@@ -258,7 +260,7 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
                 many += 1
                 had = has
             if had >= pods:
-                soonest = moment
+                latest = moment - enough
             if had >= each or row == NONE:
                 break
             moment = rows[row, AT]

@@ -224,7 +224,7 @@ def _rows(victims: Collection[Victim]) -> tuple[Ints, Floats]:
 def _without(free: Columns, rows: Ints) -> Columns:
     """What is free when these have ended."""
     host, cpu, memory, milli, devices = rows.T
-    made = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.copy())
+    made = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.astype(np.int64))
     np.add.at(made.cpu, host, cpu)
     np.add.at(made.memory, host, memory)
     np.add.at(made.device, host, (devices[:, None] >> np.arange(MOST_DEVICES) & 1) * milli[:, None])

@@ -55,7 +55,7 @@ class Profile:
         self.now_ms = now_ms
         free = cluster.free
         # At `now_ms`; less than 0 where more is held than there is.
-        self.free = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.copy())
+        self.free = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.astype(np.int64))
         ends = leases if isinstance(leases, Ends) else _ends(leases, expected=expected)
         # Cores and memory when all that ends has ended and nothing else begins; devices as now.
         cpu, memory = ends.sums(len(cluster))

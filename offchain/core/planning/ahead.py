@@ -6,6 +6,7 @@ Without anything for each task or batch but a few columns: a round may place a h
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -42,10 +43,11 @@ def _rows(new: Sequence[tuple[Batch, Sequence[Task], int]]) -> tuple[Ints, Ints]
     """See :func:`offchain.core.planning.reserved.lasts_ms`."""
     batches = [batch for batch, *_ in new]
     start = WAY_MS + START_MS
-    longest = np.array([task.max_duration_ms for _, tasks, _ in new for task in tasks], dtype=np.uint64)
+    many = np.array([len(batch.tasks) for batch in batches])
+    total = int(many.sum())
+    longest = np.fromiter((task.max_duration_ms for _, tasks, _ in new for task in tasks), dtype=np.uint64, count=total)
     lasts = np.minimum(longest, np.uint64(FOREVER - start)).astype(np.int64) + start
     pods = np.array([len(batch.hosts) for batch in batches])
-    many = np.array([len(batch.tasks) for batch in batches])
     # Of the last task of a batch there may be fewer pods.
     each = np.repeat([batch.each for batch in batches], many)
     ends = np.cumsum(many)
@@ -60,5 +62,5 @@ def _rows(new: Sequence[tuple[Batch, Sequence[Task], int]]) -> tuple[Ints, Ints]
     rows[:, Column.FROM] = np.repeat([now_ms for *_, now_ms in new], pods)
     rows[:, Column.UNTIL] = rows[:, Column.FROM] + np.repeat(lasts, each)
     rows[:, Column.EXPECTED] = rows[:, Column.UNTIL]
-    numbers = np.array([number for batch in batches for number in batch.tasks], dtype=np.int64)
+    numbers = np.fromiter(chain.from_iterable(batch.tasks for batch in batches), dtype=np.int64, count=total)
     return np.repeat(numbers, each), rows

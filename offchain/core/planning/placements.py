@@ -6,10 +6,8 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Ints, indices
+from offchain.core.placing.cluster import indices
 from offchain.core.values import PodPlacement, Task
 
 _FEW: Final = 256
@@ -31,13 +29,13 @@ class Batch:
     Columns, for a round may place a hundred thousand.
     """
 
-    __slots__ = ("_at", "_open", "devices", "each", "hosts", "placed_ms", "tasks", "want")
+    __slots__ = ("_at", "_records", "devices", "each", "hosts", "placed_ms", "tasks", "want")
 
     def __init__(self, want: Want, tasks: Sequence[Task], hosts: Sequence[int], devices: Sequence[int]) -> None:
         self.want = want
         self.each = len(tasks[0].open_pods)
         self.tasks = [task.id for task in tasks]
-        self._open = [task.open_pods for task in tasks]
+        self._records = tasks
         self.hosts = array("i", hosts)
         """[pod]: the row of its host."""
         self.devices = array("i", devices)
@@ -50,7 +48,7 @@ class Batch:
         """Of one of the tasks."""
         here = self.pods_of(task)
         hosts, devices = tuple(self.hosts[here.start : here.stop]), tuple(self.devices[here.start : here.stop])
-        return Places(self.want, self._open[here.start // self.each][: len(hosts)], hosts, devices)
+        return Places(self.want, self._records[here.start // self.each].open_pods[: len(hosts)], hosts, devices)
 
     def rows(self, task: int) -> set[int]:
         """The hosts of one of the tasks."""
@@ -60,11 +58,6 @@ class Batch:
     def pods(self, task: int) -> tuple[int, ...]:
         """The pods of one of the tasks that have a place."""
         return self.places(task).pods
-
-    def task_of_pods(self) -> Ints:
-        """[pod]: its task."""
-        found: Ints = np.repeat(np.array(self.tasks, dtype=np.int64), self.each)[: len(self.hosts)]
-        return found
 
     def pods_of(self, task: int) -> range:
         """The places in the columns of one of the tasks."""

@@ -1,6 +1,6 @@
 """What running tasks hold until when, and the reservations of those that wait, kept from round to round.
 
-Nothing is computed before a reservation is asked for: until then it is only remembered which tasks have changed.
+Little is computed before a reservation is asked for: until then it is only remembered what has changed.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ _TRIES: Final = 8
 _MOST_OPEN: Final = 256
 """For so many different wishes it is remembered on which hosts something can be reserved."""
 
+_MOST_NEW: Final = 10_000
+"""So much may have changed before it is taken in although nobody asks for it."""
+
 _Waits = Callable[[int], Waiting | None]
 
 
@@ -53,7 +56,7 @@ class Keeper:
         self._heads = Heads()
         self._ends = Ends()
         self._ahead = Ahead()
-        """Of whom nothing else is known than that they were placed; they are not in :attr:`_ends` yet."""
+        """Who was placed and is not in :attr:`_ends` yet."""
         self._stale: set[int] = set()
         self._kept: dict[int, Reservation] = {}
         self._again: Reserved | None = None
@@ -88,19 +91,18 @@ class Keeper:
     def placed(self, batch: Batch, tasks: Sequence[Task], now_ms: int) -> None:
         """Pods of these, all of the batch, have a place now, and they wait no more."""
         numbers = batch.tasks
-        if self._stale.isdisjoint(numbers) and not self._ends.knows(numbers) and not any(task.leases for task in tasks):
-            self._ahead.add(batch, tasks, now_ms)
-        else:
-            self._stale.update(numbers)
+        self._ahead.add(batch, tasks, now_ms)
         batch.placed_ms = now_ms
         if needs_much(tasks[0]):
             self._heads.drop(numbers)
-        for number in numbers if self._kept else ():
-            self._kept.pop(number, None)
+        for number in self._kept.keys() & numbers:
+            del self._kept[number]
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""
         self._profile = self._again = None
+        if len(self._stale) + len(self._ahead) > _MOST_NEW:
+            self._follow(tasks, now_ms)
         if not self._kept and not self.windows.ahead(now_ms):
             return []
         self._profile = self._made(tasks, now_ms)
@@ -207,7 +209,9 @@ class Keeper:
         task = tasks[number]
         return [other for other in self._kept if self._ranks.gives_way(tasks[other], task, now_ms)]
 
-    def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
+    def _follow(self, tasks: Mapping[int, Task], now_ms: int) -> None:
+        """Take in what has changed."""
+        self._stale |= self._ahead.not_new(self._ends)
         self._ends.put(*self._ahead.take(self._stale))
         self._ends.drop(self._stale)
         known = [task for number in self._stale if (task := tasks.get(number)) is not None]
@@ -215,6 +219,9 @@ class Keeper:
         rows = np.array([row for _, row in held], dtype=np.int64).reshape(-1, Column.COUNT)
         self._ends.put(np.array([number for number, _ in held], dtype=np.int64), rows)
         self._stale.clear()
+
+    def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
+        self._follow(tasks, now_ms)
         self._window_claims.follow(now_ms)
         profile = Profile(self._planner.fleet.cluster, now_ms, self._ends)
         profile.add(self._window_claims.of(ALL))

@@ -63,8 +63,10 @@ class Keeper:
         self._profile: Profile | None = None
         """With all that is reserved, from :meth:`begin` to :meth:`end`; None where nothing is."""
         self._open_at = -1
+        """How often hosts had changed when the next two were found."""
+        self._of_one_kind: Bools = np.zeros(0, dtype=np.bool_)
         self._open: dict[Want, Bools] = {}
-        """What :meth:`may_reserve` has found since hosts have changed last."""
+        """What :meth:`may_reserve` has found."""
         self._passed: set[int] = set()
         """Whose reservation somebody was not kept by since they were last looked at."""
 
@@ -183,13 +185,18 @@ class Keeper:
         return [one for one in found.values() if one.start_ms == now_ms]
 
     def may_reserve(self, want: Want) -> Bools:
-        """See :func:`may_reserve`; to be read only."""
+        """[host]: whether something of it can be reserved for such a pod; to be read only."""
         fleet = self._planner.fleet
-        if self._open_at != fleet.changes or len(self._open) > _MOST_OPEN:
-            self._open_at, self._open = fleet.changes, {}
+        if self._open_at != fleet.changes:
+            self._open_at, self._open, self._of_one_kind = fleet.changes, {}, of_one_kind(fleet)
         found = self._open.get(want)
         if found is None:
-            found = self._open[want] = may_reserve(want, fleet)
+            found = allowed(want, fleet.facts) & (fleet.cluster.whole.disk >= want.shape.disk_gib)
+            found &= ~closed_beside(want, fleet)
+            if want.shape.gpus:
+                found &= self._of_one_kind
+            if len(self._open) < _MOST_OPEN:
+                self._open[want] = found
         return found
 
     def next_ms(self, now_ms: int) -> int | None:
@@ -257,14 +264,9 @@ def latest_end(lease: Lease, task: Task, host: Host) -> int:
 _NO_DEVICES: Final = np.arange(MOST_DEVICES)
 
 
-def may_reserve(want: Want, fleet: Fleet) -> Bools:
-    """[host]: whether something of it can be reserved for such a pod.
-
-    What a profile does not tell apart is left out: devices of several kinds on one host, and devices out of order.
-    """
-    free, whole = fleet.cluster.free, fleet.cluster.whole
-    fine: Bools = allowed(want, fleet.facts) & (whole.disk >= want.shape.disk_gib) & ~closed_beside(want, fleet)
-    if want.shape.gpus:
-        none = free.gpus[:, None] <= _NO_DEVICES
-        fine &= ((free.kind == free.main[:, None]) & fleet.facts.healthy | none).all(axis=1)
-    return fine
+def of_one_kind(fleet: Fleet) -> Bools:
+    """[host]: whether all its devices are of one kind, and none is out of order: a profile does not tell them apart."""
+    free = fleet.cluster.free
+    none = free.gpus[:, None] <= _NO_DEVICES
+    found: Bools = ((free.kind == free.main[:, None]) & fleet.facts.healthy | none).all(axis=1)
+    return found

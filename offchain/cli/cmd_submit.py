@@ -28,7 +28,6 @@ from offchain.schema.manifest import Manifest, parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.schema.manifest_values import format_amount
 from offchain.schema.manifest_variables import resolve
-from offchain.services.layouts import layout_in
 
 EXIT_PROGRAM_FAILED = 3
 _LARGEST_FILE = 1 << 20
@@ -186,7 +185,7 @@ def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, an
     async def work() -> Asked:
         async with connected(url) as chain:
             await check(chain, spec, text, signer, anyway=anyway)
-            return await outlook_of(chain, spec, layout_in(text), signer.address)
+            return await outlook_of(chain, spec, signer.address)
 
     found = run(work())
     if as_json:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from offchain.cli.failures import CliError
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.outlook import Outlook, outlook
-from offchain.core.values import Layout, RetainedData, Task, TaskState
+from offchain.core.values import RetainedData, Task, TaskState
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import TaskSpec
@@ -30,7 +30,7 @@ class Asked:
     at_risk: tuple[AtRisk, ...] = ()
 
 
-async def outlook_of(chain: ChainPort, spec: TaskSpec, layout: Layout, tenant: str) -> Asked:
+async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str) -> Asked:
     """The outlook of a task that was not sent."""
     snapshot = await Reads(chain).snapshot(await chain.finalized_head())
     data = None
@@ -57,7 +57,7 @@ async def outlook_of(chain: ChainPort, spec: TaskSpec, layout: Layout, tenant: s
         open_pods=tuple(range(spec.pods_max)),
         takes_over=data,
         manifest=spec.manifest_digest,
-        layout=layout,
+        layout=spec.placement.layout,
         survival=spec.survival,
     )
     return Asked(task, outlook(snapshot, task), snapshot.now_ms)

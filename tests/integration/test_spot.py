@@ -31,9 +31,10 @@ async def test_a_container_reads_when_it_has_to_leave_and_the_tenant_what_could_
         leaves = await net.each_block(told, f"task {spot} to be told to leave")
         assert leaves.wanting == urgent
         assert pods.of(spot), "it runs on when it was told"
+    # Where it breaks off is up to the host: the lease is nobody's any more.
     followed = log.result()
-    assert followed.code == 0, followed.said
-    notice, read, note = followed.out.splitlines()
+    assert len(followed.out.splitlines()) == 3, followed.said
+    notice, read, note = (line.partition(" ")[2] for line in followed.out.splitlines())
     assert json.loads(notice)["ends_at_ms"] == leaves.ends_at
     assert datetime.fromisoformat(json.loads(notice)["ends_at"]).timestamp() * 1000 == leaves.ends_at
     notice_ms = (await net.typed.params("Tasks")).preemption_notice_ms

@@ -8,6 +8,7 @@ docs/scheduling.md, "Taking back what was lent". Without numpy, for commands loo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
@@ -86,6 +87,15 @@ class Rights:
             return None
         return Least(theirs, self.share(mine) / weight * other_weight)
 
+    def most(self, least: Least) -> Amount:
+        """How much may leave its node: as long as one resource at least stays within this; below 0: none does."""
+        held, totals = self._held[least.node], self._totals
+        some = (
+            math.floor(has - (least.share - _SAME) * total) if total else -1
+            for has, total in zip(held, totals, strict=True)
+        )
+        return Amount(*some)
+
     def taking(self, part: int, asks: Amount) -> tuple[Taking, ...]:
         """How a task of this part may have others leave: the first way by which it finds room is the one to take."""
         if self.share(part) >= self.right(part) - _SAME:
@@ -122,6 +132,12 @@ class Taking:
     def open(self, part: int) -> bool:
         """Whether any of this part may leave."""
         return part == self._own or self._least(part) is not None
+
+    def bound(self, part: int) -> tuple[int, Amount] | None:
+        """The node that keeps its least, and how much may leave it (`Rights.most`); None: nothing bounds this part."""
+        least = None if part == self._own else self._least(part)
+        # Who keeps nothing may lose everything, also what is not counted in shares.
+        return None if least is None or least.share <= _SAME else (least.node, self._rights.most(least))
 
     def allows(self, taken: Iterable[tuple[int, Amount]]) -> bool:
         """Whether all of these may leave, each of a part that is open. Then any of them may."""

@@ -23,12 +23,12 @@ from offchain.core.preempting.reach import Rows, least_cost, missing, within
 from offchain.core.preempting.sets import Looks, Victim, cheapest, of_all
 from offchain.core.preempting.tally import Tally, useful
 from offchain.core.queues.amount import Amount
-from offchain.core.queues.rights import Taking
+from offchain.core.queues.rights import Least, Taking
 from offchain.core.timing.loops import counts, pods_on
 from offchain.core.timing.room import Room
 from offchain.core.timing.spread import one_of_each
 
-MOST_LOOKS: Final = 200_000
+MOST_LOOKS: Final = 100_000
 """So many times it is tried for a task that waits what the end of another gives, at most."""
 
 _FEW: Final = 64
@@ -61,6 +61,8 @@ class Search:
         self.spare = self._tally.total
         self._chosen: dict[int, Victim] = {}
         self._rooms: dict[int, tuple[Room, int]] = {}
+        self._before: dict[Least, Amount] | None = None
+        """What counts of those chosen; None: they have changed."""
         self._looks = Looks(MOST_LOOKS)
 
     def enough(self, eligible: Collection[Victim]) -> bool:
@@ -92,7 +94,7 @@ class Search:
                 return False
             least, host, more = heapq.heappop(hosts)
             looked_for = more is None or any(victim.running.task in self._chosen for victim in more)
-            looked_for = looked_for or not taking.allows(_held((*self._chosen.values(), *(more or ()))))
+            looked_for = looked_for or not self._allowed(more or (), taking)
             if looked_for:
                 others = [victim for victim in on[host][1] if victim.running.task not in self._chosen]
                 more = self._cheapest(host, others, taking)
@@ -191,10 +193,14 @@ class Search:
                 _move(with_some, host, victim, 1)
             return self._on(host, with_some) > had
 
-        def allowed(some: Sequence[Victim]) -> bool:
-            return taking.allows(_held((*self._chosen.values(), *some)))
+        return cheapest(others, enough, lambda some: self._allowed(some, taking), self._looks)
 
-        return cheapest(others, enough, allowed, self._looks)
+    def _allowed(self, some: Iterable[Victim], taking: Taking) -> bool:
+        """Whether these may leave, too."""
+        self._looks.left -= 1
+        if self._before is None:
+            self._before = taking.sums(_held(self._chosen.values()))
+        return taking.allows(_held(some), self._before)
 
     def _gained(self, more: Sequence[Victim]) -> int:
         """For how many pods more there would be room, of those that need it."""
@@ -215,6 +221,7 @@ class Search:
         self._update(victim, -1)
 
     def _update(self, victim: Victim, sign: int) -> None:
+        self._before = None
         for host in {place.host for place in victim.running.places}:
             room, before = self._room(host)
             _move(room, host, victim, sign)

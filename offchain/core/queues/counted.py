@@ -77,10 +77,10 @@ class Counted:
             """Whether no limit keeps it waiting."""
             for queue in self._path(asks):
                 limit, most = limits[queue.name], queue.account_most
-                if limit is not None and not self._held[self._queues[queue.name]].plus(asks.amount).within(limit):
+                if limit is not None and not asks.amount.within(limit.minus(self._held[self._queues[queue.name]])):
                     return False
                 own = of_accounts.get((queue.name, asks.account), NOTHING)
-                if most is not None and not own.plus(asks.amount).within(most.of(self._totals)):
+                if most is not None and not asks.amount.within(most.of(self._totals).minus(own)):
                     return False
             return True
 

@@ -9,8 +9,9 @@ docs/scheduling.md, "Taking back what was lent". Without numpy, for commands loo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from offchain.core.queues.amount import NOTHING, Amount
@@ -36,6 +37,9 @@ class Node(NamedTuple):
     weight: float
     held: Amount
     right: float
+
+
+_NONE: Final[Mapping[Least, Amount]] = MappingProxyType({})
 
 
 class Rights:
@@ -139,14 +143,25 @@ class Taking:
         # Who keeps nothing may lose everything, also what is not counted in shares.
         return None if least is None or least.share <= _SAME else (least.node, self._rights.most(least))
 
-    def allows(self, taken: Iterable[tuple[int, Amount]]) -> bool:
-        """Whether all of these may leave, each of a part that is open. Then any of them may."""
-        sums: dict[Least, Amount] = {}
+    def allows(self, taken: Iterable[tuple[int, Amount]], before: Mapping[Least, Amount] = _NONE) -> bool:
+        """Whether all of these may leave, each of a part that is open. Then any of them may.
+
+        `before`: what leaves anyhow, as `sums` gives it, and may.
+        """
+        for least, amount in self.sums(taken).items():
+            all_ = amount.plus(before.get(least, NOTHING))
+            if self._rights.left(least.node, all_) < least.share - _SAME:
+                return False
+        return True
+
+    def sums(self, taken: Iterable[tuple[int, Amount]]) -> dict[Least, Amount]:
+        """How much of these counts for whom who has to be left with something."""
+        found: dict[Least, Amount] = {}
         for part, amount in taken:
             least = None if part == self._own else self._least(part)
             if least is not None:
-                sums[least] = sums.get(least, NOTHING).plus(amount)
-        return all(self._rights.left(least.node, amount) >= least.share - _SAME for least, amount in sums.items())
+                found[least] = found.get(least, NOTHING).plus(amount)
+        return found
 
     def _least(self, part: int) -> Least | None:
         if part not in self._known:

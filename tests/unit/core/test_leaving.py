@@ -68,7 +68,7 @@ def test_its_own_leave_in_any_case():
 
 def test_only_who_is_needed_leaves_and_no_more_than_was_lent():
     pair = {"resources": pod(cpu_milli=1, memory_mib=1, disk_gib=0, gpus=wants(count=2))}
-    running = runs(1, "a", 0, 1), runs(2, "a", 2), runs(3, "a", 3, rate=9)
+    running = runs(1, "a", 0, 1), runs(2, "a", 2, rate=9), runs(3, "a", 3, rate=9)
     there = snapshot(full("a", 4), *running, now=1000)
     assert whose(leaving(there, task(99, tenant="new", priority=9, **pair), tree())) == ({"account t": 1}, [1])
     triple = {"resources": pod(cpu_milli=1, memory_mib=1, disk_gib=0, gpus=wants(count=3))}

@@ -123,9 +123,9 @@ class Asleep:
         self._woken[:] = False
 
     def _mark(self, rows: Iterable[int], free: Columns, fits: Bools) -> None:
-        asks = self._asks[: len(fits)]
-        for row in rows if len(fits) else ():
-            _fitting(asks, free.cpu[row], free.memory[row], free.disk[row], free.device[row], fits)
+        if len(fits):
+            on = np.fromiter(rows, dtype=np.int64)
+            _fitting(self._asks[: len(fits)], on, free.cpu, free.memory, free.disk, free.device, fits)
 
 
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
@@ -136,12 +136,15 @@ def _row(shape: Shape) -> tuple[int, ...]:
 
 
 @compiled
-def _fitting(asks: Ints, cpu: int, memory: int, disk: int, device: Ints, fits: Bools) -> None:
-    """Mark those that fit on a host with so much free."""
+def _fitting(asks: Ints, hosts: Ints, cpu: Ints, memory: Ints, disk: Ints, device: Ints, fits: Bools) -> None:
+    """Mark those that fit on one of these hosts; what is free of each by its row."""
     for place in range(len(asks)):
         cores, mib, gib, gpus, milli = asks[place]
-        if not fits[place] and cores <= cpu and mib <= memory and gib <= disk:
-            usable = 0
-            for index in range(len(device) if gpus else 0):
-                usable += device[index] >= milli
-            fits[place] = usable >= gpus
+        for host in hosts:
+            if fits[place]:
+                break
+            if cores <= cpu[host] and mib <= memory[host] and gib <= disk[host]:
+                usable = 0
+                for index in range(device.shape[1] if gpus else 0):
+                    usable += device[host, index] >= milli
+                fits[place] = usable >= gpus

@@ -7,11 +7,15 @@ now only there. So such a round looks at those who are new, and of the others at
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from offchain.core.planning.groups import Groups
 from offchain.core.planning.keeper import Keeper
 from offchain.core.planning.planner import Blocked, Planner
 from offchain.core.queues.turn import Turn
+
+_MANY: Final = 128
+"""Hosts that have got room: where as many have, to look at everybody again is less work than to ask who may fit there."""
 
 
 class Further:
@@ -40,7 +44,7 @@ class Further:
         one of several pods.
         """
         self.grown |= self._planner.grown()
-        if self._moment_ms != now_ms:
+        if self._moment_ms != now_ms or len(self.grown) > _MANY:
             return False
         asleep = self._groups.asleep
         asleep.wake(self.grown, self._planner.fleet.cluster.free)

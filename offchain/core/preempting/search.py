@@ -204,12 +204,13 @@ class Search:
 
     def _gained(self, more: Sequence[Victim]) -> int:
         """For how many pods more there would be room, of those that need it."""
-        before = self._tally.total
+        before, counted = self._tally.total, self._before
         for victim in more:
             self._end(victim)
         gained = min(self._tally.total, self._pods) - before
         for victim in more:
             self._keep(victim)
+        self._before = counted
         return gained
 
     def _end(self, victim: Victim) -> None:

@@ -57,9 +57,9 @@ class Columns(NamedTuple):
     """-1: this host takes nothing at all."""
     memory: Ints
     disk: Ints
-    device: Ints
+    device: AnyInts
     """[host, device]: free thousandths; 0 beyond the host's last device, so that nothing fits there."""
-    kind: Ints
+    kind: AnyInts
     """[host, device]: its place in :attr:`Cluster.kinds`."""
     gpus: Ints
     """How many devices."""
@@ -73,7 +73,8 @@ def _columns(hosts: int) -> Columns:
     def column(*more: int) -> Ints:
         return np.zeros((hosts, *more), dtype=np.int64)
 
-    devices = column(MOST_DEVICES), column(MOST_DEVICES)
+    # Narrow, for loops read them of one host here and one there.
+    devices = np.zeros((hosts, MOST_DEVICES), dtype=np.int16), np.zeros((hosts, MOST_DEVICES), dtype=np.int16)
     return Columns(column(), column(), column(), *devices, column(), column(), column())
 
 
@@ -260,12 +261,13 @@ class Cluster:
         self.free, self.whole = self._shown(hosts)
 
     def _shown(self, hosts: int) -> tuple[Columns, Columns]:
-        free, whole = (Columns(*(column[:hosts] for column in held)) for held in self._held)
+        free, whole = (Columns._make(column[:hosts] for column in held) for held in self._held)
         return free, whole
 
 
 def _copied(held: Columns, into: Columns) -> Columns:
-    for old, new in zip(held, into, strict=True):
+    pairs: Iterable[tuple[AnyInts, AnyInts]] = zip(held, into, strict=True)
+    for old, new in pairs:
         new[: len(old)] = old
     return into
 

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from offchain.core.placing.cluster import Cluster, Columns, Floats, Ints
+from offchain.core.placing.cluster import AnyInts, Cluster, Columns, Floats, Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.devices import Wish, fullest
 from offchain.core.placing.expected import Expected, Rows
@@ -48,7 +48,9 @@ class Fragmentation:
 
 
 @compiled
-def _expected_use(cpu: int, free: Ints, rows: Rows, usable: Floats, weight: Floats, fit: Floats, sums: Floats) -> float:
+def _expected_use(
+    cpu: int, free: AnyInts, rows: Rows, usable: Floats, weight: Floats, fit: Floats, sums: Floats
+) -> float:
     """Thousandths of the host's free GPU that the next pod is expected to be able to use."""
     fit[:] = 0.0
     sums[:] = 0.0

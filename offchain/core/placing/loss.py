@@ -6,8 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from offchain.core.placing.cluster import Floats, Ints
+from offchain.core.placing.cluster import AnyInts, Floats, Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.expected import Rows
 from offchain.core.placing.shapes import WHOLE_GPU
@@ -15,6 +16,9 @@ from offchain.core.placing.shapes import WHOLE_GPU
 CPU_GRAIN_MILLI = 500
 MEMORY_GRAIN_MIB = 1024
 """Hosts that differ by less are worth the same."""
+
+Table = npt.NDArray[np.void]
+"""Rows with named fields."""
 
 _KNOWN = 1 << 18
 _STATES = 1 << 12
@@ -39,21 +43,27 @@ class Tables(NamedTuple):
     """What pods are expected."""
 
 
-class Known(NamedTuple):
-    """What was computed already: a state's key is in the place that its last bits say, the latest of several."""
+WORTH = np.dtype([("key", "i8"), ("worth", "f8")], align=True)
+"""What a host is worth, by what is free there."""
 
-    keys: Ints
-    values: Floats
+SCORED = np.dtype([("key", "i8"), ("score", "f8"), ("devices", "i8")], align=True)
+"""A host that was scored just now, by all that its score depends on. Infinite, -1: the pod does not fit."""
+
+LOOKED_AT = np.dtype([("state", "i8"), ("total", "i8"), ("mark", "i8"), ("worth", "f8")], align=True)
+"""What of a host is the same for all pods, as long as this is its state: free thousandths, their mark, its worth."""
+
+
+class Known(NamedTuple):
+    """What was computed already. A key is in the place that its last bits say, the latest of several."""
+
+    worths: Table
+    scored: Table
+    hosts: Table
+    """[host]"""
     marks: Ints
     """[thousandths]: what a device with so much free adds to the key."""
     room: Floats
     """For sums on the way."""
-    states: Ints
-    """[place]: of a host that was scored just now, by all that its score depends on; so for the next two."""
-    scores: Floats
-    """Infinite where the pod does not fit."""
-    chosen: Ints
-    """Devices as bits; -1 where it does not fit."""
 
 
 def known(ways: int) -> Known:
@@ -61,21 +71,18 @@ def known(ways: int) -> Known:
     random = np.random.default_rng(1)
     marks = random.integers(1, 2**62, WHOLE_GPU + 1, dtype=np.int64)
     marks[0] = 0
-    states, chosen = np.zeros(_STATES, dtype=np.int64), np.zeros(_STATES, dtype=np.int64)
-    return Known(
-        np.zeros(_KNOWN, dtype=np.int64),
-        np.zeros(_KNOWN),
-        marks,
-        np.zeros((4, ways)),
-        states,
-        np.zeros(_STATES),
-        chosen,
-    )
+    room = np.zeros((4, ways))
+    return Known(np.zeros(_KNOWN, WORTH), np.zeros(_STATES, SCORED), np.zeros(0, LOOKED_AT), marks, room)
+
+
+def wider(of: Known, hosts: int) -> Known:
+    """The same for so many hosts."""
+    return of._replace(hosts=np.zeros(hosts, LOOKED_AT))
 
 
 @compiled
 def worth_of(
-    cores: int, grains: int, device: Ints, own: int, less: int, tables: Tables, kind: int, room: Floats
+    cores: int, grains: int, device: AnyInts, own: int, less: int, tables: Tables, kind: int, room: Floats
 ) -> float:
     """The worth of what is free, counted: of the devices in `own` so much less."""
     _sums(device, own, less, tables.rows, tables.value, room[0], room[1])
@@ -85,7 +92,7 @@ def worth_of(
 
 
 @compiled
-def _sums(device: Ints, own: int, less: int, rows: Rows, table: Floats, cuts: Floats, value: Floats) -> None:
+def _sums(device: AnyInts, own: int, less: int, rows: Rows, table: Floats, cuts: Floats, value: Floats) -> None:
     """Sum up the tables' rows of what is free."""
     cuts[:] = 0.0
     value[:] = 0.0

@@ -58,14 +58,13 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
     take them out of a tuple, takes longer than what there is to do.
     """
     free_cpu, free_memory, free_disk, device, kinds, gpus_of, main, states = free
-    marks, keys, values = known.marks, known.keys, known.values
-    known_states, known_scores, known_devices = known.states, known.scores, known.chosen
+    marks, seen, looked_at = known.marks, known.scored, known.hosts
     points, devices, least = lane
     against, offer, price, sure, closed = beside
     with_beside = len(against) > 0
     need_cpu, need_memory, need_disk, gpus, milli, accepts = wish
-    cpu_each, memory_each = tables.cpu_each, tables.memory_each
-    places = len(known_states) - 1
+    worths, cpu_each, memory_each = known.worths, tables.cpu_each, tables.memory_each
+    places, last = len(seen) - 1, len(worths) - 1
     asked = gpus * milli
     single, whole = gpus == 1 and milli < WHOLE_GPU, milli == WHOLE_GPU
     many, placed = len(chosen), -1
@@ -74,106 +73,113 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
     while True:
         while step < len(scored):
             host = scored[step]
-            at = states[host] & places
-            if known_states[at] != states[host] ^ salt:
+            known_state = seen[states[host] & places]
+            if known_state.key != states[host] ^ salt or not states[host]:
                 break
             room = free_disk[host] >= need_disk
             add = np.float32(against[host] + price[offer[host]]) if with_beside else np.float32(0.0)
             shut = with_beside and closed[host]
-            points[host] = known_scores[at] + add if room and not shut else np.inf
-            devices[host] = known_devices[at] if room else -1
+            points[host] = known_state.score + add if room and not shut else np.inf
+            devices[host] = known_state.devices if room else -1
             step += 1
         if step < len(scored):
             # Of those with its state, the first.
             host = scored[step]
-            state = free_cpu[host] * MARK_CPU + free_memory[host] * MARK_MEMORY + main[host]
-            for index in range(gpus_of[host]):
-                here = device[host, index] * 64 + kinds[host, index]
-                state = (state ^ (state >> 29)) * MARK_KIND + here
-            state *= MARK_CPU
-            state ^= state >> 31
-            states[host] = state
-            at = state & places
-            if known_states[at] == state ^ salt:
-                continue
+            count = gpus_of[host]
+            here = looked_at[host]
+            if not states[host] or here.state != states[host]:
+                state = free_cpu[host] * MARK_CPU + free_memory[host] * MARK_MEMORY + main[host]
+                total = 0
+                mark = 0
+                for index in range(count):
+                    left = device[host, index]
+                    state = (state ^ (state >> 29)) * MARK_KIND + left * 64 + kinds[host, index]
+                    total += left
+                    mark += marks[left]
+                state *= MARK_CPU
+                state ^= state >> 31
+                # 0 says that it was not counted.
+                state = state or MARK_CPU
+                states[host] = here.state = state
+                here.total, here.mark, here.worth = total, mark, 0.0
+                if total:
+                    # Cores and memory beyond what the free GPUs' pods can use are worth nothing, and a little less of
+                    # them too.
+                    cores = min(free_cpu[host], int(total * cpu_each)) // CPU_GRAIN_MILLI
+                    grains = min(free_memory[host], int(total * memory_each)) // MEMORY_GRAIN_MIB
+                    key = mark + cores * MARK_CPU + grains * MARK_MEMORY + main[host] * MARK_KIND
+                    key ^= key >> 31
+                    worth = worths[key & last]
+                    if worth.key != key:
+                        free_of = device[host, :count]
+                        worth.worth = worth_of(cores, grains, free_of, 0, 0, tables, main[host], known.room)
+                        worth.key = key
+                    here.worth = worth.worth
+                if seen[state & places].key == state ^ salt:
+                    continue
             score = np.inf
             taken = -1
             cpu = free_cpu[host] - need_cpu
             memory = free_memory[host] - need_memory
-            if cpu >= 0 and memory >= 0:
-                count = gpus_of[host]
-                kind = main[host]
-                total = 0
-                mark = 0
-                for index in range(count):
-                    total += device[host, index]
-                    mark += marks[device[host, index]]
-                # The fullest devices that have room.
-                taken = 0
-                for _ in range(gpus):
-                    first = -1
-                    for index in range(count):
-                        left = device[host, index]
-                        usable = left >= milli and accepts[kinds[host, index]] and not taken >> index & 1
-                        if usable and (first < 0 or left < device[host, first]):
-                            first = index
-                            if whole:
-                                break
-                    if first < 0:
-                        taken = -1
-                        break
-                    taken |= 1 << first
-                if taken >= 0:
-                    rest = cpu / scale[0] + memory / scale[1] + (total - asked) / scale[2]
-                    before = 0.0
-                    if total == 0:
-                        score = rest
-                    # The first is the host as it is, each other with one choice of devices taken.
-                    for index in range(-1, (count if single else 1) if total else -1):
-                        own = taken
-                        after_mark = mark
-                        sum_left = total
-                        cores, grains = free_cpu[host], free_memory[host]
+            total = here.total - asked
+            if cpu >= 0 and memory >= 0 and total >= 0:
+                rest = cpu / scale[0] + memory / scale[1] + total / scale[2]
+                own = 0
+                if not single:
+                    # The fullest devices that have room.
+                    for _ in range(gpus):
+                        first = -1
+                        for index in range(count):
+                            left = device[host, index]
+                            usable = left >= milli and accepts[kinds[host, index]] and not own >> index & 1
+                            if usable and (first < 0 or left < device[host, first]):
+                                first = index
+                                if whole:
+                                    break
+                        if first < 0:
+                            own = -1
+                            break
+                        own |= 1 << first
+                if not here.total:
+                    score = rest
+                    taken = 0
+                elif own >= 0:
+                    cores = min(cpu, int(total * cpu_each)) // CPU_GRAIN_MILLI
+                    grains = min(memory, int(total * memory_each)) // MEMORY_GRAIN_MIB
+                    for index in range(count if single else 1):
+                        mark = here.mark
                         left = 0
-                        if index >= 0:
-                            if single:
-                                left = device[host, index]
-                                skip = left < milli or not accepts[kinds[host, index]]
-                                for other in range(index):
-                                    # One of the same kind with as much free was looked at.
-                                    skip |= kinds[host, other] == kinds[host, index] and device[host, other] == left
-                                if skip:
-                                    continue
-                                own = 1 << index
-                            sum_left -= asked
-                            cores, grains = cpu, memory
+                        if single:
+                            left = device[host, index]
+                            if left < milli or not accepts[kinds[host, index]]:
+                                continue
+                            again = False
+                            for other in range(index):
+                                # One of the same kind with as much free was looked at.
+                                again |= device[host, other] == left and kinds[host, other] == kinds[host, index]
+                            if again:
+                                continue
+                            own = 1 << index
+                            mark += marks[left - milli] - marks[left]
+                        else:
                             for other in range(count):
                                 if own >> other & 1:
-                                    of = device[host, other]
-                                    after_mark += marks[of - milli] - marks[of]
-                        # Cores and memory beyond what the free GPUs' pods can use are worth nothing, and a little
-                        # less of them too.
-                        cores = min(cores, int(sum_left * cpu_each)) // CPU_GRAIN_MILLI
-                        grains = min(grains, int(sum_left * memory_each)) // MEMORY_GRAIN_MIB
-                        key = after_mark + cores * MARK_CPU + grains * MARK_MEMORY + kind * MARK_KIND
+                                    mark += marks[device[host, other] - milli] - marks[device[host, other]]
+                        key = mark + cores * MARK_CPU + grains * MARK_MEMORY + main[host] * MARK_KIND
                         key ^= key >> 31
-                        place = key & (len(keys) - 1)
-                        if keys[place] != key:
-                            less = milli if index >= 0 else 0
+                        worth = worths[key & last]
+                        if worth.key != key:
                             free_of = device[host, :count]
-                            values[place] = worth_of(cores, grains, free_of, own, less, tables, kind, known.room)
-                            keys[place] = key
-                        if index < 0:
-                            before = values[place]
-                            continue
-                        steps = math.floor((before - values[place]) / STEP_MILLI + _HALF)
+                            worth.worth = worth_of(cores, grains, free_of, own, milli, tables, main[host], known.room)
+                            worth.key = key
+                        steps = math.floor((here.worth - worth.worth) / STEP_MILLI + _HALF)
                         now = steps * TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
                         if now < score:
                             score = now
                             taken = own
-            known_states[at] = state ^ salt
-            known_scores[at] = score
-            known_devices[at] = taken
+            known_state = seen[states[host] & places]
+            known_state.key = states[host] ^ salt
+            known_state.score, known_state.devices = score, taken
             continue
         if placed < 0:
             renew(lane, hosts)

@@ -15,7 +15,7 @@ from offchain.core.placing.cuts import piece_values
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.expected import Expected
 from offchain.core.placing.lanes import Beside, Lane
-from offchain.core.placing.loss import Tables, known
+from offchain.core.placing.loss import Known, Tables, known, wider
 from offchain.core.placing.run import TIE, fill
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 
@@ -58,6 +58,8 @@ class Worth:
         cluster = self._cluster
         if len(cluster.kinds) > len(self._tables.weight):
             self._look()
+        if len(cluster) > len(self._known.hosts):
+            self._known = wider(self._known, 2 * len(cluster))
         self._salt = (self._salt + _SALT) % _SALTS
         placed, stopped = fill(
             hosts, cluster.free, wish, self._tables, self._known, cluster.most, lane, beside, chosen, on, self._salt
@@ -76,7 +78,7 @@ class Worth:
         counts = _counts(expected, self._several_gpus)
         weight = expected.by_kind(counts * _scarcity(expected, self._cluster))
         self._tables = Tables(_values(expected, counts), weight, *_most_each(expected), expected.rows)
-        self._known = known(len(expected.rows.gpus))
+        self._known: Known = known(len(expected.rows.gpus))
 
 
 def _counts(expected: Expected, several_gpus: float) -> Floats:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import Bools, Columns, Ints
+from offchain.core.placing.cluster import AnyInts, Bools, Columns, Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.shapes import Shape
 from offchain.core.planning.planner import Blocked
@@ -136,7 +136,7 @@ def _row(shape: Shape) -> tuple[int, ...]:
 
 
 @compiled
-def _fitting(asks: Ints, hosts: Ints, cpu: Ints, memory: Ints, disk: Ints, device: Ints, fits: Bools) -> None:
+def _fitting(asks: Ints, hosts: Ints, cpu: Ints, memory: Ints, disk: Ints, device: AnyInts, fits: Bools) -> None:
     """Mark those that fit on one of these hosts; what is free of each by its row."""
     for place in range(len(asks)):
         cores, mib, gib, gpus, milli = asks[place]

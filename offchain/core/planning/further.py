@@ -15,7 +15,7 @@ from offchain.core.planning.planner import Blocked, Planner
 from offchain.core.queues.turn import Turn
 
 _MANY: Final = 128
-"""Hosts that have got room: where as many have, to look at everybody again is less work than to ask who may fit there."""
+"""Hosts that have got room: where more have, to look at everybody again is less work than to ask who may fit."""
 
 
 class Further:

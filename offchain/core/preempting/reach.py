@@ -38,7 +38,8 @@ def missing(free: Columns, ended: Columns, wish: Wish) -> Ints:
     found[:, 0] = np.maximum(0, wish.cpu - free.cpu)
     found[:, 1] = np.maximum(0, wish.memory - free.memory)
     if wish.gpus:
-        each = np.where(ended.device >= wish.milli, np.maximum(0, wish.milli - free.device), _NEVER // MOST_DEVICES)
+        lacks = np.maximum(0, wish.milli - free.device.astype(np.int64))
+        each = np.where(ended.device >= wish.milli, lacks, _NEVER // MOST_DEVICES)
         found[:, 2] = np.sort(each, axis=1)[:, : wish.gpus].sum(axis=1)
     return found
 

@@ -281,7 +281,7 @@ def _rows(victims: Collection[Victim]) -> Rows:
 
 def _without(free: Columns, rows: Rows) -> Columns:
     """What is free when these have ended."""
-    made = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.copy())
+    made = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.astype(np.int64))
     np.add.at(made.cpu, rows.host, rows.held[:, 0])
     np.add.at(made.memory, rows.host, rows.held[:, 1])
     np.add.at(made.device, rows.host, (rows.devices[:, None] >> np.arange(MOST_DEVICES) & 1) * rows.milli[:, None])

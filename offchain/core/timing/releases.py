@@ -53,7 +53,7 @@ class Profile:
         self.now_ms = now_ms
         free = cluster.free
         # At `now_ms`; less than 0 where more is held than there is.
-        self.free = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.copy())
+        self.free = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.astype(np.int64))
         ends = leases.rows.copy()
         ends[:, Column.UNTIL] = np.maximum(ends[:, Column.EXPECTED if expected else Column.UNTIL], now_ms + 1)
         rows = ends[ends[:, Column.UNTIL] < FOREVER]

@@ -1,11 +1,12 @@
-"""What large batches that were just placed hold until when: rows of claims, without anything for each of their tasks.
+"""What was just placed holds until when: rows of claims, made at once for all batches that have come.
 
-They stay until the chain's records tell more of a task.
+Without anything for each task or batch but a few columns: a round may place a hundred thousand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -21,37 +22,45 @@ class Ahead:
 
     def __init__(self) -> None:
         self._new: list[tuple[Batch, Sequence[Task], int]] = []
-        self._rows: Ints = np.zeros((0, Column.COUNT), dtype=np.int64)
-        self._tasks: Ints = np.zeros(0, dtype=np.int64)
-        """[row]: whose it is."""
 
     def add(self, batch: Batch, tasks: Sequence[Task], now_ms: int) -> None:
         """These tasks, all of the batch, have their places from now on."""
         self._new.append((batch, tasks, now_ms))
 
-    def rows(self, gone: Collection[int]) -> Ints:
-        """[pod, column], without those of the tasks in `gone`, from now on; to be read only."""
-        if self._new:
-            self._rows = np.concatenate([self._rows, *(_rows(*one) for one in self._new)])
-            self._tasks = np.concatenate([self._tasks, *(batch.task_of_pods() for batch, *_ in self._new)])
-            self._new = []
-        if gone and len(self._tasks):
-            left = ~np.isin(self._tasks, np.fromiter(gone, dtype=np.int64, count=len(gone)))
-            if not left.all():
-                self._rows, self._tasks = self._rows[left], self._tasks[left]
-        return self._rows
+    def take(self, without: Collection[int]) -> tuple[Ints, Ints]:
+        """What was added since this was last asked, less the tasks in `without`: [pod], its task, and [pod, column]."""
+        new, self._new = self._new, []
+        if not new:
+            return np.zeros(0, dtype=np.int64), np.zeros((0, Column.COUNT), dtype=np.int64)
+        tasks, rows = _rows(new)
+        if without:
+            left = ~np.isin(tasks, np.fromiter(without, dtype=np.int64, count=len(without)))
+            tasks, rows = tasks[left], rows[left]
+        return tasks, rows
 
 
-def _rows(batch: Batch, tasks: Sequence[Task], now_ms: int) -> Ints:
+def _rows(new: Sequence[tuple[Batch, Sequence[Task], int]]) -> tuple[Ints, Ints]:
     """See :func:`offchain.core.planning.reserved.lasts_ms`."""
-    shape = batch.want.shape
-    longest = np.array([task.max_duration_ms for task in tasks], dtype=np.uint64)
+    batches = [batch for batch, *_ in new]
     start = WAY_MS + START_MS
+    many = np.array([len(batch.tasks) for batch in batches])
+    total = int(many.sum())
+    longest = np.fromiter((task.max_duration_ms for _, tasks, _ in new for task in tasks), dtype=np.uint64, count=total)
     lasts = np.minimum(longest, np.uint64(FOREVER - start)).astype(np.int64) + start
-    rows = np.empty((len(batch.hosts), Column.COUNT), dtype=np.int64)
-    rows[:, Column.HOST], rows[:, Column.DEVICES] = batch.hosts, batch.devices
-    rows[:, Column.CPU], rows[:, Column.MEMORY] = shape.cpu_milli, shape.memory_mib
-    rows[:, Column.MILLI], rows[:, Column.FROM] = shape.gpu_milli, now_ms
-    rows[:, Column.UNTIL] = now_ms + np.repeat(lasts, batch.each)[: len(rows)]
+    pods = np.array([len(batch.hosts) for batch in batches])
+    # Of the last task of a batch there may be fewer pods.
+    each = np.repeat([batch.each for batch in batches], many)
+    ends = np.cumsum(many)
+    each[ends - 1] -= np.add.reduceat(each, ends - many) - pods
+    shapes = [batch.want.shape for batch in batches]
+    rows = np.empty((int(pods.sum()), Column.COUNT), dtype=np.int64)
+    rows[:, Column.HOST] = np.frombuffer(b"".join(batch.hosts for batch in batches), dtype=np.int32)
+    rows[:, Column.DEVICES] = np.frombuffer(b"".join(batch.devices for batch in batches), dtype=np.int32)
+    rows[:, Column.CPU] = np.repeat([shape.cpu_milli for shape in shapes], pods)
+    rows[:, Column.MEMORY] = np.repeat([shape.memory_mib for shape in shapes], pods)
+    rows[:, Column.MILLI] = np.repeat([shape.gpu_milli for shape in shapes], pods)
+    rows[:, Column.FROM] = np.repeat([now_ms for *_, now_ms in new], pods)
+    rows[:, Column.UNTIL] = rows[:, Column.FROM] + np.repeat(lasts, each)
     rows[:, Column.EXPECTED] = rows[:, Column.UNTIL]
-    return rows
+    numbers = np.fromiter(chain.from_iterable(batch.tasks for batch in batches), dtype=np.int64, count=total)
+    return np.repeat(numbers, each), rows

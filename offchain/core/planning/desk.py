@@ -26,7 +26,7 @@ from offchain.core.planning.further import Further
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.groups import Group, Groups
 from offchain.core.planning.heads import since_ms
-from offchain.core.planning.keeper import Keeper, may_reserve
+from offchain.core.planning.keeper import Keeper
 from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
 from offchain.core.planning.placements import Batch
@@ -239,11 +239,11 @@ class Desk:
             return None
         task, (want, least, *_) = self._tasks[number], self._group(number)
         fleet = self.planner.fleet
-        among, own = may_reserve(want, fleet), self._keeper.own_of(task.tenant)
+        among, own = self._keeper.may_reserve(want), self._keeper.own_of(task.tenant)
         # A host that it leaves alone has room that others can use.
         resting = self.memory.left_alone(want.shape, want.manifest, self._now_ms)
         if resting:
-            among &= ~fleet.facts.hosts.among(resting, fleet.facts.host)
+            among = among & ~fleet.facts.hosts.among(resting, fleet.facts.host)
         lie = apart(want.layout, fleet.facts)
         return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own, lie)
 

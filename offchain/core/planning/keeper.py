@@ -25,18 +25,19 @@ from offchain.core.planning.window_claims import ALL, WindowClaims
 from offchain.core.planning.yielding import Ranks, Yielding, reserve_over
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.tree import Tree
-from offchain.core.timing.claims import FOREVER, Claim, Claims, Rows
+from offchain.core.timing.claims import FOREVER, Claim, Column, as_row
+from offchain.core.timing.ends import Ends
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Reservation, Waiting, reserve
 from offchain.core.timing.windows import Window, Windows
 from offchain.core.values import Host, Lease, LeaseState, Task
 from offchain.schema.escrow import ends_at
 
-FEW: Final = 16
-"""Tasks that were placed together and are looked at one by one; of more, rows are made for all at once."""
-
 _TRIES: Final = 8
 """So often others are looked at in a round in place of those who can never start."""
+
+_MOST_OPEN: Final = 256
+"""For so many different wishes it is remembered on which hosts something can be reserved."""
 
 _Waits = Callable[[int], Waiting | None]
 
@@ -50,15 +51,17 @@ class Keeper:
         self.windows = Windows(windows)
         self._window_claims = WindowClaims(self.windows, planner.fleet)
         self._heads = Heads()
-        self._claims = Claims()
+        self._ends = Ends()
         self._ahead = Ahead()
-        """Of whom nothing else is known than that they were placed."""
-        self._keys: dict[int, list[tuple[int, str, int]]] = {}
+        """Of whom nothing else is known than that they were placed; they are not in :attr:`_ends` yet."""
         self._stale: set[int] = set()
         self._kept: dict[int, Reservation] = {}
         self._again: Reserved | None = None
         self._profile: Profile | None = None
         """With all that is reserved, from :meth:`begin` to :meth:`end`; None where nothing is."""
+        self._open_at = -1
+        self._open: dict[Want, Bools] = {}
+        """What :meth:`may_reserve` has found since hosts have changed last."""
         self._passed: set[int] = set()
         """Whose reservation somebody was not kept by since they were last looked at."""
 
@@ -85,19 +88,15 @@ class Keeper:
     def placed(self, batch: Batch, tasks: Sequence[Task], now_ms: int) -> None:
         """Pods of these, all of the batch, have a place now, and they wait no more."""
         numbers = batch.tasks
-        if len(numbers) <= FEW or any(task.leases for task in tasks) or not self._new(numbers):
-            self._stale.update(numbers)
-        else:
+        if self._stale.isdisjoint(numbers) and not self._ends.knows(numbers) and not any(task.leases for task in tasks):
             self._ahead.add(batch, tasks, now_ms)
+        else:
+            self._stale.update(numbers)
         batch.placed_ms = now_ms
         if needs_much(tasks[0]):
             self._heads.drop(numbers)
         for number in numbers if self._kept else ():
             self._kept.pop(number, None)
-
-    def _new(self, numbers: Sequence[int]) -> bool:
-        """Whether nothing is known of what any of these held before."""
-        return self._stale.isdisjoint(numbers) and self._keys.keys().isdisjoint(numbers)
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""
@@ -181,6 +180,16 @@ class Keeper:
                 break
         return [one for one in found.values() if one.start_ms == now_ms]
 
+    def may_reserve(self, want: Want) -> Bools:
+        """See :func:`may_reserve`; to be read only."""
+        fleet = self._planner.fleet
+        if self._open_at != fleet.changes or len(self._open) > _MOST_OPEN:
+            self._open_at, self._open = fleet.changes, {}
+        found = self._open.get(want)
+        if found is None:
+            found = self._open[want] = may_reserve(want, fleet)
+        return found
+
     def next_ms(self, now_ms: int) -> int | None:
         """When a reservation begins, a window is over, or somebody has waited for long."""
         others = self._heads.overdue_ms(now_ms), self.windows.next_ms(now_ms)
@@ -199,24 +208,19 @@ class Keeper:
         return [other for other in self._kept if self._ranks.gives_way(tasks[other], task, now_ms)]
 
     def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
-        ahead = self._ahead.rows(self._stale)
-        for number in self._stale:
-            for key in self._keys.pop(number, ()):
-                self._claims.drop(key)
-            task = tasks.get(number)
-            claims = [] if task is None else list(self._held_by(task, now_ms))
-            for key, claim in claims:
-                self._claims.put(key, claim)
-            if claims:
-                self._keys[number] = [key for key, _ in claims]
+        self._ends.put(*self._ahead.take(self._stale))
+        self._ends.drop(self._stale)
+        known = [task for number in self._stale if (task := tasks.get(number)) is not None]
+        held = [(task.id, as_row(claim)) for task in known for claim in self._held_by(task, now_ms)]
+        rows = np.array([row for _, row in held], dtype=np.int64).reshape(-1, Column.COUNT)
+        self._ends.put(np.array([number for number, _ in held], dtype=np.int64), rows)
         self._stale.clear()
         self._window_claims.follow(now_ms)
-        held = Rows(np.concatenate([self._claims.rows, ahead]))
-        profile = Profile(self._planner.fleet.cluster, now_ms, held)
+        profile = Profile(self._planner.fleet.cluster, now_ms, self._ends)
         profile.add(self._window_claims.of(ALL))
         return profile
 
-    def _held_by(self, task: Task, now_ms: int) -> Iterator[tuple[tuple[int, str, int], Claim]]:
+    def _held_by(self, task: Task, now_ms: int) -> Iterator[Claim]:
         """Its leases, and what is on its way."""
         fleet = self._planner.fleet
         ahead = self._planner.places_ahead(task.id)
@@ -229,13 +233,12 @@ class Keeper:
             if host is not None and lease.state is not LeaseState.SUSPENDED:
                 devices = bits(lease.devices)
                 row = fleet.cluster.number(lease.host)
-                claim = Claim(row, shape, devices, lease.created_at, latest_end(lease, task, host))
-                yield (task.id, "lease", lease.id), claim
+                yield Claim(row, shape, devices, lease.created_at, latest_end(lease, task, host))
         if ahead is not None:
             placed_ms = self._planner.batch(task.id).placed_ms
             begun = now_ms if placed_ms is None else placed_ms
-            for pod, row, devices in zip(ahead.pods, ahead.hosts, ahead.devices, strict=True):
-                yield (task.id, "pod", pod), Claim(row, shape, devices, begun, begun + lasts_ms(task))
+            for row, devices in zip(ahead.hosts, ahead.devices, strict=True):
+                yield Claim(row, shape, devices, begun, begun + lasts_ms(task))
 
 
 def latest_end(lease: Lease, task: Task, host: Host) -> int:

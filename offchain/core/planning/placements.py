@@ -6,10 +6,8 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Ints, indices
+from offchain.core.placing.cluster import indices
 from offchain.core.values import PodPlacement, Task
 
 _FEW: Final = 256
@@ -60,11 +58,6 @@ class Batch:
     def pods(self, task: int) -> tuple[int, ...]:
         """The pods of one of the tasks that have a place."""
         return self.places(task).pods
-
-    def task_of_pods(self) -> Ints:
-        """[pod]: its task."""
-        found: Ints = np.repeat(np.array(self.tasks, dtype=np.int64), self.each)[: len(self.hosts)]
-        return found
 
     def pods_of(self, task: int) -> range:
         """The places in the columns of one of the tasks."""

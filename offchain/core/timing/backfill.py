@@ -9,7 +9,6 @@ import numpy as np
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import FOREVER
-from offchain.core.timing.loops import AT, CPU, MEMORY, MILLI
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.room import Room
 
@@ -36,7 +35,7 @@ class Backfill:
         self._many = len(profile.cluster)
         self._hosts: Ints = np.flatnonzero(profile.underway | (profile.changes.shrinks_ms > profile.now_ms))
         self._row = {int(host): row for row, host in enumerate(self._hosts)}
-        begins = [_begins(profile, int(host)) for host in self._hosts]
+        begins = self._begins(profile)
         steps = 1 + max((len(moments) for moments in begins), default=0)
         self._from: Ints = np.full((len(begins), steps), FOREVER, dtype=np.int64)
         """[host, step]: when it begins; the first of each host holds from now on."""
@@ -120,6 +119,13 @@ class Backfill:
             column[row, : until + 1] -= taken
             column[row, until + 1 :] = np.minimum(column[row, until + 1 :], column[row, until])
 
+    def _begins(self, profile: Profile) -> list[list[int]]:
+        """[row]: when a reservation begins there, each moment once."""
+        found: list[list[int]] = [[] for _ in self._hosts]
+        for host, moment in zip(*(column.tolist() for column in profile.begins()), strict=True):
+            found[self._row[host]].append(moment)
+        return found
+
     def _step(self, rows: Ints, ends_ms: int) -> Ints:
         """The last step that begins before the end."""
         last: Ints = np.maximum((self._from[rows] < min(ends_ms, FOREVER)).sum(axis=1) - 1, 0)
@@ -128,11 +134,3 @@ class Backfill:
     def _room(self, row: int, ends_ms: int) -> Room:
         step = int(self._step(np.array([row]), ends_ms)[0])
         return Room(int(self._cpu[row, step]), int(self._memory[row, step]), self._device[row, step])
-
-
-def _begins(profile: Profile, host: int) -> list[int]:
-    """When a reservation begins on this host, each moment once."""
-    changes = profile.changes
-    rows = changes.rows[changes.first[host] : changes.first[host + 1]]
-    goes = (rows[:, CPU] < 0) | (rows[:, MEMORY] < 0) | (rows[:, MILLI] < 0)
-    return [int(moment) for moment in np.unique(rows[goes, AT])]

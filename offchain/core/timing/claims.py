@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -38,12 +38,6 @@ class Column:
 
     HOST, CPU, MEMORY, MILLI, DEVICES, FROM, UNTIL, EXPECTED = range(8)
     COUNT = 8
-
-
-class Rows(NamedTuple):
-    """Claims that are only read. `rows`: [claim, column]."""
-
-    rows: Ints
 
 
 class Claims:

@@ -6,13 +6,14 @@ called from here would go unnoticed (those of offchain.core.placing are watched)
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.cluster import Columns, Ints
+from offchain.core.placing.cluster import Bools, Columns, Ints
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.devices import Wish
+from offchain.core.timing.claims import FOREVER, Column
 
 AT, CPU, MEMORY, MILLI, DEVICES = range(5)
 """The columns of :attr:`Changes.rows`: when, and what comes (or, less than 0, goes); `MILLI` of each of `DEVICES`."""
@@ -20,15 +21,94 @@ AT, CPU, MEMORY, MILLI, DEVICES = range(5)
 MOMENT, HOST, PODS = range(3)
 """The columns of what :func:`steps` finds."""
 
+NONE: Final = -1
+"""No row."""
+
+_FROM, _UNTIL, _OF_HOST = Column.FROM, Column.UNTIL, Column.HOST
+_OF_CPU, _OF_MEMORY, _OF_MILLI, _OF_DEVICES = Column.CPU, Column.MEMORY, Column.MILLI, Column.DEVICES
+
 
 class Changes(NamedTuple):
-    """How what is free will change, host by host and in the order of time."""
+    """How what is free will change. A host's first row leads to its next one, in the order of time."""
 
     rows: Ints
+    host: Ints
+    """[row]: of which host."""
+    after: Ints
+    """[row]: the next one."""
     first: Ints
-    """[host]: its first row; its last is before that of the next host."""
+    """[host]: its first row."""
     shrinks_ms: Ints
     """[host]: when room goes for the last time, 0 where it only comes."""
+
+
+@compiled
+def _enter(changes: Changes, row: int) -> None:
+    rows, after, host = changes.rows, changes.after, changes.host[row]
+    before, behind = NONE, changes.first[host]
+    while behind != NONE and rows[behind, AT] < rows[row, AT]:
+        before, behind = behind, after[behind]
+    after[row] = behind
+    if before == NONE:
+        changes.first[host] = row
+    else:
+        after[before] = row
+
+
+@compiled
+def enter(changes: Changes, some: Ints) -> None:
+    """Chain these rows, which are not. It takes least where the last moments come first."""
+    for row in some:
+        _enter(changes, row)
+
+
+@compiled
+def leave(changes: Changes, some: Ints) -> None:
+    """Take these rows, which are chained, out of their chains."""
+    after = changes.after
+    for row in some:
+        host = changes.host[row]
+        before, here = NONE, changes.first[host]
+        while here != row:
+            before, here = here, after[here]
+        if before == NONE:
+            changes.first[host] = after[row]
+        else:
+            after[before] = after[row]
+
+
+@compiled
+def hold(claims: Ints, sign: int, now_ms: int, free: Columns, underway: Bools, changes: Changes, many: int) -> int:
+    """Claims come (`sign` 1) or go (-1): to `free` where they have begun, else as rows from `many` on; how many then.
+
+    `underway`: [host], whether something of it is held now.
+    """
+    rows, device = changes.rows, free.device
+    for claim in range(len(claims)):
+        host, from_ms, until_ms = claims[claim, _OF_HOST], claims[claim, _FROM], claims[claim, _UNTIL]
+        if until_ms <= now_ms:
+            continue
+        cpu, memory, milli = claims[claim, _OF_CPU], claims[claim, _OF_MEMORY], claims[claim, _OF_MILLI]
+        devices = claims[claim, _OF_DEVICES]
+        if from_ms <= now_ms:
+            underway[host] = True
+            free.cpu[host] -= sign * cpu
+            free.memory[host] -= sign * memory
+            for index in range(device.shape[1]):
+                device[host, index] -= sign * milli * (devices >> index & 1)
+        for begins in (True, False):
+            at = from_ms if begins else until_ms
+            if at <= now_ms or at >= FOREVER:
+                continue
+            comes = -sign if begins else sign
+            rows[many, AT], rows[many, DEVICES] = at, devices
+            rows[many, CPU], rows[many, MEMORY], rows[many, MILLI] = comes * cpu, comes * memory, comes * milli
+            changes.host[many] = host
+            _enter(changes, many)
+            many += 1
+            if comes < 0:
+                changes.shrinks_ms[host] = max(changes.shrinks_ms[host], at)
+    return many
 
 
 @compiled
@@ -77,25 +157,25 @@ def _change(rows: Ints, row: int, device: Ints) -> None:
 @compiled
 def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: int, least: Ints) -> tuple[int, int]:
     """The least cores and memory that are free at any moment before `until_ms`; into `least`, that of each device."""
-    rows = changes.rows
-    row, end = changes.first[host], changes.first[host + 1]
+    rows, after = changes.rows, changes.after
+    row = changes.first[host]
     cpu, memory = free.cpu[host], free.memory[host]
     device = free.device[host].copy()
-    while row < end and rows[row, AT] <= from_ms:
+    while row != NONE and rows[row, AT] <= from_ms:
         cpu += rows[row, CPU]
         memory += rows[row, MEMORY]
         _change(rows, row, device)
-        row += 1
+        row = after[row]
     least_cpu, least_memory = cpu, memory
     least[:] = device
-    while row < end and rows[row, AT] < until_ms:
+    while row != NONE and rows[row, AT] < until_ms:
         moment = rows[row, AT]
         # What comes and what goes in the same moment are one change.
-        while row < end and rows[row, AT] == moment:
+        while row != NONE and rows[row, AT] == moment:
             cpu += rows[row, CPU]
             memory += rows[row, MEMORY]
             _change(rows, row, device)
-            row += 1
+            row = after[row]
         least_cpu, least_memory = min(least_cpu, cpu), min(least_memory, memory)
         for index in range(len(device)):
             least[index] = min(least[index], device[index])
@@ -103,12 +183,21 @@ def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: i
 
 
 @compiled
-def _moments(rows: Ints, first: int, end: int, begin_ms: int, longest_ms: int) -> Ints:
+def _moments(changes: Changes, first: int, begin_ms: int, longest_ms: int) -> Ints:
     """When the number of pods that could start may change: room comes, or a start would reach into what goes."""
-    moments = np.full(end - first + 1, begin_ms)
-    for row in range(first, end):
+    rows, after = changes.rows, changes.after
+    many = 1
+    row = first
+    while row != NONE:
+        many += 1
+        row = after[row]
+    moments = np.full(many, begin_ms)
+    row, many = first, 0
+    while row != NONE:
         goes = rows[row, CPU] < 0 or rows[row, MEMORY] < 0 or rows[row, MILLI] < 0
-        moments[row - first] = max(begin_ms, rows[row, AT] - longest_ms + 1 if goes else rows[row, AT])
+        moments[many] = max(begin_ms, rows[row, AT] - longest_ms + 1 if goes else rows[row, AT])
+        many += 1
+        row = after[row]
     moments.sort()
     return moments
 
@@ -127,22 +216,24 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
 ) -> int:
     """Write when the number of pods that could start on each of `hosts`, and stay, changes by how many; how many rows.
 
-    Of a host no more than `each` count. Nothing after the first moment at which one alone has room for all `pods`.
+    Of a host no more than `each` count. Nothing after the first moment at which one alone has room for all `pods`; of
+    a single pod's hosts with the same moment, only the first.
     """
-    rows = changes.rows
+    rows, after = changes.rows, changes.after
     many = 0
-    soonest = 1 << 62
+    latest = FOREVER
+    enough = 1 if pods == 1 else 0
     device = np.empty(free.device.shape[1], dtype=np.int64)
     for host in hosts:
-        row, end = changes.first[host], changes.first[host + 1]
+        row = changes.first[host]
         had = 0
         if changes.shrinks_ms[host] > begin_ms:
             last = -1
-            for moment in _moments(rows, row, end, begin_ms, longest_ms):
+            for moment in _moments(changes, row, begin_ms, longest_ms):
                 if moment == last:
                     continue
                 last = moment
-                if moment > soonest:
+                if moment > latest:
                     break
                 cpu, memory = lowest(host, free, changes, moment, moment + longest_ms, device)
                 has = pods_on(cpu, memory, device, wish, each)
@@ -151,26 +242,26 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
                     many += 1
                     had = has
                 if had >= pods:
-                    soonest = moment
+                    latest = moment - enough
                     break
             continue
         cpu, memory = free.cpu[host], free.memory[host]
         device[:] = free.device[host]
         moment = begin_ms
-        while moment <= soonest:
-            while row < end and rows[row, AT] <= moment:
+        while moment <= latest:
+            while row != NONE and rows[row, AT] <= moment:
                 cpu += rows[row, CPU]
                 memory += rows[row, MEMORY]
                 _change(rows, row, device)
-                row += 1
+                row = after[row]
             has = pods_on(cpu, memory, device, wish, each)
             if has > had:
                 found[many, MOMENT], found[many, HOST], found[many, PODS] = moment, host, has - had
                 many += 1
                 had = has
             if had >= pods:
-                soonest = moment
-            if had >= each or row == end:
+                latest = moment - enough
+            if had >= each or row == NONE:
                 break
             moment = rows[row, AT]
     return many

@@ -9,8 +9,9 @@ import numpy as np
 
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Ints
 from offchain.core.placing.shapes import Shape
-from offchain.core.timing.claims import FOREVER, Claim, Claims, Column, Rows, as_row
-from offchain.core.timing.loops import AT, DEVICES, MILLI, Changes, lowest
+from offchain.core.timing.claims import Claim, Claims, Column, as_row
+from offchain.core.timing.ends import Ends, longer
+from offchain.core.timing.loops import AT, DEVICES, hold, lowest
 from offchain.core.timing.room import Room
 
 PPM: Final = 1_000_000
@@ -18,7 +19,8 @@ PPM: Final = 1_000_000
 ENOUGH_KNOWN: Final = 3
 """So many tasks must have ended before they say something about the next one."""
 
-_BITS: Ints = np.arange(MOST_DEVICES, dtype=np.int64)
+_SPARE: Final = 256
+"""For so many rows there is place before the columns are made longer."""
 
 
 def taken_ppm(ended: Sequence[tuple[int, int]]) -> int:
@@ -35,16 +37,16 @@ class Profile:
 
     `leases` are in the cluster's columns already; what `reserved` holds is taken out here, from its beginning to its
     end. A lease that should have ended but has not holds its part still: it counts as ending in the next moment. With
-    `expected`, leases end when they probably will; reservations are never made on that.
+    `expected`, leases, as claims, end when they probably will; reservations are never made on that.
     """
 
-    __slots__ = ("changes", "cluster", "free", "most", "now_ms", "underway")
+    __slots__ = ("_base", "_many", "changes", "cluster", "free", "most", "now_ms", "underway")
 
     def __init__(
         self,
         cluster: Cluster,
         now_ms: int,
-        leases: Claims | Rows,
+        leases: Claims | Ends,
         reserved: Claims | None = None,
         *,
         expected: bool = False,
@@ -54,18 +56,13 @@ class Profile:
         free = cluster.free
         # At `now_ms`; less than 0 where more is held than there is.
         self.free = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.astype(np.int64))
-        ends = leases.rows.copy()
-        ends[:, Column.UNTIL] = np.maximum(ends[:, Column.EXPECTED if expected else Column.UNTIL], now_ms + 1)
-        rows = ends[ends[:, Column.UNTIL] < FOREVER]
+        ends = leases if isinstance(leases, Ends) else _ends(leases, expected=expected)
         # Cores and memory when all that ends has ended and nothing else begins; devices as now.
-        self.most = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy())
-        hosts = rows[:, Column.HOST]
-        np.add.at(self.most.cpu, hosts, rows[:, Column.CPU])
-        np.add.at(self.most.memory, hosts, rows[:, Column.MEMORY])
-        order = np.lexsort((rows[:, Column.UNTIL], hosts))
-        first = np.zeros(len(cluster) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(hosts, minlength=len(cluster)), out=first[1:])
-        self.changes = Changes(_comes(rows)[order], first, np.zeros(len(cluster), dtype=np.int64))
+        cpu, memory = ends.sums(len(cluster))
+        self.most = free._replace(cpu=free.cpu + cpu, memory=free.memory + memory)
+        self.changes = ends.changes(len(cluster), now_ms + 1, _SPARE)
+        # How many rows are of leases, and how many there are.
+        self._base = self._many = len(self.changes.rows) - _SPARE
         # [host]: whether something of it is held now that was not in the cluster.
         self.underway: Bools = np.zeros(len(cluster), dtype=np.bool_)
         if reserved is not None:
@@ -104,48 +101,28 @@ class Profile:
         fits: Bools = (most.cpu >= shape.cpu_milli) & (most.memory >= shape.memory_mib) & (most.gpus >= shape.gpus)
         return np.flatnonzero(accepts & fits)
 
-    def _change(self, rows: Ints, sign: int) -> None:
-        """`sign`: 1 where the claims come, -1 where they go."""
-        rows = rows[rows[:, Column.UNTIL] > self.now_ms]
-        if not len(rows):
-            return
-        underway = rows[rows[:, Column.FROM] <= self.now_ms]
-        hosts = underway[:, Column.HOST]
-        self.underway[hosts] = True
-        np.add.at(self.free.cpu, hosts, -sign * underway[:, Column.CPU])
-        np.add.at(self.free.memory, hosts, -sign * underway[:, Column.MEMORY])
-        bits = underway[:, Column.DEVICES, None] >> _BITS & 1
-        np.add.at(self.free.device, hosts, -sign * bits * underway[:, Column.MILLI, None])
-        later = rows[rows[:, Column.FROM] > self.now_ms]
-        ends = rows[rows[:, Column.UNTIL] < FOREVER]
-        begins, comes = _comes(later), _comes(ends)
-        begins[:, AT] = later[:, Column.FROM]
-        begins[:, AT + 1 : DEVICES] *= -sign
-        comes[:, AT + 1 : DEVICES] *= sign
-        shrinking = (later[:, Column.HOST], begins[:, AT]) if sign > 0 else (ends[:, Column.HOST], comes[:, AT])
-        np.maximum.at(self.changes.shrinks_ms, *shrinking)
-        self._insert(np.concatenate([begins, comes]), np.concatenate([later[:, Column.HOST], ends[:, Column.HOST]]))
+    def begins(self) -> tuple[Ints, Ints]:
+        """When something begins to be held of which host: hosts and moments, in this order, each once."""
+        added = slice(self._base, self._many)
+        goes = (self.changes.rows[added, AT + 1 : DEVICES] < 0).any(axis=1)
+        hosts, moments = self.changes.host[added][goes], self.changes.rows[added, AT][goes]
+        found: Ints = np.unique(np.stack([hosts, moments], axis=1), axis=0)
+        return found[:, 0], found[:, 1]
 
-    def _insert(self, rows: Ints, hosts: Ints) -> None:
-        order = np.lexsort((rows[:, AT], hosts))
-        rows, hosts = rows[order], hosts[order]
-        old, first, shrinks_ms = self.changes
-        places = [
-            first[host] + np.searchsorted(old[first[host] : first[host + 1], AT], at)
-            for host, at in zip(hosts, rows[:, AT], strict=True)
-        ]
-        more = np.zeros_like(first)
-        np.cumsum(np.bincount(hosts, minlength=len(first) - 1), out=more[1:])
-        self.changes = Changes(np.insert(old, places, rows, axis=0), first + more, shrinks_ms)
+    def _change(self, claims: Ints, sign: int) -> None:
+        """`sign`: 1 where the claims come, -1 where they go."""
+        most = self._many + 2 * len(claims)
+        if most > len(self.changes.rows):
+            self.changes = longer(self.changes, 2 * most)
+        self._many = hold(claims, sign, self.now_ms, self.free, self.underway, self.changes, self._many)
 
 
 def _rows(claims: Iterable[Claim]) -> Ints:
     return np.array([as_row(claim) for claim in claims], dtype=np.int64).reshape(-1, Column.COUNT)
 
 
-def _comes(rows: Ints) -> Ints:
-    """What becomes free when these end."""
-    made = np.empty((len(rows), MILLI + 2), dtype=np.int64)
-    made[:, AT] = rows[:, Column.UNTIL]
-    made[:, AT + 1 : DEVICES + 1] = rows[:, Column.CPU : Column.DEVICES + 1]
-    return made
+def _ends(leases: Claims, *, expected: bool) -> Ends:
+    rows = leases.rows.copy()
+    if expected:
+        rows[:, Column.UNTIL] = rows[:, Column.EXPECTED]
+    return Ends.of(rows)

@@ -1,7 +1,8 @@
-"""Large batches are kept otherwise than small ones, and nobody can tell from what comes out."""
+"""What was placed is kept in batches, and nobody can tell from what comes out."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -11,12 +12,12 @@ from hypothesis import strategies as st
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Cluster, HostRoom
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
-from offchain.core.planning import held, keeper
+from offchain.core.planning import held
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.placements import Batch
+from offchain.core.timing.ends import Ends
 from tests.desk_world import MINUTE, World, gpu_host, job
 
-MANY = 10**6
 WANT = Want.of(job(0, 1))
 ROWS = 5
 KIND = GpuKind("A100", 40_960)
@@ -85,9 +86,9 @@ def taken_one_by_one(model: dict[int, tuple[tuple[int, int], ...]], behind: set[
 jobs = st.tuples(st.integers(0, 2), st.integers(1, 4), st.integers(1, 40), st.sampled_from("ab"), st.integers(1, 24))
 
 
-def story(few: int, hosts: int, of: list[tuple[int, int, int, str, int]], late_ms: int) -> tuple[object, ...]:
-    """Who starts when and where, and what was promised, when batches up to `few` pods count as small."""
-    with patch.object(keeper, "FEW", few):
+def story(hosts: int, of: list[tuple[int, int, int, str, int]], late_ms: int, *, apart: bool) -> tuple[object, ...]:
+    """Who starts when and where, and what was promised; `apart`: what is placed is looked at task by task."""
+    with patch.object(Ends, "knows", lambda *_: True) if apart else nullcontext():
         world = World(Desk(b"seed"))
         world.put_hosts(gpu_host(f"h{place}", 4) for place in range(hosts))
         number = 0
@@ -109,7 +110,7 @@ def story(few: int, hosts: int, of: list[tuple[int, int, int, str, int]], late_m
 
 @settings(max_examples=25)
 @given(st.integers(1, 4), st.lists(jobs, min_size=1, max_size=6), st.integers(0, 30_000))
-def test_what_is_reserved_beside_a_large_batch_is_what_is_beside_small_ones(
+def test_what_is_reserved_beside_batches_is_what_is_beside_single_tasks(
     hosts: int, of: list[tuple[int, int, int, str, int]], late_ms: int
 ):
-    assert story(0, hosts, of, late_ms) == story(MANY, hosts, of, late_ms)
+    assert story(hosts, of, late_ms, apart=False) == story(hosts, of, late_ms, apart=True)

@@ -15,6 +15,7 @@ from offchain.core.preempting.who import by_shares, may_ask, may_leave
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Holding
 from offchain.core.queues.counted import Counted
+from offchain.core.queues.rights import Taking
 from offchain.core.queues.tree import DEFAULT, Tree
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, HostStatus, Layout, Task, TaskState
@@ -46,10 +47,11 @@ def leaving(snapshot: Snapshot, task: Task, tree: Tree) -> Leaving | None:
     counted = _counted(snapshot, task, tree)
     part, asks = _part(counted, task), _amount(task, task.least)
     for taking in counted.rights.taking(part, asks):
-        found = search.find(
-            [one for one in below if taking.open(_part(counted, one))],
-            lambda some, taking=taking: taking.allows((_part(counted, one), _holds(one)) for one in some),
-        )
+
+        def allows(some: Iterable[Task], taking: Taking = taking) -> bool:
+            return taking.allows((_part(counted, one), _holds(one)) for one in some)
+
+        found = search.find([one for one in below if taking.open(_part(counted, one))], allows)
         if found:
             return Leaving(found, _names(found.values(), tree))
     return Leaving(why=by_shares(counted.rights, part, asks))

@@ -73,6 +73,7 @@ def task_spec(text: bytes) -> dict[str, Any]:
             "allow_simulated": True,
             "min_network_mbps": 0,
             "capabilities": {"docker": True, "kvm": False, "kubernetes": False, "cdi": False, "mig": False},
+            "layout": "Any",
         },
         "data_from": None,
         "spot": False,

@@ -29,7 +29,8 @@ def device(*, model: bytes = b"A100", vram_mib: int = 40_960, simulated: bool = 
 
 
 def placement(**changes: Any) -> gen.Placement:
-    anywhere = gen.Placement((), (), (), (), (), False, True, 0, NOTHING)  # noqa: FBT003 - by place, as it is stored
+    nothing = (), (), (), (), ()
+    anywhere = gen.Placement(*nothing, False, True, 0, NOTHING, gen.Layout.ANY)  # noqa: FBT003 - as it is stored
     return replace(anywhere, **changes)
 
 

@@ -97,6 +97,7 @@ placements = st.builds(
     allow_simulated=st.booleans(),
     min_network_mbps=st.sampled_from((0, 100)),
     capabilities=st.sampled_from((NOTHING, NOTHING, DOCKER)),
+    layout=st.just(Layout.ANY),
 )
 
 
@@ -266,6 +267,7 @@ _ANYWHERE = Placement(
     allow_simulated=True,
     min_network_mbps=0,
     capabilities=NOTHING,
+    layout=Layout.ANY,
 )
 
 

@@ -6,7 +6,7 @@ The chain decides; these checks only tell earlier, and with numbers, what it or 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from offchain.cli.failures import CliError
 from offchain.core.fit import Fit, Misfit, fit, take
 from offchain.core.outlook import emptied
 from offchain.core.rate import deposit
-from offchain.core.values import Host, HostStatus
+from offchain.core.values import Host, HostStatus, Layout
 from offchain.schema._generated_chain import TasksParams, TaskSpec
 from offchain.schema.manifest_values import format_amount
 
@@ -43,7 +43,8 @@ def chances(spec: TaskSpec, hosts: Sequence[Host]) -> Chances:
     found = [_room(spec, host, spec.pods_min) for host in hosts]
     counts = Counter(why for _, why in found if isinstance(why, Misfit))
     ordered = {misfit: counts[misfit] for misfit in Misfit if counts[misfit]}
-    return Chances(len(hosts), sum(pods for pods, _ in found), ordered)
+    rooms = [(host, pods) for host, (pods, _) in zip(hosts, found, strict=True)]
+    return Chances(len(hosts), _together(spec.placement.layout, rooms), ordered)
 
 
 def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
@@ -78,7 +79,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
             code="price_too_low",
             facts={"hosts": len(hosts), "lowest_rate_per_hour": lowest},
         )
-    pods = sum(_room(spec, host, spec.pods_min)[0] for host in best)
+    pods = _together(spec.placement.layout, [(host, _room(spec, host, spec.pods_min)[0]) for host in best])
     if pods < spec.pods_min:
         raise CliError(
             f"{spec.pods_min} pods must start together, and the {len(hosts)} registered host{plural} could run "
@@ -109,6 +110,15 @@ def _room(spec: TaskSpec, host: Host, most: int) -> tuple[int, Fit | Misfit]:
         host = take(host, spec.resources, found.devices, spec.placement)
         found = _fit(spec, host, spec.max_rate_per_hour)
     return pods, first
+
+
+def _together(layout: Layout, rooms: Iterable[tuple[Host, int]]) -> int:
+    """How many pods of one task have room in all, where each host alone has room for so many."""
+    if layout is Layout.HOSTS:
+        return sum(pods > 0 for _, pods in rooms)
+    if layout is Layout.PROVIDERS:
+        return len({host.provider for host, pods in rooms if pods})
+    return sum(pods for _, pods in rooms)
 
 
 def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksParams, spare: int) -> int:

@@ -29,7 +29,6 @@ from offchain.schema.manifest import Manifest, parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.schema.manifest_values import format_amount
 from offchain.schema.manifest_variables import resolve
-from offchain.services.layouts import layout_in
 
 EXIT_PROGRAM_FAILED = 3
 _LARGEST_FILE = 1 << 20
@@ -206,7 +205,7 @@ def _dry_run(
     async def work() -> Asked:
         async with connected(url) as chain:
             await check(chain, spec, text, signer, anyway=anyway)
-            return await outlook_of(chain, spec, layout_in(text), signer.address, queues or tree())
+            return await outlook_of(chain, spec, signer.address, queues or tree())
 
     found = run(work())
     if as_json:

@@ -9,7 +9,7 @@ from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.leaving import Leaving, leaving
 from offchain.core.outlook import Outlook, outlook
 from offchain.core.queues.tree import Tree
-from offchain.core.values import Layout, RetainedData, Task, TaskState
+from offchain.core.values import RetainedData, Task, TaskState
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import TaskSpec
@@ -35,7 +35,7 @@ class Asked:
     notice_ms: int = 0
 
 
-async def outlook_of(chain: ChainPort, spec: TaskSpec, layout: Layout, tenant: str, queues: Tree) -> Asked:
+async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree) -> Asked:
     """The outlook of a task that was not sent, with these queues."""
     snapshot = await Reads(chain).snapshot(await chain.finalized_head())
     data = None
@@ -62,7 +62,7 @@ async def outlook_of(chain: ChainPort, spec: TaskSpec, layout: Layout, tenant: s
         open_pods=tuple(range(spec.pods_max)),
         takes_over=data,
         manifest=spec.manifest_digest,
-        layout=layout,
+        layout=spec.placement.layout,
         spot=spec.spot,
         survival=spec.survival,
     )

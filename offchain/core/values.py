@@ -19,6 +19,7 @@ from offchain.schema._generated_chain import (
     DeviceSpec,
     Escrow,
     GpuRequest,
+    Layout,
     Placement,
     PodPlacement,
     Preemption,
@@ -85,15 +86,6 @@ class TaskState(StrEnum):
     REPORTED = "Reported"
     VERIFIED = "Verified"
     DISPUTED = "Disputed"
-
-
-class Layout(StrEnum):
-    """How the pods of a task lie to each other."""
-
-    ANY = "anyhow"
-    HOSTS = "on different hosts"
-    PROVIDERS = "on hosts of different providers"
-    PACKED = "on as few hosts as have room"
 
 
 class LeaseState(StrEnum):

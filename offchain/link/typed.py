@@ -159,10 +159,6 @@ class GantryChain:
             return None
         return await self.read(storage.tasks_manifests, task_key(record.first), at=at)
 
-    async def manifests(self, firsts: Iterable[int], at: bytes | None = None) -> dict[int, bytes]:
-        """What was submitted with these tasks, each the first of those with its manifest, where it is kept."""
-        return await self._many(storage.tasks_manifests, sorted(set(firsts)), at)
-
     async def schedulers(self, at: bytes | None = None) -> dict[str, int]:
         """The bonded schedulers and their bonds."""
         return await self.read_map(storage.tasks_schedulers, at=at)

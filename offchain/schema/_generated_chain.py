@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "bdf0d62cb73c792acf70ea5440ce09c1e81e3a3930d1db2a5bbec01d8630b63c"
+METADATA_SHA256: Final = "297cea59ce478df21ce4feeda9401c11ab7f7e03df11183aa4b1e00e62ba15b3"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 2
 TRANSACTION_VERSION: Final = 2
@@ -1351,6 +1351,22 @@ class IndexTag(StrEnum):
         return bytes([{"Queued": 0, "Assigned": 1, "Running": 2, "Reported": 3, "Verified": 4, "Disputed": 5, "Short": 6}[self.value]])
 
 
+class Layout(StrEnum):
+    """gantry_primitives::types::hosts::Layout."""
+
+    ANY = "Any"
+    HOSTS = "Hosts"
+    PROVIDERS = "Providers"
+    PACKED = "Packed"
+
+    @classmethod
+    def decode(cls, plain: Any) -> Layout:
+        return cls(plain)
+
+    def scale(self) -> bytes:
+        return bytes([{"Any": 0, "Hosts": 1, "Providers": 2, "Packed": 3}[self.value]])
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """gantry_primitives::types::leases::Lease."""
@@ -1715,6 +1731,7 @@ class Placement:
     allow_simulated: bool
     min_network_mbps: int
     capabilities: Capabilities
+    layout: Layout
 
     @classmethod
     def decode(cls, plain: Any) -> Placement:
@@ -1728,6 +1745,7 @@ class Placement:
             allow_simulated=plain["allow_simulated"],
             min_network_mbps=plain["min_network_mbps"],
             capabilities=Capabilities.decode(plain["capabilities"]),
+            layout=Layout.decode(plain["layout"]),
         )
 
     def encode(self) -> Any:
@@ -1741,6 +1759,7 @@ class Placement:
             "allow_simulated": self.allow_simulated,
             "min_network_mbps": self.min_network_mbps,
             "capabilities": self.capabilities.encode(),
+            "layout": self.layout.value,
         }
 
 
@@ -3792,7 +3811,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "WrongPodCount": "There are fewer or more pods than the task wants.",
         "PodOutOfRange": "Pods must be numbered from 0 without a gap.",
         "PodRepeated": "A pod is placed twice, or has a lease already.",
-        "ProviderRepeated": "Replicas must be on hosts of different providers.",
+        "HostRepeated": "The layout of the task wants each pod on another host, and another of its pods is on this one.",
+        "ProviderRepeated": "Replicas must be on hosts of different providers, and so must pods whose layout says so.",
         "ModelDiffers": "A further replica must have devices of the same models as the others.",
         "RateTooHigh": "The host asks for more than the task's highest rate.",
         "UnitNotOffered": "The host does not offer leases in this billing unit.",

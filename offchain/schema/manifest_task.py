@@ -8,6 +8,7 @@ from offchain.schema._generated_chain import (
     BillingUnit,
     Capabilities,
     GpuRequest,
+    Layout,
     Placement,
     Resources,
     Survival,
@@ -17,11 +18,12 @@ from offchain.schema._generated_chain import (
     VerificationPolicyAcceptance,
     VerificationPolicyRedundant,
 )
-from offchain.schema.manifest_types import Manifest
+from offchain.schema.manifest_types import Manifest, PlacementSpec
 
 _KINDS = {"job": TaskKind.JOB, "service": TaskKind.SERVICE, "rental": TaskKind.RENTAL}
 _UNITS = {"second": BillingUnit.SECOND, "hour": BillingUnit.HOUR, "day": BillingUnit.DAY}
 _SURVIVALS = {"restart": Survival.RESTART, "move": Survival.MOVE, "standby": Survival.STANDBY}
+_SPREADS = {"hosts": Layout.HOSTS, "providers": Layout.PROVIDERS}
 _TIERS = {"consumer": Tier.CONSUMER, "professional": Tier.PROFESSIONAL, "datacenter": Tier.DATACENTER}
 
 
@@ -61,8 +63,15 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
             allow_simulated=place.allow_simulated,
             min_network_mbps=place.min_network_mbps,
             capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
+            layout=_layout(place),
         ),
         data_from=manifest.data_from,
         spot=manifest.spot is not None,
         survival=_SURVIVALS[manifest.survival],
     )
+
+
+def _layout(place: PlacementSpec) -> Layout:
+    if place.spread is not None:
+        return _SPREADS[place.spread]
+    return Layout.PACKED if place.pack else Layout.ANY

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from offchain.core.snapshot import Read, Snapshot, Touched
-from offchain.core.values import Host, Layout, Periods, Task
+from offchain.core.values import Host, Periods, Task
 from offchain.link.ports import BlockRef, ChainEvent, ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import TaskRecord
 from offchain.schema.ids import lease_parts
-from offchain.services.layouts import Layouts
 from offchain.services.records import LIVE_TASK_STATES, host_of, periods_of, source_of, task_of
 
 
@@ -20,7 +19,6 @@ class Reads:
 
     def __init__(self, chain: ChainPort) -> None:
         self._chain = GantryChain(chain)
-        self._layouts = Layouts(self._chain)
 
     async def snapshot(self, at: BlockRef) -> Snapshot:
         """Everything that is live at block `at`."""
@@ -80,11 +78,8 @@ class Reads:
         found = await self._chain.tasks(wanted, at)
         sources = {number: lease_parts(lease)[0] for number in found if (lease := source_of(found[number])) is not None}
         others = await self._chain.tasks(sorted(set(sources.values())), at) if sources else {}
-        layouts = await self._layouts.of(found.values(), at)
         return {
-            number: task_of(found[number], others.get(sources.get(number, -1)), layouts.get(number, Layout.ANY))
-            if number in found
-            else None
+            number: task_of(found[number], others.get(sources.get(number, -1))) if number in found else None
             for number in wanted
         }
 

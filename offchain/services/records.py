@@ -61,11 +61,10 @@ def host_of(host_id: str, record: chain.HostRecord, score: chain.HostScore | Non
     )
 
 
-def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout = Layout.ANY) -> Task | None:
+def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None:
     """A task as its record has it; None where it is final.
 
     `source`: the task of the lease whose data it takes over, None where that is gone: the chain refuses it then.
-    `layout`: as its manifest says.
     """
     record, spec = task.record, task.spec
     if record.state.tag not in _TASK_STATES:
@@ -98,7 +97,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None, layout: Layout
         spot=spec.spot,
         preemption=record.preemption,
         manifest=spec.manifest_digest,
-        layout=layout,
+        layout=spec.placement.layout if spec.pods_max > 1 else Layout.ANY,
         survival=spec.survival,
     )
 

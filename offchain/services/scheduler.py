@@ -35,6 +35,7 @@ _READER = "scheduler"
 MOST_TOLD = 8
 """So many reasons for waiting are worked out in one step, those first that were not for the longest time."""
 
+_APART: Final = {Layout.HOSTS: "on different hosts", Layout.PROVIDERS: "on hosts of different providers"}
 
 OVERTAKEN: Final = Answer("overtaken", "it waited no more in the best block: another was faster, or it was cancelled")
 """Said of a placement that was not sent."""
@@ -254,8 +255,8 @@ class Scheduler:
             why = self._desk.notes.waits(task, blocked)
             reason = str(why)
             left_alone = self._desk.left_alone(blocked.want, now)
-            if blocked.want.layout in (Layout.HOSTS, Layout.PROVIDERS):
-                reason += f"; its pods are to be {blocked.want.layout}"
+            if blocked.want.layout in _APART:
+                reason += f"; its pods are to be {_APART[blocked.want.layout]}"
             if left_alone:
                 reason += f"; {left_alone} left alone for a while, as such pods failed there"
             told = self._waiting.get(blocked.task)

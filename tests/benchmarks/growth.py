@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import growth_world as world
+import numpy as np
 from table import ROOT, Figure
 
 from offchain.core.planning.desk import Desk
@@ -25,7 +26,11 @@ ACCOUNTS = 100
 PLOT = ROOT / "docs" / "scheduling-growth.svg"
 
 _ROUND_HOSTS = 10_000
-_ONLINE = 2000
+_ALONE = 2000
+_BLOCKS = 3
+_BLOCK_MS = 2000
+_TURNOVER = 5
+"""A fifth of what runs ends in each block: 20,000 tasks of 100,000, which is 10,000 a second."""
 _EVENTS = 1000
 _SEED = b"growth"
 _NOW_MS = 10**8
@@ -39,6 +44,7 @@ class Point:
     round_s: float
     placed: int
     online_per_s: float
+    alone_per_s: float
     events_s: float
 
 
@@ -59,6 +65,7 @@ def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | 
         Figure("plan-round", "s", (of.round_s,), 1.0),
         Figure("plan-round-placed", "tasks", (float(of.placed),)),
         Figure("plan-online", "tasks/s", (of.online_per_s,), 10_000, at_least=True),
+        Figure("plan-alone", "tasks/s", (of.alone_per_s,)),
         Figure("plan-events", "ms", (1000 * of.events_s,), 50),
         Figure("plan-memory", "MB", (resident,), 2000),
     ]
@@ -82,7 +89,8 @@ def draw(path: Path, points: list[Point]) -> None:
 
     lines = (
         ("a task in a round, µs", [1e6 * point.round_s / max(1, point.placed) for point in points]),
-        ("a task placed by itself, µs", [1e6 / point.online_per_s for point in points]),
+        ("a task that a block brings, µs", [1e6 / point.online_per_s for point in points]),
+        ("a task placed by itself, µs", [1e6 / point.alone_per_s for point in points]),
         ("an event, µs", [1e6 * point.events_s / _EVENTS for point in points]),
     )
     # The same points give the same file: no date, no random names.
@@ -99,7 +107,8 @@ def draw(path: Path, points: list[Point]) -> None:
 
 def _said(point: Point) -> str:
     return (
-        f"{point.placed} placed in {point.round_s:.2f} s, {point.online_per_s:.0f} a second one by one, "
+        f"{point.placed} placed in {point.round_s:.2f} s, {point.online_per_s:.0f} a second block by block, "
+        f"{point.alone_per_s:.0f} one by one, "
         f"{_EVENTS} events in {1000 * point.events_s:.0f} ms"
     )
 
@@ -112,13 +121,34 @@ def _point(hosts: int, tasks: int) -> Point:
     made = desk.round(_NOW_MS)
     took = time.perf_counter() - began
     placed = list(made.placements)
-    online = _online(desk, placed, tasks)
-    return Point(hosts, took, len(placed), online, _events(desk, records, placed, 2 * tasks))
+    alone = _alone(desk, placed, tasks)
+    online = _online(desk, 2 * tasks)
+    events = _events(desk, records, list(desk.planner.held), 10 * tasks)
+    return Point(hosts, took, len(placed), online, alone, events)
 
 
-def _online(desk: Desk, placed: list[int], first: int) -> float:
+def _online(desk: Desk, first: int) -> float:
+    """Placements a second where each block brings the ends of many tasks and as many new ones like them."""
+    random = np.random.default_rng(7)
+    placements, took = 0, 0.0
+    for block in range(1, 1 + _BLOCKS):
+        running = sorted(desk.planner.held)
+        ends = random.permutation(running)[: max(1, len(running) // _TURNOVER)].tolist()
+        new = [replace(task, id=first + at) for at, number in enumerate(ends) if (task := desk.task(number))]
+        first += len(new)
+        began = time.perf_counter()
+        for number in ends:
+            desk.task_gone(number)
+        for task in new:
+            desk.put_task(task)
+        placements += len(desk.round(_NOW_MS + block * _BLOCK_MS).placements)
+        took += time.perf_counter() - began
+    return placements / took
+
+
+def _alone(desk: Desk, placed: list[int], first: int) -> float:
     """Placements a second where each is a round of its own, after one task has ended and one like it has come."""
-    ends = placed[:: max(1, len(placed) // _ONLINE)][:_ONLINE]
+    ends = placed[:: max(1, len(placed) // _ALONE)][:_ALONE]
     again = [replace(task, id=first + task.id) for number in ends if (task := desk.task(number)) is not None]
     desk.round(_NOW_MS)
     placements = 0

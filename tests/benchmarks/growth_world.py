@@ -18,6 +18,7 @@ from offchain.core.values import (
     GpuRequest,
     Host,
     HostStatus,
+    Layout,
     Placement,
     Resources,
     Task,
@@ -33,7 +34,16 @@ _GTY = 10**12
 _PPM = 10**6
 _DOCKER = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
 _ANYWHERE = Placement(
-    (), (), (), (), (), verified_only=False, allow_simulated=True, min_network_mbps=0, capabilities=_DOCKER
+    (),
+    (),
+    (),
+    (),
+    (),
+    verified_only=False,
+    allow_simulated=True,
+    min_network_mbps=0,
+    capabilities=_DOCKER,
+    layout=Layout.ANY,
 )
 _PARTS = (100, 125, 150, 200, 250, 300, 350, 400, 450, 500, 600, 700)
 

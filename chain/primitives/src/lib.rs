@@ -1,8 +1,9 @@
 //! The types and pure rules of Gantry, shared by every pallet.
 //!
-//! Nothing here reads storage or the clock: `fit` says what fits on a host, `rate` what it costs, `escrow` what is owed
-//! for it, `faults` what a host pays for a fault, `score` what evidence is worth, `ids` how things are numbered,
-//! `transitions` which states follow which, and `weights!` is what pallets' tables of measured weights are written in.
+//! Nothing here reads storage or the clock: `fit` says what fits on a host, `layout` how the pods of a task lie to each
+//! other, `rate` what a pod costs, `escrow` what is owed for it, `faults` what a host pays for a fault, `score` what
+//! evidence is worth, `ids` how things are numbered, `transitions` which states follow which, and `weights!` is what
+//! pallets' tables of measured weights are written in.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -13,6 +14,7 @@ pub mod escrow;
 pub mod faults;
 pub mod fit;
 pub mod ids;
+pub mod layout;
 pub mod rate;
 pub mod registration;
 pub mod score;

@@ -4,8 +4,9 @@ use std::{fs, path::Path};
 
 use gantry_primitives::{
     fit::{first_devices, fits, placement_fits},
+    layout::{are_apart, Apart},
     rate, score, AccountId, Ask, Balance, Beta, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceSpec,
-    GpuPrice, GpuRequest, HostRecord, HostScore, HostStatus, Placement, Resources, Tier, Vendor,
+    GpuPrice, GpuRequest, HostRecord, HostScore, HostStatus, Layout, Placement, Resources, Tier, Vendor,
 };
 use serde_json::Value;
 
@@ -140,6 +141,17 @@ fn placement(value: &Value) -> Placement {
         allow_simulated: truth(&value["allow_simulated"]),
         min_network_mbps: small(&value["min_network_mbps"]),
         capabilities: capabilities(&value["capabilities"]),
+        layout: Layout::Any,
+    }
+}
+
+fn layout(value: &Value) -> Layout {
+    match value.as_str() {
+        Some("Any") => Layout::Any,
+        Some("Hosts") => Layout::Hosts,
+        Some("Providers") => Layout::Providers,
+        Some("Packed") => Layout::Packed,
+        other => panic!("{other:?} is no layout"),
     }
 }
 
@@ -266,6 +278,20 @@ fn every_case_of_placement_holds() {
         let refused = placement_fits(&account(&host_said["id"]), &host(&host_said), &wanted).err();
         let refused = refused.map(|misfit| format!("{misfit:?}"));
         assert_eq!(refused.as_deref(), case["refused"].as_str(), "{}", name(&case));
+    }
+}
+
+#[test]
+fn every_case_of_layout_holds() {
+    for case in cases("layout") {
+        let apart = layout(&case["layout"]).apart();
+        let of = |place: &Value| match apart {
+            Some(Apart::ByProvider) => account(&place["provider"]),
+            Some(Apart::ByHost) | None => account(&place["host"]),
+        };
+        let (there, coming) = (list(&case["there"], of), list(&case["coming"], of));
+        let allowed = apart.is_none() || are_apart(&there, &coming);
+        assert_eq!(allowed, truth(&case["allowed"]), "{}", name(&case));
     }
 }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from offchain.core.conduct.deteriorating import Limits, Risk
+from offchain.core.fleet.layouts import closed_beside
 from offchain.core.fleet.want import Want
 from offchain.core.moving.elsewhere import Elsewhere
 from offchain.core.moving.watch import Leaving, Unguarded, Watch
@@ -166,8 +167,13 @@ class Mover:
         return place if planner.takes(want, *place) else None
 
     def _has_room(self, task: Task, lease: Lease) -> bool:
-        """Whether its standby has."""
-        return self._standby(lease, self._alone(task, lease)[1]) is not None
+        """Whether its standby has, beside the task's other pods. Where it has, the chain takes no other."""
+        pod, want = self._alone(task, lease)
+        place = self._standby(lease, want)
+        if place is None:
+            return False
+        pods = replace(want, beside=frozenset(one.host for one in pod.leases))
+        return not closed_beside(pods, self._desk.planner.fleet)[place.host]
 
     def _alone(self, task: Task, lease: Lease) -> tuple[Task, Want]:
         """The task as if this pod alone had no place, and what the pod asks for beside the others."""

@@ -73,3 +73,8 @@ class Mix:
         """The probability that the next pod has this shape."""
         total = sum(self.counts.values())
         return {shape: count / total for shape, count in self.counts.items() if count > 0}
+
+
+def unlike(one: Mapping[Shape, float], other: Mapping[Shape, float]) -> float:
+    """How much the shares of two mixes differ, from 0 to 1: their distance in total variation."""
+    return sum(abs(one.get(shape, 0.0) - other.get(shape, 0.0)) for shape in one.keys() | other.keys()) / 2

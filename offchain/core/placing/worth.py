@@ -36,6 +36,7 @@ class Worth:
     """The loss of worth, in steps, and then how little is left."""
 
     steady = True
+    _known: Known
 
     def __init__(self, cluster: Cluster, mix: Mix, several_gpus: float = SEVERAL_GPUS) -> None:
         self._cluster = cluster
@@ -78,7 +79,7 @@ class Worth:
         counts = _counts(expected, self._several_gpus)
         weight = expected.by_kind(counts * _scarcity(expected, self._cluster))
         self._tables = Tables(_values(expected, counts), weight, *_most_each(expected), expected.rows)
-        self._known: Known = known(len(expected.rows.gpus))
+        self._known = known(len(expected.rows.gpus))
 
 
 def _counts(expected: Expected, several_gpus: float) -> Floats:

@@ -19,6 +19,8 @@ class Charges:
         self._turn = turn
         self._planner = planner
         self._holdings: dict[int, Holding] = {}
+        self._placed: dict[int, Task] = {}
+        """Those of which all open pods of the record as it was then have a place, and nothing else is charged."""
 
     def account(self, task: Task) -> None:
         """Charge its leases, and what is on its way."""
@@ -29,32 +31,26 @@ class Charges:
         """It holds nothing any more."""
         self._charge(number, None)
 
-    def placed(self, tasks: Sequence[Task], parts: Sequence[int]) -> list[int]:
+    def placed(self, tasks: Sequence[Task]) -> list[int]:
         """These, which ask for the same, were charged by the queues for all of their pods.
 
-        `parts`: of how many of them each part of the queues is, one after the other. Gives those that held something
-        before.
+        Gives those that held something before.
         """
-        amount = amount_of(tasks[0], len(tasks[0].open_pods))
-        holdings: list[Holding] = []
-        for many in parts:
-            first = tasks[len(holdings)]
-            holdings += [Holding(queue_of(first), first.tenant, amount)] * many
-            if len(holdings) >= len(tasks):
-                break
         numbers = [task.id for task in tasks]
-        if self._holdings.keys().isdisjoint(numbers):
-            self._holdings.update(zip(numbers, holdings, strict=False))
+        if self._holdings.keys().isdisjoint(numbers) and self._placed.keys().isdisjoint(numbers):
+            self._placed.update(zip(numbers, tasks, strict=True))
             return []
-        held = [number for number in numbers if number in self._holdings]
-        for number, holding in zip(numbers, holdings, strict=False):
-            before = self._holdings.get(number)
-            more = amount if before is None else amount.plus(before.amount)
-            self._holdings[number] = holding._replace(amount=more)
+        held = []
+        for task in tasks:
+            before, more = self._before(task.id), _of_all(task)
+            if before is not None:
+                held.append(task.id)
+                more = more._replace(amount=more.amount.plus(before.amount))
+            self._holdings[task.id] = more
         return held
 
     def _charge(self, number: int, holding: Holding | None) -> None:
-        before = self._holdings.pop(number, None)
+        before = self._before(number)
         if before != holding:
             if before is not None:
                 self._turn.release(before)
@@ -62,6 +58,16 @@ class Charges:
                 self._turn.charge(holding)
         if holding is not None:
             self._holdings[number] = holding
+
+    def _before(self, number: int) -> Holding | None:
+        """What was charged for it, which is forgotten."""
+        placed = self._placed.pop(number, None)
+        return self._holdings.pop(number, None) if placed is None else _of_all(placed)
+
+
+def _of_all(task: Task) -> Holding:
+    """What its open pods hold."""
+    return Holding(queue_of(task), task.tenant, amount_of(task, len(task.open_pods)))
 
 
 def amount_of(task: Task, pods: int) -> Amount:

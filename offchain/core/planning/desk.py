@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart
 from offchain.core.fleet.want import Want, shape_of
-from offchain.core.placing.shapes import Mix
+from offchain.core.placing.shapes import Mix, Shape, unlike
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
 from offchain.core.planning.charges import Charges, amount_of, queue_of
@@ -47,7 +48,10 @@ from offchain.core.values import Host, Lease, LeaseState, Task, TaskState
 from offchain.schema.decisions import Standing
 
 LEARN_AGAIN = 1000
-"""After so many new tasks, twice or a quarter more than were known, what is expected is counted anew."""
+"""After so many new tasks, twice or a quarter more than were known, it is asked whether others are expected now."""
+
+OTHERS: Final = 0.05
+"""By so much the shares of what is asked for must differ, or hosts be more, before scores are counted by them anew."""
 
 
 class Desk:
@@ -80,16 +84,16 @@ class Desk:
         self._groups = Groups()
         self._counted = -1, NOTHING
         """How often hosts had changed when they were added up, and what came out."""
-        self._next: Sequence[Task] = ()
+        self._next: tuple[Sequence[Task], Group] | None = None
         """Whose turn it is."""
-        self._parts: Sequence[int] = ()
-        """Of how many of them each part of the queues is, one after the other."""
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
         self._apart: dict[int, Room] = {}
         self._mix = Mix()
         self._learned = 0
         self._used = 0
+        self._scored_for: tuple[int, Mapping[Shape, float]] = (0, {})
+        """How many hosts there were, and what was expected, when scores were last counted anew."""
         self._further = Further(self.planner, self._keeper, self._turn, self._groups)
         self._now_ms = 0
         """Of the round."""
@@ -211,7 +215,7 @@ class Desk:
             return
         if self.planner.place_at(task, want, [where], placed):
             self._turn.placed(number)
-            self._hold(group, [task], [1])
+            self._hold(group, [task])
 
     def _start(
         self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Batch]
@@ -228,7 +232,7 @@ class Desk:
             if self.planner.place_at(task, want, where, placed):
                 any_placed = True
                 self._turn.placed(number)
-                self._hold(group, [task], [1])
+                self._hold(group, [task])
             else:
                 self._keeper.refused(number, self._now_ms)
         return any_placed
@@ -253,16 +257,18 @@ class Desk:
         if run is None:
             return None
         tasks = [self._tasks[number] for number in run.tasks]
-        want = self._group(run.tasks[0])[0]
-        self.notes.look(tasks[0], want)
-        self._next, self._parts = tasks, run.of_parts
-        return Run(tasks, want)
+        group = self._group(run.tasks[0])
+        self.notes.look(tasks[0], group[0])
+        self._next = tasks, group
+        return Run(tasks, group[0])
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""
-        group = self._group(self._next[0].id)
+        if self._next is None:
+            raise RuntimeError("nobody's turn has come yet")
+        mine, group = self._next
         self._turn.ran(tasks)
-        self._hold(group, self._next[:tasks], self._parts)
+        self._hold(group, mine[:tasks])
         self._further.placed()
 
     def blocked(self, task: Task) -> None:
@@ -455,13 +461,10 @@ class Desk:
 
     # --- who holds what ---------------------------------------------------------------------------------------------
 
-    def _hold(self, group: Group, tasks: Sequence[Task], parts: Sequence[int]) -> None:
-        """These, all of one group and placed together, have their places.
-
-        `parts`: of how many of them each part of the queues is, one after the other.
-        """
+    def _hold(self, group: Group, tasks: Sequence[Task]) -> None:
+        """These, all of one group and placed together, have their places."""
         batch = self.planner.batch(tasks[0].id)
-        again = dict.fromkeys(self._charges.placed(tasks, parts))
+        again = dict.fromkeys(self._charges.placed(tasks))
         if len(batch.hosts) < batch.each * len(tasks):
             # Of the last, fewer than it would have were placed.
             again[tasks[-1].id] = None
@@ -494,7 +497,10 @@ class Desk:
         new = self._learned - self._used
         if new and new >= min(self._used, max(LEARN_AGAIN, self._used // 4)):
             self._used = self._learned
-            self.planner.use(Worth(self.planner.fleet.cluster, self._mix))
+            shares, cluster = self._mix.shares(), self.planner.fleet.cluster
+            if len(cluster) > (1 + OTHERS) * self._scored_for[0] or unlike(shares, self._scored_for[1]) > OTHERS:
+                self._scored_for = len(cluster), shares
+                self.planner.use(Worth(cluster, self._mix))
 
 
 def _length(duration_ms: int) -> int:

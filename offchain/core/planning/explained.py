@@ -65,7 +65,7 @@ class Notes:
 
     def look(self, task: Task, want: Want) -> None:
         """The turn of this task has come."""
-        if want in self._first or len(self._seen) >= MOST_FULL or self._looks >= MOST_LOOKS:
+        if len(self._seen) >= MOST_FULL or self._looks >= MOST_LOOKS or want in self._first:
             return
         self._looks += 1
         seen = self._planner.look(task, want, self.gates, BEST)

@@ -29,13 +29,13 @@ class Batch:
     Columns, for a round may place a hundred thousand.
     """
 
-    __slots__ = ("_at", "_open", "devices", "each", "hosts", "placed_ms", "tasks", "want")
+    __slots__ = ("_at", "_records", "devices", "each", "hosts", "placed_ms", "tasks", "want")
 
     def __init__(self, want: Want, tasks: Sequence[Task], hosts: Sequence[int], devices: Sequence[int]) -> None:
         self.want = want
         self.each = len(tasks[0].open_pods)
         self.tasks = [task.id for task in tasks]
-        self._open = [task.open_pods for task in tasks]
+        self._records = tasks
         self.hosts = array("i", hosts)
         """[pod]: the row of its host."""
         self.devices = array("i", devices)
@@ -48,7 +48,7 @@ class Batch:
         """Of one of the tasks."""
         here = self.pods_of(task)
         hosts, devices = tuple(self.hosts[here.start : here.stop]), tuple(self.devices[here.start : here.stop])
-        return Places(self.want, self._open[here.start // self.each][: len(hosts)], hosts, devices)
+        return Places(self.want, self._records[here.start // self.each].open_pods[: len(hosts)], hosts, devices)
 
     def rows(self, task: int) -> set[int]:
         """The hosts of one of the tasks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,6 +19,7 @@ from offchain.core.placing.cluster import AnyInts, Bools, Floats, Ints
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.lanes import Beside, empty, longer, renew
 from offchain.core.placing.worth import Worth
+from offchain.core.planning.changes import Changes
 from offchain.core.planning.scores import Weights, beside_price, for_price, parts_beside_room
 from offchain.core.planning.scores.draw import draw
 from offchain.core.values import Placement, RetainedData
@@ -27,10 +28,6 @@ Points = npt.NDArray[np.float32]
 
 MOST_ROWS = 1024
 """Wants that are kept; of more, those that were asked for longest ago go."""
-
-_FEW = 16
-_RECENT = 128
-"""To look at so many changes is less work than to look at all hosts."""
 
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
 
@@ -79,53 +76,6 @@ class _Row:
             self.sure = np.concatenate([self.sure, surely_within(want, offers, new)])
 
 
-class _Log:
-    """Which hosts have changed since when: each host's last change, and the last few changes one by one."""
-
-    def __init__(self) -> None:
-        self.end = 0
-        """How many changes there were."""
-        self._last: Ints = np.zeros(_FEW, dtype=np.int64)
-        """[host]: the number of its last change."""
-        self._gained: Ints = np.zeros(_FEW, dtype=np.int64)
-        """[host]: the number of the last after which more may go there."""
-        self._recent: list[int] = []
-
-    def add(self, changed: Collection[int], hosts: int, *, gains: bool = True) -> None:
-        """`gains`: more may go there than before."""
-        if hosts > len(self._last):
-            self._last, self._gained = _longer(self._last, 2 * hosts), _longer(self._gained, 2 * hosts)
-        if len(changed) == 1:
-            (one,) = changed
-            self._last[one] = self.end + 1
-            if gains:
-                self._gained[one] = self.end + 1
-        else:
-            rows = np.fromiter(changed, dtype=np.int64, count=len(changed))
-            self._last[rows] = self.end + 1
-            if gains:
-                self._gained[rows] = self.end + 1
-        self.end += len(changed)
-        self._recent.extend(changed)
-        if len(self._recent) > 2 * _RECENT:
-            del self._recent[:-_RECENT]
-
-    def since(self, seen: int, hosts: int) -> Ints:
-        """Each once."""
-        new = self.end - seen
-        if new <= min(_RECENT, len(self._recent)):
-            return np.array(list(dict.fromkeys(self._recent[len(self._recent) - new :])), dtype=np.int64)
-        return np.flatnonzero(self._last[:hosts] > seen)
-
-    def since_for(self, seen: int, points: Points) -> Ints:
-        """Of these, those that may have other points now: what had no room has none while it only gets less."""
-        if self.end - seen <= _RECENT:
-            return self.since(seen, len(points))
-        hosts = len(points)
-        changed, open_to = self._last[:hosts] > seen, points < np.inf
-        return np.flatnonzero(changed & (open_to | (self._gained[:hosts] > seen)))
-
-
 class Rows:
     """Less is better; infinite where the pod cannot go. The same fleet and seed give the same points."""
 
@@ -136,7 +86,7 @@ class Rows:
         self._seed = seed
         self._rows: OrderedDict[Want, _Row] = OrderedDict()
         self._against: WeakValueDictionary[_Who, _Against] = WeakValueDictionary()
-        self._room, self._facts = _Log(), _Log()
+        self._room, self._facts = Changes(), Changes()
         self._excluded: set[int] = set()
         """Hosts that were too dear for some want by the devices that it would have taken."""
         self._draw: Floats = np.zeros(0)
@@ -145,19 +95,17 @@ class Rows:
     def close(self, hosts: Bools) -> None:
         """[host]: nobody can go there, until this is called again; to hosts that come later anybody can."""
         before, self._closed = self._shut(), hosts
-        self._room.add(np.flatnonzero(before != self._shut()).tolist(), len(self._fleet.cluster))
+        self._room.add(np.flatnonzero(before != self._shut()).tolist())
 
     def is_closed(self, host: int) -> bool:
         """Whether nobody can go there now."""
         return bool(self._shut()[host])
 
-    def changed(self, hosts: Collection[int], *, facts: bool = False) -> None:
+    def changed(self, hosts: Iterable[int], *, facts: bool = False) -> None:
         """What is free there is not what it was. `facts`: nor is something else, or the host is new."""
-        if not hosts:
-            return
-        self._room.add(hosts, len(self._fleet.cluster))
+        self._room.add(hosts)
         if facts:
-            self._facts.add(hosts, len(self._fleet.cluster))
+            self._facts.add(hosts)
 
     def use(self, policy: Worth) -> None:
         """Score by another policy from now on."""
@@ -174,11 +122,11 @@ class Rows:
         chosen, on = np.empty(pods, dtype=np.int64), np.empty(pods, dtype=np.int64)
         placed, stopped = self._policy.fill(row.wish, stale, row.lane, self._beside(row), chosen, on)
         hosts: list[int] = chosen[:placed].tolist()
-        self._room.add(dict.fromkeys(hosts), len(self._fleet.cluster), gains=False)
-        if not self._excluded.isdisjoint(hosts):
+        self._room.took(chosen[:placed])
+        row.room_seen = self._room.end()
+        if self._excluded and not self._excluded.isdisjoint(hosts):
             # Other devices are the cheapest there now.
-            self._room.add(self._excluded.intersection(hosts), len(self._fleet.cluster))
-        row.room_seen = self._room.end
+            self._room.add(self._excluded.intersection(hosts))
         return hosts, on[:placed].tolist(), stopped
 
     def points(self, want: Want) -> Points:
@@ -223,7 +171,7 @@ class Rows:
         row, stale = self._judged(want)
         if len(stale):
             self._policy.fill(row.wish, stale, row.lane, self._beside(row), _NOBODY, _NOBODY)
-            row.room_seen = self._room.end
+            row.room_seen = self._room.end()
         return row
 
     def _judged(self, want: Want) -> tuple[_Row, Ints]:
@@ -238,7 +186,9 @@ class Rows:
         hosts = len(self._fleet.cluster)
         if len(row) < hosts:
             row.lane = longer(row.lane, hosts)
-        return row, _NOBODY if row.room_seen == self._room.end else self._room.since_for(row.room_seen, row.lane.points)
+        if row.room_seen == self._room.end():
+            return row, _NOBODY
+        return row, self._room.since_for(row.room_seen, row.lane.points)
 
     def _judge(self, want: Want, row: _Row) -> None:
         """What does not depend on room."""
@@ -246,14 +196,14 @@ class Rows:
         if len(row.wish.accepts) < len(fleet.cluster.kinds):
             row.wish = Wish.of(want.shape, fleet.cluster)
         row.ask(want, fleet.facts.offers, self._weights)
-        if against.seen != self._facts.end:
+        if against.seen != self._facts.end():
             hosts = self._facts.since(against.seen, len(fleet.cluster))
             facts = fleet.facts.at(hosts)
             points = beside_price(want, facts, self._weights) + self._drawn()[hosts]
             if len(against.points) < len(fleet.cluster):
                 against.points = _longer(against.points, len(fleet.cluster))
             against.points[hosts] = np.where(welcome(want, facts), points, np.inf)
-            against.seen = self._facts.end
+            against.seen = self._facts.end()
 
     def _against_of(self, want: Want) -> _Against:
         who = want.placement, want.takes_over, want.manifest

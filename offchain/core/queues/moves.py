@@ -71,23 +71,30 @@ def part(tables: Tables, row: int) -> None:
 
 @compiled
 def place(tables: Tables, row: int) -> None:
-    """A task has its place, and holds what it asked for."""
+    """A task has its place, and holds what it asked for. Its shape fits somewhere."""
     alike = plain(tables.tasks[row].alike)
+    shape = plain(tables.alikes[alike].shape)
     _out(tables, row)
     _placed(tables, alike, plain(1))
+    sleep(tables, shape, plain(0))
 
 
 @compiled
 def leave(tables: Tables, parts: Ints, many: int, count: int) -> None:
-    """Of a run of so many parts, the first `count` tasks have their places, and hold what they asked for."""
+    """Of a run of so many parts, the first `count` tasks have their places, and hold what they asked for.
+
+    Their shape fits somewhere.
+    """
+    shape = plain(tables.alikes[parts[0, 0]].shape)
     for place in range(many):
         alike, here = parts[place, 0], min(count, parts[place, 1])
         if not here:
-            return
+            break
         for _ in range(here):
             _out(tables, tables.alikes[alike].first)
         _placed(tables, alike, here)
         count -= here
+    sleep(tables, shape, plain(0))
 
 
 @compiled

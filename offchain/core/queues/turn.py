@@ -152,10 +152,9 @@ class Turn:
 
     def placed(self, task: int) -> None:
         """It has its place, and holds what it asked for from now on. ValueError: it does not wait."""
-        row, shape = self._known(task), self._at(task)[1]
+        row = self._known(task)
         moves.place(self._ledger.tables, row)
         del self._rows[task]
-        moves.sleep(self._ledger.tables, shape, 0)
 
     def run(self) -> Run | None:
         """Tasks that are alike and may go together, the first of them the one that :meth:`next` gives; None: nobody."""
@@ -171,11 +170,10 @@ class Turn:
         """So many of a run, the first ones, have their places. It must be the run that was given last."""
         if not count:
             return
-        shape = self._at(self._run.tasks[0])[1]
         moves.leave(self._ledger.tables, self._parts, len(self._run.of_parts), count)
+        rows = self._rows
         for task in self._run.tasks[:count]:
-            del self._rows[task]
-        moves.sleep(self._ledger.tables, shape, 0)
+            del rows[task]
 
     def blocked(self, task: int) -> None:
         """It fits nowhere now: its shape is passed over in this round, in all queues. ValueError: it does not wait."""

@@ -17,6 +17,7 @@ from offchain.link.errors import SubmitRefusal
 from offchain.link.p2p import HostUnreachable
 from offchain.link.ports import DispatchFailure
 from offchain.schema import _generated_chain as gen
+from tests.chain_records import device
 
 OTHER_HOST = keys.from_uri("//OtherHost").address
 
@@ -276,6 +277,18 @@ def test_more_pods_at_once_than_all_hosts_could_hold_are_refused(world: World, m
     code, err = refused(world, manifest, "--account", "//Charlie")
     assert code == "no_fit"
     assert "2 pods must start together, and the 1 registered host could run 1 of them" in err
+
+
+@pytest.mark.parametrize("spread", ["hosts", "providers"])
+def test_pods_that_are_spread_need_a_host_or_provider_each(world: World, manifest: Path, spread: str) -> None:
+    two = [device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()] * 2
+    for name in [HOST] if spread == "hosts" else [HOST, CHARLIE]:
+        world.put("Hosts", "Hosts", name, the_host(devices=two))
+    apart = MANIFEST.replace("allow_simulated: true", f"allow_simulated: true, spread: {spread}")
+    manifest.write_text(apart + "  pods: 2\n")
+    code, err = refused(world, manifest, "--account", "//Charlie")
+    assert code == "no_fit"
+    assert "could run 1 of them" in err
 
 
 def test_what_no_host_could_ever_run_is_sent_where_that_is_wanted(

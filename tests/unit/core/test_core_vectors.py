@@ -11,6 +11,8 @@ import pytest
 from core_builders import ANYWHERE, gpu, host
 
 from offchain.core.fit import Misfit, first_devices, fits, placement_misfit
+from offchain.core.fleet.fleet import Fleet
+from offchain.core.fleet.layouts import closed_by
 from offchain.core.rate import UNPAYABLE, deposit, fee, offers, owed, rate_per_hour, storage_rate_per_hour
 from offchain.core.values import (
     Ask,
@@ -20,6 +22,7 @@ from offchain.core.values import (
     Device,
     DeviceSpec,
     GpuRequest,
+    Layout,
     Placement,
     Resources,
     Tier,
@@ -59,6 +62,7 @@ def wanted(plain: dict[str, Any]) -> Placement:
         regions=tuple(region.encode() for region in plain["regions"]),
         tiers=tuple(Tier(tier) for tier in plain["tiers"]),
         capabilities=Capabilities(**plain["capabilities"]),
+        layout=Layout.ANY,
         **lists,
         **rest,
     )
@@ -105,6 +109,20 @@ def test_placement(case):
     )
     placement = wanted(CASES["placement_defaults"]["anywhere"] | case["placement"])
     assert name_of(placement_misfit(of, placement)) == case["refused"]
+
+
+@cases("layout")
+def test_layout(case):
+    places = {str(place["host"]): str(place["provider"]) for place in case["there"] + case["coming"]}
+    fleet = Fleet()
+    fleet.put(host(number, provider=provider) for number, provider in places.items())
+    taken = [fleet.cluster.number(str(place["host"])) for place in case["there"]]
+    allowed = True
+    for place in case["coming"]:
+        row = fleet.cluster.number(str(place["host"]))
+        allowed = allowed and not closed_by(Layout(case["layout"]), taken, fleet.facts)[row]
+        taken.append(row)
+    assert allowed == case["allowed"]
 
 
 @cases("rate")

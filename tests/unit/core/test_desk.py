@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core_builders import host, lease, pod, task
 
 from offchain.core.fit import Misfit
+from offchain.core.placing.shapes import Shape, unlike
+from offchain.core.planning import desk as desk_module
 from offchain.core.planning.desk import Desk
 from offchain.core.queues.tree import Most, Queue, tree
 from offchain.core.values import Capacity, LeaseState, TaskKind, TaskState
@@ -132,3 +136,29 @@ def test_limits_of_a_queue_hold_for_all_its_accounts():
     found = desk(wide, *tasks, task(3, queue=b"nobody's"), queues=queues)
     assert sorted(placed(found)) == [1, 3]
     assert str(found.limit(2)) == "queue research holds 1 of at most 1 core; the task asks for 1"
+
+
+def test_scores_are_counted_anew_only_where_other_pods_are_expected_or_many_hosts_have_come(monkeypatch):
+    monkeypatch.setattr(desk_module, "LEARN_AGAIN", 4)
+    found = desk(*(host(str(number), free=ONE) for number in range(4)))
+    used = []
+    monkeypatch.setattr(found.planner, "use", used.append)
+
+    def come(first, resources=None):
+        for number in range(first, first + 8):
+            found.put_task(task(number) if resources is None else task(number, resources=resources))
+        found.round(10)
+        return len(used)
+
+    assert come(1) == 1, "nothing was expected before"
+    assert come(11) == 1, "more of the same"
+    found.put_hosts([host("4", free=ONE)])
+    assert come(21) == 2, "a quarter more hosts"
+    assert come(31, replace(task(1).resources, cpu_milli=3000)) == 3, "a quarter of what came is other"
+
+
+def test_mixes_differ_by_the_part_that_would_have_to_be_another():
+    one, two = Shape(1000, 1024), Shape(2000, 1024)
+    assert unlike({one: 1.0}, {one: 1.0}) == 0
+    assert unlike({one: 1.0}, {two: 1.0}) == 1
+    assert unlike({one: 0.75, two: 0.25}, {one: 0.5, two: 0.5}) == 0.25

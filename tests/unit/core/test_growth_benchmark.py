@@ -21,13 +21,14 @@ def growth(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_each_size_is_measured_and_drawn(growth, monkeypatch, tmp_path):
-    monkeypatch.setattr(growth, "_ONLINE", 5)
+    monkeypatch.setattr(growth, "_ALONE", 5)
     said: list[str] = []
     plot = tmp_path / "growth.svg"
     figures = {figure.name: figure for figure in growth.measure(120, 50, said.append, plot=plot)}
     assert [line.split(":")[0] for line in said] == ["100 hosts", "120 hosts", "120 hosts and 500 waiting tasks"]
     assert figures["plan-round-placed"].value == 50
     assert figures["plan-online"].value > 0
+    assert figures["plan-alone"].value > 0
     assert figures["plan-memory"].value > 0
     assert "an event, µs" in plot.read_text(encoding="utf-8")
 

@@ -20,6 +20,7 @@ from manifest_builders import (
     service,
 )
 
+from offchain.core.values import Layout
 from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest import (
     MAX_BYTES,
@@ -113,6 +114,21 @@ def test_everything_a_manifest_can_say() -> None:
     assert found.placement.min_network_mbps == 500
     assert (found.placement.spread, found.placement.pack) == ("providers", False)
     assert to_task_spec(found, bytes(32)).placement.min_network_mbps == 500
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({}, Layout.ANY),
+        ({"pack": False}, Layout.ANY),
+        ({"spread": "hosts"}, Layout.HOSTS),
+        ({"spread": "providers"}, Layout.PROVIDERS),
+        ({"pack": True}, Layout.PACKED),
+    ],
+)
+def test_how_pods_lie_is_told_to_the_chain(written: dict[str, Any], expected: Layout) -> None:
+    found = parse(gantry(placement=written, pods=2))
+    assert to_task_spec(found, bytes(32)).placement.layout is expected
 
 
 def test_values_are_the_users_in_environment_lists_too() -> None:

@@ -177,6 +177,7 @@ pub fn spec(kind: TaskKind, unit: BillingUnit, max_duration_ms: u64) -> TaskSpec
             allow_simulated: false,
             min_network_mbps: 0,
             capabilities: Capabilities::default(),
+            layout: Layout::Any,
         },
         data_from: None,
         spot: false,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use frame_support::pallet_prelude::*;
+use frame_support::{dispatch::WithPostDispatchInfo, pallet_prelude::*};
 use gantry_primitives::{
     lease_id, lease_parts, rate, AccountId, Balance, EndReason, Escrow, HostId, Lease, LeaseId, LeaseState,
     PodPlacement, TaskId, TaskSpec, TaskState, UpTo, MAX_PODS,
@@ -10,7 +10,7 @@ use gantry_primitives::{
 
 use crate::{
     desk::{Case, Desk, Hold},
-    Config, Error, Event, OpenedLease, Pallet, Schedulers,
+    Config, Error, Event, OpenedLease, Pallet, Schedulers, WeightInfo,
 };
 
 /// Who may assign what.
@@ -38,14 +38,23 @@ struct Source {
 }
 
 impl<T: Config> Pallet<T> {
-    pub(crate) fn do_assign(who: AccountId, task: TaskId, pods: UpTo<PodPlacement, MAX_PODS>) -> DispatchResult {
+    /// A refusal costs what it took, too.
+    pub(crate) fn do_assign(
+        who: AccountId,
+        task: TaskId,
+        pods: UpTo<PodPlacement, MAX_PODS>,
+    ) -> DispatchResultWithPostInfo {
         let assigner = match Schedulers::<T>::contains_key(&who) {
             true => Assigner::Scheduler,
             false => Assigner::Tenant(&who),
         };
         let mut desk = Desk::<T>::new();
-        desk.assign(&assigner, task, pods)?;
-        desk.commit()
+        let named = pods.len() as u32;
+        let assigned = desk.assign(&assigner, task, pods);
+        let (_, _, leases) = desk.touched();
+        let weight = <T as Config>::WeightInfo::assign(leases.max(named));
+        assigned.and_then(|()| desk.commit()).map_err(|error| error.with_weight(weight))?;
+        Ok(Some(weight).into())
     }
 }
 
@@ -63,9 +72,10 @@ impl<T: Config> Desk<T> {
             let deadline = case.deadline();
             ensure!(deadline.is_none_or(|deadline| self.now <= deadline), Error::<T>::DeadlinePassed);
         }
-        self.touch(pods.len() as u32)?;
+        self.touch((pods.len() as u32).saturating_add(case.looked_up()))?;
+        self.ensure_apart(&case, None, pods.iter().map(|pod| &pod.host))?;
         if case.spec().is_redundant() {
-            self.ensure_independent(&case, &pods)?;
+            self.ensure_same_models(&case, &pods)?;
         }
         let source = match case.spec().data_from {
             // Where there were leases before, the first of them has taken the data over.
@@ -145,18 +155,8 @@ impl<T: Config> Desk<T> {
         opened
     }
 
-    /// Replicas are compared only where they cannot be one provider's word: each provider has one at most. A replica
-    /// that comes later has devices of the same models.
-    fn ensure_independent(&mut self, case: &Case, pods: &[PodPlacement]) -> DispatchResult {
-        let mut providers = Vec::new();
-        for lease in &case.record.leases {
-            providers.push(self.host(&lease.host)?.record.provider.clone());
-        }
-        for pod in pods {
-            let provider = self.host(&pod.host)?.record.provider.clone();
-            ensure!(!providers.contains(&provider), Error::<T>::ProviderRepeated);
-            providers.push(provider);
-        }
+    /// A replica that comes later has devices of the same models.
+    fn ensure_same_models(&mut self, case: &Case, pods: &[PodPlacement]) -> DispatchResult {
         let Some(lease) = case.record.leases.first() else { return Ok(()) };
         let models = self.models_of(&lease.host, &lease.devices)?;
         for pod in pods {

@@ -1,7 +1,7 @@
 //! Calls about many tasks at once. Each item succeeds or is refused by itself.
 //!
-//! What an item costs goes by the leases it touches. A caller pays in advance for as many leases as there are items,
-//! and for one task of the most pods besides; an item that would touch more is refused before it does.
+//! What an item costs goes by the leases it touches. A caller pays in advance for as many leases as there are items, or
+//! pods that are placed, and for one task of the most pods besides; an item that would touch more is refused before it does.
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
@@ -60,11 +60,15 @@ pub(crate) const fn leases_paid_for(items: u32) -> u32 {
     items.saturating_add(MAX_PODS)
 }
 
-/// What `assign_batch` may cost: each task has a spec of its own, and each pod a host.
+/// How many pods a batch places.
+fn pods_of(assignments: &[Assignment]) -> u32 {
+    assignments.iter().map(|(_, pods)| pods.len() as u32).sum()
+}
+
+/// What `assign_batch` may cost: each task has a spec of its own, and each lease a host.
 pub(crate) fn assign_batch_weight<T: Config>(assignments: &[Assignment]) -> Weight {
-    let pods: u32 = assignments.iter().map(|(_, pods)| pods.len() as u32).sum();
     let items = assignments.len() as u32;
-    <T as Config>::WeightInfo::assign_batch(0, items, pods)
+    <T as Config>::WeightInfo::assign_batch(0, items, leases_paid_for(pods_of(assignments)))
 }
 
 /// What `report_batch` may cost: each report is about a task with a spec of its own. Only where a pod fails are other
@@ -86,7 +90,7 @@ impl<T: Config> Pallet<T> {
         assignments: UpTo<Assignment, MAX_ASSIGNMENTS>,
     ) -> DispatchResultWithPostInfo {
         ensure!(Schedulers::<T>::contains_key(&who), Error::<T>::NotScheduler);
-        let mut desk = Desk::<T>::new();
+        let mut desk = Desk::<T>::for_leases(leases_paid_for(pods_of(&assignments)));
         let mut outcome = Outcome::default();
         for (task, pods) in assignments {
             outcome.note::<T>(task, desk.assign(&Assigner::Scheduler, task, pods));

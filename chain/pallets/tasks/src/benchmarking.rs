@@ -7,8 +7,8 @@ use frame_support::traits::{fungible::Unbalanced, tokens::Precision, EnsureOrigi
 use frame_system::RawOrigin;
 use gantry_primitives::{
     AccountId, Ask, Balance, BillingUnit, Bytes, Capabilities, Capacity, Device, DeviceIndices, DeviceSpec, GpuRequest,
-    HostFailure, HostId, HostRecord, HostStatus, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult, Report,
-    Resources, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor,
+    HostFailure, HostId, HostRecord, HostStatus, Layout, LeaseId, Manifest, Moment, Placement, PodPlacement, PodResult,
+    Report, Resources, Survival, TaskId, TaskKind, TaskSpec, TaskState, TaskStateTag, Tier, UpTo, Usage, Vendor,
     VerificationPolicy, MAX_ARRAY, MAX_DEVICES, MAX_MANIFEST_BYTES, MAX_PODS, MAX_VICTIMS, MILLI_PER_DEVICE,
 };
 
@@ -121,6 +121,8 @@ fn spec(kind: TaskKind, pods_min: u32, pods_max: u32, devices: u8, manifest: &Ma
         placement: Placement {
             regions: regions.try_into().expect("four fit"),
             providers_denied: others.try_into().expect("eight fit"),
+            // So that the providers of all pods are looked up.
+            layout: Layout::Providers,
             ..Default::default()
         },
         data_from: None,
@@ -603,7 +605,12 @@ mod benchmarks {
     #[benchmark]
     fn preempt(v: Linear<1, MAX_VICTIMS>) {
         prepare::<T>();
-        let victims: Vec<TaskId> = (0..v).map(|_| running::<T>(TaskKind::Job, MAX_PODS).0).collect();
+        let mut victims = Vec::new();
+        for _ in 0..v {
+            let (task, leases) = running::<T>(TaskKind::Job, MAX_PODS);
+            guard::<T>(&leases, &online_host::<T>(MAX_PODS));
+            victims.push(task);
+        }
         let (wanting, scheduler) = urgent::<T>();
         let told = victims.clone().try_into().expect("there are not too many");
         #[extrinsic_call]
@@ -615,7 +622,8 @@ mod benchmarks {
     #[benchmark]
     fn finish_preemption(p: Linear<1, MAX_PODS>) {
         prepare::<T>();
-        let (task, _) = running::<T>(TaskKind::Job, p);
+        let (task, leases) = running::<T>(TaskKind::Job, p);
+        guard::<T>(&leases, &online_host::<T>(MAX_PODS));
         let (wanting, scheduler) = urgent::<T>();
         Pallet::<T>::do_preempt(&scheduler, wanting, &[task]).expect("it may be made to leave");
         set_time::<T>(BEGIN + HOUR / 2);
@@ -631,7 +639,8 @@ mod benchmarks {
         let (lease, _) = leases[0].clone();
         let [named, host] = [MAX_PODS, MAX_PODS + 1].map(online_host::<T>);
         guard::<T>(&leases, &named);
-        drain::<T>(named);
+        // What is looked at last speaks against the one that is named.
+        hosts::Hosts::<T>::mutate(named, |record| record.as_mut().expect("it exists").ask.gpu_per_hour = COINS);
         #[extrinsic_call]
         _(RawOrigin::Signed(tenant::<T>()), lease, host.clone(), all_devices());
         let standby = Pallet::<T>::lease(lease).expect("it exists").0.standby;

@@ -3,7 +3,7 @@
 //! What tenants want run, and the tables by which tasks and their leases change. A task is one record with its leases
 //! and their escrows inside; what tasks submitted together share is kept once.
 //!
-//! This file declares. `submitting.rs`, `assigning.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
+//! This file declares. `submitting.rs`, `assigning.rs`, `apart.rs`, `reporting.rs`, `endings.rs`, `preempting.rs`, `surviving.rs`,
 //! `settling.rs` and `judging.rs` have what happens to one task, `batches.rs` the calls about many. All of them work at a desk (`desk.rs`), where what
 //! they share is read once and written once; `index.rs` has the lists of tasks by state, `keeping.rs` what the leases
 //! pallet reads and changes, `views.rs` what clients read, `errors.rs` what a call answers where a rule refuses.
@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod apart;
 mod assigning;
 mod batches;
 #[cfg(feature = "runtime-benchmarks")]
@@ -555,7 +556,9 @@ pub mod pallet {
         PodOutOfRange,
         /// A pod is placed twice, or has a lease already.
         PodRepeated,
-        /// Replicas must be on hosts of different providers.
+        /// The layout of the task wants each pod on another host, and another of its pods is on this one.
+        HostRepeated,
+        /// Replicas must be on hosts of different providers, and so must pods whose layout says so.
         ProviderRepeated,
         /// A further replica must have devices of the same models as the others.
         ModelDiffers,
@@ -674,8 +677,12 @@ pub mod pallet {
         /// Place pods on hosts: all of a waiting task, or any that a service or replicas miss; all that are named or
         /// none. By a bonded scheduler, or by the tenant.
         #[pallet::call_index(1)]
-        #[pallet::weight(<T as Config>::WeightInfo::assign(pods.len() as u32))]
-        pub fn assign(origin: OriginFor<T>, task: TaskId, pods: UpTo<PodPlacement, MAX_PODS>) -> DispatchResult {
+        #[pallet::weight(<T as Config>::WeightInfo::assign(MAX_PODS))]
+        pub fn assign(
+            origin: OriginFor<T>,
+            task: TaskId,
+            pods: UpTo<PodPlacement, MAX_PODS>,
+        ) -> DispatchResultWithPostInfo {
             let who = ensure_signed(origin)?;
             Self::do_assign(who, task, pods)
         }

@@ -2,6 +2,7 @@
 
 use frame_support::{
     assert_ok,
+    dispatch::DispatchResult,
     traits::{OnFinalize, OnIdle, OnInitialize},
     weights::Weight,
 };
@@ -263,6 +264,11 @@ pub fn placed(pods: Vec<PodPlacement>) -> UpTo<PodPlacement, MAX_PODS> {
 pub fn assign(task: TaskId, pods: Vec<PodPlacement>) -> Vec<LeaseId> {
     assert_ok!(Tasks::assign(signed(SCHEDULER), task, placed(pods)));
     leases_of(task)
+}
+
+/// Why an assignment is refused, without what that cost.
+pub fn try_assign(who: RuntimeOrigin, task: TaskId, pods: UpTo<PodPlacement, MAX_PODS>) -> DispatchResult {
+    Tasks::assign(who, task, pods).map(|_| ()).map_err(|refused| refused.error)
 }
 
 /// The leases of a task, in the order of its pods.

@@ -4,6 +4,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 
 use frame_support::ensure;
 use gantry_primitives::{
+    layout::{are_apart, Apart},
     lease_id, AccountId, Balance, HostId, HostRecord, IndexTag, LeaseId, LeaseState, PageKey, Resources, StandbyPlace,
     Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskStateTag, MILLI_PER_DEVICE,
 };
@@ -91,6 +92,7 @@ impl<T: Config> Pallet<T> {
             leases.windows(2).all(|pair| pair[0].pod < pair[1].pod),
             "TASK-6: the leases of a task are in the order of its pods, one a pod"
         );
+        Self::check_layout(record, spec)?;
         let lives = leases.iter().any(|lease| lease.state.is_live());
         let waits = leases.iter().any(|lease| lease.state == LeaseState::Pending);
         let follows = match tag {
@@ -140,6 +142,17 @@ impl<T: Config> Pallet<T> {
                 held.push((id, resources, lease.devices_held().to_vec()));
             }
         }
+        Ok(())
+    }
+
+    fn check_layout(record: &TaskRecord, spec: &TaskSpec) -> Result<(), TryRuntimeError> {
+        let Some(by) = spec.apart() else { return Ok(()) };
+        let hosts = record.leases.iter().filter(|lease| lease.state.is_live()).map(|lease| lease.host.clone());
+        let shared: Vec<AccountId> = match by {
+            Apart::ByHost => hosts.collect(),
+            Apart::ByProvider => hosts.map(|host| hosts::Pallet::<T>::provider_of(&host)).collect::<Result<_, _>>()?,
+        };
+        ensure!(are_apart(&[], &shared), "TASK-21: the pods of a task that live lie as its layout says");
         Ok(())
     }
 

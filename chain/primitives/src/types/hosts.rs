@@ -213,6 +213,22 @@ impl HostStatus {
     }
 }
 
+/// How the pods of one task lie to each other.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
+)]
+pub enum Layout {
+    /// They may be anywhere.
+    #[default]
+    Any,
+    /// No two of them are on the same host.
+    Hosts,
+    /// No two of them are on hosts of the same provider.
+    Providers,
+    /// On as few hosts as have room. Schedulers try to; the chain does not insist on it.
+    Packed,
+}
+
 /// Where a task may run. An empty list stands for any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Placement {
@@ -234,6 +250,8 @@ pub struct Placement {
     pub min_network_mbps: u32,
     /// What a host must be able to run: each one that is true.
     pub capabilities: Capabilities,
+    /// How the task's pods lie to each other.
+    pub layout: Layout,
 }
 
 /// A registered host.

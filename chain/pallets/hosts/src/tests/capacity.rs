@@ -1,5 +1,5 @@
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{Capabilities, Placement, Tier};
+use gantry_primitives::{Capabilities, Layout, Placement, Tier};
 
 use crate::{mock::*, Error};
 
@@ -81,6 +81,7 @@ fn a_task_has_the_host_it_wants_or_is_told_why_not() {
             allow_simulated: false,
             min_network_mbps: 1_000,
             capabilities: Capabilities { docker: true, ..Default::default() },
+            layout: Layout::Providers,
         };
         assert_ok!(reserve(HOST, &pod(1, 1, 1), &[0], &wanted));
         assert_noop!(reserve(HOST, &pod(1, 1, 1), &[1], &wanted), Error::<Test>::NotAttested);

@@ -6,7 +6,7 @@ use sp_runtime::DispatchError;
 use crate::{mock::*, Error, Event};
 
 fn refused(task: TaskId, pods: Vec<PodPlacement>, error: impl Into<DispatchError>) {
-    assert_noop!(Tasks::assign(signed(SCHEDULER), task, placed(pods)), error.into());
+    assert_noop!(try_assign(signed(SCHEDULER), task, placed(pods)), error.into());
 }
 
 fn refused_spec(change: impl FnOnce(&mut TaskSpec), error: impl Into<DispatchError>) {
@@ -56,9 +56,9 @@ fn only_a_bonded_scheduler_or_the_tenant_assigns() {
         online_host(10);
         let task = submit(spec());
         let pods = || placed(vec![place(0, 10, &[0])]);
-        assert_noop!(Tasks::assign(signed(ANYONE), task, pods()), Error::<Test>::NotSchedulerOrTenant);
-        assert_noop!(Tasks::assign(signed(OTHER_TENANT), task, pods()), Error::<Test>::NotSchedulerOrTenant);
-        assert_ok!(Tasks::assign(signed(TENANT), task, pods()));
+        assert_noop!(try_assign(signed(ANYONE), task, pods()), Error::<Test>::NotSchedulerOrTenant);
+        assert_noop!(try_assign(signed(OTHER_TENANT), task, pods()), Error::<Test>::NotSchedulerOrTenant);
+        assert_ok!(try_assign(signed(TENANT), task, pods()));
     });
 }
 

@@ -7,7 +7,7 @@ use pallet_gantry_hosts::Error as HostsError;
 use crate::{mock::*, Error};
 
 fn place_by(scheduler: u8, task: TaskId, pods: Vec<PodPlacement>) -> frame_support::dispatch::DispatchResult {
-    Tasks::assign(signed(scheduler), task, placed(pods))
+    try_assign(signed(scheduler), task, placed(pods))
 }
 
 /// So many leases of one-hour services with 16 pods each, all started on host 10 at once.

@@ -19,7 +19,7 @@ fn replicas_run_on_hosts_of_different_providers() {
         online_host(12);
         let task = submit(redundant());
         let one_provider = placed(vec![place(0, 10, &[]), place(1, 12, &[])]);
-        assert_noop!(Tasks::assign(signed(SCHEDULER), task, one_provider), Error::<Test>::ProviderRepeated);
+        assert_noop!(try_assign(signed(SCHEDULER), task, one_provider), Error::<Test>::ProviderRepeated);
         online_host(11);
         start_on(task, &[10, 11]);
     });
@@ -138,7 +138,7 @@ fn a_further_replica_has_devices_of_the_same_model() {
         assert_ok!(register(SCHEDULER, 13, other));
         assert_ok!(Hosts::heartbeat(host_origin(13)));
         let differs = placed(vec![place(2, 13, &[0])]);
-        assert_noop!(Tasks::assign(signed(SCHEDULER), task, differs), Error::<Test>::ModelDiffers);
+        assert_noop!(try_assign(signed(SCHEDULER), task, differs), Error::<Test>::ModelDiffers);
         assign(task, vec![place(2, 13, &[1])]);
     });
 }

@@ -8,6 +8,7 @@ mod endings;
 mod feeless;
 mod genesis;
 mod judging;
+mod layouts;
 mod money;
 mod preempting;
 mod pruning;

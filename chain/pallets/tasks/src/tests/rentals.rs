@@ -111,19 +111,19 @@ fn data_is_taken_over_by_its_tenant_on_its_host_while_it_is_there() {
         next.data_from = Some(old);
         let task = submit(next.clone());
         let elsewhere = placed(vec![place(0, 11, &[0])]);
-        assert_noop!(Tasks::assign(signed(SCHEDULER), task, elsewhere), Error::<Test>::DataElsewhere);
+        assert_noop!(try_assign(signed(SCHEDULER), task, elsewhere), Error::<Test>::DataElsewhere);
         let too_small = placed(vec![place(0, 10, &[])]);
         assert_noop!(
-            Tasks::assign(signed(SCHEDULER), task, too_small),
+            try_assign(signed(SCHEDULER), task, too_small),
             pallet_gantry_hosts::Error::<Test>::WrongDeviceCount
         );
         let strangers = crate::NextTaskId::<Test>::get();
         assert_ok!(Tasks::submit(signed(OTHER_TENANT), next, manifest()));
         let here = || placed(vec![place(0, 10, &[0])]);
-        assert_noop!(Tasks::assign(signed(SCHEDULER), strangers, here()), Error::<Test>::NotTenant);
+        assert_noop!(try_assign(signed(SCHEDULER), strangers, here()), Error::<Test>::NotTenant);
         assert_ok!(Leases::release_data(signed(TENANT), old));
         assert_ok!(Tasks::report(host_origin(10), old, purged()));
-        assert_noop!(Tasks::assign(signed(SCHEDULER), task, here()), Error::<Test>::DataNotRetained);
+        assert_noop!(try_assign(signed(SCHEDULER), task, here()), Error::<Test>::DataNotRetained);
     });
 }
 
@@ -141,9 +141,9 @@ fn data_whose_retention_has_run_out_are_not_taken_over() {
             assert_eq!(lease(old).state, LeaseState::Retained(until));
             let here = placed(vec![place(0, 10, &[0])]);
             if taken {
-                assert_ok!(Tasks::assign(signed(SCHEDULER), task, here));
+                assert_ok!(try_assign(signed(SCHEDULER), task, here));
             } else {
-                assert_noop!(Tasks::assign(signed(SCHEDULER), task, here), Error::<Test>::DataNotRetained);
+                assert_noop!(try_assign(signed(SCHEDULER), task, here), Error::<Test>::DataNotRetained);
             }
         });
     }

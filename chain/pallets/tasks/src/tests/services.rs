@@ -25,7 +25,7 @@ fn a_service_runs_when_what_was_placed_has_started_and_is_short_of_the_rest() {
         assert_eq!(record(task).state, TaskState::Running, "a further pod does not stop the others");
         assert!(!is_listed(IndexTag::Short, task));
         assert_eq!(leases.len(), 3);
-        assert_noop!(Tasks::assign(signed(SCHEDULER), task, placed(vec![place(1, 10, &[])])), Error::<Test>::NotQueued);
+        assert_noop!(try_assign(signed(SCHEDULER), task, placed(vec![place(1, 10, &[])])), Error::<Test>::NotQueued);
     });
 }
 
@@ -39,7 +39,7 @@ fn a_service_begins_with_its_fewest_pods() {
         assert_eq!(record(task).pods_wanted, 2);
         let on = |pods: u8| placed((0..pods).map(|pod| place(pod, 10, &[])).collect());
         for count in [1, 3] {
-            assert_noop!(Tasks::assign(signed(SCHEDULER), task, on(count)), Error::<Test>::WrongPodCount);
+            assert_noop!(try_assign(signed(SCHEDULER), task, on(count)), Error::<Test>::WrongPodCount);
         }
         start_on(task, &[10, 10]);
         assert_eq!(record(task).state, TaskState::Running);
@@ -54,7 +54,7 @@ fn only_a_pod_that_is_missing_is_placed() {
         let task = submit_wide(service(3));
         start_on(task, &[10]);
         let refused = |pods, error: Error<Test>| {
-            assert_noop!(Tasks::assign(signed(SCHEDULER), task, placed(pods)), error);
+            assert_noop!(try_assign(signed(SCHEDULER), task, placed(pods)), error);
         };
         refused(vec![], Error::WrongPodCount);
         refused(vec![place(0, 10, &[])], Error::PodRepeated);
@@ -133,7 +133,7 @@ fn a_service_scaled_while_it_waits_is_placed_as_it_is_wanted_now() {
         assert_eq!(record(task).pods_wanted, 3);
         assert_ok!(Tasks::scale(signed(TENANT), task, 1));
         let two = placed(vec![place(0, 10, &[]), place(1, 10, &[])]);
-        assert_noop!(Tasks::assign(signed(SCHEDULER), task, two), Error::<Test>::WrongPodCount);
+        assert_noop!(try_assign(signed(SCHEDULER), task, two), Error::<Test>::WrongPodCount);
         assign(task, vec![place(0, 10, &[])]);
         assert!(!is_listed(IndexTag::Short, task));
     });

@@ -1,8 +1,8 @@
 //! Arguments that make sense, as a rule.
 
 use gantry_primitives::{
-    fit::first_devices, Ask, BillingUnit, DeviceIndices, HardwareSpec, HostId, Lease, LeaseId, LeaseState, Placement,
-    PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState, VerificationPolicy,
+    fit::first_devices, Ask, BillingUnit, DeviceIndices, HardwareSpec, HostId, Layout, Lease, LeaseId, LeaseState,
+    Placement, PodPlacement, Report, Survival, TaskId, TaskKind, TaskRecord, TaskSpec, TaskState, VerificationPolicy,
 };
 
 use super::subjects::*;
@@ -21,6 +21,7 @@ pub fn random_spec(dice: &mut Dice) -> TaskSpec {
     spec.max_duration_ms = dice.pick(&[1, 1_000, HOUR, HOUR, 24 * HOUR]);
     spec.max_rate_per_hour = 4 * GTY;
     spec.placement.allow_simulated = !dice.one_in(4);
+    spec.placement.layout = dice.pick(&[Layout::Any, Layout::Any, Layout::Hosts, Layout::Providers, Layout::Packed]);
     match spec.kind {
         TaskKind::Rental => {
             (spec.pods_min, spec.pods_max) = (1, 1);

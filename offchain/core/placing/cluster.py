@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from offchain.core.placing.compiled import compiled
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind, Shape
 
 Ints = npt.NDArray[np.int64]
@@ -209,11 +210,10 @@ class Cluster:
 
     def give(self, host: int, shape: Shape, devices: int) -> None:
         """Take the share back from a pod that has ended. ValueError: the host cannot have given it."""
-        chosen, free = indices(devices), self.free
-        over = [i for i in chosen if i >= free.gpus[host] or free.device[host, i] + shape.gpu_milli > WHOLE_GPU]
-        if over or len(chosen) != shape.gpus:
-            raise ValueError(f"no {shape} can have run on devices {chosen} of host {self.names[host]}")
-        self._move(host, shape, chosen, 1)
+        asked = shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli
+        if not _give(self.free, host, devices, *asked):
+            raise ValueError(f"no {shape} can have run on devices {indices(devices)} of host {self.names[host]}")
+        self.free_milli += shape.total_milli
 
     def _fits(self, host: int, shape: Shape, chosen: Sequence[int]) -> bool:
         usable = len(chosen) == shape.gpus and not self._short(host, shape)
@@ -270,6 +270,27 @@ def _copied(held: Columns, into: Columns) -> Columns:
     for old, new in pairs:
         new[: len(old)] = old
     return into
+
+
+@compiled
+def _give(free: Columns, host: int, on: int, cpu: int, memory: int, disk: int, gpus: int, milli: int) -> bool:
+    """Give back so much, of devices in `on` so many thousandths each; False, and nothing has changed: not possible."""
+    count = 0
+    for index in range(MOST_DEVICES):
+        if on >> index & 1:
+            count += 1
+            if index >= free.gpus[host] or free.device[host, index] + milli > WHOLE_GPU:
+                return False
+    if count != gpus or on >> MOST_DEVICES:
+        return False
+    free.cpu[host] += cpu
+    free.memory[host] += memory
+    free.disk[host] += disk
+    free.state[host] = 0
+    for index in range(MOST_DEVICES):
+        if on >> index & 1:
+            free.device[host, index] += milli
+    return True
 
 
 def indices(devices: int) -> list[int]:

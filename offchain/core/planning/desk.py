@@ -122,7 +122,8 @@ class Desk:
             self.planner.follow(task.id, ahead=held <= set(task.open_pods))
         if held or task.leases or (before is not None and before.leases):
             self._keeper.changed(task.id)
-        self._charges.account(task)
+        if before is not None or task.leases:
+            self._charges.account(task)
         self._queue(task)
 
     def task_gone(self, number: int) -> None:
@@ -346,7 +347,7 @@ class Desk:
         queued = number in self._turn
         again = self._not_before.get(number)
         if not queued and again is None:
-            return Standing("placed" if self.planner.placed_pods(number) else "unknown")
+            return Standing("placed" if self.planner.holds(number) else "unknown")
         limit = self.limit(number)
         theirs = queued and not self._shifts.mine(self._groups.kind(self._group(number)), now_ms)
         return Standing("waits", None if limit is None else str(limit), again, theirs)
@@ -380,7 +381,7 @@ class Desk:
 
     def _queue(self, task: Task) -> None:
         """Let it wait, if its record and what is on its way say so."""
-        if not task.open_pods or self.planner.placed_pods(task.id) or task.id in self._not_before:
+        if not task.open_pods or self.planner.holds(task.id) or task.id in self._not_before:
             self._drop(task.id)
             return
         want = self.want(task)

@@ -18,8 +18,10 @@ class Groups:
     """Those of which some task waits."""
 
     def __init__(self) -> None:
-        self._known: dict[Group, tuple[int, int]] = {}
-        """[group]: its number, and how many tasks it has."""
+        self._known: dict[Group, int] = {}
+        """[group]: its number."""
+        self._counts: dict[int, int] = {}
+        """[number]: how many tasks it has."""
         self._numbered: dict[int, Group] = {}
         """The same by number."""
         self._wants: dict[Want, Want] = {}
@@ -41,26 +43,27 @@ class Groups:
 
     def join(self, group: Group) -> int:
         """A task more waits: its group's number."""
-        if group not in self._known:
+        number = self._known.get(group)
+        if number is None:
             number = self._free.pop() if self._free else len(self._known)
-            self._known[group] = number, 0
+            self._known[group] = number
             self._numbered[number] = group
+            self._counts[number] = 0
             self.kinds[number] = kind_of(*group[:3])
             self.laid_out += group[0].layout is not Layout.ANY
-        number, count = self._known[group]
-        self._known[group] = number, count + 1
+        self._counts[number] += 1
         return number
 
     def leave(self, group: Group, tasks: Sequence[int]) -> None:
         """These of it wait no more."""
-        number, before = self._known[group]
-        if before > len(tasks):
-            self._known[group] = number, before - len(tasks)
+        number = self._known[group]
+        self._counts[number] -= len(tasks)
+        if self._counts[number]:
             if number in self.asleep:
                 self.asleep.leave(number, tasks)
         else:
             del self._known[group]
-            del self.kinds[number], self._numbered[number]
+            del self.kinds[number], self._numbered[number], self._counts[number]
             self._free.append(number)
             self.laid_out -= group[0].layout is not Layout.ANY
             self._tried.pop(number, None)
@@ -69,7 +72,7 @@ class Groups:
 
     def gangs(self) -> Iterator[bytes]:
         """The kinds of those that need several pods at once."""
-        return (self.kinds[number] for (_, least, *_), (number, *_) in self._known.items() if least > 1)
+        return (self.kinds[number] for (_, least, *_), number in self._known.items() if least > 1)
 
     def of(self, number: int) -> Group:
         """The one that queues know by this number."""
@@ -77,16 +80,16 @@ class Groups:
 
     def number(self, group: Group) -> int:
         """What queues know it by."""
-        return self._known[group][0]
+        return self._known[group]
 
     def kind(self, group: Group) -> bytes:
         """What all schedulers know it by."""
-        return self.kinds[self._known[group][0]]
+        return self.kinds[self._known[group]]
 
     def blocked(self, group: Group, task: int) -> None:
         """A task of it found no place."""
-        self._tried[self._known[group][0]] = task
+        self._tried[self._known[group]] = task
 
     def tried(self, group: Group) -> int | None:
         """The last one of it that found no place."""
-        return self._tried.get(self._known[group][0])
+        return self._tried.get(self._known[group])

@@ -43,6 +43,10 @@ class Held:
         """Where it was placed; None: it holds nothing."""
         return self._batches.get(task)
 
+    def __contains__(self, task: int) -> bool:
+        """Whether it holds something."""
+        return task in self._batches
+
     @property
     def tasks(self) -> KeysView[int]:
         """Those that hold something."""

@@ -10,7 +10,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import indices
 from offchain.core.values import PodPlacement, Task
 
-_FEW: Final = 256
+_FEW: Final = 16
 """Up to so many tasks it is less work to look through them than to remember where each is."""
 
 

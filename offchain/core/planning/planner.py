@@ -125,6 +125,10 @@ class Planner:
         held = self._held.get(task)
         return frozenset(held.pods(task)) if held else frozenset()
 
+    def holds(self, task: int) -> bool:
+        """Whether something was placed of this task and not yet released."""
+        return task in self._held
+
     def pods_ahead(self, task: int) -> frozenset[int]:
         """Of these, the ones that the records do not have yet."""
         return frozenset() if self._held.is_behind(task) else self.placed_pods(task)

@@ -8,6 +8,8 @@ export GANTRY_CACHE=$cache GANTRY_STATE=$state
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 # Modules come from this clone, whatever folder the command is given in.
 export PYTHONSAFEPATH=1
+# What is compiled while it runs is kept for all clones with the same sources.
+export NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-$cache/compiled}
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -92,6 +94,12 @@ ensure_venv() { # lock file; sets venv
     fi
     touch "$venv/.complete"
   ) 9>"$cache/venv.lock" || exit 1
+}
+
+# Compiles the scheduler's loops, if nobody has yet, beside what comes next: a scheduler that starts meanwhile waits for it.
+compile_ahead() { # sets compiling
+  "$venv/bin/python" -m offchain.services.compiling >/dev/null 2>"$cache/compiling.log" </dev/null &
+  compiling=$!
 }
 
 ensure_docker_installed() {

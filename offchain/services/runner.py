@@ -211,13 +211,13 @@ def _seed(account: Signer) -> bytes:
 async def _warm() -> None:
     """Have the planner compiled, and its packages looked for, before anything waits for it. Raises WorkerError."""
     try:
-        from offchain.core.planning.warm import warm  # noqa: PLC0415  (other roles do without numpy and numba)
+        from offchain.services.compiling import compile_once  # noqa: PLC0415  (other roles do without numpy and numba)
     except ModuleNotFoundError as error:
         raise WorkerError(
             f"The scheduler needs the Python package {error.name}, which is not installed.",
             "In a clone scripts/gantry worker installs it; elsewhere: python3 -m pip install numba numpy",
         ) from None
-    await asyncio.to_thread(warm)
+    await asyncio.to_thread(compile_once)
 
 
 async def _bond(perform: Performer, chain: ChainPort, account: Signer) -> None:

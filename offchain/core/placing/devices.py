@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from offchain.core.placing.cluster import Bools, Cluster, Columns, Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.cluster import AnyInts, Bools, Cluster, Columns, Ints
+from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 
 
@@ -25,6 +25,13 @@ class Wish(NamedTuple):
         """The shape, for the kinds of this cluster."""
         accepts = cluster.accepts(shape)
         return cls(shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli, accepts)
+
+
+@inner
+def copy(of: AnyInts, into: AnyInts) -> None:
+    """What is free on each device, entered elsewhere. A slice that is set takes more to compile than all else here."""
+    for index in range(len(into)):
+        into[index] = of[index]
 
 
 @compiled

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from offchain.core.placing.cluster import AnyInts, Cluster, Columns, Floats, Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import Wish, fullest
 from offchain.core.placing.expected import Expected, Rows
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
@@ -47,7 +47,7 @@ class Fragmentation:
         self._weight = expected.by_kind(expected.share)
 
 
-@compiled
+@inner
 def _expected_use(
     cpu: int, free: AnyInts, rows: Rows, usable: Floats, weight: Floats, fit: Floats, sums: Floats
 ) -> float:

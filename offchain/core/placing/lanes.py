@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.placing.cluster import Bools, Floats, Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import compiled, inner
 
 BLOCK = 32
 """Hosts."""
@@ -91,7 +91,7 @@ def renew(lane: Lane, hosts: Ints) -> None:
             least[node] = min(left, right)
 
 
-@compiled
+@inner
 def renew_one(least: AnyFloats, points: AnyFloats, host: int) -> None:
     """The same for one host."""
     block = host // BLOCK
@@ -104,7 +104,7 @@ def renew_one(least: AnyFloats, points: AnyFloats, host: int) -> None:
         node //= 2
 
 
-@compiled
+@inner
 def first_of(least: AnyFloats, points: AnyFloats) -> int:
     """The host with the least points, of equals the first; -1 where all are infinite."""
     low = least[1]
@@ -122,7 +122,7 @@ def first_of(least: AnyFloats, points: AnyFloats) -> int:
     return host
 
 
-@compiled
+@inner
 def _of_block(points: AnyFloats, block: int) -> float:
     """The least points in it."""
     low = points[block * BLOCK]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.placing.cluster import AnyInts, Floats, Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import inner
 from offchain.core.placing.expected import Rows
 from offchain.core.placing.shapes import WHOLE_GPU
 
@@ -80,7 +80,7 @@ def wider(of: Known, hosts: int) -> Known:
     return of._replace(hosts=np.zeros(hosts, LOOKED_AT))
 
 
-@compiled
+@inner
 def worth_of(
     cores: int, grains: int, device: AnyInts, own: int, less: int, tables: Tables, kind: int, room: Floats
 ) -> float:
@@ -91,7 +91,7 @@ def worth_of(
     return float(_worth(cpu, memory, room[0], room[1], tables.rows, weight, room[2], room[3]))
 
 
-@compiled
+@inner
 def _sums(device: AnyInts, own: int, less: int, rows: Rows, table: Floats, cuts: Floats, value: Floats) -> None:
     """Sum up the tables' rows of what is free."""
     cuts[:] = 0.0
@@ -103,7 +103,7 @@ def _sums(device: AnyInts, own: int, less: int, rows: Rows, table: Floats, cuts:
             value += table[left]
 
 
-@compiled
+@inner
 def _worth(
     cpu: int, memory: int, cuts: Floats, value: Floats, rows: Rows, weight: Floats, most: Floats, each: Floats
 ) -> float:

@@ -14,6 +14,7 @@ from offchain.core.placing.cluster import Ints
 from offchain.core.planning.placements import Batch
 from offchain.core.planning.reserved import START_MS, WAY_MS
 from offchain.core.timing.claims import FOREVER, Column
+from offchain.core.timing.ends import Ends
 from offchain.core.values import Task
 
 
@@ -23,9 +24,18 @@ class Ahead:
     def __init__(self) -> None:
         self._new: list[tuple[Batch, Sequence[Task], int]] = []
 
+    def __len__(self) -> int:
+        """How many batches."""
+        return len(self._new)
+
     def add(self, batch: Batch, tasks: Sequence[Task], now_ms: int) -> None:
         """These tasks, all of the batch, have their places from now on."""
         self._new.append((batch, tasks, now_ms))
+
+    def not_new(self, ends: Ends) -> set[int]:
+        """Tasks among these of which more is known than that they were placed: leases, or what they hold already."""
+        known = ends.known(chain.from_iterable(batch.tasks for batch, *_ in self._new))
+        return known.union([task.id for _, tasks, _ in self._new for task in tasks if task.leases])
 
     def take(self, without: Collection[int]) -> tuple[Ints, Ints]:
         """What was added since this was last asked, less the tasks in `without`: [pod], its task, and [pod, column]."""

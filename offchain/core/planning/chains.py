@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import compiled, inner
+from offchain.core.placing.devices import copy
 from offchain.core.placing.shapes import GpuKind, Shape
 
 Ints32 = npt.NDArray[np.int32]
@@ -176,7 +177,7 @@ def _take(rows: Ints, links: _Links, asks: _Asks, free: Columns, short: Bools) -
     for place in range(len(rows)):
         row = rows[place]
         cpu, memory, disk = free.cpu[row], free.memory[row], free.disk[row]
-        left[:] = free.device[row]
+        copy(free.device[row], left)
         taken = 0
         any_pods = False
         fine = True
@@ -205,14 +206,22 @@ def _take(rows: Ints, links: _Links, asks: _Asks, free: Columns, short: Bools) -
                             fine &= index < free.gpus[row] and asks.accepts[ask, free.kind[row, index]]
             pod = before
         if any_pods:
-            if not fine or cpu < 0 or memory < 0 or disk < 0 or left.min() < 0:
+            if not fine or cpu < 0 or memory < 0 or disk < 0 or _least(left) < 0:
                 short[place] = True
             else:
                 free.cpu[row], free.memory[row], free.disk[row] = cpu, memory, disk
-                free.device[row] = left
+                copy(left, free.device[row])
                 free.state[row] = 0
                 total += taken
     return total
+
+
+@inner
+def _least(device: Ints) -> int:
+    least = device[0]
+    for left in device:
+        least = min(least, left)
+    return int(least)
 
 
 @compiled

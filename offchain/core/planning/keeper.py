@@ -1,6 +1,6 @@
 """What running tasks hold until when, and the reservations of those that wait, kept from round to round.
 
-Nothing is computed before a reservation is asked for: until then it is only remembered which tasks have changed.
+Little is computed before a reservation is asked for: until then it is only remembered what has changed.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ _TRIES: Final = 8
 _MOST_OPEN: Final = 256
 """For so many different wishes it is remembered on which hosts something can be reserved."""
 
+_MOST_NEW: Final = 10_000
+"""So much may have changed before it is taken in although nobody asks for it."""
+
 _Waits = Callable[[int], Waiting | None]
 
 
@@ -53,15 +56,17 @@ class Keeper:
         self._heads = Heads()
         self._ends = Ends()
         self._ahead = Ahead()
-        """Of whom nothing else is known than that they were placed; they are not in :attr:`_ends` yet."""
+        """Who was placed and is not in :attr:`_ends` yet."""
         self._stale: set[int] = set()
         self._kept: dict[int, Reservation] = {}
         self._again: Reserved | None = None
         self._profile: Profile | None = None
         """With all that is reserved, from :meth:`begin` to :meth:`end`; None where nothing is."""
         self._open_at = -1
+        """How often hosts had changed when the next two were found."""
+        self._of_one_kind: Bools = np.zeros(0, dtype=np.bool_)
         self._open: dict[Want, Bools] = {}
-        """What :meth:`may_reserve` has found since hosts have changed last."""
+        """What :meth:`may_reserve` has found."""
         self._passed: set[int] = set()
         """Whose reservation somebody was not kept by since they were last looked at."""
 
@@ -88,19 +93,18 @@ class Keeper:
     def placed(self, batch: Batch, tasks: Sequence[Task], now_ms: int) -> None:
         """Pods of these, all of the batch, have a place now, and they wait no more."""
         numbers = batch.tasks
-        if self._stale.isdisjoint(numbers) and not self._ends.knows(numbers) and not any(task.leases for task in tasks):
-            self._ahead.add(batch, tasks, now_ms)
-        else:
-            self._stale.update(numbers)
+        self._ahead.add(batch, tasks, now_ms)
         batch.placed_ms = now_ms
         if needs_much(tasks[0]):
             self._heads.drop(numbers)
-        for number in numbers if self._kept else ():
-            self._kept.pop(number, None)
+        for number in self._kept.keys() & numbers:
+            del self._kept[number]
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""
         self._profile = self._again = None
+        if len(self._stale) + len(self._ahead) > _MOST_NEW:
+            self._follow(tasks, now_ms)
         if not self._kept and not self.windows.ahead(now_ms):
             return []
         self._profile = self._made(tasks, now_ms)
@@ -181,13 +185,18 @@ class Keeper:
         return [one for one in found.values() if one.start_ms == now_ms]
 
     def may_reserve(self, want: Want) -> Bools:
-        """See :func:`may_reserve`; to be read only."""
+        """[host]: whether something of it can be reserved for such a pod; to be read only."""
         fleet = self._planner.fleet
-        if self._open_at != fleet.changes or len(self._open) > _MOST_OPEN:
-            self._open_at, self._open = fleet.changes, {}
+        if self._open_at != fleet.changes:
+            self._open_at, self._open, self._of_one_kind = fleet.changes, {}, of_one_kind(fleet)
         found = self._open.get(want)
         if found is None:
-            found = self._open[want] = may_reserve(want, fleet)
+            found = allowed(want, fleet.facts) & (fleet.cluster.whole.disk >= want.shape.disk_gib)
+            found &= ~closed_beside(want, fleet)
+            if want.shape.gpus:
+                found &= self._of_one_kind
+            if len(self._open) < _MOST_OPEN:
+                self._open[want] = found
         return found
 
     def next_ms(self, now_ms: int) -> int | None:
@@ -207,7 +216,9 @@ class Keeper:
         task = tasks[number]
         return [other for other in self._kept if self._ranks.gives_way(tasks[other], task, now_ms)]
 
-    def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
+    def _follow(self, tasks: Mapping[int, Task], now_ms: int) -> None:
+        """Take in what has changed."""
+        self._stale |= self._ahead.not_new(self._ends)
         self._ends.put(*self._ahead.take(self._stale))
         self._ends.drop(self._stale)
         known = [task for number in self._stale if (task := tasks.get(number)) is not None]
@@ -215,6 +226,9 @@ class Keeper:
         rows = np.array([row for _, row in held], dtype=np.int64).reshape(-1, Column.COUNT)
         self._ends.put(np.array([number for number, _ in held], dtype=np.int64), rows)
         self._stale.clear()
+
+    def _made(self, tasks: Mapping[int, Task], now_ms: int) -> Profile:
+        self._follow(tasks, now_ms)
         self._window_claims.follow(now_ms)
         profile = Profile(self._planner.fleet.cluster, now_ms, self._ends)
         profile.add(self._window_claims.of(ALL))
@@ -250,14 +264,9 @@ def latest_end(lease: Lease, task: Task, host: Host) -> int:
 _NO_DEVICES: Final = np.arange(MOST_DEVICES)
 
 
-def may_reserve(want: Want, fleet: Fleet) -> Bools:
-    """[host]: whether something of it can be reserved for such a pod.
-
-    What a profile does not tell apart is left out: devices of several kinds on one host, and devices out of order.
-    """
-    free, whole = fleet.cluster.free, fleet.cluster.whole
-    fine: Bools = allowed(want, fleet.facts) & (whole.disk >= want.shape.disk_gib) & ~closed_beside(want, fleet)
-    if want.shape.gpus:
-        none = free.gpus[:, None] <= _NO_DEVICES
-        fine &= ((free.kind == free.main[:, None]) & fleet.facts.healthy | none).all(axis=1)
-    return fine
+def of_one_kind(fleet: Fleet) -> Bools:
+    """[host]: whether all its devices are of one kind, and none is out of order: a profile does not tell them apart."""
+    free = fleet.cluster.free
+    none = free.gpus[:, None] <= _NO_DEVICES
+    found: Bools = ((free.kind == free.main[:, None]) & fleet.facts.healthy | none).all(axis=1)
+    return found

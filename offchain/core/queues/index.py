@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import compiled, inner
 from offchain.core.queues.tables import NOBODY, Tables
 
 _MARK_LEAF = 0x1E3779B97F4A7C15
@@ -14,7 +14,7 @@ _MARK_HOLDER = 0x165667B19E3779F9
 """Odd numbers without a pattern."""
 
 
-@compiled
+@inner
 def find(tables: Tables, leaf: int, shape: int, rise_ms: int, holder: int) -> int:
     """The row of these; NOBODY: nobody stands so."""
     index, alikes = tables.found_by, tables.alikes
@@ -27,7 +27,7 @@ def find(tables: Tables, leaf: int, shape: int, rise_ms: int, holder: int) -> in
     return NOBODY
 
 
-@compiled
+@inner
 def enter(tables: Tables, alike: int) -> None:
     """There are such now."""
     index = tables.found_by
@@ -37,7 +37,7 @@ def enter(tables: Tables, alike: int) -> None:
     index[place] = alike + 1
 
 
-@compiled
+@inner
 def take_out(tables: Tables, alike: int) -> None:
     """There are none any more. Those behind it move up, as if it had never been there."""
     index = tables.found_by
@@ -64,13 +64,13 @@ def fill(tables: Tables) -> None:
             enter(tables, alike)
 
 
-@compiled
+@inner
 def _home_of(tables: Tables, alike: int) -> int:
     these = tables.alikes[alike]
     return _home(len(tables.found_by), these.leaf, these.shape, these.rise_ms, these.holder)
 
 
-@compiled
+@inner
 def _home(places: int, leaf: int, shape: int, rise_ms: int, holder: int) -> int:
     mark = leaf * _MARK_LEAF + rise_ms * _MARK_RISE + holder * _MARK_HOLDER
     mark = (mark ^ (mark >> 29) ^ shape) * _MARK_LEAF

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import inner
 from offchain.core.queues.tables import Tables
 
 _FEWEST: Final = 4
 
 
-@compiled
+@inner
 def has_room(tables: Tables, leaf: int, shape: int) -> bool:
     """Whether the column is long enough for one more of this leaf and of this shape."""
     needed = tables.round[0].listed + _more(tables.nodes[leaf]) + _more(tables.shapes[shape])
     return bool(needed <= len(tables.lists))
 
 
-@compiled
+@inner
 def list_alike(tables: Tables, alike: int) -> None:
     """Enter it in both lists that it belongs to."""
     these = tables.alikes[alike]
@@ -29,7 +29,7 @@ def list_alike(tables: Tables, alike: int) -> None:
     these.in_shape = _put(tables, tables.shapes[these.shape], alike)
 
 
-@compiled
+@inner
 def strike_alike(tables: Tables, alike: int) -> None:
     """Take it out of both. The last of each list takes its place."""
     these = tables.alikes[alike]
@@ -41,13 +41,13 @@ def strike_alike(tables: Tables, alike: int) -> None:
     tables.alikes[last].in_shape = these.in_shape
 
 
-@compiled
+@inner
 def _more(of: Any) -> int:
     """How much longer the column gets by one more in this list."""
     return max(_FEWEST, 2 * of.places) if of.members == of.places else 0
 
 
-@compiled
+@inner
 def _put(tables: Tables, of: Any, alike: int) -> int:
     """Where it stands in this list."""
     more = _more(of)
@@ -62,7 +62,7 @@ def _put(tables: Tables, of: Any, alike: int) -> int:
     return int(of.members - 1)
 
 
-@compiled
+@inner
 def _last(tables: Tables, of: Any) -> int:
     of.members -= 1
     return int(tables.lists[of.start + of.members])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from offchain.core.placing.cluster import Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import compiled, inner
 from offchain.core.queues.index import enter, find, take_out
 from offchain.core.queues.lists import has_room, list_alike, strike_alike
 from offchain.core.queues.picking import share_of
@@ -187,7 +187,7 @@ def begin(tables: Tables) -> None:
     _bring_back(tables)
 
 
-@compiled
+@inner
 def _new_alike(tables: Tables, leaf: int, shape: int, rise_ms: int, holder: int) -> int:
     """NOBODY: no row is left."""
     here, alikes = tables.round[0], tables.alikes
@@ -210,7 +210,7 @@ def _new_alike(tables: Tables, leaf: int, shape: int, rise_ms: int, holder: int)
     return int(alike)
 
 
-@compiled
+@inner
 def _drop(tables: Tables, alike: int) -> None:
     """Nobody stands in it any more."""
     these = tables.alikes[alike]
@@ -222,7 +222,7 @@ def _drop(tables: Tables, alike: int) -> None:
     tables.round[0].free_alike = alike
 
 
-@compiled
+@inner
 def _older(tables: Tables, row: int, other: int) -> bool:
     one, two = tables.tasks[row], tables.tasks[other]
     if one.submitted_at != two.submitted_at:
@@ -230,7 +230,7 @@ def _older(tables: Tables, row: int, other: int) -> bool:
     return bool(one.id < two.id)
 
 
-@compiled
+@inner
 def _new_first(tables: Tables, alike: int) -> None:
     """The first of them is another one."""
     these = tables.alikes[alike]
@@ -238,7 +238,7 @@ def _new_first(tables: Tables, alike: int) -> None:
     these.submitted_at, these.id = first.submitted_at, first.id
 
 
-@compiled
+@inner
 def _out(tables: Tables, row: int) -> None:
     """Take a task out of the list that it stands in."""
     tasks, here = tables.tasks, tables.round[0]
@@ -258,7 +258,7 @@ def _out(tables: Tables, row: int) -> None:
     here.free_task = row
 
 
-@compiled
+@inner
 def _placed(tables: Tables, alike: int, count: int) -> None:
     """So many of these have left, for their places."""
     these = tables.alikes[alike]
@@ -268,7 +268,7 @@ def _placed(tables: Tables, alike: int, count: int) -> None:
     _left(tables, alike, count)
 
 
-@compiled
+@inner
 def _left(tables: Tables, alike: int, count: int) -> None:
     """So many of these have left."""
     these = tables.alikes[alike]
@@ -281,7 +281,7 @@ def _left(tables: Tables, alike: int, count: int) -> None:
         _drop(tables, alike)
 
 
-@compiled
+@inner
 def _comes(tables: Tables, leaf: int, shape: int, count: int) -> None:
     """So many more of a shape wait in a part of the tree."""
     node = tables.nodes[leaf].parent
@@ -294,7 +294,7 @@ def _comes(tables: Tables, leaf: int, shape: int, count: int) -> None:
         node = tables.nodes[node].parent
 
 
-@compiled
+@inner
 def _ask(tables: Tables, branch: int, shape: int, count: int) -> None:
     """One shape more, or one less, asks for its resources."""
     of = tables.shapes[shape]
@@ -303,13 +303,13 @@ def _ask(tables: Tables, branch: int, shape: int, count: int) -> None:
     tables.asked[branch, 2] += count if of.gpu else 0
 
 
-@compiled
+@inner
 def _bring_back(tables: Tables) -> None:
     """Parts of which nothing could go any more are looked at again."""
     tables.round[0].stamp += 1
 
 
-@compiled
+@inner
 def _wake(tables: Tables, leaf: int, count: int) -> None:
     """So many more alikes in a part of the tree are not blocked."""
     node = leaf

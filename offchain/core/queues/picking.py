@@ -6,7 +6,7 @@ them sorted while a hundred thousand tasks leave.
 
 from __future__ import annotations
 
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import compiled, inner
 from offchain.core.queues.ageing import ABOVE, RISEN, RISING
 from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables, plain
 
@@ -16,13 +16,13 @@ _Key = tuple[int, int, int, int]
 _Room = tuple[int, int, int]
 
 
-@compiled
+@inner
 def unlimited() -> _Room:
     """Room for all."""
     return plain(UNLIMITED_EACH), plain(UNLIMITED_EACH), plain(UNLIMITED_EACH)
 
 
-@compiled
+@inner
 def key_of(tables: Tables, alike: int) -> _Key:
     """Where the first of these stands among others of its part, now."""
     these = tables.alikes[alike]
@@ -34,7 +34,7 @@ def key_of(tables: Tables, alike: int) -> _Key:
     return RISING, risen_at, these.submitted_at, these.id
 
 
-@compiled
+@inner
 def dominant(tables: Tables, cpu: int, memory: int, gpu: int) -> float:
     """The dominant share of so much, none of what the network has nothing of."""
     whole = tables.round[0]
@@ -48,7 +48,7 @@ def dominant(tables: Tables, cpu: int, memory: int, gpu: int) -> float:
     return share
 
 
-@compiled
+@inner
 def share_of(tables: Tables, node: int) -> float:
     """The dominant share by weight: of a queue with parts in the resources that are asked for, if any is."""
     here = tables.nodes[node]
@@ -60,7 +60,7 @@ def share_of(tables: Tables, node: int) -> float:
     return float(dominant(tables, cpu, memory, gpu) / here.weight)
 
 
-@compiled
+@inner
 def left_by(tables: Tables, node: int, room: _Room) -> _Room:
     """What its limit leaves of this room."""
     here = tables.nodes[node]
@@ -73,7 +73,7 @@ def left_by(tables: Tables, node: int, room: _Room) -> _Room:
     )
 
 
-@compiled
+@inner
 def left_to(tables: Tables, holder: int, room: _Room) -> _Room:
     """What the limits of an account leave of this room."""
     cpu, memory, gpu = room
@@ -86,7 +86,7 @@ def left_to(tables: Tables, holder: int, room: _Room) -> _Room:
     return cpu, memory, gpu
 
 
-@compiled
+@inner
 def room_for(tables: Tables, alike: int) -> _Room:
     """What the limits of its part of the tree, of all above it, and of the account leave to tasks of these."""
     these = tables.alikes[alike]
@@ -97,14 +97,14 @@ def room_for(tables: Tables, alike: int) -> _Room:
     return left_to(tables, these.holder, room)
 
 
-@compiled
+@inner
 def within(tables: Tables, shape: int, room: _Room) -> bool:
     """Whether there is room for a task of this shape."""
     asks = tables.shapes[shape]
     return bool(asks.cpu <= room[0] and asks.memory <= room[1] and asks.gpu <= room[2])
 
 
-@compiled
+@inner
 def head_of(tables: Tables, leaf: int) -> int:
     """The first of a part of those that are not blocked, whatever limits of queues say."""
     here = tables.nodes[leaf]
@@ -138,7 +138,7 @@ def next_alike(tables: Tables) -> int:
         nodes[node].stamp = stamp
 
 
-@compiled
+@inner
 def _next_part(tables: Tables, node: int, stamp: int) -> int:
     """The part with the least share; of equals the one served the longest ago, then the first by name."""
     nodes = tables.nodes
@@ -158,7 +158,7 @@ def _next_part(tables: Tables, node: int, stamp: int) -> int:
     return int(best)
 
 
-@compiled
+@inner
 def _can_serve(tables: Tables, branch: int, room: _Room) -> bool:
     """Whether a shape waits there that is not blocked and that there is room for."""
     waits, shapes = tables.waits[branch], tables.shapes
@@ -168,7 +168,7 @@ def _can_serve(tables: Tables, branch: int, room: _Room) -> bool:
     return False
 
 
-@compiled
+@inner
 def _first_with(tables: Tables, leaf: int, room: _Room) -> int:
     """The first of a part that there is room for: mostly the first of all. Limits of accounts are asked each time."""
     head = head_of(tables, leaf)
@@ -178,7 +178,7 @@ def _first_with(tables: Tables, leaf: int, room: _Room) -> int:
     return head if these.holder == NOBODY and within(tables, these.shape, room) else _first(tables, leaf, room)
 
 
-@compiled
+@inner
 def _first(tables: Tables, leaf: int, room: _Room) -> int:
     """The first of a part that there is room for, of those that are not blocked, nor kept by limits of an account."""
     alikes, shapes = tables.alikes, tables.shapes

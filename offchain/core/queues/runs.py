@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from offchain.core.placing.cluster import Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import compiled, inner
 from offchain.core.queues.ageing import RISING
 from offchain.core.queues.picking import dominant, head_of, key_of, next_alike, room_for
 from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables, plain
@@ -42,7 +42,7 @@ def run_next(tables: Tables, ids: Ints, parts: Ints) -> int:
     return _join(tables, alike, each, room, many, ids, parts)
 
 
-@compiled
+@inner
 def _most(tables: Tables, alike: int) -> int:
     """How many of these the limits of queues and of the account leave room for."""
     asks, room = tables.shapes[tables.alikes[alike].shape], room_for(tables, alike)
@@ -56,7 +56,7 @@ def _most(tables: Tables, alike: int) -> int:
     return many
 
 
-@compiled
+@inner
 def _oldest(tables: Tables, alike: int, most: int, ids: Ints, at: int) -> int:
     """Put the oldest of these into `ids`, those that came soon enough after the first; how many."""
     these = tables.alikes[alike]
@@ -69,7 +69,7 @@ def _oldest(tables: Tables, alike: int, most: int, ids: Ints, at: int) -> int:
     return found
 
 
-@compiled
+@inner
 def _alone(tables: Tables, node: int) -> bool:
     """Whether no other part of the tree is compared with this one or what it is a part of."""
     nodes = tables.nodes
@@ -80,7 +80,7 @@ def _alone(tables: Tables, node: int) -> bool:
     return True
 
 
-@compiled
+@inner
 def _near(tables: Tables, alike: int) -> bool:
     """Whether the first of these is first in its part, or came so soon after whoever is that they may go together."""
     leaf = tables.alikes[alike].leaf
@@ -92,7 +92,7 @@ def _near(tables: Tables, alike: int) -> bool:
     return bool(soon and (mine[1] == first[1] or (mine[0] == RISING and mine[1] - first[1] <= most)))
 
 
-@compiled
+@inner
 def _join(tables: Tables, first: int, each: float, room: int, many: int, ids: Ints, parts: Ints) -> int:
     """Let siblings of the first part in, as far as they are not ahead of it by more than a slice."""
     alikes, nodes, stamp = tables.alikes, tables.nodes, tables.round[0].stamp
@@ -132,7 +132,7 @@ def _join(tables: Tables, first: int, each: float, room: int, many: int, ids: In
     return found
 
 
-@compiled
+@inner
 def _sort(tables: Tables, parts: Ints, waiting: int) -> None:
     """Heapsort of `parts` from 1 on: the part of the tree that is next comes first."""
     for start in range(waiting // 2, 0, -1):
@@ -142,7 +142,7 @@ def _sort(tables: Tables, parts: Ints, waiting: int) -> None:
         _sift(tables, parts, plain(1), end - 1)
 
 
-@compiled
+@inner
 def _sift(tables: Tables, parts: Ints, at: int, end: int) -> None:
     """The one that comes last stands first in the heap."""
     while 2 * at <= end:
@@ -155,7 +155,7 @@ def _sift(tables: Tables, parts: Ints, at: int, end: int) -> None:
         at = later
 
 
-@compiled
+@inner
 def _before(tables: Tables, alike: int, other: int) -> bool:
     """Whether its part of the tree comes before that of the other one."""
     one, two = tables.nodes[tables.alikes[alike].leaf], tables.nodes[tables.alikes[other].leaf]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from offchain.core.placing.cluster import Floats, Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import compiled, inner
 from offchain.core.queues.picking import dominant, room_for, within
 from offchain.core.queues.tables import NOBODY, Tables
 
@@ -21,7 +21,7 @@ def share_out(tables: Tables, rights: Floats) -> None:
     nodes, many = tables.nodes, len(rights)
     wanted = np.zeros((many, 3), np.int64)
     _add_up(tables, wanted)
-    demands = np.zeros(many)
+    demands, parts = np.zeros(many), np.zeros(many, np.int64)
     # A part comes after what it is a part of.
     for node in range(many - 1, -1, -1):
         here = nodes[node]
@@ -34,16 +34,17 @@ def share_out(tables: Tables, rights: Floats) -> None:
             wanted[node, 1] = min(wanted[node, 1], here.memory_most)
             wanted[node, 2] = min(wanted[node, 2], here.gpu_most)
         if here.parent != NOBODY:
-            wanted[here.parent] += wanted[node]
+            for resource in range(3):
+                wanted[here.parent, resource] += wanted[node, resource]
         demands[node] = dominant(tables, wanted[node, 0], wanted[node, 1], wanted[node, 2])
-    rights[:] = 0.0
+        rights[node] = 0.0
     rights[0] = 1.0
     for node in range(many):
         if nodes[node].branch >= 0:
-            _among_parts(tables, node, demands, rights)
+            _among_parts(tables, node, demands, rights, parts)
 
 
-@compiled
+@inner
 def _add_up(tables: Tables, wanted: Ints) -> None:
     """[node, resource]: what waits in each leaf, without what a limit keeps."""
     for alike in range(tables.round[0].alikes):
@@ -57,26 +58,46 @@ def _add_up(tables: Tables, wanted: Ints) -> None:
             wanted[these.leaf, 2] += these.count * asks.gpu
 
 
-@compiled
-def _among_parts(tables: Tables, node: int, demands: Floats, rights: Floats) -> None:
-    """Those that want the least for their weight get all of it; what is left, the others share by weight."""
+@inner
+def _among_parts(tables: Tables, node: int, demands: Floats, rights: Floats, parts: Ints) -> None:
+    """Those that want the least for their weight get all of it; what is left, the others share by weight.
+
+    `parts`: for a heap of them, the one on top that wants the least.
+    """
     nodes = tables.nodes
     many, weights = 0, 0.0
     part = nodes[node].child
     while part != NOBODY:
+        parts[many] = part
         many += 1
         weights += nodes[part].weight
         part = nodes[part].sibling
-    parts, levels = np.zeros(many, np.int64), np.zeros(many)
-    at, part = 0, nodes[node].child
-    while part != NOBODY:
-        parts[at], levels[at] = part, demands[part] / nodes[part].weight
-        at += 1
-        part = nodes[part].sibling
+    for place in range(many // 2 - 1, -1, -1):
+        _sink(tables, demands, parts, place, many)
     left = rights[node]
-    for place in np.argsort(levels):
-        part = parts[place]
+    while many:
+        part = parts[0]
         weight = nodes[part].weight
         rights[part] = min(demands[part], left * weight / weights) if weights > 0.0 else 0.0
         left -= rights[part]
         weights -= weight
+        many -= 1
+        parts[0] = parts[many]
+        _sink(tables, demands, parts, 0, many)
+
+
+@inner
+def _sink(tables: Tables, demands: Floats, parts: Ints, place: int, many: int) -> None:
+    """Bring what stands here to where it belongs, in a heap of so many."""
+    nodes = tables.nodes
+    while 2 * place + 1 < many:
+        below = 2 * place + 1
+        least = demands[parts[below]] / nodes[parts[below]].weight
+        if below + 1 < many:
+            other = demands[parts[below + 1]] / nodes[parts[below + 1]].weight
+            if other < least:
+                below, least = below + 1, other
+        if demands[parts[place]] / nodes[parts[place]].weight <= least:
+            return
+        parts[place], parts[below] = parts[below], parts[place]
+        place = below

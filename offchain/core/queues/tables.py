@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.placing.cluster import Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.compiled import inner
 from offchain.core.queues.amount import UNLIMITED
 
 Table = npt.NDArray[np.void]
@@ -148,7 +148,7 @@ class Tables(NamedTuple):
     """[branch, resource]: how many of those shapes ask for it and are not asleep."""
 
 
-@compiled
+@inner
 def plain(number: int) -> int:
     """The same, of the type that loops are compiled for: a number in the source has one of its own, for each number."""
     return int(np.int64(number))

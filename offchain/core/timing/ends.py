@@ -45,9 +45,9 @@ class Ends:
         made._put(claims)
         return made
 
-    def knows(self, tasks: Iterable[int]) -> bool:
-        """Whether something of one of these ends."""
-        return not self._firsts.keys().isdisjoint(tasks)
+    def known(self, tasks: Iterable[int]) -> set[int]:
+        """Those of which something ends."""
+        return self._firsts.keys() & tasks
 
     def put(self, tasks: Ints, claims: Ints) -> None:
         """Each row of `claims` (as in :class:`Claims`) is the task's of the same place; a task's are beside each other.

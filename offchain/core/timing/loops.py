@@ -1,8 +1,4 @@
-"""How much room a host has, and from when on: the loops that are compiled.
-
-They are in one file, because compiled code is kept by the file that it is written in: a change in another file that is
-called from here would go unnoticed (those of offchain.core.placing are watched).
-"""
+"""How much room a host has, and from when on: the loops that are compiled."""
 
 from __future__ import annotations
 
@@ -11,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from offchain.core.placing.cluster import Bools, Columns, Ints
-from offchain.core.placing.compiled import compiled
-from offchain.core.placing.devices import Wish
+from offchain.core.placing.compiled import compiled, inner
+from offchain.core.placing.devices import Wish, copy
 from offchain.core.timing.claims import FOREVER, Column
 
 AT, CPU, MEMORY, MILLI, DEVICES = range(5)
@@ -42,7 +38,7 @@ class Changes(NamedTuple):
     """[host]: when room goes for the last time, 0 where it only comes."""
 
 
-@compiled
+@inner
 def _enter(changes: Changes, row: int) -> None:
     rows, after, host = changes.rows, changes.after, changes.host[row]
     before, behind = NONE, changes.first[host]
@@ -146,7 +142,7 @@ def counts(free: Columns, wish: Wish, most: int, found: Ints) -> None:
             found[host] = pods_on(free.cpu[host], free.memory[host], free.device[host], wish, most)
 
 
-@compiled
+@inner
 def _change(rows: Ints, row: int, device: Ints) -> None:
     devices = rows[row, DEVICES]
     if devices:
@@ -167,7 +163,7 @@ def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: i
         _change(rows, row, device)
         row = after[row]
     least_cpu, least_memory = cpu, memory
-    least[:] = device
+    copy(device, least)
     while row != NONE and rows[row, AT] < until_ms:
         moment = rows[row, AT]
         # What comes and what goes in the same moment are one change.
@@ -182,7 +178,7 @@ def lowest(host: int, free: Columns, changes: Changes, from_ms: int, until_ms: i
     return least_cpu, least_memory
 
 
-@compiled
+@inner
 def _moments(changes: Changes, first: int, begin_ms: int, longest_ms: int) -> Ints:
     """When the number of pods that could start may change: room comes, or a start would reach into what goes."""
     rows, after = changes.rows, changes.after
@@ -191,14 +187,20 @@ def _moments(changes: Changes, first: int, begin_ms: int, longest_ms: int) -> In
     while row != NONE:
         many += 1
         row = after[row]
-    moments = np.full(many, begin_ms)
-    row, many = first, 0
+    moments = np.empty(many, dtype=np.int64)
+    moments[0] = begin_ms
+    row, many = first, 1
     while row != NONE:
         goes = rows[row, CPU] < 0 or rows[row, MEMORY] < 0 or rows[row, MILLI] < 0
-        moments[many] = max(begin_ms, rows[row, AT] - longest_ms + 1 if goes else rows[row, AT])
+        moment = max(begin_ms, rows[row, AT] - longest_ms + 1 if goes else rows[row, AT])
+        # Sorted in: rows are in the order of time, so that only what goes has others to pass.
+        place = many
+        while moments[place - 1] > moment:
+            moments[place] = moments[place - 1]
+            place -= 1
+        moments[place] = moment
         many += 1
         row = after[row]
-    moments.sort()
     return moments
 
 
@@ -246,7 +248,7 @@ def steps(  # noqa: C901  (one loop; parts of it as functions would take all of 
                     break
             continue
         cpu, memory = free.cpu[host], free.memory[host]
-        device[:] = free.device[host]
+        copy(free.device[host], device)
         moment = begin_ms
         while moment <= latest:
             while row != NONE and rows[row, AT] <= moment:

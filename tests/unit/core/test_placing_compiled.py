@@ -1,37 +1,50 @@
 """Where compiled loops are kept."""
 
+import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from offchain.core.placing.compiled import digest_of, kept_in
+from offchain.core.placing.compiled import digest_of, kept_in, sources
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_a_new_digest_takes_the_place_of_the_others(tmp_path):
-    first = kept_in([tmp_path], "0123456789abcdef")
-    (first / "loop.nbc").write_text("old")
+def used(place: Path, digest: str, when_s: int) -> Path:
+    """What was compiled for other sources, and was used then."""
+    folder = kept_in([place], digest)
+    assert folder is not None
+    (folder / "loop.nbc").write_text("old")
+    os.utime(folder / "used", (when_s, when_s))
+    return folder
+
+
+def test_a_new_digest_takes_the_place_of_the_one_that_was_used_the_longest_ago(tmp_path):
+    others = [used(tmp_path, f"{number:016}", 100 - number) for number in range(6)]
     (tmp_path / "another.pyc").write_text("not ours")
-    second = kept_in([tmp_path], "fedcba9876543210")
-    assert {file.name for file in tmp_path.iterdir()} == {second.name, "another.pyc"}
-    assert kept_in([tmp_path], "fedcba9876543210") == second
-
-
-def test_what_was_left_half_removed_goes_with_the_next(tmp_path):
-    (tmp_path / "compiled-gone-0123456789abcdef-0000000000000000" / "deep").mkdir(parents=True)
     mine = kept_in([tmp_path], "fedcba9876543210")
-    assert list(tmp_path.iterdir()) == [mine]
+    assert {file.name for file in tmp_path.iterdir()} == {mine.name, "another.pyc", *(one.name for one in others[:-1])}
+    assert kept_in([tmp_path], "fedcba9876543210") == mine
 
 
-def test_processes_that_come_at_once_leave_one_folder(tmp_path):
+def test_what_was_left_half_removed_goes_before_what_was_used(tmp_path):
+    left = tmp_path / "compiled-gone-0123456789abcdef-0000000000000000"
+    (left / "deep").mkdir(parents=True)
+    others = [used(tmp_path, f"{number:016}", 100) for number in range(5)]
+    mine = kept_in([tmp_path], "fedcba9876543210")
+    assert set(tmp_path.iterdir()) == {mine, *others}
+
+
+def test_processes_that_come_at_once_leave_as_many_folders_as_one(tmp_path):
     for old in range(20):
         (tmp_path / f"compiled-{old:016}" / "deep").mkdir(parents=True)
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda _: kept_in([tmp_path], "fedcba9876543210"), range(32)))
     assert len(found) == 1
-    assert list(tmp_path.iterdir()) == list(found)
+    assert found <= set(tmp_path.iterdir())
+    assert len(list(tmp_path.iterdir())) <= 6
 
 
 def test_where_the_first_place_may_not_be_written_it_is_the_next(tmp_path):
@@ -51,8 +64,40 @@ def test_a_change_in_any_file_is_another_digest(tmp_path):
     assert digest_of(files) != before
 
 
+def test_what_a_compiled_file_imports_belongs_to_it(tmp_path):
+    core = tmp_path / "offchain" / "core"
+    core.mkdir(parents=True)
+    (core / "loops.py").write_text("from offchain.core.numbers import (\n    MANY,\n)\n\n@inner\ndef loop(): ...\n")
+    (core / "numbers.py").write_text("from offchain.core.more import MORE\nMANY = MORE\n")
+    (core / "more.py").write_text("import os\nMORE = 1\n")
+    (core / "other.py").write_text("from offchain.core.loops import loop\nOTHER = 2\n")
+    assert {file.name for file in sources(core)} == {"loops.py", "numbers.py", "more.py"}
+
+
+def test_another_clone_with_the_same_sources_finds_what_was_compiled(tmp_path):
+    code = """
+import numpy as np
+from offchain.core.placing.devices import choose, Wish
+from offchain.core.placing.cluster import Cluster, HostSpec
+from offchain.core.placing.shapes import Shape
+cluster, found = Cluster.of([HostSpec("a", 1000, 1024, 2, "any")]), np.zeros(1, dtype=np.int64)
+choose(np.zeros(1, dtype=np.int64), cluster.free, Wish.of(Shape(100, 100, 1, 500), cluster), found)
+print(found[0], sum(choose.stats.cache_hits.values()))
+"""
+    said = []
+    for name in ("one", "two"):
+        shutil.copytree(ROOT / "offchain" / "core", tmp_path / name / "offchain" / "core")
+        (tmp_path / name / "offchain" / "__init__.py").touch()
+        env = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path / name)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, env=env
+        )
+        said.append(done.stdout.split())
+    assert said == [["1", "0"], ["1", "1"]]
+
+
 def test_a_place_that_the_user_names_is_used(tmp_path):
-    code = "from offchain.core.placing import compiled; print(compiled._KEPT_IN)"
+    code = "from offchain.core.placing import compiled; print(compiled.KEPT_IN)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -61,4 +106,4 @@ def test_a_place_that_the_user_names_is_used(tmp_path):
         cwd=ROOT,
         env={"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
     )
-    assert Path(done.stdout.strip()).parent.parent == tmp_path
+    assert Path(done.stdout.strip()).parent == tmp_path

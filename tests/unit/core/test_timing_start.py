@@ -23,6 +23,13 @@ def test_a_pod_starts_now_where_there_is_room_and_else_when_the_first_lease_ends
     assert start(cluster, leases, GPU) == Start(30, (Place(1, 1),))
     assert start(gpus(1, 1), Claims(), GPU) == Start(0, (Place(0, 1),))
     assert start(cluster, leases, GPU, at_ms=40) == Start(40, (Place(1, 1),))
+    # Of hosts with the same moment, the first; one with a later moment before them is none of these.
+    alike = gpus(1, 1, 1)
+    leases = running(alike, lease(0, 50), lease(1, 30), lease(2, 30))
+    assert start(alike, leases, GPU) == Start(30, (Place(1, 1),))
+    # The same where something is reserved there.
+    window = [Claim(1, GPU, 1, 90, 95), Claim(2, GPU, 1, 90, 95)]
+    assert start(alike, leases, GPU, reserved=window) == Start(30, (Place(1, 1),))
 
 
 def test_a_gang_starts_when_all_its_pods_fit_together():

@@ -239,7 +239,9 @@ class Answers:
             raise _node_away() from None
         if found is None or found.record.host != self._host:
             raise refused(
-                Code.UNKNOWN_LEASE, f"Lease {lease} is not one of this host.", "Look up the lease's host on the chain."
+                Code.UNKNOWN_LEASE,
+                f"Lease {lease} is not one of this host, or not any more.",
+                f"gantry task show {lease_parts(lease)[0]} tells where its pod is now.",
             )
         return found
 

@@ -8,8 +8,10 @@ from node_agent.core.checkpoints import Known, TaskView
 from node_agent.core.values import Lease, LeaseStatus
 from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema._generated_chain import (
+    HostStatusDraining,
     IndexTag,
     LeaseStateRetained,
+    Survival,
     VerificationPolicyAcceptance,
 )
 from offchain.schema.escrow import ends_at
@@ -27,10 +29,18 @@ async def live_leases(
     live = [lease for lease in found.values() if lease.record.state.tag in HOLDING and lease.record.host == host]
     record = await chain.host(host, at=at) if live else None
     downtime_ms = 0 if record is None else record.downtime_ms
-    return tuple(_lease(lease, downtime_ms) for lease in live)
+    drained = record is not None and isinstance(record.status, HostStatusDraining)
+    moves = [lease for lease in live if _may_move(lease) and (drained or lease.record.reclaim_at is not None)]
+    notice_ms = (await chain.params("Tasks")).preemption_notice_ms if moves else None
+    return tuple(_lease(lease, downtime_ms, notice_ms if lease in moves else None) for lease in live)
 
 
-def _lease(lease: LeaseOfTask, downtime_ms: int) -> Lease:
+def _may_move(lease: LeaseOfTask) -> bool:
+    """Whether its pod may go on elsewhere; one that was told to leave for another task may not."""
+    return lease.task.spec.survival is not Survival.RESTART and lease.task.record.preemption is None
+
+
+def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None) -> Lease:
     record, spec = lease.record, lease.task.spec
     preempted = lease.task.record.preemption if lease.task.record.state.tag == "Running" else None
     ends = [at for at in (None if preempted is None else preempted.ends_at, record.reclaim_at) if at is not None]
@@ -55,6 +65,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int) -> Lease:
         retained_until_ms=record.state.value if isinstance(record.state, LeaseStateRetained) else None,
         data_from=spec.data_from,
         notice_ends_ms=min(ends, default=None),
+        moves_after_ms=moves_after_ms,
     )
 
 

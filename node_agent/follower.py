@@ -112,6 +112,8 @@ class Follower:
 
     def _concerns_us(self, event: ChainEvent) -> bool:
         """Whether it opens a lease of this host, or is about a task of which we hold a pod."""
+        if event.pallet == "Hosts" and event.fields.get("host") == self._host:
+            return True
         if event.pallet not in TASK_PALLETS:
             return False
         if event.name == "LeaseMoved" and event.fields["host"] == self._host:

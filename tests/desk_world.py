@@ -135,7 +135,13 @@ class World:
     def snapshot(self, now: int) -> Snapshot:
         """The records."""
         periods = Periods(
-            start_timeout_ms=0, dispute_window_ms=0, absence_limit_ms=0, archive_after_ms=0, late_ms=0, poor_ppm=0
+            start_timeout_ms=0,
+            dispute_window_ms=0,
+            absence_limit_ms=0,
+            archive_after_ms=0,
+            late_ms=0,
+            poor_ppm=0,
+            notice_ms=0,
         )
         known = (self.desk.task(number) for number in self._tasks)
         return Snapshot(1, now, periods, hosts=self.hosts, tasks={task.id: task for task in known if task is not None})

@@ -67,7 +67,7 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
         ssh=manifest.ssh,
         checkpoint=manifest.checkpoint,
         checkpoint_signal=manifest.spot.checkpoint_signal if manifest.spot is not None else None,
-        may_be_told=manifest.spot is not None or lease.kind is not TaskKind.JOB,
+        may_be_told=manifest.spot is not None or lease.kind is not TaskKind.JOB or manifest.survival != "restart",
     )
 
 

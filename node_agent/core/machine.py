@@ -27,6 +27,7 @@ from node_agent.core.steps import (
     collect,
     destroy,
     is_retained,
+    noticed,
     pause,
     prepare,
     refuse,
@@ -98,6 +99,7 @@ def _move(host: Host, pod: Pod | None, number: int, event: ev.PodEvent | ev.Host
 def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int) -> Moved:
     lease = event.lease
     if pod is None:
+        lease = noticed(lease, now_ms)
         pod = Pod(lease=lease, phase=Phase.ASSIGNED, started_known=lease.started, stop_at_ms=lease.depletes_at_ms)
         if is_retained(pod):
             return retire(pod)
@@ -109,7 +111,7 @@ def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int)
         return _ended(host, pod, ev.LeaseEnded(lease.number, "Reverted"), now_ms)
     if pod.phase is Phase.ENDING:
         return pod, []
-    pod, commands = refreshed(pod, lease)
+    pod, commands = refreshed(pod, lease, now_ms)
     if pod.phase is Phase.ASSIGNED and pod.spec is None and event.manifest is not None and not is_retained(pod):
         after, more = _admitted(host, pod, event.manifest, now_ms)
     else:
@@ -117,13 +119,14 @@ def _assigned(host: Host, pod: Pod | None, event: ev.LeaseAssigned, now_ms: int)
     return after, commands + more
 
 
-def refreshed(pod: Pod, lease: Lease) -> tuple[Pod, list[cmd.Command]]:
+def refreshed(pod: Pod, lease: Lease, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
     """The pod with its lease as it is now, and with it the time when it is to stop. It is told once to leave."""
     commands: list[cmd.Command] = []
     if lease.depletes_at_ms is not None and lease.depletes_at_ms != pod.stop_at_ms:
         pod = replace(pod, stop_at_ms=lease.depletes_at_ms)
         commands.append(cmd.ScheduleStop(lease.number, lease.depletes_at_ms))
     told = pod.lease.notice_ends_ms
+    lease = noticed(lease, now_ms, pod.lease)
     pod = replace(pod, lease=lease, started_known=pod.started_known or lease.started)
     if lease.notice_ends_ms != told and pod.phase in _COMES_OR_RUNS:
         commands += tell(pod) + (warn(pod) if pod.phase is Phase.RUNNING else [])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from node_agent.core import commands as cmd
 from node_agent.core.containers import Container, Stage, fresh, put
 from node_agent.core.states import IllegalMove, Phase, Pod
-from node_agent.core.values import HostFailure, LeaseStatus, PodSpec
+from node_agent.core.values import HostFailure, Lease, LeaseStatus, PodSpec
 
 Moved = tuple[Pod, list[cmd.Command]]
 
@@ -66,6 +66,16 @@ def stop_for_good(pod: Pod, reason: str) -> list[cmd.Command]:
     """Containers that still run are asked to end before all is removed."""
     runs = any(one.stage in (Stage.RUNNING, Stage.STARTING) for one in pod.containers)
     return [cmd.StopPod(pod.lease.number, reason)] if runs else []
+
+
+def noticed(lease: Lease, now_ms: int, before: Lease | None = None) -> Lease:
+    """The lease with the end of the notice of one that is to be moved; what was said `before` stays."""
+    if lease.moves_after_ms is None:
+        return lease
+    said = before.notice_ends_ms if before is not None and before.moves_after_ms is not None else None
+    ends_ms = now_ms + lease.moves_after_ms if said is None else said
+    known = ends_ms if lease.notice_ends_ms is None else min(ends_ms, lease.notice_ends_ms)
+    return replace(lease, notice_ends_ms=known)
 
 
 def tell(pod: Pod) -> list[cmd.Command]:

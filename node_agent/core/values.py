@@ -141,6 +141,8 @@ class Lease:
     data_from: int | None = None
     """A lease of this host whose retained volumes this one takes over."""
     notice_ends_ms: int | None = None
+    moves_after_ms: int | None = None
+    """Its host works but is drained, or taken back: its pod is to go on elsewhere, so long after it was told."""
     """Its task was told to leave for another, or its provider takes the host back; it may run on until then."""
 
     @property

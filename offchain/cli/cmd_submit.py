@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from offchain.cli import accounts, options, outlook_text
+from offchain.cli import accounts, definitions, options, outlook_text
 from offchain.cli.checks import Chances, chances, check_funds, check_hosts
 from offchain.cli.failures import CliError
 from offchain.cli.follow import Outcome, follow, until_running
@@ -22,6 +22,7 @@ from offchain.cli.outlooks import Asked, outlook_of
 from offchain.cli.output import details, emit, progress, say
 from offchain.cli.session import connected, run, send
 from offchain.cli.views import TaskView, score_text
+from offchain.core.queues.tree import Tree, tree
 from offchain.link.ports import BlockRef, ChainPort, Signer
 from offchain.schema._generated_chain import TaskSpec, calls
 from offchain.schema.manifest import Manifest, parse_manifest
@@ -49,6 +50,13 @@ _SECRET = re.compile(r"PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|CREDEN
     "--dry-run", is_flag=True, help="Send nothing: tell which hosts would take it now, at what price, and when."
 )
 @click.option("--anyway", is_flag=True, help="Submit also what no registered host could ever run: it waits for one.")
+@click.option(
+    "--queues",
+    type=definitions.FILE,
+    envvar="GANTRY_QUEUES",
+    help="With --dry-run: the queues that the schedulers were given, which decide whose spot tasks leave. Else "
+    "GANTRY_QUEUES, else every account has the same share.",
+)
 @options.account
 @options.url
 @options.as_json
@@ -58,6 +66,7 @@ def submit(
     accept: bool,
     dry_run: bool,
     anyway: bool,
+    queues: Path | None,
     account: str | None,
     password_file: str | None,
     url: str | None,
@@ -79,6 +88,7 @@ def submit(
       gantry submit task.yaml --url ws://node.example:9944 --account anna
       gantry submit examples/service.yaml --account anna --wait
       gantry submit examples/primes.yaml --account anna --dry-run
+      gantry submit examples/primes.yaml --account anna --dry-run --queues examples/queues.yaml
     """
     began = time.monotonic()
     text, manifest = load(file)
@@ -86,7 +96,8 @@ def submit(
     _warn_of_secrets(manifest)
     signer = accounts.open_account(account, password_file)
     if dry_run:
-        _dry_run(spec, text, signer, url, anyway=anyway, as_json=as_json)
+        said = definitions.read(queues, None).queues
+        _dry_run(spec, text, signer, url, queues=said, anyway=anyway, as_json=as_json)
         return
 
     async def work() -> tuple[int, Outcome | TaskView | None]:
@@ -180,18 +191,27 @@ def _tell_chances(spec: TaskSpec, found: Chances) -> None:
     progress(f"note: {room} (of {found.hosts}: {reasons}); it waits. gantry task why tells more while it does.")
 
 
-def _dry_run(spec: TaskSpec, text: bytes, signer: Signer, url: str | None, *, anyway: bool, as_json: bool) -> None:
+def _dry_run(
+    spec: TaskSpec,
+    text: bytes,
+    signer: Signer,
+    url: str | None,
+    *,
+    queues: Tree | None,
+    anyway: bool,
+    as_json: bool,
+) -> None:
 
     async def work() -> Asked:
         async with connected(url) as chain:
             await check(chain, spec, text, signer, anyway=anyway)
-            return await outlook_of(chain, spec, signer.address)
+            return await outlook_of(chain, spec, signer.address, queues or tree())
 
     found = run(work())
     if as_json:
-        emit(outlook_text.fields(found.outlook, found.task))
+        emit(outlook_text.fields(found.outlook, found.task) | {"leaving": outlook_text.leaving_fields(found)})
         return
-    details(outlook_text.pairs(found.outlook, found.task, found.now_ms))
+    details(outlook_text.pairs(found.outlook, found.task, found.now_ms) + outlook_text.leaving_pairs(found))
     say("\nNothing was sent.")
 
 

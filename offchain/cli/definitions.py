@@ -13,21 +13,21 @@ from offchain.core.planning.definitions import Definitions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def files(command: F) -> F:
     """--queues and --reservations. What was given is read with :func:`read`."""
     command = click.option(
         "--reservations",
-        type=_FILE,
+        type=FILE,
         envvar="GANTRY_RESERVATIONS",
         help="YAML file of windows of time in which hosts are for some accounts alone (examples/reservations.yaml). "
         "Else GANTRY_RESERVATIONS.",
     )(command)
     return click.option(
         "--queues",
-        type=_FILE,
+        type=FILE,
         envvar="GANTRY_QUEUES",
         help="YAML file that defines queues: weights, limits, ageing, accounts (examples/queues.yaml). Else "
         "GANTRY_QUEUES, else every account has the same share.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from offchain.cli.manifest_text import duration_text
+from offchain.cli.outlooks import Asked
 from offchain.cli.story import time_text
 from offchain.core.conduct.deteriorating import AtRisk
 from offchain.core.fit import Misfit
@@ -55,6 +57,29 @@ def pairs(outlook: Outlook, task: Task, now_ms: int) -> list[tuple[str, object]]
         ("Not now", reasons_text(outlook.now) or None),
         ("Even empty", reasons_text(outlook.never) or None),
     ]
+
+
+def leaving_fields(asked: Asked) -> dict[str, Any] | None:
+    """For --json: which spot tasks would leave for it, of whom, and how long after they are told; or why none would."""
+    found = asked.leaving
+    if found is None:
+        return None
+    return {
+        "tasks": sorted(found.victims),
+        "of": dict(found.parts),
+        "notice_ms": asked.notice_ms if found.victims else None,
+        "nobody_leaves": found.why,
+    }
+
+
+def leaving_pairs(asked: Asked) -> list[tuple[str, object]]:
+    """For people."""
+    found = asked.leaving
+    if found is None:
+        return []
+    whose = ", ".join(f"{many} of {name}" for name, many in found.parts.items())
+    told = f"{whose}, {duration_text(asked.notice_ms)} after being told"
+    return [("Spot tasks leave", told if found.victims else None), ("Nobody leaves", found.why)]
 
 
 def risk_fields(risks: Sequence[AtRisk]) -> list[dict[str, Any]]:

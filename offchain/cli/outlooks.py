@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from offchain.cli.failures import CliError
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
+from offchain.core.leaving import Leaving, leaving
 from offchain.core.outlook import Outlook, outlook
+from offchain.core.queues.tree import Tree
 from offchain.core.values import RetainedData, Task, TaskState
 from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
@@ -21,17 +23,20 @@ _NOT_SENT = 1 << 62
 class Asked:
     """A task, what it has to expect, and the chain time at which that was so.
 
-    `at_risk`: its pods that run on hosts that deteriorate.
+    `at_risk`: its pods that run on hosts that deteriorate. `leaving`: who would leave for it, `notice_ms` after being
+    told, where it has no room; None: nobody could, or it was not looked for.
     """
 
     task: Task
     outlook: Outlook
     now_ms: int
     at_risk: tuple[AtRisk, ...] = ()
+    leaving: Leaving | None = None
+    notice_ms: int = 0
 
 
-async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str) -> Asked:
-    """The outlook of a task that was not sent."""
+async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree) -> Asked:
+    """The outlook of a task that was not sent, with these queues."""
     snapshot = await Reads(chain).snapshot(await chain.finalized_head())
     data = None
     if spec.data_from is not None:
@@ -58,9 +63,13 @@ async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str) -> Asked:
         takes_over=data,
         manifest=spec.manifest_digest,
         layout=spec.placement.layout,
+        spot=spec.spot,
         survival=spec.survival,
     )
-    return Asked(task, outlook(snapshot, task), snapshot.now_ms)
+    found = outlook(snapshot, task)
+    leaves = None if found.pods_now >= found.pods_needed else leaving(snapshot, task, queues)
+    notice_ms = 0 if leaves is None else (await GantryChain(chain).params("Tasks")).preemption_notice_ms
+    return Asked(task, found, snapshot.now_ms, leaving=leaves, notice_ms=notice_ms)
 
 
 async def outlook_at(chain: ChainPort, number: int) -> Asked:

@@ -65,23 +65,23 @@ def outlook(snapshot: Snapshot, task: Task) -> Outlook:
     now: Counter[Misfit] = Counter()
     never: Counter[Misfit] = Counter()
     waiting: list[Host] = []
-    in_all, ever = _Together(layout), _Together(layout)
+    in_all, ever = Together(layout), Together(layout)
     most = 1 if layout in (Layout.HOSTS, Layout.PROVIDERS) else max(1, len(task.open_pods))
-    for there in _open_to(task, snapshot.hosts):
+    for there in open_to(task, snapshot.hosts):
         host = candidate(task, there)
         if host is None:
             now[Misfit.DATA_ELSEWHERE] += 1
             never[Misfit.DATA_ELSEWHERE] += 1
             continue
-        pods, verdict = _room(host, task, most)
+        pods, verdict = room(host, task, most)
         if isinstance(verdict, Fit):
             offers.append(Offer(host.id, host.provider, pods, verdict.rate_per_hour))
             in_all.changed(host.provider, 0, pods)
-            ever.changed(host.provider, 0, _room(emptied(host), task, most)[0])
+            ever.changed(host.provider, 0, room(emptied(host), task, most)[0])
             waiting.append(host)
             continue
         now[verdict] += 1
-        when_empty, reason = _room(emptied(host), task, most)
+        when_empty, reason = room(emptied(host), task, most)
         ever.changed(host.provider, 0, when_empty)
         if isinstance(reason, Misfit):
             never[reason] += 1
@@ -111,7 +111,7 @@ def emptied(host: Host) -> Host:
     return replace(host, free=host.total, devices=devices)
 
 
-def _room(host: Host, task: Task, most: int) -> tuple[int, Fit | Misfit]:
+def room(host: Host, task: Task, most: int) -> tuple[int, Fit | Misfit]:
     """How many pods have room beside each other, up to `most`; and the first one's devices and rate, or why none."""
     first = found = fit(host, task.resources, task.placement, task.unit, task.max_rate_per_hour)
     pods = 0
@@ -124,7 +124,7 @@ def _room(host: Host, task: Task, most: int) -> tuple[int, Fit | Misfit]:
     return pods, first
 
 
-class _Together:
+class Together:
     """How many pods of a layout have room in all: of one that spreads them over providers, one for each of these."""
 
     def __init__(self, layout: Layout) -> None:
@@ -143,7 +143,7 @@ class _Together:
         self.pods += (self._hosts[provider] > 0) - had
 
 
-def _open_to(task: Task, hosts: Mapping[str, Host]) -> list[Host]:
+def open_to(task: Task, hosts: Mapping[str, Host]) -> list[Host]:
     """Those that others of its pods leave to it."""
     taken = {lease.host for lease in task.leases}
     if task.layout is Layout.HOSTS:
@@ -163,16 +163,16 @@ def _before(other: Task, task: Task) -> bool:
 def _start(snapshot: Snapshot, task: Task, hosts: Sequence[Host], most: int) -> int | None:
     """When enough pods have room, as leases end one after the other on these hosts."""
     rooms = {host.id: host for host in hosts}
-    pods = {host.id: _room(host, task, most)[0] for host in hosts}
-    total = _Together(task.layout)
+    pods = {host.id: room(host, task, most)[0] for host in hosts}
+    total = Together(task.layout)
     for name, count in pods.items():
         total.changed(rooms[name].provider, 0, count)
     ends = _ends(snapshot, rooms)
     heapq.heapify(ends)
     while ends:
         moment, host, _, resources, devices = heapq.heappop(ends)
-        rooms[host] = _given_back(rooms[host], resources, devices)
-        before, pods[host] = pods[host], _room(rooms[host], task, most)[0]
+        rooms[host] = released(rooms[host], resources, devices)
+        before, pods[host] = pods[host], room(rooms[host], task, most)[0]
         total.changed(rooms[host].provider, before, pods[host])
         if total.pods >= task.least:
             return max(moment, snapshot.now_ms)
@@ -202,7 +202,8 @@ def _latest(lease: Lease, task: Task, snapshot: Snapshot) -> int:
     return snapshot.now_ms + task.max_duration_ms if end is None else end
 
 
-def _given_back(host: Host, resources: Resources, devices: Iterable[int]) -> Host:
+def released(host: Host, resources: Resources, devices: Iterable[int]) -> Host:
+    """The host when a lease of so much on these devices has ended."""
     chosen = frozenset(devices)
     free = Capacity(
         min(host.total.cpu_milli, host.free.cpu_milli + resources.cpu_milli),

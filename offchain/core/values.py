@@ -196,3 +196,5 @@ class Periods:
     """A host whose last heartbeat is older is silent: twice the period of heartbeats."""
     poor_ppm: int
     """A host with a lower score deteriorates."""
+    notice_ms: int
+    """Who has to leave is told so long before."""

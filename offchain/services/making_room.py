@@ -13,10 +13,11 @@ from dataclasses import replace
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
 from offchain.core.planning.reserved import lasts_ms
-from offchain.core.preempting.asking import Queues, may_ask, may_leave, victims
+from offchain.core.preempting.asking import Queues, victims
 from offchain.core.preempting.rooms import GRACE_MS, Kept, Room, Rooms
 from offchain.core.preempting.rules import Past, Preemption, Rules
 from offchain.core.preempting.victims import Refused
+from offchain.core.preempting.who import may_ask, may_leave
 from offchain.core.values import Task, TaskState
 from offchain.schema._generated_chain import calls
 from offchain.services.acts import Perform, Running

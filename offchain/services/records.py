@@ -153,4 +153,5 @@ def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
         archive_after_ms=tasks.archive_after_ms,
         late_ms=2 * hosts.heartbeat_period_ms,
         poor_ppm=tasks.poor_ppm,
+        notice_ms=tasks.preemption_notice_ms,
     )

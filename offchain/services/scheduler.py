@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from offchain.core.backoff import Backoff
-from offchain.core.conduct.deteriorating import Limits, Signs, risk_of, signs_of
+from offchain.core.conduct.deteriorating import SEEN_LATE_MS, Limits, Signs, risk_of, signs_of
 from offchain.core.conduct.observe import ROOM
 from offchain.core.conduct.seen import Seen, What
 from offchain.core.fleet.want import shape_of
@@ -176,7 +176,7 @@ class Scheduler:
 
     def _limits(self) -> Limits:
         periods = self._view.final.periods
-        return Limits(periods.poor_ppm, periods.late_ms)
+        return Limits(periods.poor_ppm, periods.late_ms, periods.notice_ms + SEEN_LATE_MS)
 
     def _forget(self, number: int) -> None:
         """Drop what the picture has overtaken for good."""

@@ -15,6 +15,9 @@ POOR_PPM: Final = 300_000
 WORN: Final = 0.5
 """So much trouble: two errors of its engine within an hour, or a heartbeat that did not come."""
 
+SEEN_LATE_MS: Final = 10_000
+"""An agent, who reads final blocks, sees what happens to its host at most so much later than a scheduler."""
+
 _LIVES: Final = frozenset({HostStatus.ONLINE, HostStatus.DRAINING})
 
 
@@ -28,6 +31,10 @@ class Risk(StrEnum):
     SILENT = "its host's heartbeat is overdue"
     DRAINED = "its host takes nothing new"
     REPUTATION = "its host has a poor reputation"
+
+
+TOLD: Final = frozenset({Risk.RECLAIMED, Risk.DRAINED})
+"""The host works as ever: its pods are told that they are to be moved, and have time to save their work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +74,14 @@ def risk_of(lease: Lease, host: Host, trouble: float = 0.0) -> Risk | None:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The chain's own: a host with a lower score than `poor_ppm`, or whose heartbeat is `late_ms` old, deteriorates."""
+    """The chain's own: a host with a lower score than `poor_ppm`, or whose heartbeat is `late_ms` old, deteriorates.
+
+    `told_ms`: pods that leave a host which still works are moved so long after that was seen; their agent tells them.
+    """
 
     poor_ppm: int
     late_ms: int
+    told_ms: int
 
 
 def amiss(host: Host, now_ms: int, limits: Limits) -> Risk | None:

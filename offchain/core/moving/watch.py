@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from offchain.core.conduct.deteriorating import Limits, Risk, amiss, leaves
+from offchain.core.conduct.deteriorating import SEEN_LATE_MS, TOLD, Limits, Risk, amiss, leaves
 from offchain.core.moving.rests import Rests
 from offchain.core.values import Host, Lease, Survival, Task, TaskState
 
@@ -68,6 +68,8 @@ class Watch:
         self._checked: dict[str, int] = {}
         """[host]: when its record was read for the sake of its heartbeat."""
         self._doubted: set[str] = set()
+        self._seen: dict[int, int] = {}
+        """[lease]: since when it is to leave a host that works."""
         self.moved: Rests[int] = Rests()
         """[task]"""
         self.named: Rests[int] = Rests()
@@ -176,7 +178,8 @@ class Watch:
         if host is None or self.doubtful(host, now_ms):
             return
         risk = leaves(lease, host, now_ms, self.limits)
-        if risk is not None and self._rested(task.id, self.moved.until_ms(task.id), now_ms):
+        told = self._told(task, lease, risk, now_ms)
+        if risk is not None and told and self._rested(task.id, self.moved.until_ms(task.id), now_ms):
             leaving.append(Leaving(task, lease, risk))
         elif (
             task.survival is Survival.STANDBY
@@ -184,6 +187,16 @@ class Watch:
             and self._rested(task.id, self.named.until_ms(lease.id), now_ms)
         ):
             unguarded.append(Unguarded(task, lease))
+
+    def _told(self, task: Task, lease: Lease, risk: Risk | None, now_ms: int) -> bool:
+        """Whether the pod was told for long enough that it is to leave, where it is told; else looked at again then."""
+        if risk not in TOLD:
+            self._seen.pop(lease.id, None)
+            return True
+        until_ms = self._seen.setdefault(lease.id, now_ms) + self.limits.told_ms
+        if lease.reclaim_at is not None:
+            until_ms = min(until_ms, lease.reclaim_at - SEEN_LATE_MS)
+        return self._rested(task.id, until_ms, now_ms)
 
     def _rested(self, number: int, until_ms: int, now_ms: int) -> bool:
         if now_ms >= until_ms:
@@ -228,6 +241,7 @@ class Watch:
                 del self._at[host]
         for lease in _leases(before) - _leases(after):
             self.named.drop(lease)
+            self._seen.pop(lease, None)
 
 
 def _may_go_on(task: Task) -> bool:

@@ -13,24 +13,12 @@ from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import Bools, Cluster, bits
 from offchain.core.preempting.rules import HOUR, Past, Preemption, Rules, Running, Wanting, amount_of
 from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.preempting.who import by_shares
 from offchain.core.queues.rights import Rights
-from offchain.core.values import LeaseState, Task, TaskState
+from offchain.core.values import Task
 
 MOST_VICTIMS = 16
 """So many one call tells."""
-
-_HELD = frozenset({LeaseState.PENDING, LeaseState.ACTIVE})
-
-
-def may_ask(task: Task) -> bool:
-    """Whether it may make others leave: it waits, is above somebody, and did not have to leave itself."""
-    return task.state is TaskState.QUEUED and task.priority > 0 and task.preemption is None
-
-
-def may_leave(task: Task) -> bool:
-    """Whether the chain lets it be told to leave, and its room would be free then."""
-    runs = task.spot and task.state is TaskState.RUNNING and task.preemption is None
-    return runs and bool(task.leases) and all(lease.state in _HELD for lease in task.leases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +32,7 @@ class Queues:
         """Why nobody leaves for a task, for people."""
         if refused is not Refused.SHARES:
             return str(refused.value)
-        part = self.part_of(task)
-        holds, then = self.rights.share(part), self.rights.share(part, amount_of(Want.of(task).shape, task.least))
-        shares = f"its queue or account holds {holds:.1%} of the network, with the task {then:.1%}"
-        return f"{refused.value}: {shares}, and has a right to {self.rights.right(part):.1%}"
+        return by_shares(self.rights, self.part_of(task), amount_of(Want.of(task).shape, task.least))
 
     def on_their_way(self, leaving: Iterable[Task], coming: Iterable[Task]) -> None:
         """Count what these are about to leave as not held, and what is kept for those as held."""

@@ -1,15 +1,16 @@
 """Which tasks must end so that the pods of another have room, at the least cost that is found.
 
 Host by host, the next one where the next pod's room is cheapest; on a host with few tasks the set that is cheapest of
-all, on others the cheapest tasks until it is enough. At last whoever is not needed is left alone. Looked at are the
-hosts where a pod's room would cost least if all of them left. For a gang over several hosts, the sum may be more than
-the least there is.
+all, on others the cheapest tasks until it is enough. At last whoever is not needed is left alone. All hosts count, and
+few are looked at: first those where it can cost the least (:mod:`offchain.core.preempting.reach`). For a gang over
+several hosts the sum may be more than the least there is; where none is found so, all sets are looked at, if few tasks
+may leave.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,18 +19,20 @@ from offchain.core.placing.board import Place
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Floats, Ints
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.shapes import Shape
-from offchain.core.preempting.sets import Victim, cheapest
-from offchain.core.preempting.tally import Tally, in_turn, useful
+from offchain.core.preempting.reach import Rows, least_cost, missing, within
+from offchain.core.preempting.sets import Looks, Victim, cheapest, of_all
+from offchain.core.preempting.tally import Tally, useful
 from offchain.core.queues.amount import Amount
-from offchain.core.queues.rights import Taking
+from offchain.core.queues.rights import Least, Taking
 from offchain.core.timing.loops import counts, pods_on
 from offchain.core.timing.room import Room
 from offchain.core.timing.spread import one_of_each
 
-HOSTS: Final = 256
-"""So many hosts are looked at, and more only where they have no room for several times the pods."""
+MOST_LOOKS: Final = 100_000
+"""So many times it is tried for a task that waits what the end of another gives, at most."""
 
-_SEVERAL: Final = 4
+_FEW: Final = 64
+"""Of so many tasks all sets are looked at for a gang, as long as looks are left."""
 
 _NO_ROOM: Final = -(1 << 60)
 """Cores of a host where nothing may go."""
@@ -58,29 +61,42 @@ class Search:
         self.spare = self._tally.total
         self._chosen: dict[int, Victim] = {}
         self._rooms: dict[int, tuple[Room, int]] = {}
+        self._before: dict[Least, Amount] | None = None
+        """What counts of those chosen; None: they have changed."""
+        self._looks = Looks(MOST_LOOKS)
 
     def enough(self, eligible: Collection[Victim]) -> bool:
         """Whether there would be room if all of them ended. Asked before any is looked for."""
-        rows, _ = _rows(eligible)
+        rows = _rows(eligible)
         return Tally(self._counts(_without(self._free, rows)), self._apart).total >= self._pods
 
     def find(self, eligible: Collection[Victim], taking: Taking) -> list[Victim] | None:
         """A set that is enough, while without any one of it it is not; None: there is none that `taking` allows."""
-        on = self._candidates(eligible)
-        if on is None:
+        eligible = [victim for victim in eligible if taking.allows(_held([victim]))]
+        on = self._candidates(eligible, taking)
+        if on is None or not (self._one_by_one(on, taking) or self._of_all(eligible, taking)):
             return None
-        # By cost for each pod. None: not looked for yet; the cheapest victim over all pods is the least it can be.
+        # The most expensive first. One pass is enough: less never makes more room.
+        for victim in sorted(self._chosen.values(), key=lambda victim: victim.order, reverse=True):
+            self._keep(victim)
+            if self._tally.total < self._pods:
+                self._end(victim)
+        return sorted(self._chosen.values(), key=lambda victim: victim.order)
+
+    def _one_by_one(self, on: Mapping[int, tuple[float, list[Victim]]], taking: Taking) -> bool:
+        """Choose on one host after the other. Whether it is enough."""
+        # By cost for each pod: the least that it can be, until it is looked for.
         hosts: list[tuple[float, int, list[Victim] | None]]
-        hosts = [(victims[0].cost / self._pods, host, None) for host, victims in on.items()]
+        hosts = [(least, host, None) for host, (least, _) in on.items()]
         heapq.heapify(hosts)
         while self._tally.total < self._pods:
-            if not hosts:
-                return None
+            if not hosts or self._looks.left <= 0:
+                return False
             least, host, more = heapq.heappop(hosts)
             looked_for = more is None or any(victim.running.task in self._chosen for victim in more)
-            looked_for = looked_for or not taking.allows(_held((*self._chosen.values(), *(more or ()))))
+            looked_for = looked_for or not self._allowed(more or (), taking)
             if looked_for:
-                others = [victim for victim in on[host] if victim.running.task not in self._chosen]
+                others = [victim for victim in on[host][1] if victim.running.task not in self._chosen]
                 more = self._cheapest(host, others, taking)
             gained = self._gained(more) if more else 0
             if not more or not gained:
@@ -93,12 +109,29 @@ class Search:
             for victim in more:
                 self._end(victim)
             heapq.heappush(hosts, (0.0, host, None))
-        # The most expensive first. One pass is enough: less never makes more room.
-        for victim in sorted(self._chosen.values(), key=lambda victim: victim.order, reverse=True):
+        return True
+
+    def _of_all(self, eligible: Sequence[Victim], taking: Taking) -> bool:
+        """Choose for a gang among all sets. Whether there is one that is enough."""
+        for victim in list(self._chosen.values()):
             self._keep(victim)
-            if self._tally.total < self._pods:
+        if self._pods == 1 or len(eligible) > _FEW:
+            return False
+
+        def enough(some: Sequence[Victim]) -> bool:
+            self._looks.left -= 1 + len(some)
+            for victim in some:
                 self._end(victim)
-        return sorted(self._chosen.values(), key=lambda victim: victim.order)
+            found = self._tally.total >= self._pods
+            for victim in some:
+                self._keep(victim)
+            return found
+
+        victims = sorted(eligible, key=lambda victim: victim.order)
+        found = of_all(victims, enough, lambda some: taking.allows(_held(some)), self._looks, first=True)
+        for victim in found or ():
+            self._end(victim)
+        return found is not None
 
     def places(self) -> tuple[Place, ...]:
         """Where the pods go when those found have ended: where room was made first."""
@@ -116,48 +149,68 @@ class Search:
                 break
         return tuple(found)
 
-    def _candidates(self, eligible: Collection[Victim]) -> dict[int, list[Victim]] | None:
-        """[host]: who may end there, the cheapest first; None: there would not be room if all of them did."""
-        rows, costs = _rows(eligible)
-        gain = self._counts(_without(self._free, rows)) - self._now
+    def _candidates(
+        self, eligible: Collection[Victim], taking: Taking
+    ) -> Mapping[int, tuple[float, list[Victim]]] | None:
+        """[host]: the least that one pod more costs there, and who may end, the cheapest first.
+
+        None: there would not be room if all of them did.
+        """
+        rows = _rows(eligible)
+        ended = _without(self._free, rows)
+        gain = self._counts(ended) - self._now
         if Tally(self._now + gain, self._apart).total < self._pods:
             return None
         gain = useful(gain, self._now, self._apart)
-        cost = np.zeros(len(gain))
-        np.add.at(cost, rows[:, 0], costs)
-        hosts = np.flatnonzero(gain > 0)
-        hosts = hosts[np.argsort(cost[hosts] / gain[hosts], kind="stable")]
-        need = self._pods - self.spare
-        enough = 1 + int(np.searchsorted(np.cumsum(in_turn(gain, hosts, self._apart)), _SEVERAL * need))
-        on: dict[int, list[Victim]] = {int(host): [] for host in hosts[: max(HOSTS, enough)]}
+        # For one pod more beside others nothing is known but that somebody has to end.
+        need = np.where((self._now > 0)[:, None], 0, missing(self._free, ended, self._wish))
+        bounds = {part: taking.bound(part) for part in {victim.running.part for victim in eligible}}
+        nodes = {node: at for at, node in enumerate(sorted({bound[0] for bound in bounds.values() if bound}))}
+        most: Ints = np.zeros((len(nodes), 3), dtype=np.int64)
+        groups = dict.fromkeys(bounds, -1)
+        for part, bound in bounds.items():
+            if bound is not None:
+                groups[part] = nodes[bound[0]]
+                most[groups[part]] = bound[1]
+        parts = [groups[victim.running.part] for victim in eligible for _ in victim.running.places]
+        rows = rows._replace(group=np.array(parts, dtype=np.int64))
+        least = least_cost(rows, need).tolist()
+        hosts = np.flatnonzero((gain > 0) & within(rows, most, need)).tolist()
+        on: dict[int, list[Victim]] = {host: [] for host in hosts}
         for victim in sorted(eligible, key=lambda victim: victim.order):
             for host in {place.host for place in victim.running.places} & on.keys():
                 on[host].append(victim)
-        return on
+        return {host: (max(least[host], some[0].cost / self._pods), some) for host, some in on.items()}
 
     def _cheapest(self, host: int, others: Sequence[Victim], taking: Taking) -> list[Victim] | None:
         """Whom to end on this host, beside those chosen, for one pod more at least; None: there cannot be more."""
         room, had = self._room(host)
 
         def enough(some: Sequence[Victim]) -> bool:
+            self._looks.left -= 1 + len(some)
             with_some = room.copy()
             for victim in some:
                 _move(with_some, host, victim, 1)
             return self._on(host, with_some) > had
 
-        def allowed(some: Sequence[Victim]) -> bool:
-            return taking.allows(_held((*self._chosen.values(), *some)))
+        return cheapest(others, enough, lambda some: self._allowed(some, taking), self._looks)
 
-        return cheapest(others, enough, allowed)
+    def _allowed(self, some: Iterable[Victim], taking: Taking) -> bool:
+        """Whether these may leave, too."""
+        self._looks.left -= 1
+        if self._before is None:
+            self._before = taking.sums(_held(self._chosen.values()))
+        return taking.allows(_held(some), self._before)
 
     def _gained(self, more: Sequence[Victim]) -> int:
         """For how many pods more there would be room, of those that need it."""
-        before = self._tally.total
+        before, counted = self._tally.total, self._before
         for victim in more:
             self._end(victim)
         gained = min(self._tally.total, self._pods) - before
         for victim in more:
             self._keep(victim)
+        self._before = counted
         return gained
 
     def _end(self, victim: Victim) -> None:
@@ -169,6 +222,7 @@ class Search:
         self._update(victim, -1)
 
     def _update(self, victim: Victim, sign: int) -> None:
+        self._before = None
         for host in {place.host for place in victim.running.places}:
             room, before = self._room(host)
             _move(room, host, victim, sign)
@@ -209,23 +263,26 @@ def _held(victims: Iterable[Victim]) -> Iterator[tuple[int, Amount]]:
     return ((victim.running.part, victim.running.amount) for victim in victims)
 
 
-def _rows(victims: Collection[Victim]) -> tuple[Ints, Floats]:
-    """[place, column]: host, cores, memory, thousandths of each device, devices; and [place]: what its victim costs."""
+def _rows(victims: Collection[Victim]) -> Rows:
+    """What each of their places frees, and costs; nothing bounds it."""
     rows = [
         (place.host, shape.cpu_milli, shape.memory_mib, shape.gpu_milli, place.devices)
         for victim in victims
         for shape in (victim.running.shape,)
         for place in victim.running.places
     ]
-    costs = [float(victim.cost) for victim in victims for _ in victim.running.places]
-    return np.array(rows, dtype=np.int64).reshape(-1, 5), np.array(costs, dtype=np.float64)
+    costs = [victim.cost / len(victim.running.places) for victim in victims for _ in victim.running.places]
+    host, cpu, memory, milli, devices = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    gpus = milli * np.bitwise_count(devices)
+    group: Ints = np.full(len(rows), -1, dtype=np.int64)
+    cost: Floats = np.array(costs, dtype=np.float64)
+    return Rows(host, np.column_stack([cpu, memory, gpus]), milli, devices, cost, group)
 
 
-def _without(free: Columns, rows: Ints) -> Columns:
+def _without(free: Columns, rows: Rows) -> Columns:
     """What is free when these have ended."""
-    host, cpu, memory, milli, devices = rows.T
     made = free._replace(cpu=free.cpu.copy(), memory=free.memory.copy(), device=free.device.astype(np.int64))
-    np.add.at(made.cpu, host, cpu)
-    np.add.at(made.memory, host, memory)
-    np.add.at(made.device, host, (devices[:, None] >> np.arange(MOST_DEVICES) & 1) * milli[:, None])
+    np.add.at(made.cpu, rows.host, rows.held[:, 0])
+    np.add.at(made.memory, rows.host, rows.held[:, 1])
+    np.add.at(made.device, rows.host, (rows.devices[:, None] >> np.arange(MOST_DEVICES) & 1) * rows.milli[:, None])
     return made

@@ -28,14 +28,24 @@ class Victim:
 Says = Callable[[Sequence[Victim]], bool]
 
 
-def cheapest(victims: Sequence[Victim], enough: Says, allowed: Says) -> list[Victim] | None:
+@dataclass(slots=True)
+class Looks:
+    """How many tasks may still be tried; whoever says what is `enough` counts them."""
+
+    left: int
+
+
+def cheapest(victims: Sequence[Victim], enough: Says, allowed: Says, looks: Looks) -> list[Victim] | None:
     """The cheapest of all sets where there are few `victims`, else one of which each is needed; None: none is found.
 
     `victims`: the cheapest first. `enough`: whether the end of these is; more of them always are. `allowed`: whether
-    all of these may end; then fewer of them may.
+    all of these may end; then fewer of them may. Of many, too, one is looked for among all sets where no simple way
+    finds any, as long as there are `looks` left.
     """
     found = _needed(victims, enough, allowed)
-    return _cheaper(victims, enough, allowed, found) if len(victims) <= ALL_SETS else found
+    if len(victims) <= ALL_SETS:
+        return of_all(victims, enough, allowed, looks, found)
+    return found or of_all(victims, enough, allowed, looks, first=True)
 
 
 def _needed(victims: Sequence[Victim], enough: Says, allowed: Says) -> list[Victim] | None:
@@ -56,10 +66,19 @@ def _needed(victims: Sequence[Victim], enough: Says, allowed: Says) -> list[Vict
     return found
 
 
-def _cheaper(victims: Sequence[Victim], enough: Says, allowed: Says, best: list[Victim] | None) -> list[Victim] | None:
+def of_all(
+    victims: Sequence[Victim],
+    enough: Says,
+    allowed: Says,
+    looks: Looks,
+    best: list[Victim] | None = None,
+    *,
+    first: bool = False,
+) -> list[Victim] | None:
+    """The cheapest of all sets, or the `first` found, while there are `looks` left. `best`: one that is known."""
     least = sum(victim.cost for victim in (victims if best is None else best)) + (best is None)
     open_: list[tuple[int, int, list[Victim]]] = [(0, 0, [])]
-    while open_:
+    while open_ and looks.left > 0:
         begin, spent, taken = open_.pop()
         for index in range(begin, len(victims)):
             cost = spent + victims[index].cost
@@ -70,6 +89,8 @@ def _cheaper(victims: Sequence[Victim], enough: Says, allowed: Says, best: list[
                 continue
             if enough(some):
                 best, least = some, cost
+                if first:
+                    return best
             else:
                 open_.append((index + 1, cost, some))
     return best

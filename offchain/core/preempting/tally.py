@@ -33,14 +33,3 @@ class Tally:
 def useful(gain: Ints, rooms: Ints, apart: Ints | None) -> Ints:
     """[host]: what its gain is worth to the gang: nothing where its group has room already."""
     return gain if apart is None else np.where(np.isin(apart, apart[rooms > 0]), 0, gain)
-
-
-def in_turn(gain: Ints, hosts: Ints, apart: Ints | None) -> Ints:
-    """The gains of these hosts, one after the other: of each group only the first counts."""
-    gains = gain[hosts]
-    if apart is None:
-        return gains
-    _, first = np.unique(apart[hosts], return_index=True)
-    counted = np.zeros_like(gains)
-    counted[first] = gains[first]
-    return counted

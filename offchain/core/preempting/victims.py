@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from offchain.core.placing.cluster import Bools, Cluster, Ints
+from offchain.core.preempting import who
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.search import Search
 from offchain.core.preempting.sets import Victim
@@ -19,7 +20,7 @@ class Refused(Enum):
     VICTIM = "it was made to leave itself, and waits for room"
     TOO_OFTEN = "its account has made others leave too often; it may again later"
     NOBODY = "no spot tasks of lower priority hold enough"
-    SHARES = "the spot tasks that hold enough are of others, who need not give them up"
+    SHARES = who.SHARES
 
 
 def preempt(

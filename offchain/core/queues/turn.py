@@ -26,6 +26,7 @@ from offchain.core.queues.ledger import Ledger, Place
 from offchain.core.queues.picking import next_alike
 from offchain.core.queues.rights import Rights
 from offchain.core.queues.runs import MOST_IN_RUN, run_next
+from offchain.core.queues.sharing import rights_in
 from offchain.core.queues.tables import NOBODY
 from offchain.core.queues.tree import DEFAULT, Part, Tree
 
@@ -220,7 +221,7 @@ class Turn:
 
     def rights(self) -> Rights:
         """What each part holds and has a right to now."""
-        return Rights(self._ledger)
+        return rights_in(self._ledger)
 
     def _of(self, task: Claim | Holding) -> Place:
         return self._ledger.place(task.queue, task.account)

@@ -24,7 +24,7 @@ from tests.chain_records import escrow
 from tests.desk_world import gpu_host, job
 
 NOW = 1_000_000
-LIMITS = Limits(poor_ppm=300_000, late_ms=30_000)
+LIMITS = Limits(poor_ppm=300_000, late_ms=30_000, told_ms=0)
 PODS = 3
 
 

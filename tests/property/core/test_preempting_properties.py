@@ -1,5 +1,6 @@
 """Whatever runs: only those leave who may, are enough, and are needed."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from offchain.core.placing.board import Place
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.queues.amount import NOTHING, Amount
+from offchain.core.queues.rights import ABOVE_ROOT, Node, Rights
 from tests.property.core.test_timing_properties import clusters, shapes
 from tests.queue_samples import OWN
 from tests.timing_samples import fits, room_of
@@ -104,3 +107,48 @@ def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, p
     if pods == 1:
         sets = [some for many in range(1, len(may) + 1) for some in combinations(may, many)]
         assert done.cost == min(sum(RULES.cost(one, NOW) for one in some) for some in sets if enough(some))
+
+
+PARTS = 3
+"""Beside each other in the root, which is node 0; the last of them asks."""
+
+
+@settings(max_examples=250)
+@given(work(), shapes(), st.integers(1, 3), groups, st.data())
+def test_whom_a_plain_search_finds_among_those_who_may_leave_is_found(work, shape, pods, groups, data):
+    cluster, running = work
+    running = [replace(one, part=data.draw(st.integers(1, PARTS)), spot=True) for one in running]
+    totals = Amount(*(int(column.sum()) for column in (cluster.whole.cpu, cluster.whole.memory, cluster.whole.device)))
+    nodes = [Node(ABOVE_ROOT, 1.0, NOTHING, 1.0)]
+    for part in range(1, PARTS + 1):
+        held = NOTHING
+        for one in running:
+            held = held.plus(one.amount) if one.part == part else held
+        right = data.draw(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]))
+        nodes.append(Node(0, data.draw(st.sampled_from([1.0, 3.0])), held, right))
+    wanting = Wanting(99, "mine", 9, shape, pods, 1000)
+    takings = Rights(totals, nodes).taking(PARTS, wanting.amount)
+    apart = None if groups is None else np.array(groups[: len(cluster)], dtype=np.int64)
+    done = preempt(wanting, running, cluster, NOW, RULES, Past(), takings, apart=apart)
+
+    def held_by(some):
+        return [(one.part, one.amount) for one in some]
+
+    def enough(gone):
+        return without(cluster, gone, lambda: fits_apart(cluster, shape, pods, groups))
+
+    ways = []
+    for taking in takings:
+        may = [one for one in running if taking.open(one.part)]
+        sets = [some for many in range(1, len(may) + 1) for some in combinations(may, many)]
+        ways.append([some for some in sets if taking.allows(held_by(some)) and enough(some)])
+    if enough([]):
+        assert done is Refused.FITS
+        return
+    assert isinstance(done, Preemption) == any(ways)
+    if isinstance(done, Preemption):
+        at = next(at for at, found in enumerate(ways) if found)
+        assert takings[at].allows(held_by(done.victims))
+        assert enough(done.victims)
+        if pods == 1:
+            assert done.cost == min(sum(RULES.cost(one, NOW) for one in some) for some in ways[at])

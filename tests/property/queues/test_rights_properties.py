@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offchain.core.queues.amount import NOTHING
+from offchain.core.queues.counted import Counted
 from tests.property.queues.test_queues_properties import ACCOUNTS, AMOUNTS, NAMES, claims, trees
 from tests.queue_samples import TOTALS, Told, holding
 
@@ -61,3 +62,16 @@ def test_only_what_is_lent_is_taken_or_two_change_places(queues, waiting, runnin
             elif {part, asking} <= accounts:
                 assert rights.share(asking, asks) <= rights.share(part) + SAME
                 assert rights.left(part, lost) >= rights.share(asking) - SAME
+
+
+@settings(max_examples=150)
+@given(queues=trees(), waiting=claims(), running=claims(most=12))
+def test_rights_that_commands_count_are_those_of_the_scheduler(queues, waiting, running):
+    found = Told(queues, TOTALS, map(holding, running), waiting, 5000)
+    parts_of(found)
+    rights = found.rights()
+    counted = Counted(queues, TOTALS, map(holding, running), map(holding, waiting))
+    for one in (*waiting, *running):
+        here, there = found.part(one.queue, one.account), counted.part(one.queue, one.account)
+        assert counted.rights.share(there) == rights.share(here)
+        assert abs(counted.rights.right(there) - rights.right(here)) <= SAME

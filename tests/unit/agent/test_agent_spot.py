@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from agent_builders import HOST, MANIFEST, a_handle, a_lease
 from agent_world import World
 from test_agent_kinds_service import RENTAL
@@ -12,11 +13,14 @@ from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import Found
 from node_agent.drivers.fake import FakeProgram
+from node_agent.follower import REREAD_EVERY_BLOCKS
 from node_agent.notice import notice
-from offchain.schema._generated_chain import Preemption, TaskKind, TaskStateRunning
+from offchain.schema._generated_chain import Preemption, Survival, TaskKind, TaskStateRunning
 from offchain.schema.ids import lease_parts
+from tests.chain_records import tasks_params
 
 SPOT = MANIFEST.replace(b"duration", b"spot: {checkpoint_signal: SIGUSR2}\n  duration")
+MOVES = MANIFEST.replace(b"duration", b"survival: move\n  duration")
 WARN = cmd.WarnPod(1, "SIGUSR2")
 TELL = cmd.TellPod(1, 9_000)
 
@@ -63,6 +67,20 @@ def test_who_is_no_spot_task_by_its_manifest_gets_no_signal():
     assert play(told(MANIFEST), state=running(MANIFEST))[1] == []
 
 
+def test_who_is_to_be_moved_off_a_host_that_works_is_told_once_and_not_any_more_when_it_may_stay():
+    drained = ev.LeaseAssigned(lease(MOVES, moves_after_ms=4_000))
+    state, commands = play(drained, state=running(MOVES))
+    assert commands == [TELL]
+    state, commands = handle(state, drained, 7_000)
+    assert commands == [], "what was said stays"
+    taken_back = ev.LeaseAssigned(lease(MOVES, moves_after_ms=4_000, notice_ends_ms=8_000))
+    state, commands = handle(state, taken_back, 7_000)
+    assert commands == [cmd.TellPod(1, 8_000)], "its provider ends it sooner"
+    state, commands = handle(state, ev.LeaseAssigned(lease(MOVES)), 7_000)
+    assert commands == [cmd.TellPod(1, None)]
+    assert handle(state, drained, 20_000)[1] == [cmd.TellPod(1, 24_000)]
+
+
 def test_before_it_runs_it_finds_until_when_it_may_and_gets_no_signal():
     state, _ = play(ev.LeaseAssigned(lease(), SPOT))
     assert play(told(), state=state)[1] == [TELL]
@@ -97,6 +115,28 @@ async def test_a_program_finds_what_the_chain_says_and_its_last_words_are_its_re
         await world.until(lambda: world.reports)
         ((_, result),) = world.reports
         assert agent._dir.get_blob(result["digest"]) == notice(ends_at)
+
+
+@pytest.mark.parametrize(("manifest", "survival"), [(MOVES, Survival.MOVE), (SPOT, Survival.RESTART)])
+async def test_a_pod_that_may_go_on_elsewhere_is_told_that_its_host_is_drained(tmp_path, manifest, survival):
+    world = World(tmp_path / "agent", lambda *_: FakeProgram(runs_until_told=True))
+    world.table("Tasks", "Params")[()] = tasks_params()
+    async with world.agent() as agent:
+        number = world.open_lease(manifest, survival=survival)
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+        hosts, drained_ms = world.table("Hosts", "Hosts"), world.now_ms
+        for _ in range(REREAD_EVERY_BLOCKS + 1):
+            # A heartbeat, here, makes it one that takes pods again.
+            hosts[(world.host,)] = {**hosts[(world.host,)], "status": "Draining"}
+            await world.chain.produce()
+        if survival is Survival.RESTART:
+            assert not world.engine.notices
+            return
+        await world.until(lambda: world.reports)
+        ((_, result),) = world.reports
+        ends_at_ms = json.loads(agent._dir.get_blob(result["digest"]))["ends_at_ms"]
+        notice_ms = tasks_params()["preemption_notice_ms"]
+        assert drained_ms + notice_ms < ends_at_ms <= world.now_ms + notice_ms
 
 
 async def test_a_provider_that_takes_its_host_back_is_a_notice_too(tmp_path):

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from cli_world import BOB, CHARLIE, GTY, HOST, MANIFEST, RATE, RESULT, Pallets, World, the_host
 
-from offchain.cli import follow
+from offchain.cli import follow, outlooks
+from offchain.core.leaving import Leaving
 from offchain.link import keys
 from offchain.link.errors import SubmitRefusal
 from offchain.link.p2p import HostUnreachable
@@ -152,6 +153,29 @@ def test_a_dry_run_tells_whether_there_could_be_a_standby_and_what_it_costs(worl
         busy = the_host(provider=provider, free=gen.Capacity(100, 8192, 100).encode())
         world.put("Hosts", "Hosts", host, busy)
     assert "and no host has room" in world.run(*arguments)[1]
+
+
+def test_a_dry_run_tells_whose_spot_tasks_would_leave_and_when(
+    world: World, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("submit", manifest, "--account", "//Charlie", "--dry-run")
+    assert world.json(*arguments)["leaving"] is None
+    world.put("Hosts", "Hosts", HOST, the_host(free=gen.Capacity(100, 8192, 100).encode()))
+    for found, told, said in (
+        (
+            Leaving({7: None}, {"queue night": 1}),  # type: ignore[dict-item]  (whom, not what they are)
+            {"tasks": [7], "of": {"queue night": 1}, "notice_ms": 120_000, "nobody_leaves": None},
+            "Spot tasks leave 1 of queue night, 2m after being told",
+        ),
+        (
+            Leaving(why="it holds its share"),
+            {"tasks": [], "of": {}, "notice_ms": None, "nobody_leaves": "it holds its share"},
+            "Nobody leaves it holds its share",
+        ),
+    ):
+        monkeypatch.setattr(outlooks, "leaving", lambda *_, found=found: found)
+        assert world.json(*arguments)["leaving"] == told
+        assert said in " ".join(world.run(*arguments)[1].split())
 
 
 def test_a_dry_run_refuses_what_submitting_would(world: World, manifest: Path) -> None:

@@ -33,6 +33,7 @@ PERIODS = Periods(
     archive_after_ms=100_000,
     late_ms=20_000,
     poor_ppm=300_000,
+    notice_ms=120_000,
 )
 NO_GPU = GpuRequest(count=0, milli=0, min_vram_mib=0, models=())
 ANYWHERE = placement()

@@ -1,5 +1,7 @@
 """Who is made to leave for whom, by name."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,8 @@ from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.rules import MINUTE, Past, Rules, Running, Wanting
 from offchain.core.preempting.victims import Refused, preempt
+from offchain.core.queues.amount import NOTHING, Amount
+from offchain.core.queues.rights import ABOVE_ROOT, Node, Rights
 from offchain.core.timing.backfill import Backfill
 from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
@@ -15,6 +19,7 @@ from offchain.core.timing.reservations import Waiting, reserve
 from tests.queue_samples import OWN
 from tests.timing_samples import GPU, HALF, PAIR, gpus
 
+TENTH = Shape(1, 1, 1, 100)
 NOW = 100 * MINUTE
 RULES = Rules(notice_ms=MINUTE, least_run_ms=10 * MINUTE, most=2)
 
@@ -104,6 +109,49 @@ def test_hosts_of_other_models_and_reserved_ones_are_left_alone():
     assert victims(hosts, [spot(1, (0, 1)), spot(2, (1, 1), rate=9)], wanting(blue)) == [2]
     closed = np.array([True, False])
     assert victims(gpus(1, 1), [spot(1, (0, 1)), spot(2, (1, 1), rate=9)], wanting(), closed=closed) == [2]
+
+
+def test_the_only_host_whose_tasks_may_leave_is_found_behind_many_cheaper_ones():
+    many = 600
+    running = [replace(spot(host, (host, 1)), part=1) for host in range(many)]
+    running += [replace(spot(many, (many, 1), rate=9), part=2)]
+    cluster = gpus(*[1] * (many + 1))
+    for one in running:
+        cluster.take(one.places[0].host, one.shape, one.places[0].devices)
+    # Part 1 has a right to all that it holds, part 2 to nothing.
+    whole = Amount(0, 0, 1000 * (many + 1))
+    nodes = [
+        Node(ABOVE_ROOT, 1.0, whole, 1.0),
+        Node(0, 1.0, Amount(0, 0, 1000 * many), 0.999),
+        Node(0, 1.0, Amount(0, 0, 1000), 0.0),
+        Node(0, 1.0, NOTHING, 0.01),
+    ]
+    takings = Rights(whole, nodes).taking(3, Amount(0, 0, 1000))
+    found = preempt(wanting(), running, cluster, NOW, RULES, Past(), takings)
+    assert [one.task for one in found.victims] == [many]
+
+
+def test_of_many_tasks_on_a_host_those_are_found_who_may_leave_together():
+    # The pod needs half of each of two GPUs, and part 1 may lose half of one: not on the one where that is cheapest.
+    first = [spot(task, (0, 0b01), shape=TENTH, rate=50) for task in range(10)]
+    second = [spot(task, (0, 0b10), shape=TENTH, rate=1) for task in range(10, 15)]
+    other = [replace(spot(task, (0, 0b10), shape=TENTH, rate=9), part=2) for task in range(15, 20)]
+    running = [replace(one, part=1) for one in (*first, *second)] + other
+    cluster = gpus(2)
+    for one in running:
+        cluster.take(0, one.shape, one.places[0].devices)
+    whole = Amount(0, 0, 2000)
+    nodes = [
+        Node(ABOVE_ROOT, 1.0, whole, 1.0),
+        Node(0, 1.0, Amount(0, 0, 1500), 0.5),
+        Node(0, 1.0, Amount(0, 0, 500), 0.0),
+        Node(0, 1.0, NOTHING, 0.5),
+    ]
+    takings = Rights(whole, nodes).taking(3, Amount(0, 0, 1000))
+    found = preempt(wanting(Shape(1, 1, 2, 500)), running, cluster, NOW, RULES, Past(), takings)
+    tasks = {one.task for one in found.victims}
+    assert len(tasks) == 10
+    assert set(range(15, 20)) <= tasks, "those of part 2, so that part 1 loses only what it may"
 
 
 def test_a_victim_makes_nobody_leave_until_it_has_started_again():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from toy_network import HOST, OTHER_HOST, Toy
 
+from offchain.core.conduct.deteriorating import SEEN_LATE_MS
 from offchain.core.moving.rests import FIRST_MS
 from offchain.core.planning.shifts import SHIFT_MS
 from offchain.link import keys
@@ -12,7 +13,7 @@ from offchain.link.fake import BLOCK_MS
 from offchain.link.ports import DispatchFailure
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
-from tests.chain_records import GTY
+from tests.chain_records import GTY, tasks_params
 
 OTHER_PROVIDER = keys.from_uri("//Ferdie").address
 HERE = lease_id(0, 0, 0)
@@ -32,7 +33,12 @@ def two_hosts() -> Toy:
     toy = Toy()
     toy.host()
     toy.host(OTHER_HOST, provider=OTHER_PROVIDER)
+    toy.put("Tasks", "Params", value=tasks_params(preemption_notice_ms=2 * BLOCK_MS))
     return toy
+
+
+TOLD = (2 * BLOCK_MS + SEEN_LATE_MS) // BLOCK_MS
+"""Blocks in which a pod on a host that is drained is told that it will be moved."""
 
 
 async def blocks(toy: Toy, quiet, count: int) -> None:
@@ -47,9 +53,10 @@ async def test_a_pod_leaves_a_host_that_is_drained_and_its_room_is_given_to_nobo
     await running(toy, survival)
     async with toy.working("scheduler") as quiet:
         await toy.call("drain", "Hosts", host=HOST)
+        await blocks(toy, quiet, TOLD)
+        assert not toy.tried("move_pod"), "it has time to save its work"
         await toy.submit()
-        await toy.block()
-        await quiet()
+        await blocks(toy, quiet, 1)
         assert toy.waiting("move_pod") == [{"lease": HERE, "host": OTHER_HOST, "devices": b"\0"}]
         await blocks(toy, quiet, 6)
         assert len(toy.done("move_pod")) == 1
@@ -61,7 +68,7 @@ async def test_a_pod_that_is_to_start_anew_stays_where_it_is():
     await running(toy, gen.Survival.RESTART)
     async with toy.working("scheduler") as quiet:
         await toy.call("drain", "Hosts", host=HOST)
-        await blocks(toy, quiet, 6)
+        await blocks(toy, quiet, TOLD + 6)
     assert not toy.tried("move_pod")
     assert not toy.tried("name_standby")
 
@@ -72,7 +79,7 @@ async def test_a_refusal_is_an_answer_and_it_is_tried_again_later():
     toy.verdict = lambda call: IN_ORDER if call.function == "move_pod" else None
     async with toy.working("scheduler") as quiet:
         await toy.call("drain", "Hosts", host=HOST)
-        await blocks(toy, quiet, 3)
+        await blocks(toy, quiet, TOLD + 3)
         assert len(toy.tried("move_pod")) == 1
         toy.verdict = lambda _: None
         await toy.block(after_ms=FIRST_MS)
@@ -126,6 +133,19 @@ async def test_a_host_is_read_again_before_it_is_taken_for_silent():
         assert [call["host"] for call in toy.done("move_pod")] == [OTHER_HOST]
 
 
+async def test_a_pod_whose_host_is_drained_no_more_stays():
+    toy = two_hosts()
+    await running(toy, gen.Survival.MOVE)
+    toy._undrain = lambda _account, host: [("Hosts", "StatusChanged", {"host": host})]
+    async with toy.working("scheduler") as quiet:
+        await toy.call("drain", "Hosts", host=HOST)
+        await blocks(toy, quiet, TOLD - 1)
+        toy.put("Hosts", "Hosts", HOST, value={**toy.get("Hosts", "Hosts", HOST), "status": "Online"})
+        await toy.call("undrain", "Hosts", host=HOST)
+        await blocks(toy, quiet, 6)
+        assert not toy.tried("move_pod")
+
+
 OTHER_SCHEDULER = keys.from_uri("//Eve")
 MANY_SHIFTS = 20 * SHIFT_MS // BLOCK_MS
 
@@ -144,7 +164,7 @@ async def test_of_two_schedulers_one_moves_a_pod_and_one_names_its_standby():
         await blocks(toy, quiet, 12)
         assert [call.args["host"] for call in toy.tried("name_standby")] == [OTHER_HOST]
         await toy.call("drain", "Hosts", host=HOST)
-        await blocks(toy, quiet, 12)
+        await blocks(toy, quiet, TOLD + 12)
         assert [call.args["host"] for call in toy.tried("move_pod")] == [OTHER_HOST]
 
 

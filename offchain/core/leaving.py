@@ -1,0 +1,190 @@
+"""Which spot tasks would leave for a task that finds no room, for people who ask before they submit.
+
+Reads a snapshot, host by host. The scheduler chooses by :mod:`offchain.core.preempting`, which knows the same rules,
+compares more, and may find others; who may have whom leave is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from offchain.core.fit import candidate
+from offchain.core.outlook import Together, open_to, released, room
+from offchain.core.preempting.who import by_shares, may_ask, may_leave
+from offchain.core.queues.amount import NOTHING, Amount
+from offchain.core.queues.claim import Holding
+from offchain.core.queues.counted import Counted
+from offchain.core.queues.rights import Taking
+from offchain.core.queues.tree import DEFAULT, Tree
+from offchain.core.snapshot import Snapshot
+from offchain.core.values import Host, HostStatus, Layout, Task, TaskState
+
+Victims = Mapping[int, Task]
+_Allows = Callable[[Iterable[Task]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """`victims`: these would be told to leave, by their numbers. Nobody: `why` says what stands against it.
+
+    `parts`: of whom they are, a queue or an account of the default, and how many of each.
+    """
+
+    victims: Victims = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
+    why: str | None = None
+
+
+def leaving(snapshot: Snapshot, task: Task, tree: Tree) -> Leaving | None:
+    """Who would leave for `task`, which has no room in this snapshot; None: no spot task below it holds enough."""
+    below = [one for one in snapshot.tasks.values() if may_leave(one) and one.priority < task.priority]
+    if not may_ask(task) or not below:
+        return None
+    search = _Search(snapshot, task)
+    if not search.find(below, lambda _: True):
+        return None
+    counted = _counted(snapshot, task, tree)
+    part, asks = _part(counted, task), _amount(task, task.least)
+    for taking in counted.rights.taking(part, asks):
+
+        def allows(some: Iterable[Task], taking: Taking = taking) -> bool:
+            return taking.allows((_part(counted, one), _holds(one)) for one in some)
+
+        found = search.find([one for one in below if taking.open(_part(counted, one))], allows)
+        if found:
+            return Leaving(found, _names(found.values(), tree))
+    return Leaving(why=by_shares(counted.rights, part, asks))
+
+
+def _names(tasks: Iterable[Task], tree: Tree) -> Mapping[str, int]:
+    names: dict[str, int] = {}
+    for one in tasks:
+        part = tree.part_of(_queue(one), one.tenant)
+        name = f"account {part.account}" if part.queue == DEFAULT else f"queue {part.queue}"
+        names[name] = names.get(name, 0) + 1
+    return names
+
+
+class _Search:
+    """Takes host after host, the cheapest first, on each the cheapest tasks until one more pod has room."""
+
+    def __init__(self, snapshot: Snapshot, task: Task) -> None:
+        self._task = task
+        self._now_ms = snapshot.now_ms
+        self._most = 1 if task.layout in (Layout.HOSTS, Layout.PROVIDERS) else max(1, len(task.open_pods))
+        there = ((host.id, candidate(task, host)) for host in open_to(task, snapshot.hosts))
+        self._hosts = {name: host for name, host in there if host is not None}
+
+    def find(self, may: Iterable[Task], allows: _Allows) -> Victims:
+        """Who leaves, so that all pods that must start together have room; nobody: it is not enough."""
+        on: dict[str, list[Task]] = {}
+        for one in sorted(may, key=self._cost):
+            for name in {lease.host for lease in one.leases} & self._hosts.keys():
+                on.setdefault(name, []).append(one)
+        hosts, total = dict(self._hosts), Together(self._task.layout)
+        pods = {name: self._pods(host) for name, host in hosts.items()}
+        for name, many in pods.items():
+            total.changed(hosts[name].provider, 0, many)
+        gone: dict[int, Task] = {}
+        for name in sorted(on, key=lambda name: sum(map(self._cost, on[name]))):
+            some = [one for one in on[name] if one.id not in gone]
+            while total.pods < self._task.least and some:
+                needed = self._needed(hosts[name], pods[name], some, lambda more: allows((*gone.values(), *more)))
+                if not needed:
+                    break
+                for one in needed:
+                    gone[one.id] = one
+                    self._end(one, hosts, pods, total)
+                some = [one for one in some if one.id not in gone]
+            if total.pods >= self._task.least:
+                return gone
+        return {}
+
+    def _needed(self, host: Host, had: int, some: Iterable[Task], allows: _Allows) -> list[Task]:
+        """The cheapest of these whose end is enough for one more pod there, and each of whom is needed."""
+        found: list[Task] = []
+        for one in some:
+            if not allows([*found, one]):
+                continue
+            found.append(one)
+            if self._pods(_without(host, found)) > had:
+                break
+        else:
+            return []
+        for one in found[-2::-1]:
+            rest = [other for other in found if other is not one]
+            if self._pods(_without(host, rest)) > had:
+                found = rest
+        return found
+
+    def _end(self, one: Task, hosts: dict[str, Host], pods: dict[str, int], total: Together) -> None:
+        for name in {lease.host for lease in one.leases} & hosts.keys():
+            hosts[name] = _without(hosts[name], [one])
+            before, pods[name] = pods[name], self._pods(hosts[name])
+            total.changed(hosts[name].provider, before, pods[name])
+
+    def _pods(self, host: Host) -> int:
+        return room(host, self._task, self._most)[0]
+
+    def _cost(self, one: Task) -> int:
+        """What is lost, but for the notice, which is the same for all."""
+        return max(0, self._now_ms - one.changed_at) * sum(lease.escrow.rate_per_hour for lease in one.leases)
+
+
+def _without(host: Host, gone: Iterable[Task]) -> Host:
+    for one in gone:
+        # As for the scheduler: nobody is sent away for what may be on the disk yet.
+        resources = replace(one.resources, disk_gib=0)
+        for lease in one.leases:
+            if lease.host == host.id:
+                host = released(host, resources, lease.devices)
+    return host
+
+
+def _counted(snapshot: Snapshot, task: Task, tree: Tree) -> Counted:
+    """The queues as if those had left who were told to, and those had come for whom they leave."""
+    tasks = snapshot.tasks
+    told = [one for one in tasks.values() if one.state is TaskState.RUNNING and one.preemption is not None]
+    coming = {one.preemption.wanting for one in told if one.preemption is not None}
+    gone = {one.id for one in told}
+    held = [_holding(one, _holds(one)) for one in tasks.values() if one.leases and one.id not in gone]
+    held += [_holding(tasks[number], _amount(tasks[number], tasks[number].least)) for number in coming & tasks.keys()]
+    waiting = [one for one in tasks.values() if one.open_pods and one.id not in coming and one.id != task.id]
+    return Counted(
+        tree,
+        _totals(snapshot.hosts.values()),
+        held,
+        [_holding(one, _amount(one, len(one.open_pods))) for one in (*waiting, task)],
+    )
+
+
+def _totals(hosts: Iterable[Host]) -> Amount:
+    """What hosts that are online have; of GPUs that are out of order nothing."""
+    total = NOTHING
+    for host in hosts:
+        if host.status is HostStatus.ONLINE:
+            gpus = sum(device.healthy for device in host.devices)
+            total = total.plus(Amount(host.total.cpu_milli, host.total.memory_mib, 1000 * gpus))
+    return total
+
+
+def _part(counted: Counted, task: Task) -> int:
+    return counted.part(_queue(task), task.tenant)
+
+
+def _holding(task: Task, amount: Amount) -> Holding:
+    return Holding(_queue(task), task.tenant, amount)
+
+
+def _queue(task: Task) -> str:
+    return task.queue.decode("utf-8", "replace")
+
+
+def _amount(task: Task, pods: int) -> Amount:
+    asked = task.resources
+    return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
+
+
+def _holds(task: Task) -> Amount:
+    return _amount(task, len(task.leases))

@@ -1,0 +1,28 @@
+"""Who may make others leave and who may be made to, by the chain's records; without numpy, for commands look, too."""
+
+from __future__ import annotations
+
+from offchain.core.queues.amount import Amount
+from offchain.core.queues.rights import Rights
+from offchain.core.values import LeaseState, Task, TaskState
+
+SHARES = "the spot tasks that hold enough are of others, who need not give them up"
+
+_HELD = frozenset({LeaseState.PENDING, LeaseState.ACTIVE})
+
+
+def may_ask(task: Task) -> bool:
+    """Whether it may make others leave: it waits, is above somebody, and did not have to leave itself."""
+    return task.state is TaskState.QUEUED and task.priority > 0 and task.preemption is None
+
+
+def may_leave(task: Task) -> bool:
+    """Whether the chain lets it be told to leave, and its room would be free then."""
+    runs = task.spot and task.state is TaskState.RUNNING and task.preemption is None
+    return runs and bool(task.leases) and all(lease.state in _HELD for lease in task.leases)
+
+
+def by_shares(rights: Rights, part: int, asks: Amount) -> str:
+    """Why shares stand against it, for people."""
+    shares = f"its queue or account holds {rights.share(part):.1%} of the network, with the task "
+    return f"{SHARES}: {shares}{rights.share(part, asks):.1%}, and has a right to {rights.right(part):.1%}"

@@ -69,6 +69,14 @@ class Mix:
         """One more pod of this shape was asked for."""
         self.counts[shape] = self.counts.get(shape, 0.0) + 1.0
 
+    def fade(self, most: int) -> None:
+        """What has come counts half from now on, and all but so many of the shapes that came most often are forgotten.
+
+        Of equals those are kept that came first.
+        """
+        often = sorted(self.counts.items(), key=lambda item: -item[1])[:most]
+        self.counts = {shape: count / 2 for shape, count in often}
+
     def shares(self) -> Mapping[Shape, float]:
         """The probability that the next pod has this shape."""
         total = sum(self.counts.values())

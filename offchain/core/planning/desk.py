@@ -50,6 +50,12 @@ from offchain.schema.decisions import Standing
 LEARN_AGAIN = 1000
 """After so many new tasks, twice or a quarter more than were known, it is asked whether others are expected now."""
 
+FADES: Final = 1_000_000
+"""After so many tasks, what came before counts half."""
+
+MOST_SHAPES: Final = 4096
+"""So many different wishes may be expected at once."""
+
 OTHERS: Final = 0.05
 """By so much the shares of what is asked for must differ, or hosts be more, before scores are counted by them anew."""
 
@@ -496,6 +502,8 @@ class Desk:
         for _ in task.open_pods:
             self._mix.learn(shape)
         self._learned += 1
+        if self._learned % FADES == 0 or len(self._mix.counts) > MOST_SHAPES:
+            self._mix.fade(MOST_SHAPES // 2)
 
     def _use_what_was_learned(self) -> None:
         new = self._learned - self._used

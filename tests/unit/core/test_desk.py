@@ -7,7 +7,7 @@ from dataclasses import replace
 from core_builders import host, lease, pod, task
 
 from offchain.core.fit import Misfit
-from offchain.core.placing.shapes import Shape, unlike
+from offchain.core.placing.shapes import Mix, Shape, unlike
 from offchain.core.planning import desk as desk_module
 from offchain.core.planning.desk import Desk
 from offchain.core.queues.tree import Most, Queue, tree
@@ -155,6 +155,21 @@ def test_scores_are_counted_anew_only_where_other_pods_are_expected_or_many_host
     found.put_hosts([host("4", free=ONE)])
     assert come(21) == 2, "a quarter more hosts"
     assert come(31, replace(task(1).resources, cpu_milli=3000)) == 3, "a quarter of what came is other"
+
+
+def test_what_is_expected_fades_and_never_grows_without_bound(monkeypatch):
+    monkeypatch.setattr(desk_module, "MOST_SHAPES", 8)
+    monkeypatch.setattr(desk_module, "Worth", lambda _, mix: len(mix.counts))
+    found = desk(host(free=ONE))
+    expected = []
+    monkeypatch.setattr(found.planner, "use", expected.append)
+    for number in range(100):
+        found.put_task(task(number, resources=replace(task(1).resources, cpu_milli=100 + number)))
+        found.round(10)
+    assert 4 <= max(expected) <= 8
+    mix = Mix({Shape(1, 1): 4.0, Shape(2, 1): 1.0, Shape(3, 1): 2.0})
+    mix.fade(2)
+    assert mix.counts == {Shape(1, 1): 2.0, Shape(3, 1): 1.0}
 
 
 def test_mixes_differ_by_the_part_that_would_have_to_be_another():

@@ -122,8 +122,8 @@ def _point(hosts: int, tasks: int) -> Point:
     took = time.perf_counter() - began
     placed = list(made.placements)
     alone = _alone(desk, placed, tasks)
-    online = _online(desk, 2 * tasks)
-    events = _events(desk, records, list(desk.planner.held), 10 * tasks)
+    events = _events(desk, records, placed, 2 * tasks)
+    online = _online(desk, 10 * tasks)
     return Point(hosts, took, len(placed), online, alone, events)
 
 

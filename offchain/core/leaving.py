@@ -13,7 +13,7 @@ from offchain.core.fit import candidate
 from offchain.core.outlook import Together, open_to, released, room
 from offchain.core.preempting.who import by_shares, may_ask, may_leave
 from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.claim import Holding
+from offchain.core.queues.asked import amount_of, holding_of, queue_of
 from offchain.core.queues.counted import Counted
 from offchain.core.queues.rights import Taking
 from offchain.core.queues.tree import DEFAULT, Tree
@@ -45,7 +45,7 @@ def leaving(snapshot: Snapshot, task: Task, tree: Tree) -> Leaving | None:
     if not search.find(below, lambda _: True):
         return None
     counted = _counted(snapshot, task, tree)
-    part, asks = _part(counted, task), _amount(task, task.least)
+    part, asks = _part(counted, task), amount_of(task, task.least)
     for taking in counted.rights.taking(part, asks):
 
         def allows(some: Iterable[Task], taking: Taking = taking) -> bool:
@@ -60,7 +60,7 @@ def leaving(snapshot: Snapshot, task: Task, tree: Tree) -> Leaving | None:
 def _names(tasks: Iterable[Task], tree: Tree) -> Mapping[str, int]:
     names: dict[str, int] = {}
     for one in tasks:
-        part = tree.part_of(_queue(one), one.tenant)
+        part = tree.part_of(queue_of(one), one.tenant)
         name = f"account {part.account}" if part.queue == DEFAULT else f"queue {part.queue}"
         names[name] = names.get(name, 0) + 1
     return names
@@ -148,14 +148,14 @@ def _counted(snapshot: Snapshot, task: Task, tree: Tree) -> Counted:
     told = [one for one in tasks.values() if one.state is TaskState.RUNNING and one.preemption is not None]
     coming = {one.preemption.wanting for one in told if one.preemption is not None}
     gone = {one.id for one in told}
-    held = [_holding(one, _holds(one)) for one in tasks.values() if one.leases and one.id not in gone]
-    held += [_holding(tasks[number], _amount(tasks[number], tasks[number].least)) for number in coming & tasks.keys()]
+    held = [holding_of(one, len(one.leases)) for one in tasks.values() if one.leases and one.id not in gone]
+    held += [holding_of(tasks[number], tasks[number].least) for number in coming & tasks.keys()]
     waiting = [one for one in tasks.values() if one.open_pods and one.id not in coming and one.id != task.id]
     return Counted(
         tree,
         _totals(snapshot.hosts.values()),
         held,
-        [_holding(one, _amount(one, len(one.open_pods))) for one in (*waiting, task)],
+        [holding_of(one, len(one.open_pods)) for one in (*waiting, task)],
     )
 
 
@@ -170,21 +170,8 @@ def _totals(hosts: Iterable[Host]) -> Amount:
 
 
 def _part(counted: Counted, task: Task) -> int:
-    return counted.part(_queue(task), task.tenant)
-
-
-def _holding(task: Task, amount: Amount) -> Holding:
-    return Holding(_queue(task), task.tenant, amount)
-
-
-def _queue(task: Task) -> str:
-    return task.queue.decode("utf-8", "replace")
-
-
-def _amount(task: Task, pods: int) -> Amount:
-    asked = task.resources
-    return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
+    return counted.part(queue_of(task), task.tenant)
 
 
 def _holds(task: Task) -> Amount:
-    return _amount(task, len(task.leases))
+    return amount_of(task, len(task.leases))

@@ -205,7 +205,7 @@ class Cluster:
         chosen = indices(devices)
         fits = self._fits(host, shape, chosen)
         if fits:
-            self._move(host, shape, chosen, -1)
+            self._take(host, shape, chosen)
         return fits
 
     def give(self, host: int, shape: Shape, devices: int) -> None:
@@ -228,14 +228,14 @@ class Cluster:
         short = free.cpu[host] < shape.cpu_milli or free.memory[host] < shape.memory_mib
         return bool(short or free.disk[host] < shape.disk_gib)
 
-    def _move(self, host: int, shape: Shape, chosen: Sequence[int], sign: int) -> None:
-        self.free.cpu[host] += sign * shape.cpu_milli
-        self.free.memory[host] += sign * shape.memory_mib
-        self.free.disk[host] += sign * shape.disk_gib
+    def _take(self, host: int, shape: Shape, chosen: Sequence[int]) -> None:
+        self.free.cpu[host] -= shape.cpu_milli
+        self.free.memory[host] -= shape.memory_mib
+        self.free.disk[host] -= shape.disk_gib
         for index in chosen:
-            self.free.device[host, index] += sign * shape.gpu_milli
+            self.free.device[host, index] -= shape.gpu_milli
         self.free.state[host] = 0
-        self.free_milli += sign * shape.total_milli
+        self.free_milli -= shape.total_milli
 
     def _set(self, columns: Columns, host: int, room: HostRoom) -> None:
         devices = len(room.devices)

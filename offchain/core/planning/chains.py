@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Ints
+from offchain.core.placing.columns import as_long
 from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import copy
 from offchain.core.placing.shapes import GpuKind, Shape
@@ -132,11 +133,7 @@ class Chains:
 
 
 def _longer(column: npt.NDArray[Any], count: int, of: int = 0) -> npt.NDArray[Any]:
-    if count <= len(column):
-        return column
-    more = np.full(max(count, 2 * len(column)), of, dtype=column.dtype)
-    more[: len(column)] = column
-    return more
+    return column if count <= len(column) else as_long(column, max(count, 2 * len(column)), of)
 
 
 def _asks(shapes: Sequence[Shape], kinds: Sequence[GpuKind]) -> _Asks:

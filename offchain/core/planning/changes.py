@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offchain.core.placing.cluster import Ints
+from offchain.core.placing.columns import as_long
 from offchain.core.placing.compiled import compiled
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -19,7 +20,6 @@ Floats = npt.NDArray[np.floating[Any]]
 _FEW: Final = 16
 _KEPT: Final = 1 << 15
 """So many changes are kept one by one."""
-
 
 _IN_ORDER: Final = 8
 """To go through all hosts in their order takes as long as to look at so many times fewer here and there."""
@@ -83,8 +83,7 @@ class Changes:
         if len(hosts):
             most, (last, gained, kept) = 1 + int(hosts.max()), self._log
             if most > len(last):
-                more = np.zeros(2 * most - len(last), dtype=np.int64)
-                self._log = _Log(np.concatenate([last, more]), np.concatenate([gained, more]), kept)
+                self._log = _Log(as_long(last, 2 * most), as_long(gained, 2 * most), kept)
             _enter(self._log, self._end, hosts, gains)
             self._end += len(hosts)
 

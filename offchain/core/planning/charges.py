@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from offchain.core.planning.planner import Planner
-from offchain.core.queues.amount import Amount
+from offchain.core.queues.asked import holding_of
 from offchain.core.queues.claim import Holding
 from offchain.core.queues.turn import Turn
-from offchain.core.values import Resources, Task
+from offchain.core.values import Task
 
 
 class Charges:
@@ -25,7 +24,7 @@ class Charges:
     def account(self, task: Task) -> None:
         """Charge its leases, and what is on its way."""
         pods = len(task.leases) + len(self._planner.pods_ahead(task.id))
-        self._charge(task.id, Holding(queue_of(task), task.tenant, amount_of(task, pods)) if pods else None)
+        self._charge(task.id, holding_of(task, pods) if pods else None)
 
     def drop(self, number: int) -> None:
         """It holds nothing any more."""
@@ -67,25 +66,4 @@ class Charges:
 
 def _of_all(task: Task) -> Holding:
     """What its open pods hold."""
-    return Holding(queue_of(task), task.tenant, amount_of(task, len(task.open_pods)))
-
-
-def amount_of(task: Task, pods: int) -> Amount:
-    """What so many of its pods ask for."""
-    return _amount_of(task.resources, pods)
-
-
-def queue_of(task: Task) -> str:
-    """The name of the queue that it is to wait in."""
-    return _decoded(task.queue)
-
-
-@lru_cache(maxsize=1 << 13)
-def _amount_of(asked: Resources, pods: int) -> Amount:
-    """Kept, for a million tasks ask for a few hundred different amounts."""
-    return Amount(asked.cpu_milli, asked.memory_mib, asked.gpus.count * asked.gpus.milli).times(pods)
-
-
-@lru_cache(maxsize=1 << 10)
-def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", "replace")
+    return holding_of(task, len(task.open_pods))

@@ -21,7 +21,7 @@ from offchain.core.fleet.want import Want, shape_of
 from offchain.core.placing.shapes import Mix, Shape, unlike
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.apart import Apart
-from offchain.core.planning.charges import Charges, amount_of, queue_of
+from offchain.core.planning.charges import Charges
 from offchain.core.planning.explained import Notes
 from offchain.core.planning.further import Further
 from offchain.core.planning.gates import Gate
@@ -39,6 +39,7 @@ from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.preempting.asking import Queues
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
+from offchain.core.queues.asked import amount_of, queue_of
 from offchain.core.queues.claim import Claim, Held
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -16,6 +15,7 @@ from offchain.core.fleet.offers import Offers
 from offchain.core.fleet.rules import affordable, welcome
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import AnyInts, Bools, Floats, Ints
+from offchain.core.placing.columns import as_long
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.lanes import Beside, empty, longer, renew
 from offchain.core.placing.worth import Worth
@@ -201,7 +201,7 @@ class Rows:
             facts = fleet.facts.at(hosts)
             points = beside_price(want, facts, self._weights) + self._drawn()[hosts]
             if len(against.points) < len(fleet.cluster):
-                against.points = _longer(against.points, len(fleet.cluster))
+                against.points = as_long(against.points, len(fleet.cluster))
             against.points[hosts] = np.where(welcome(want, facts), points, np.inf)
             against.seen = self._facts.end()
 
@@ -219,7 +219,7 @@ class Rows:
         """[host]: whether it is closed."""
         hosts = len(self._fleet.cluster)
         if len(self._closed) < hosts:
-            self._closed = _longer(self._closed, hosts)
+            self._closed = as_long(self._closed, hosts)
         return self._closed
 
     def _drawn(self) -> Floats:
@@ -229,9 +229,3 @@ class Rows:
             more = [draw(name, self._seed) for name in names[len(self._draw) :]]
             self._draw = np.concatenate([self._draw, np.array(more) * self._weights.draw])
         return self._draw
-
-
-def _longer(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    more = np.zeros(rows, dtype=column.dtype)
-    more[: len(column)] = column
-    return more

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from offchain.core.planning.charges import queue_of
+from offchain.core.queues.asked import queue_of
 from offchain.core.queues.tree import Tree
 from offchain.core.timing.claims import Claim
 from offchain.core.timing.releases import Profile

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from offchain.core.placing.cluster import Ints
+from offchain.core.placing.columns import as_long
 from offchain.core.timing.claims import FOREVER, Column
 from offchain.core.timing.loops import AT, CPU, DEVICES, MEMORY, NONE, Changes, enter, leave
 
@@ -93,7 +93,7 @@ class Ends:
 
     def sums(self, hosts: int) -> tuple[Ints, Ints]:
         """[host]: cores and memory of all that ends."""
-        return _as_long(self._cpu, hosts), _as_long(self._memory, hosts)
+        return as_long(self._cpu, hosts), as_long(self._memory, hosts)
 
     def changes(self, hosts: int, at_least_ms: int, spare: int) -> Changes:
         """A copy, with place for `spare` more rows; what should have ended sooner ends at `at_least_ms`."""
@@ -102,8 +102,8 @@ class Ends:
         made = np.empty((many + spare, DEVICES + 1), dtype=np.int64)
         made[:many] = rows[:many]
         np.maximum(made[:many, AT], at_least_ms, out=made[:many, AT])
-        columns = _as_long(host[:many], many + spare), _as_long(after[:many], many + spare)
-        return Changes(made, *columns, _as_long(first, hosts, NONE), _as_long(shrinks_ms, hosts))
+        columns = as_long(host[:many], many + spare), as_long(after[:many], many + spare)
+        return Changes(made, *columns, as_long(first, hosts, NONE), as_long(shrinks_ms, hosts))
 
     def _rows(self, count: int, hosts: int) -> Ints:
         """So many rows that are not in use; there are columns for them, and for so many hosts."""
@@ -111,24 +111,16 @@ class Ends:
         again, self._unused = self._unused[left:], self._unused[:left]
         first, self._many = self._many, self._many + count - len(again)
         if self._many > len(self._more):
-            self._more = _as_long(self._more, 2 * self._many)
+            self._more = as_long(self._more, 2 * self._many)
             self._changes = longer(self._changes, 2 * self._many)
         if hosts > len(self._cpu):
-            self._cpu, self._memory = _as_long(self._cpu, 2 * hosts), _as_long(self._memory, 2 * hosts)
-            firsts = _as_long(self._changes.first, 2 * hosts, NONE)
+            self._cpu, self._memory = as_long(self._cpu, 2 * hosts), as_long(self._memory, 2 * hosts)
+            firsts = as_long(self._changes.first, 2 * hosts, NONE)
             self._changes = self._changes._replace(first=firsts, shrinks_ms=np.zeros(2 * hosts, dtype=np.int64))
         return np.concatenate([again, np.arange(first, self._many)])
 
 
 def longer(changes: Changes, rows: int) -> Changes:
     """The same with place for so many rows."""
-    host, after = _as_long(changes.host, rows), _as_long(changes.after, rows)
-    return changes._replace(rows=_as_long(changes.rows, rows), host=host, after=after)
-
-
-def _as_long(column: npt.NDArray[Any], count: int, of: int = 0) -> npt.NDArray[Any]:
-    """A copy of so many rows; those that there were not are `of`."""
-    known = min(count, len(column))
-    made = np.empty((count, *column.shape[1:]), dtype=column.dtype)
-    made[:known], made[known:] = column[:known], of
-    return made
+    host, after = as_long(changes.host, rows), as_long(changes.after, rows)
+    return changes._replace(rows=as_long(changes.rows, rows), host=host, after=after)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -17,9 +16,7 @@ from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart
-from offchain.core.fleet.want import Want, shape_of
-from offchain.core.placing.shapes import Mix, Shape, unlike
-from offchain.core.placing.worth import Worth
+from offchain.core.fleet.want import Want
 from offchain.core.planning.apart import Apart
 from offchain.core.planning.charges import Charges
 from offchain.core.planning.explained import Notes
@@ -28,6 +25,7 @@ from offchain.core.planning.gates import Gate
 from offchain.core.planning.groups import Group, Groups
 from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper
+from offchain.core.planning.learning import Learning
 from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
 from offchain.core.planning.placements import Batch
@@ -47,18 +45,6 @@ from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
 from offchain.core.values import Host, Lease, LeaseState, Task, TaskState
 from offchain.schema.decisions import Standing
-
-LEARN_AGAIN = 1000
-"""After so many new tasks, twice or a quarter more than were known, it is asked whether others are expected now."""
-
-FADES: Final = 1_000_000
-"""After so many tasks, what came before counts half."""
-
-MOST_SHAPES: Final = 4096
-"""So many different wishes may be expected at once."""
-
-OTHERS: Final = 0.05
-"""By so much the shares of what is asked for must differ, or hosts be more, before scores are counted by them anew."""
 
 
 class Desk:
@@ -96,11 +82,7 @@ class Desk:
         self._deadlines: list[tuple[int, int]] = []
         self._not_before: dict[int, int] = {}
         self._apart: dict[int, Room] = {}
-        self._mix = Mix()
-        self._learned = 0
-        self._used = 0
-        self._scored_for: tuple[int, Mapping[Shape, float]] = (0, {})
-        """How many hosts there were, and what was expected, when scores were last counted anew."""
+        self._learning = Learning(self.planner)
         self._further = Further(self.planner, self._keeper, self._turn, self._groups)
         self._now_ms = 0
         """Of the round."""
@@ -119,7 +101,7 @@ class Desk:
         """Take in a record of a task that is not final."""
         before = self._tasks.get(task.id)
         if before is None and task.open_pods:
-            self._learn(task)
+            self._learning.came(task)
         for lease in task.leases:
             if lease.state is LeaseState.ACTIVE:
                 self.planner.ran(task.manifest, lease.host)
@@ -175,7 +157,7 @@ class Desk:
         """
         self._wake(now_ms)
         self._remember(now_ms)
-        self._use_what_was_learned()
+        self._learning.use()
         of_hosts = self._gates(now_ms)
         if self._further.goes_on(now_ms) and not gates and not of_hosts:
             return self._go_on(now_ms)
@@ -495,25 +477,6 @@ class Desk:
     def _count(fleet: Fleet) -> Amount:
         online, whole = fleet.facts.online, fleet.cluster.whole
         return Amount(int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum()))
-
-    # --- what is expected -------------------------------------------------------------------------------------------
-
-    def _learn(self, task: Task) -> None:
-        shape = shape_of(task.resources, task.placement, task.takes_over)
-        for _ in task.open_pods:
-            self._mix.learn(shape)
-        self._learned += 1
-        if self._learned % FADES == 0 or len(self._mix.counts) > MOST_SHAPES:
-            self._mix.fade(MOST_SHAPES // 2)
-
-    def _use_what_was_learned(self) -> None:
-        new = self._learned - self._used
-        if new and new >= min(self._used, max(LEARN_AGAIN, self._used // 4)):
-            self._used = self._learned
-            shares, cluster = self._mix.shares(), self.planner.fleet.cluster
-            if len(cluster) > (1 + OTHERS) * self._scored_for[0] or unlike(shares, self._scored_for[1]) > OTHERS:
-                self._scored_for = len(cluster), shares
-                self.planner.use(Worth(cluster, self._mix))
 
 
 def _length(duration_ms: int) -> int:

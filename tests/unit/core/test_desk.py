@@ -8,7 +8,7 @@ from core_builders import host, lease, pod, task
 
 from offchain.core.fit import Misfit
 from offchain.core.placing.shapes import Mix, Shape, unlike
-from offchain.core.planning import desk as desk_module
+from offchain.core.planning import learning
 from offchain.core.planning.desk import Desk
 from offchain.core.queues.tree import Most, Queue, tree
 from offchain.core.values import Capacity, LeaseState, TaskKind, TaskState
@@ -139,7 +139,7 @@ def test_limits_of_a_queue_hold_for_all_its_accounts():
 
 
 def test_scores_are_counted_anew_only_where_other_pods_are_expected_or_many_hosts_have_come(monkeypatch):
-    monkeypatch.setattr(desk_module, "LEARN_AGAIN", 4)
+    monkeypatch.setattr(learning, "LEARN_AGAIN", 4)
     found = desk(*(host(str(number), free=ONE) for number in range(4)))
     used = []
     monkeypatch.setattr(found.planner, "use", used.append)
@@ -158,8 +158,8 @@ def test_scores_are_counted_anew_only_where_other_pods_are_expected_or_many_host
 
 
 def test_what_is_expected_fades_and_never_grows_without_bound(monkeypatch):
-    monkeypatch.setattr(desk_module, "MOST_SHAPES", 8)
-    monkeypatch.setattr(desk_module, "Worth", lambda _, mix: len(mix.counts))
+    monkeypatch.setattr(learning, "MOST_SHAPES", 8)
+    monkeypatch.setattr(learning, "Worth", lambda _, mix: len(mix.counts))
     found = desk(host(free=ONE))
     expected = []
     monkeypatch.setattr(found.planner, "use", expected.append)

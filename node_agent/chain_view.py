@@ -66,6 +66,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None) -> 
         data_from=spec.data_from,
         notice_ends_ms=min(ends, default=None),
         moves_after_ms=moves_after_ms,
+        tenant=lease.task.record.tenant,
     )
 
 

@@ -21,7 +21,7 @@ MAX_BYTES = 65_536
 MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
-    "registry_mirror", "image_quota_gib", "keep_gpus", "tier", "ask", "gateways",
+    "registry_mirror", "image_quota_gib", "keep_gpus", "share_gpus", "tier", "ask", "gateways",
 )  # fmt: skip
 
 
@@ -47,6 +47,8 @@ class Config:
     image_quota_gib: int | None = None
     keep_gpus: tuple[int, ...] = ()
     """GPUs that the owner keeps, by their number in the driver's order (as nvidia-smi shows it)."""
+    share_gpus: bool = False
+    """Tenants may have shares of GPUs."""
     tier: Tier | None = None
     """The class of the machine where its owner knows better than the probe."""
     gateways: tuple[GatewayAddress, ...] = ()
@@ -69,6 +71,7 @@ def save(folder: Path, config: Config) -> None:
         "registry_mirror": config.registry_mirror,
         "image_quota_gib": config.image_quota_gib,
         "keep_gpus": list(config.keep_gpus),
+        "share_gpus": config.share_gpus,
         "tier": None if config.tier is None else config.tier.value,
         "ask": _ask_plain(config.ask),
         "gateways": [gateway.text for gateway in config.gateways],
@@ -129,9 +132,11 @@ def _parsed(text: str) -> Config:
     region = _text(document, "region")
     if len(region.encode()) > MAX_REGION_BYTES:
         raise ValueError(f"region is longer than {MAX_REGION_BYTES} bytes")
-    network = document["network"]
-    if not isinstance(network, bool):
-        raise ValueError("network has to be true or false")  # noqa: TRY004
+    # Earlier releases handed out whole GPUs alone.
+    network, share_gpus = document["network"], document.get("share_gpus", False)
+    for name, value in (("network", network), ("share_gpus", share_gpus)):
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} has to be true or false")  # noqa: TRY004
     return Config(
         url=_text(document, "url"),
         genesis=genesis,
@@ -146,6 +151,7 @@ def _parsed(text: str) -> Config:
         registry_mirror=_optional(document, "registry_mirror"),
         image_quota_gib=None if document["image_quota_gib"] is None else _whole(document, "image_quota_gib", 2**20),
         keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
+        share_gpus=share_gpus,
         tier=None if document["tier"] is None else Tier(document["tier"]),
         # Earlier releases knew no gateways.
         gateways=tuple(parse_gateway(str(text)) for text in document.get("gateways", ())),

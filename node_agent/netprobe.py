@@ -79,7 +79,7 @@ class Prober:
         self._gateways = tuple(gateways)
         self._now_ms = now_ms
         self._book = core.Book()
-        self._said: tuple[int, int] | None = None
+        self._said: core.Told | None = None
         """What the chain has, or did not take, since the last round."""
 
     @property
@@ -107,6 +107,7 @@ class Prober:
             "mbps_up": None if found.mbps_up is None else round(found.mbps_up, 1),
             "class_mbps": found.class_mbps,
             "class_up_mbps": found.class_up_mbps,
+            "told_latency_ms": found.told.latency_ms,
         }
 
     async def run(self, agent: Carrier) -> None:
@@ -140,19 +141,20 @@ class Prober:
                 self._note(peer, await self.visit(ss58.decode(peer), own))
 
     async def say(self, agent: Carrier) -> None:
-        """Have the chain know the classes, where they are known, are news, and the chain would take them now."""
-        found = core.estimate(self._book)
-        classes = (found.class_mbps, found.class_up_mbps)
-        if not all(classes) or classes == self._said:
+        """Have the chain know what is known, where it is news, and the chain would take it now."""
+        found = core.estimate(self._book).told
+        if not any(found) or found == self._said:
             return
         record = await agent.chain.host(agent.host)
         if record is None or isinstance(record.status, (HostStatusRetiring, HostStatusRetired)):
             return
-        if not core.is_news((record.network_mbps_down, record.network_mbps_up), classes):
-            self._said = classes
+        known = core.Told(record.network_mbps_down, record.network_mbps_up, record.latency_ms)
+        told = found.over(known)
+        if not core.is_news(known, told):
+            self._said = found
         elif await self._has_rested(agent, record):
-            await agent.send("network", calls.hosts_set_network(down_mbps=classes[0], up_mbps=classes[1]))
-            self._said = classes
+            await agent.send("network", calls.hosts_set_network(**told._asdict()))
+            self._said = found
 
     async def visit(self, key: bytes, addresses: Sequence[str]) -> core.Sample | None:
         """One visit; None where nobody answers. What was measured before it broke off counts."""

@@ -74,6 +74,8 @@ class Settings:
     network: bool = True
     reserve: Reserve = field(default_factory=Reserve)
     keep_gpus: tuple[int, ...] = ()
+    share_gpus: bool = False
+    """Tenants may have shares of GPUs."""
     registry_mirror: str | None = None
     """A registry that images are pulled through."""
     image_quota_gib: int | None = None
@@ -249,7 +251,8 @@ def probe_hardware(settings: Settings) -> hw.Hardware:
     """What this machine offers now by these settings."""
     devices = offered(find_devices(settings), settings.keep_gpus)
     hardware = probe(settings.state, settings.reserve, devices, settings.image_quota_gib)
-    return hardware if settings.tier is None else replace(hardware, tier=settings.tier)
+    capabilities = replace(hardware.capabilities, shares=settings.share_gpus)
+    return replace(hardware, tier=settings.tier or hardware.tier, capabilities=capabilities)
 
 
 def find_devices(settings: Settings) -> tuple[Found, ...]:

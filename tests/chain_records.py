@@ -12,8 +12,8 @@ from offchain.schema.ids import TASKS_PER_PAGE, lease_id, lease_parts, task_key
 GTY = 10**12
 PPM = 10**6
 NO_GPU = gen.GpuRequest(0, 0, 0, ())
-DOCKER = gen.Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
-NOTHING = gen.Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False)
+DOCKER = gen.Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
+NOTHING = gen.Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
 INDEXED = {tag.value for tag in gen.IndexTag}
 HOLDS_SOMETHING = {"Pending", "Active", "Suspended", "Retained"}
 
@@ -25,12 +25,12 @@ def ask(**changes: Any) -> gen.Ask:
 
 def device(*, model: bytes = b"A100", vram_mib: int = 40_960, simulated: bool = False, **changes: Any) -> gen.Device:
     spec = gen.DeviceSpec(gen.Vendor.NVIDIA, model, vram_mib, simulated)
-    return replace(gen.Device(spec, 1000, attested=False, healthy=True), **changes)
+    return replace(gen.Device(spec, 1000, shared_by=None, attested=False, healthy=True), **changes)
 
 
 def placement(**changes: Any) -> gen.Placement:
     nothing = (), (), (), (), ()
-    anywhere = gen.Placement(*nothing, False, True, 0, NOTHING, gen.Layout.ANY)  # noqa: FBT003 - as it is stored
+    anywhere = gen.Placement(*nothing, False, True, 0, 0, NOTHING, gen.Layout.ANY)  # noqa: FBT003 - as it is stored
     return replace(anywhere, **changes)
 
 
@@ -43,6 +43,7 @@ def host_record(provider: str, **changes: Any) -> gen.HostRecord:
         capabilities=DOCKER,
         network_mbps_down=0,
         network_mbps_up=0,
+        latency_ms=0,
         total=capacity,
         free=capacity,
         devices=(device(),),

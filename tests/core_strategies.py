@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -44,8 +45,17 @@ PRICES = st.integers(0, 10**13)
 capacities = st.builds(
     Capacity, cpu_milli=st.integers(0, 8000), memory_mib=st.integers(0, 8192), disk_gib=st.integers(0, 20)
 )
+TENANTS = st.sampled_from(("t", "u"))
+rooms = st.tuples(st.sampled_from((0, 1000)), st.none()) | st.tuples(st.integers(0, 990), TENANTS)
+"""Of a device: what is free, and whose shares there are of it."""
+
+
+def _device(room: tuple[int, str | None], **values: Any) -> Device:
+    return Device(milli_free=room[0], shared_by=room[1], **values)
+
+
 devices = st.builds(
-    Device,
+    _device,
     spec=st.builds(
         DeviceSpec,
         vendor=st.just(Vendor.NVIDIA),
@@ -53,7 +63,7 @@ devices = st.builds(
         vram_mib=st.sampled_from((8_192, 40_960)),
         simulated=st.booleans(),
     ),
-    milli_free=st.integers(0, 1000),
+    room=rooms,
     attested=st.booleans(),
     healthy=st.booleans(),
 )
@@ -96,6 +106,7 @@ placements = st.builds(
     verified_only=st.booleans(),
     allow_simulated=st.booleans(),
     min_network_mbps=st.sampled_from((0, 100)),
+    max_latency_ms=st.sampled_from((0, 0, 50)),
     capabilities=st.sampled_from((NOTHING, NOTHING, DOCKER)),
     layout=st.just(Layout.ANY),
 )
@@ -116,6 +127,7 @@ def hosts_with(identity: str) -> st.SearchStrategy[Host]:
         capabilities=st.sampled_from((DOCKER, DOCKER, NOTHING)),
         network_mbps_down=st.sampled_from((0, 1000)),
         network_mbps_up=st.sampled_from((0, 1000)),
+        latency_ms=st.sampled_from((0, 50, 51)),
         last_heartbeat=st.integers(0, 10**6),
         downtime_ms=st.just(0),
         live_leases=st.just(0),
@@ -155,7 +167,7 @@ def _tasks(identity: int) -> st.SearchStrategy[Task]:
     return st.builds(
         Task,
         id=st.just(identity),
-        tenant=st.just("t"),
+        tenant=TENANTS,
         state=st.sampled_from(TaskState),
         kind=st.sampled_from(TaskKind),
         resources=resources,
@@ -213,14 +225,13 @@ _SHAPES = (
 @st.composite
 def _roomy_host(draw: st.DrawFn, identity: str) -> Host:
     spec = DeviceSpec(vendor=Vendor.NVIDIA, model=draw(MODELS), vram_mib=40_960, simulated=False)
-    free = st.sampled_from((1000, 1000, 1000, 600, 300, 0))
+    free = st.sampled_from(((1000, None), (1000, None), (1000, None), (600, "t"), (300, "u"), (0, None)))
     return replace(
         draw(hosts_with(identity)),
         status=HostStatus.ONLINE,
         free=Capacity(draw(st.sampled_from((2000, 3000, 4000, 8000))), draw(st.sampled_from((2048, 4096, 8192))), 20),
         devices=tuple(
-            Device(spec=spec, milli_free=draw(free), attested=True, healthy=True)
-            for _ in range(draw(st.integers(1, 4)))
+            _device(draw(free), spec=spec, attested=True, healthy=True) for _ in range(draw(st.integers(1, 4)))
         ),
         ask=Ask(
             gpu=(),
@@ -266,6 +277,7 @@ _ANYWHERE = Placement(
     verified_only=False,
     allow_simulated=True,
     min_network_mbps=0,
+    max_latency_ms=0,
     capabilities=NOTHING,
     layout=Layout.ANY,
 )
@@ -309,5 +321,5 @@ def carried_out(snapshot: Snapshot, placements: Mapping[int, Sequence[PodPlaceme
         for pod in pods:
             host = candidate(task, hosts[pod.host])
             assert host is not None
-            hosts[pod.host] = take(host, task.resources, pod.devices, task.placement)
+            hosts[pod.host] = take(host, task.resources, pod.devices, task.placement, task.tenant)
     return replace(snapshot, hosts=hosts, tasks=tasks)

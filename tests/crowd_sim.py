@@ -119,7 +119,7 @@ class SimChain:
         taken = dict(self.hosts)
         for pod in pods:
             try:
-                taken[pod.host] = fit.take(taken[pod.host], task.resources, pod.devices, task.placement)
+                taken[pod.host] = fit.take(taken[pod.host], task.resources, pod.devices, task.placement, task.tenant)
             except ValueError as misfit:
                 return f"Tasks.{misfit}"
         self.hosts.update(taken)

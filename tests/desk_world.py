@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from offchain.core.fit import take
 from offchain.core.planning.desk import Desk
 from offchain.core.snapshot import Snapshot
+from offchain.core.vacancy import released
 from offchain.core.values import (
     BillingUnit,
     Capacity,
@@ -37,7 +39,7 @@ GTY = 10**12
 def gpu_host(name: str, many: int, *, model: bytes = b"A100", **changes: Any) -> Host:
     """A host with so many GPUs."""
     spec = DeviceSpec(vendor=Vendor.NVIDIA, model=model, vram_mib=40_960, simulated=False)
-    device = Device(spec=spec, milli_free=1000, attested=False, healthy=True)
+    device = Device(spec=spec, milli_free=1000, shared_by=None, attested=False, healthy=True)
     made = Host(
         id=name,
         provider="p",
@@ -51,6 +53,7 @@ def gpu_host(name: str, many: int, *, model: bytes = b"A100", **changes: Any) ->
         capabilities=DOCKER,
         network_mbps_down=0,
         network_mbps_up=0,
+        latency_ms=0,
         last_heartbeat=0,
         downtime_ms=0,
         live_leases=0,
@@ -172,7 +175,7 @@ class World:
 
         def create() -> None:
             for pod in pods:
-                self._move(task, pod, -1)
+                self._take(task, pod)
             on_chain(LeaseState.PENDING)
             self.desk.release(number)
 
@@ -186,20 +189,13 @@ class World:
     def _end(self, number: int) -> None:
         task = self._tasks.pop(number)
         for pod in self.at[number]:
-            self._move(task, pod, 1)
+            self._give(task, pod)
         self.desk.task_gone(number)
 
-    def _move(self, task: Task, pod: PodPlacement, sign: int) -> None:
-        host, asked = self.hosts[pod.host], task.resources
-        free = Capacity(
-            host.free.cpu_milli + sign * asked.cpu_milli,
-            host.free.memory_mib + sign * asked.memory_mib,
-            host.free.disk_gib + sign * asked.disk_gib,
-        )
-        devices = tuple(
-            replace(device, milli_free=device.milli_free + sign * asked.gpus.milli) if index in pod.devices else device
-            for index, device in enumerate(host.devices)
-        )
-        assert min(free.cpu_milli, free.memory_mib, free.disk_gib) >= 0
-        assert all(0 <= device.milli_free <= 1000 for device in devices)
-        self.put_hosts([replace(host, free=free, devices=devices)])
+    def _take(self, task: Task, pod: PodPlacement) -> None:
+        """As the chain does; it refuses what does not fit."""
+        host = self.hosts[pod.host]
+        self.put_hosts([take(host, task.resources, pod.devices, task.placement, task.tenant)])
+
+    def _give(self, task: Task, pod: PodPlacement) -> None:
+        self.put_hosts([released(self.hosts[pod.host], task.resources, pod.devices)])

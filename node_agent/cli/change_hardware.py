@@ -138,6 +138,7 @@ def _keep(settings: Settings, now: hw.Hardware) -> None:
                 simulate=settings.simulate,
                 reserve=settings.reserve,
                 keep_gpus=settings.keep_gpus,
+                share_gpus=settings.share_gpus,
                 image_quota_gib=settings.image_quota_gib,
                 tier=settings.tier,
             ),

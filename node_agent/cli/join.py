@@ -188,6 +188,7 @@ def _configuration(
         registry_mirror=settings.registry_mirror,
         image_quota_gib=settings.image_quota_gib,
         keep_gpus=settings.keep_gpus,
+        share_gpus=settings.share_gpus,
         tier=settings.tier,
         gateways=settings.gateways,
     )

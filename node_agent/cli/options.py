@@ -147,6 +147,7 @@ class Given:
     reserve_memory_mib: int | None = None
     reserve_disk_gib: int | None = None
     keep_gpus: tuple[int, ...] = ()
+    share_gpus: bool | None = None
     registry_mirror: str | None = None
     image_quota_gib: int | None = None
     tier: Tier | None = None
@@ -175,6 +176,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
             network=not given.no_network,
             reserve=reserve,
             keep_gpus=given.keep_gpus,
+            share_gpus=bool(given.share_gpus),
             registry_mirror=given.registry_mirror,
             image_quota_gib=given.image_quota_gib,
             tier=given.tier,
@@ -190,6 +192,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
         network=config.network and not given.no_network,
         reserve=reserve,
         keep_gpus=given.keep_gpus or config.keep_gpus,
+        share_gpus=config.share_gpus if given.share_gpus is None else given.share_gpus,
         registry_mirror=given.registry_mirror or config.registry_mirror,
         image_quota_gib=config.image_quota_gib if given.image_quota_gib is None else given.image_quota_gib,
         tier=given.tier or config.tier,
@@ -240,6 +243,13 @@ _MACHINE = (
         type=click.IntRange(min=0),
         multiple=True,
         help="A GPU that you keep for yourself, by its number in nvidia-smi. May be given several times.",
+    ),
+    click.option(
+        "--share-gpus/--whole-gpus",
+        "share_gpus",
+        default=None,
+        help="Whether tenants may take a part of a GPU, for that part of its price; what is left of it then is for the "
+        "same account alone.  [default: whole GPUs]",
     ),
 )
 _IMAGES = (
@@ -359,7 +369,7 @@ def tier_of(text: str | None) -> Tier | None:
 def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined: bool) -> Any:
     machine_names = () if joined else (
         "bind", "docker_host", "no_network", "simulate", "reserve_cpus", "reserve_memory_mib", "reserve_disk_gib",
-        "keep_gpus", "registry_mirror", "image_quota_gib", "gateways",
+        "keep_gpus", "share_gpus", "registry_mirror", "image_quota_gib", "gateways",
     )  # fmt: skip
 
     @wraps(command)

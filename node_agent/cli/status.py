@@ -150,6 +150,7 @@ def plain(view: HostView, service: str | None, release: str) -> dict[str, Any]:
         "network": {} if running is None else dict(running.network),
         "troubles": {} if running is None else dict(running.troubles),
         "network_mbps": None if record is None else [record.network_mbps_down, record.network_mbps_up],
+        "latency_ms": None if record is None else record.latency_ms or None,
         "gateways": {} if running is None else dict(running.gateways),
     }
 

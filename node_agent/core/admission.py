@@ -6,13 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Final
 
 from node_agent.core.values import ContainerSpec, Host, HostFailure, Lease, LocalDevice, PodSpec, TaskKind
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_types import Manifest, ManifestError
-
-_WHOLE_GPU: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
         pod=lease.pod,
         attempt=lease.attempt,
         host=host.address,
-        containers=_containers(manifest, [host.devices[index] for index in lease.devices]),
+        containers=_containers(manifest, [host.devices[index] for index in lease.devices], lease.gpu_milli),
         result=manifest.result,
         disk_gib=lease.disk_gib,
         volumes=manifest.volumes,
@@ -71,7 +68,7 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
     )
 
 
-def _containers(manifest: Manifest, devices: Sequence[LocalDevice]) -> tuple[ContainerSpec, ...]:
+def _containers(manifest: Manifest, devices: Sequence[LocalDevice], gpu_milli: int) -> tuple[ContainerSpec, ...]:
     """Each service with its own part of the devices, in the order of the manifest."""
     made = []
     first = 0
@@ -79,7 +76,7 @@ def _containers(manifest: Manifest, devices: Sequence[LocalDevice]) -> tuple[Con
         own = devices[first : first + service.gpu_count]
         first += service.gpu_count
         uuids = tuple(device.uuid for device in own if device.uuid is not None)
-        made.append(ContainerSpec(service, uuids, sum(device.simulated for device in own)))
+        made.append(ContainerSpec(service, uuids, sum(device.simulated for device in own), gpu_milli))
     return tuple(made)
 
 
@@ -98,9 +95,10 @@ def _task_problem(lease: Lease, manifest: Manifest) -> str | None:
             return f"The manifest asks for {asked} {what}, the lease is for {given}."
     if gpus != len(lease.devices):
         return f"The manifest's services ask for {gpus} GPUs, the lease is for {len(lease.devices)}."
-    if gpus and lease.gpu_milli < _WHOLE_GPU:
-        # Containers are given whole devices: others' pods would be on the same ones, and nobody would pay for the rest.
-        return f"The manifest's services ask for whole GPUs, the lease is for {lease.gpu_milli} thousandths of each."
+    if gpus and lease.gpu_milli < manifest.gpus.milli:
+        # Others' pods would be on the same devices, and nobody would pay for the rest.
+        asked_milli = manifest.gpus.milli
+        return f"The manifest asks for {asked_milli} thousandths of a GPU, the lease is for {lease.gpu_milli}."
     return _result_problem(manifest)
 
 

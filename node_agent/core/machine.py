@@ -16,7 +16,7 @@ from typing import Any
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
-from node_agent.core import keeping, runs
+from node_agent.core import keeping, runs, sharing
 from node_agent.core.admission import Unfit, admit
 from node_agent.core.recovery import recover
 from node_agent.core.states import TABLE, AgentState, IllegalMove, Phase, Pod
@@ -57,14 +57,14 @@ def handle(state: AgentState, event: ev.Event, now_ms: int) -> tuple[AgentState,
     if isinstance(event, ev.Recovered):
 
         def move(pod: Pod | None, what: ev.PodEvent) -> Moved:
-            return _move(state.host, pod, ev.lease_number(what), what, now_ms)
+            return _move(state.host, pod, ev.lease_number(what), what, now_ms, state.pods)
 
         return recover(state, event, move, now_ms)
     numbers = tuple(state.pods) if isinstance(event, ev.HostEvent) else (ev.lease_number(event),)
     pods = dict(state.pods)
     commands: list[cmd.Command] = []
     for number in numbers:
-        pod, more = _move(state.host, pods.get(number), number, event, now_ms)
+        pod, more = _move(state.host, pods.get(number), number, event, now_ms, pods)
         commands += more
         _put(pods, number, pod)
     return AgentState(state.host, MappingProxyType(pods)), commands
@@ -77,13 +77,22 @@ def _put(pods: dict[int, Pod], number: int, pod: Pod | None) -> None:
         pods[number] = pod
 
 
-def _move(host: Host, pod: Pod | None, number: int, event: ev.PodEvent | ev.HostEvent, now_ms: int) -> Moved:
+def _move(
+    host: Host,
+    pod: Pod | None,
+    number: int,
+    event: ev.PodEvent | ev.HostEvent,
+    now_ms: int,
+    others: Mapping[int, Pod],
+) -> Moved:
     before = Phase.ABSENT if pod is None else pod.phase
     targets = TABLE[before].get(type(event))
     if targets is None:
         story = "; ".join(pod.story) if pod else "none"
         raise IllegalMove(f"lease {number}: {type(event).__name__} in phase {before}. Story: {story}")
     after, commands = _HANDLERS[type(event)](host, pod, event, now_ms)
+    if after is not None and sharing.comes(before, after.phase) and sharing.stranger(after.lease, others) is not None:
+        after, commands = _wait_for_device(after, commands, now_ms)
     phase = Phase.ABSENT if after is None else after.phase
     if phase not in targets:
         raise IllegalMove(f"lease {number}: {type(event).__name__} must not lead from {before} to {phase}")
@@ -131,6 +140,16 @@ def refreshed(pod: Pod, lease: Lease, now_ms: int) -> tuple[Pod, list[cmd.Comman
     if lease.notice_ends_ms != told and pod.phase in _COMES_OR_RUNS:
         commands += tell(pod) + (warn(pod) if pod.phase is Phase.RUNNING else [])
     return pod, commands
+
+
+def _wait_for_device(pod: Pod, commands: list[cmd.Command], now_ms: int) -> tuple[Pod, list[cmd.Command]]:
+    """A pod whose device another account's is still on is prepared later, or given back where that lasts too long."""
+    again = runs.retry_later(pod.to(Phase.ASSIGNED), now_ms)
+    if again is None:
+        message = "A pod of another account is still on its GPU, and only pods of one account share one."
+        return refuse(pod, HostFailure.RESOURCES_UNAVAILABLE, message)
+    pod, more = again
+    return pod, [one for one in commands if not isinstance(one, cmd.PreparePod | cmd.PrefetchImages)] + more
 
 
 def _followed(pod: Pod, now_ms: int) -> Moved:

@@ -3,15 +3,21 @@
 Numbers of one peer say as much about the peer. The host's own are those that several peers bear out: the second best of
 them, so that one peer that lies, or has the same switch, does not make a class. A gateway, which the provider has
 chosen, is believed by itself.
+
+Its latency is the round trip to the nearest of its gateways, for that is what the tenants of its pods feel; without
+gateways it is that of the middle of at least three peers, which one of them alone makes neither short nor long. What
+was measured in the last half hour counts, so that it shows soon where it has grown.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
+from statistics import median, median_high
 from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from offchain.schema.wire_gateway import is_gateway
 
@@ -22,6 +28,13 @@ KEEP_SAMPLES = 24
 """Of each peer: a day's worth is kept, and of that the newest."""
 KEEP_PEERS = 64
 LEAST_PEERS = 2
+LEAST_PEERS_LATENCY: Final = 3
+RECENT_MS: Final = 3 * ROUND_MS
+"""What is older than this, by the newest visit, is not said as latency any more."""
+MOST_LATENCY_MS: Final = 2**16 - 1
+"""The chain counts it in 16 bits."""
+LEAST_NEWS_MS: Final = 2
+"""A latency that differs by no more is not said again."""
 CLASSES_MBPS = (10_000, 5_000, 2_500, 1_000, 500, 250, 100, 50, 10, 1)
 
 
@@ -63,6 +76,9 @@ class Estimate:
     peers: int
     gateways: int
     latency_ms: float | None
+    """The middle of all."""
+    near_ms: float | None
+    """The host's own, as it is said; None: too little is known."""
     mbps_down: float | None
     mbps_up: float | None
 
@@ -75,6 +91,27 @@ class Estimate:
     def class_up_mbps(self) -> int:
         """The class of what it sends."""
         return 0 if self.mbps_up is None else class_of(self.mbps_up)
+
+    @property
+    def told(self) -> Told:
+        """What the chain is to know of it."""
+        latency_ms = 0 if self.near_ms is None else min(MOST_LATENCY_MS, max(1, math.ceil(self.near_ms)))
+        return Told(self.class_mbps, self.class_up_mbps, latency_ms)
+
+
+class Told(NamedTuple):
+    """What a host says of its network on the chain, each 0 where it is not known.
+
+    The class of either direction in Mbit/s, and its latency in whole milliseconds, rounded up.
+    """
+
+    down_mbps: int
+    up_mbps: int
+    latency_ms: int
+
+    def over(self, known: Told) -> Told:
+        """With what the chain has already in place of what is not known."""
+        return Told(*(found or before for found, before in zip(self, known, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +176,20 @@ def estimate(book: Book) -> Estimate:
         peers=len(found) - gateways,
         gateways=gateways,
         latency_ms=median(one.latency_ms for one in found.values()) if found else None,
+        near_ms=_near_ms(book),
         mbps_down=_borne_out({name: one.mbps_down for name, one in found.items()}),
         mbps_up=_borne_out({name: one.mbps_up for name, one in found.items()}),
     )
 
 
-def is_news(known_mbps: tuple[int, int], found_mbps: tuple[int, int]) -> bool:
-    """Whether the chain takes this free of charge: one of the two differs by more than a tenth from what it has."""
-    return any(abs(known - found) * 10 > known for known, found in zip(known_mbps, found_mbps, strict=True))
+def is_news(known: Told, found: Told) -> bool:
+    """Whether the chain is to know, and takes it free of charge: one differs by more than a tenth from what it has.
+
+    A latency that is known differs by more than :data:`LEAST_NEWS_MS` as well.
+    """
+    differs = [abs(before - now) * 10 > before for before, now in zip(known, found, strict=True)]
+    little = known.latency_ms > 0 and abs(known.latency_ms - found.latency_ms) <= LEAST_NEWS_MS
+    return differs[0] or differs[1] or (differs[2] and not little)
 
 
 def class_of(mbps: float) -> int:
@@ -161,6 +204,20 @@ def _fresh(samples: tuple[Sample, ...], now_ms: int) -> tuple[Sample, ...]:
 def _middle(speeds: Iterable[float | None]) -> float | None:
     known = [speed for speed in speeds if speed is not None]
     return median(known) if known else None
+
+
+def _near_ms(book: Book) -> float | None:
+    """The round trip to the nearest gateway, or to the middle of the peers; by what is recent."""
+    newest_ms = max((samples[-1].at_ms for samples in book.samples.values()), default=0)
+    gateways: list[float] = []
+    peers: list[float] = []
+    for name, samples in book.samples.items():
+        found = estimate_peer([sample for sample in samples if newest_ms - sample.at_ms < RECENT_MS])
+        if found is not None:
+            (gateways if is_gateway(name) else peers).append(found.latency_ms)
+    if gateways:
+        return min(gateways)
+    return median_high(peers) if len(peers) >= LEAST_PEERS_LATENCY else None
 
 
 def _borne_out(speeds: Mapping[str, float | None]) -> float | None:

@@ -85,6 +85,9 @@ def _repeat(pod: Pod, found: tuple[Found, ...], now_ms: int) -> Moved:  # noqa: 
     match pod.phase:
         case Phase.ASSIGNED if pod.spec is None:
             return pod, [cmd.FetchManifest(number, pod.lease.task)]
+        case Phase.ASSIGNED if pod.retry_at_ms is not None:
+            # For a device that another account's pod is still on, or after a failure: its pause goes on.
+            return pod, [cmd.ScheduleRetry(number, pod.retry_at_ms)]
         case Phase.ASSIGNED | Phase.AWAITING | Phase.PREPARING:
             return prepare(pod)
         case Phase.STARTING | Phase.RUNNING:

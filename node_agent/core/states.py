@@ -161,7 +161,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             {
                 _E.LeaseAssigned: {_P.ASSIGNED, _P.RETIRING, _P.ENDING} | _BEGINS,
                 _E.ManifestFetched: {_P.ASSIGNED} | _BEGINS,
-                _E.Tick: {_P.ASSIGNED, _P.PREPARING, _P.AWAITING, _P.DEPLETED, _P.SUSPENDING},
+                _E.Tick: {_P.ASSIGNED, _P.PREPARING, _P.AWAITING, _P.DEPLETED, _P.SUSPENDING, _P.REFUSING},
                 _E.DevicesFailed: {_P.ASSIGNED, _P.REFUSING},
             },
         ),

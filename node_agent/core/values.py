@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from offchain.schema._generated_chain import HostFailure, TaskKind, Usage
-from offchain.schema.manifest_types import CheckpointSpec, ResultSpec, ServiceSpec, SshSpec
+from offchain.schema.manifest_types import WHOLE_GPU, CheckpointSpec, ResultSpec, ServiceSpec, SshSpec
 
 __all__ = [
     "ContainerSpec",
@@ -141,9 +141,11 @@ class Lease:
     data_from: int | None = None
     """A lease of this host whose retained volumes this one takes over."""
     notice_ends_ms: int | None = None
+    """Its task was told to leave for another, or its provider takes the host back; it may run on until then."""
     moves_after_ms: int | None = None
     """Its host works but is drained, or taken back: its pod is to go on elsewhere, so long after it was told."""
-    """Its task was told to leave for another, or its provider takes the host back; it may run on until then."""
+    tenant: str = ""
+    """The account that pays; "" where an agent kept it that did not know of shares, and so had none."""
 
     @property
     def keeps_data(self) -> bool:
@@ -163,11 +165,18 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """One container of a pod, with the GPUs that it alone is given."""
+    """One container of a pod, with the GPUs that it is given; of the pod it alone."""
 
     service: ServiceSpec
     gpu_uuids: tuple[str, ...] = ()
     simulated_gpus: int = 0
+    gpu_milli: int = WHOLE_GPU
+    """What it may use of each, thousandths; the rest is other pods' of the same account."""
+
+    @property
+    def has_share(self) -> bool:
+        """Whether it has a GPU, and not all of it."""
+        return self.gpu_milli < WHOLE_GPU and (bool(self.gpu_uuids) or self.simulated_gpus > 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

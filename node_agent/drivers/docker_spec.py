@@ -13,6 +13,7 @@ from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
 from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
 from offchain.schema.manifest_mounts import NOTICES
+from offchain.schema.manifest_types import WHOLE_GPU
 
 MIB = 1 << 20
 NANOSECONDS = 1_000_000
@@ -140,6 +141,7 @@ def environment(spec: PodSpec, container: ContainerSpec) -> dict[str, str]:
     return (
         dict(container.service.environment)
         | ({"GANTRY_NOTICE": NOTICE} if spec.may_be_told else {})
+        | ({"GANTRY_GPU_SHARE": f"{container.gpu_milli / WHOLE_GPU:g}"} if container.has_share else {})
         | {
             "GANTRY_LEASE": str(spec.lease),
             "GANTRY_TASK": str(spec.task),

@@ -140,7 +140,7 @@ class Meter:
         return Sample(boot=now.boot, steady_ms=now.steady_ms, runs=runs, gpus=gpus, disk_bytes=disk_bytes)
 
     async def _read_gpus(self, pods: Mapping[int, Pod]) -> dict[int, tuple[Gpu, ...]]:
-        """What each pod's GPUs do. One that several pods share says nothing about any of them."""
+        """What each pod's GPUs do. One that pods may share says nothing about any of them."""
         given = {number: _uuids(pod) for number, pod in pods.items()}
         owners = Counter(uuid for uuids in given.values() for uuid in uuids)
         if not owners:
@@ -149,6 +149,7 @@ class Meter:
         return {
             number: tuple(found[uuid] for uuid in sorted(uuids) if owners[uuid] == 1 and uuid in found)
             for number, uuids in given.items()
+            if not _has_share(pods[number])
         }
 
     def _entry(self, lease: int, created_at_ms: int) -> Entry:
@@ -275,6 +276,10 @@ def machine_moment() -> Moment:
 def _metered(state: AgentState) -> dict[int, Pod]:
     """The pods that use something."""
     return {number: pod for number, pod in state.pods.items() if pod.spec is not None and pod.phase not in _NOTHING_YET}
+
+
+def _has_share(pod: Pod) -> bool:
+    return pod.spec is not None and any(one.has_share for one in pod.spec.containers)
 
 
 def _uuids(pod: Pod) -> frozenset[str]:

@@ -14,7 +14,7 @@ PROFILES = Path(__file__).parent / "profiles"
 MAX_DEVICES = 16
 MAX_MODEL_BYTES = 64
 VENDORS = ("Nvidia", "Amd", "Other")
-DOCKER_ONLY = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
+DOCKER_ONLY = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,8 @@ def load(path: Path) -> Hardware | None:
             devices,
             # A folder of the first release has neither; its host is registered already.
             Tier(document.get("tier", Tier.CONSUMER)),
-            Capabilities.decode(document["capabilities"]) if "capabilities" in document else DOCKER_ONLY,
+            # Nor did earlier ones know of shares.
+            Capabilities.decode(DOCKER_ONLY.encode() | document.get("capabilities", {})),
             int(document.get("image_gib", 200)),
         )
     except FileNotFoundError:

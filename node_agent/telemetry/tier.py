@@ -32,9 +32,14 @@ def tier_of(devices: Iterable[Device]) -> Tier:
 def capabilities_of(
     devices: Iterable[Device], *, cdi_folders: Iterable[Path] = CDI_FOLDERS, kvm: Path = KVM
 ) -> Capabilities:
-    """What can be run here. Docker is what the agent works with; of the others it says what is there."""
+    """What can be run here. Docker is what the agent works with; of the others it says what is there.
+
+    Whether shares of GPUs are handed out is for the owner to say.
+    """
     cdi = any(
         file.suffix in (".json", ".yaml") for folder in cdi_folders if folder.is_dir() for file in folder.iterdir()
     )
     mig = any(device.mig for device in devices)
-    return Capabilities(docker=True, kvm=os.access(kvm, os.R_OK | os.W_OK), kubernetes=False, cdi=cdi, mig=mig)
+    return Capabilities(
+        docker=True, kvm=os.access(kvm, os.R_OK | os.W_OK), kubernetes=False, cdi=cdi, mig=mig, shares=False
+    )

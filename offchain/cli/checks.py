@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from offchain.cli.failures import CliError
 from offchain.core.fit import Fit, Misfit, fit, take
-from offchain.core.outlook import emptied
 from offchain.core.rate import deposit
+from offchain.core.vacancy import emptied
 from offchain.core.values import Host, HostStatus, Layout
-from offchain.schema._generated_chain import TasksParams, TaskSpec
+from offchain.schema._generated_chain import TasksParams, TaskSpec, VerificationPolicyRedundant
 from offchain.schema.manifest_values import format_amount
 
 _NO_LIMIT = 1 << 127
+_ANY_SPEED = (1 << 32) - 1
 _ANYWAY: Final = " With --anyway it is sent, and waits for a host that can."
 
 
@@ -38,17 +39,17 @@ class Chances:
     excluded: Mapping[Misfit, int]
 
 
-def chances(spec: TaskSpec, hosts: Sequence[Host]) -> Chances:
-    """As hosts are."""
-    found = [_room(spec, host, spec.pods_min) for host in hosts]
+def chances(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> Chances:
+    """As `tenant` finds hosts now, who may have shares of their GPUs."""
+    found = [_room(spec, host, spec.pods_min, tenant) for host in hosts]
     counts = Counter(why for _, why in found if isinstance(why, Misfit))
     ordered = {misfit: counts[misfit] for misfit in Misfit if counts[misfit]}
     rooms = [(host, pods) for host, (pods, _) in zip(hosts, found, strict=True)]
-    return Chances(len(hosts), _together(spec.placement.layout, rooms), ordered)
+    return Chances(len(hosts), _together(layout_of(spec), rooms), ordered)
 
 
-def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
-    """Raise CliError where these hosts could never run it, whatever ends, comes back or is mended."""
+def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
+    """Raise CliError where these hosts could never run it for `tenant`, whatever ends, comes back or is mended."""
     if not hosts:
         raise CliError(
             "no host is registered on this network.",
@@ -56,13 +57,13 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
             code="no_host",
         )
     best = [_at_its_best(host) for host in hosts]
-    found = [(_fit(spec, host, _NO_LIMIT), host) for host in best]
+    found = [(_fit(spec, host, _NO_LIMIT, tenant), host) for host in best]
     rates = [(verdict.rate_per_hour, host.id) for verdict, host in found if isinstance(verdict, Fit)]
     plural = "s" if len(hosts) > 1 else ""
     if not rates:
         reasons = Counter(verdict for verdict, _ in found if isinstance(verdict, Misfit))
         told = "; ".join(
-            f"{count} {'is' if count == 1 else 'are'} {_said(reason)}" for reason, count in reasons.most_common()
+            f"{count} {'is' if count == 1 else 'are'} {_said(reason, spec)}" for reason, count in reasons.most_common()
         )
         raise CliError(
             f"none of the {len(hosts)} registered host{plural} could run this, even if nothing else ran there: {told}.",
@@ -79,7 +80,7 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
             code="price_too_low",
             facts={"hosts": len(hosts), "lowest_rate_per_hour": lowest},
         )
-    pods = _together(spec.placement.layout, [(host, _room(spec, host, spec.pods_min)[0]) for host in best])
+    pods = _together(layout_of(spec), [(host, _room(spec, host, spec.pods_min, tenant)[0]) for host in best])
     if pods < spec.pods_min:
         raise CliError(
             f"{spec.pods_min} pods must start together, and the {len(hosts)} registered host{plural} could run "
@@ -90,25 +91,43 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host]) -> None:
         )
 
 
+def layout_of(spec: TaskSpec) -> Layout:
+    """How its pods lie to each other: replicas whose results are compared are of different providers."""
+    redundant = isinstance(spec.verification, VerificationPolicyRedundant)
+    return Layout.PROVIDERS if redundant else spec.placement.layout
+
+
 def _at_its_best(host: Host) -> Host:
-    """The host with nothing leased, all its devices in order, and online, if it ever may be."""
+    """The host with nothing leased, all its devices in order, and online, if it ever may be.
+
+    What it has not measured of its network yet may turn out to be anything.
+    """
     devices = tuple(replace(device, healthy=True) for device in host.devices)
     status = HostStatus.ONLINE if host.status in _MAY_COME else host.status
-    return emptied(replace(host, devices=devices, status=status))
+    return emptied(
+        replace(
+            host,
+            devices=devices,
+            status=status,
+            network_mbps_down=host.network_mbps_down or _ANY_SPEED,
+            network_mbps_up=host.network_mbps_up or _ANY_SPEED,
+            latency_ms=host.latency_ms or 1,
+        )
+    )
 
 
-def _fit(spec: TaskSpec, host: Host, most_per_hour: int) -> Fit | Misfit:
-    return fit(host, spec.resources, spec.placement, spec.unit, most_per_hour)
+def _fit(spec: TaskSpec, host: Host, most_per_hour: int, tenant: str) -> Fit | Misfit:
+    return fit(host, spec.resources, spec.placement, spec.unit, most_per_hour, tenant)
 
 
-def _room(spec: TaskSpec, host: Host, most: int) -> tuple[int, Fit | Misfit]:
+def _room(spec: TaskSpec, host: Host, most: int, tenant: str) -> tuple[int, Fit | Misfit]:
     """How many pods have room beside each other, up to `most`; and what is said of the first."""
-    first = found = _fit(spec, host, spec.max_rate_per_hour)
+    first = found = _fit(spec, host, spec.max_rate_per_hour, tenant)
     pods = 0
     while isinstance(found, Fit) and pods < most:
         pods += 1
-        host = take(host, spec.resources, found.devices, spec.placement)
-        found = _fit(spec, host, spec.max_rate_per_hour)
+        host = take(host, spec.resources, found.devices, spec.placement, tenant)
+        found = _fit(spec, host, spec.max_rate_per_hour, tenant)
     return pods, first
 
 
@@ -139,7 +158,10 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
     return needed
 
 
-def _said(reason: Misfit) -> str:
+def _said(reason: Misfit, spec: TaskSpec) -> str:
+    if reason is Misfit.CAPABILITY_MISSING:
+        needed = asdict(spec.placement.capabilities)
+        return f"no match ({reason}: {', '.join(name for name in needed if needed[name])})"
     if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_WANTED, Misfit.REGION_NOT_WANTED):
         return str(reason)
     return f"no match ({reason})"

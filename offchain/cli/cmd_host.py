@@ -51,7 +51,8 @@ def list_(url: str | None, as_json: bool, online: bool) -> None:
     if not found:
         progress("No host is registered." if not online else "No host is online.")
         return
-    header = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", "GPU AN HOUR", "CORE AN HOUR", "SCORE", "LEASES")
+    prices = ("GPU AN HOUR", "CORE AN HOUR")
+    header = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", *prices, "LATENCY", "SCORE", "LEASES")
     table(header, [_row(view) for view in found])
 
 
@@ -89,6 +90,7 @@ def show(address: str, url: str | None, as_json: bool) -> None:
             ("Leases now", view.live_leases),
             ("Reached at", text_of(view.endpoint).replace(",", ", ")),
             ("Network", _network_text(view)),
+            ("Latency", f"{view.latency_ms} ms, as it measured it" if view.latency_ms else "not measured yet"),
             ("Cores", f"{view.free['cpu_milli'] / 1000:g} of {view.total['cpu_milli'] / 1000:g} free"),
             ("Memory", f"{view.free['memory_mib']} of {view.total['memory_mib']} MiB free"),
             ("Disk", f"{view.free['disk_gib']} of {view.total['disk_gib']} GiB free"),
@@ -103,7 +105,10 @@ def show(address: str, url: str | None, as_json: bool) -> None:
     for number, device in enumerate(view.devices):
         simulated = ", simulated" if device["simulated"] else ""
         free = "free" if device["milli_free"] == 1000 else f"{device['milli_free'] / 10:g} % free"
-        say(f"GPU {number}  {device['vendor']} {device['model']}, {device['vram_mib']} MiB{simulated}, {free}")
+        whose = f", shared by pods of {device['shared_by']} alone" if device["shared_by"] else ""
+        order = "" if device["healthy"] else ", out of order"
+        what = f"{device['vendor']} {device['model']}, {device['vram_mib']} MiB"
+        say(f"GPU {number}  {what}{simulated}, {free}{whose}{order}")
 
 
 @host.command()
@@ -159,6 +164,7 @@ def _row(view: HostView) -> tuple[object, ...]:
         f"{view.total['memory_mib']} MiB",
         format_amount(view.ask["gpu_per_hour"]),
         format_amount(view.ask["cpu_core_per_hour"]),
+        f"{view.latency_ms} ms" if view.latency_ms else "-",
         score_text(view.score_ppm) or "-",
         view.live_leases,
     )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 
 import click
 
 from offchain.cli import accounts, options
-from offchain.cli.hostlink import pod_of, pod_option
-from offchain.cli.output import Screen
+from offchain.cli.hostlink import pod_of, pod_option, reached
+from offchain.cli.next_run import next_run, still_runs
+from offchain.cli.output import Screen, progress
 from offchain.cli.session import run
+from offchain.link.p2p import LinkError
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -36,7 +40,12 @@ class Moment(click.ParamType[int]):
 @click.argument("number", metavar="ID", type=click.IntRange(0))
 @pod_option
 @click.option("--service", metavar="NAME", help="Only this container, as the manifest names it.  [default: all]")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the pod ends.")
+@click.option(
+    "--follow",
+    "-f",
+    is_flag=True,
+    help="Go on until the pod has ended; also with its next run, where it has to leave its host.",
+)
 @click.option("--tail", "-n", type=click.IntRange(0, 1_000_000), metavar="LINES", help="Only the last so many lines.")
 @click.option("--since", type=Moment(), help="Only from then on: 10m, 2h, 3d, or 2026-05-01T12:00.")
 @options.gateway
@@ -70,12 +79,37 @@ def logs(
 
     async def work() -> None:
         async with pod_of(url, number, pod, signer) as found:
-            screen = Screen()
-            log = found.client.logs(found.lease.id, follow=follow, tail=tail, since_ms=since, service=service)
-            try:
-                async for chunk in log:
-                    screen.show(chunk)
-            finally:
-                screen.end()
+            lease = found.lease
+            log = found.client.logs(lease.id, follow=follow, tail=tail, since_ms=since, service=service)
+            if not follow:
+                await _show(log)
+                return
+            failed = await _followed(log)
+            while (then := await next_run(found.chain, number, pod, lease, progress)) is not None:
+                lease = then
+                async with reached(found.chain, lease, signer) as client:
+                    failed = await _followed(client.logs(lease.id, follow=True, service=service))
+            # A host takes the way away also where the lease has ended: then there is no more to say.
+            if failed is not None and await still_runs(found.chain, number, lease):
+                raise failed
 
     run(work())
+
+
+async def _show(log: AsyncGenerator[bytes, None]) -> None:
+    screen = Screen()
+    try:
+        async with contextlib.aclosing(log):
+            async for chunk in log:
+                screen.show(chunk)
+    finally:
+        screen.end()
+
+
+async def _followed(log: AsyncGenerator[bytes, None]) -> LinkError | None:
+    """Show it to its end; gives why it broke off, for a host takes the way away when the lease has gone elsewhere."""
+    try:
+        await _show(log)
+    except LinkError as error:
+        return error
+    return None

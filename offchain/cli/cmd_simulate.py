@@ -35,6 +35,7 @@ class _Trace:
 
 
 @click.command()
+@click.argument("trace", required=False)
 @click.option("--nodes", metavar="FILE", type=_FILE, help="The hosts: sn,cpu_milli,memory_mib,gpu,model.")
 @click.option(
     "--pods",
@@ -61,7 +62,7 @@ class _Trace:
     help="Of the first run; the next has S+1.",
 )
 @click.option("--policy", default="worth", show_default=True, metavar="P[,P…]", help="Which, or several, or all.")
-@click.option("--replay", is_flag=True, help="In virtual time: pods come, wait, run and end. See below.")
+@click.option("--replay", is_flag=True, help="In virtual time, as with TRACE: pods come, wait, run and end.")
 @click.option("--order", metavar="O[,O…]", help="With --replay: who is next (fifo); or several, or all.")
 @click.option("--queues", metavar="FILE", type=_FILE, help="With --order queues: their definitions, in YAML (none).")
 @click.option(
@@ -101,6 +102,7 @@ class _Trace:
 )
 @options.as_json
 def simulate(
+    trace: str | None,
     nodes: str | None,
     pods: str | None,
     load: float | None,
@@ -118,16 +120,18 @@ def simulate(
     plot: str | None,
     as_json: bool,
 ) -> None:
-    """Fill a cluster with pods that arrive one by one, and see how much of its GPUs a policy can give away.
+    """Try placement policies and orders of the queue on a trace, or on a made-up cluster.
 
+    With TRACE, or --replay, in virtual time: pods come when the file says, wait until it is their turn and there is
+    room, run as long as the file says, and leave. Told are the GPUs in use, waits, slowdown (from arrival to end, as a
+    multiple of the time it ran), Jain's index of fairness between accounts, the part of free GPUs that is of no use,
+    and what the GPUs cost. TRACE is a folder with a list of nodes and a list of pods, or a list of pods that lies
+    beside a list of nodes; where there are several, --nodes and --pods say which.
+
+    Without, a cluster is filled with pods that arrive one by one, to see how much of its GPUs a policy can give away.
     Each run draws pods from the list at random, with replacement, until they have asked for --load percent of all GPUs.
     Each is placed where the policy says; one that fits nowhere has failed; one that fits somewhere is placed. Nothing
     ever leaves. The same files and seed give the same result.
-
-    With --replay nothing fails for want of room: pods come when the file says, wait until it is their turn and there is
-    room, run as long as the file says, and leave. Told are the GPUs in use, waits, slowdown (from arrival to end, as a
-    multiple of the time it ran), Jain's index of fairness between accounts, the part of free GPUs that is of no use,
-    and what the GPUs cost.
 
     \b
     Files are comma-separated, with the columns' names in the first line, in any order; other columns are passed over.
@@ -159,6 +163,7 @@ def simulate(
 
     \b
     Examples:
+      gantry simulate traces/may --policy worth,fgd --order fifo,queues --plot may.svg --csv tables
       gantry simulate --nodes nodes.csv --pods pods.csv
       gantry simulate --nodes nodes.csv --pods pods.csv --policy worth,fgd,random --seeds 3
       gantry simulate --seeds 1 --json
@@ -168,6 +173,9 @@ def simulate(
     """
     need("numpy", "numba", command="gantry simulate")
     policies = _names("--policy", "policy", policy, POLICIES)
+    if trace is not None:
+        nodes, pods = trace_files.of_trace(trace, nodes, pods)
+        replay = True
     if replay:
         if queues is not None and "queues" not in (order or "").split(",") and order != "all":
             raise CliError("--queues is for --order queues.", "Add --order queues, or leave it out.", code="usage")
@@ -194,7 +202,9 @@ def simulate(
     given |= {"--draw": draw, "--price": prices, "--csv": csv_folder, "--plot": plot}
     for name, value in given.items():
         if value:
-            raise CliError(f"{name} is for --replay.", f"Add --replay, or leave {name} out.", code="usage")
+            raise CliError(
+                f"{name} is for replays.", f"Add --replay, or name a TRACE, or leave {name} out.", code="usage"
+            )
     _fill(_trace(nodes, pods, first_seed), policies, load or _LOAD_PERCENT, first_seed, seeds or _SEEDS, as_json)
 
 

@@ -24,7 +24,7 @@ from offchain.cli.session import connected, run, send
 from offchain.cli.views import TaskView, score_text
 from offchain.core.queues.tree import Tree, tree
 from offchain.link.ports import BlockRef, ChainPort, Signer
-from offchain.schema._generated_chain import TaskSpec, calls
+from offchain.schema._generated_chain import TaskSpec, VerificationPolicyRedundant, calls
 from offchain.schema.manifest import Manifest, parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from offchain.schema.manifest_values import format_amount
@@ -159,6 +159,11 @@ def _warn_of_secrets(manifest: Manifest) -> None:
 
 async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False) -> Chances:
     """How hosts find it now. Raises CliError where it cannot be paid for, or no host could ever run it."""
+    if isinstance(spec.verification, VerificationPolicyRedundant):
+        progress(
+            "note: no scheduler places tasks whose results are compared yet: it waits until you assign its pods "
+            "yourself or cancel it (docs/verification.md)."
+        )
     # The workers' own reading of records, so that what is checked here is what they decide on.
     from offchain.link.typed import GantryChain  # noqa: PLC0415
     from offchain.services.records import host_of  # noqa: PLC0415
@@ -174,12 +179,12 @@ async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *
     check_funds(spec, len(text), free, params, int(spare))
     there = [host_of(key, record, None) for key, record in hosts.items()]
     try:
-        check_hosts(spec, there)
+        check_hosts(spec, there, signer.address)
     except CliError as error:
         if not anyway:
             raise
         progress(f"note: {error.message}")
-    return chances(spec, there)
+    return chances(spec, there, signer.address)
 
 
 def _tell_chances(spec: TaskSpec, found: Chances) -> None:
@@ -209,9 +214,9 @@ def _dry_run(
 
     found = run(work())
     if as_json:
-        emit(outlook_text.fields(found.outlook, found.task) | {"leaving": outlook_text.leaving_fields(found)})
+        emit(outlook_text.fields(found) | {"leaving": outlook_text.leaving_fields(found)})
         return
-    details(outlook_text.pairs(found.outlook, found.task, found.now_ms) + outlook_text.leaving_pairs(found))
+    details(outlook_text.pairs(found) + outlook_text.leaving_pairs(found))
     say("\nNothing was sent.")
 
 

@@ -130,6 +130,7 @@ def show(number: int, url: str | None, as_json: bool) -> None:
             ("Attempt", view.attempts + 1),
             ("Spot", _spot_text(view)),
             ("Survival", _survival_text(view)),
+            ("Latency", f"at most {view.max_latency_ms} ms" if view.max_latency_ms else None),
             ("Manifest digest", view.manifest_digest.hex()),
             ("Price limit", f"{format_amount(view.max_rate_per_hour)} an hour and pod"),
             ("Paid", f"{format_amount(view.paid)} ({view.paid} base units, {view.fee} of them protocol fee)"),

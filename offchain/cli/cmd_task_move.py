@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 import click
 
@@ -13,9 +14,12 @@ from offchain.cli.views import LeaseView, TaskView
 from offchain.core.fit import Fit, fit
 from offchain.link.ports import Call, ChainPort
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Survival, TaskSpec, calls
+from offchain.schema._generated_chain import Layout, Survival, TaskSpec, VerificationPolicyRedundant, calls
 from offchain.schema.manifest_values import format_amount
 from offchain.services.records import host_of
+
+_RUNS: Final = ("Pending", "Active")
+"""Leases of pods that can be moved."""
 
 
 @click.command()
@@ -48,7 +52,7 @@ def move(
 
     async def wanted(chain: ChainPort, view: TaskView) -> list[Call]:
         lease = _of(view, pod, to)
-        devices = await _devices_at(chain, number, to)
+        devices = await _devices_at(chain, view, lease, to)
         return [calls.tasks_move_pod(lease=lease.id, host=to, devices=devices)]
 
     told(*act(number, account, password_file, url, wanted), as_json=as_json)
@@ -62,7 +66,7 @@ def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
             "Submit it again with survival: move or survival: standby under x-gantry.",
             code="not_movable",
         )
-    live = [lease for lease in view.leases if lease.state in ("Pending", "Active")]
+    live = [lease for lease in view.leases if lease.state in _RUNS]
     found = [lease for lease in live if pod in (None, lease.pod)]
     if not found:
         which = "no pod of it runs" if pod is None else f"pod {pod} of it does not run"
@@ -81,20 +85,43 @@ def _of(view: TaskView, pod: int | None, to: str) -> LeaseView:
     return found[0]
 
 
-async def _devices_at(chain: ChainPort, number: int, host: str) -> bytes:
-    """The devices that the pod takes there. CliError where it does not fit."""
-    typed = GantryChain(chain)
+async def _devices_at(chain: ChainPort, view: TaskView, lease: LeaseView, host: str) -> bytes:
+    """The devices that the pod takes there. CliError where it does not fit, or another pod stands against it."""
+    typed, number = GantryChain(chain), view.id
     task, hosts = await asyncio.gather(typed.task(number), typed.hosts_named([host]))
     if host not in hosts or task is None:
         raise CliError(f"no host {host} is registered.", "gantry host list shows those there are.", code="no_such_host")
     spec: TaskSpec = task.spec
-    # Its score decides nothing here.
-    found = fit(host_of(host, hosts[host], None), spec.resources, spec.placement, spec.unit, spec.max_rate_per_hour)
+    _keeps_apart(spec, view, lease, host, hosts[host].provider)
+    there = host_of(host, hosts[host], None)  # its score decides nothing here
+    found = fit(there, spec.resources, spec.placement, spec.unit, spec.max_rate_per_hour, task.record.tenant)
     if isinstance(found, Fit):
         return bytes(found.devices)
     limit = f" of {format_amount(spec.max_rate_per_hour)} an hour" if found.name == "PRICE" else ""
     raise CliError(
         f"host {host} cannot take the pod: {found}{limit}.",
-        f"gantry task why {number} tells which rules exclude how many hosts; choose another one.",
+        f"gantry host show {host} tells what is there; choose another one of gantry host list.",
         code="does_not_fit",
     )
+
+
+def _keeps_apart(spec: TaskSpec, view: TaskView, lease: LeaseView, host: str, provider: str) -> None:
+    """CliError where the task keeps its pods apart, and another of them is on that host, or with its provider.
+
+    The chain's rule: leases that live count, and of replicas, whose results are compared, all.
+    """
+    redundant = isinstance(spec.verification, VerificationPolicyRedundant)
+    by_provider = redundant or spec.placement.layout is Layout.PROVIDERS
+    if not by_provider and spec.placement.layout is not Layout.HOSTS:
+        return
+    for other in view.leases:
+        counts = other.id != lease.id and (redundant or other.state in (*_RUNS, "Suspended"))
+        if counts and (other.host == host or (by_provider and other.provider == provider)):
+            where = f"host {host}" if other.host == host else f"{other.host}, which is of the same provider {provider}"
+            apart = "providers" if by_provider else "hosts"
+            raise CliError(
+                f"pod {other.pod} of task {view.id} is on {where}, and the task keeps its pods on different {apart}.",
+                f"Choose a host {'of another provider' if by_provider else 'without a pod of the task'}: "
+                f"gantry task show {view.id} tells where they are, gantry host list what there is.",
+                code="not_apart",
+            )

@@ -14,6 +14,7 @@ from offchain.cli.failures import CliError
 from offchain.cli.outlooks import Asked, outlook_at
 from offchain.cli.output import details, emit, progress, say
 from offchain.cli.session import connected, run
+from offchain.core.values import TaskState
 from offchain.link.ports import ChainPort
 from offchain.schema.ids import lease_parts
 
@@ -64,11 +65,12 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
         if one.told is None:
             progress(f"note: the scheduler {one.source} tells nothing: {one.reason}")
     if isinstance(asked, CliError) and not known:
-        raise CliError(asked.message, _HOW.format(task=number), code=asked.code)
+        remedy = _HOW.format(task=number) if asked.code == "no_task" else asked.remedy
+        raise CliError(asked.message, remedy, code=asked.code)
     if as_json:
         emit(_fields(number, asked, heard, history))
         return
-    _show(number, asked, history)
+    _show(number, asked, heard, history)
     decision_text.show(heard)
     if history is not None:
         show_answers(history)
@@ -83,7 +85,7 @@ async def _asked(chain: ChainPort, number: int) -> Asked | CliError:
         return error
 
 
-def _show(number: int, asked: Asked | CliError, history: Answers | None) -> None:
+def _show(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], history: Answers | None) -> None:
     if isinstance(asked, CliError):
         details([("Task", number), ("State", "final or unknown" if history is None else history.state)])
         return
@@ -93,10 +95,17 @@ def _show(number: int, asked: Asked | CliError, history: Answers | None) -> None
     pairs += [("At risk", outlook_text.risk_text(asked.at_risk))]
     if task.open_pods:
         pairs += [("Waits for", f"{len(task.open_pods)} pod{'s' if len(task.open_pods) > 1 else ''}")]
-        pairs += outlook_text.pairs(asked.outlook, task, asked.now_ms)
+        pairs += outlook_text.pairs(asked, _reserved(heard))
     details(pairs)
     if not task.open_pods:
-        say("\nIt waits for no host.")
+        waits = task.state is TaskState.QUEUED
+        say("\nNo scheduler places it: its results are compared." if waits else "\nIt waits for no host.")
+
+
+def _reserved(heard: tuple[Heard, ...]) -> int | None:
+    """When it starts at the latest, as a scheduler has reserved; the first of several."""
+    standing = [one.told.now for one in heard if one.told is not None and one.told.now is not None]
+    return min((now.starts_by_ms for now in standing if now.starts_by_ms is not None), default=None)
 
 
 def _fields(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], history: Answers | None) -> dict[str, Any]:
@@ -112,7 +121,7 @@ def _fields(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], hist
         placed = [{"pod": lease_parts(lease.id)[1], "host": lease.host, "state": lease.state} for lease in task.leases]
         facts = {"task": number, "state": task.state, "waits": bool(task.open_pods), "leases": placed}
         facts["at_risk"] = outlook_text.risk_fields(asked.at_risk)
-        facts |= outlook_text.fields(asked.outlook, task) if task.open_pods else {}
+        facts |= outlook_text.fields(asked, _reserved(heard)) if task.open_pods else {}
     facts["schedulers"] = [
         {"source": one.source, "reason": one.reason, **(one.told.plain() if one.told is not None else {})}
         for one in heard

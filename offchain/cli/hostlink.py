@@ -29,8 +29,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod, and the connection to its host. `name` for messages."""
+    """A pod, and the connections to its host and to the chain. `name` for messages."""
 
+    chain: ChainPort
     client: HostClient
     lease: LeaseView
     name: str
@@ -80,15 +81,22 @@ async def host_of(chain: ChainPort, lease: LeaseView, signer: Signer) -> AsyncIt
 
 
 @contextlib.asynccontextmanager
+async def reached(chain: ChainPort, lease: LeaseView, signer: Signer) -> AsyncIterator[HostClient]:
+    """The same, connected; says so where it goes the slower way."""
+    async with host_of(chain, lease, signer) as client:
+        said = _WAYS.get(await client.connect())
+        if said is not None:
+            progress(said)
+        yield client
+
+
+@contextlib.asynccontextmanager
 async def pod_of(url: str | None, number: int, pod: int, signer: Signer) -> AsyncIterator[Pod]:
-    """A pod of a task with a connection to its host; says so where it goes the slower way."""
+    """A pod of a task with a connection to its host."""
     async with connected(url) as chain:
         lease = lease_of(await read_task(chain, number), pod)
-        async with host_of(chain, lease, signer) as client:
-            said = _WAYS.get(await client.connect())
-            if said is not None:
-                progress(said)
-            yield Pod(client, lease, f"pod {pod} of task {number}")
+        async with reached(chain, lease, signer) as client:
+            yield Pod(chain, client, lease, f"pod {pod} of task {number}")
 
 
 async def fetch_result(chain: ChainPort, lease: LeaseView, signer: Signer) -> bytes:

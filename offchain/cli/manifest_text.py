@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from offchain.core.rate import deposit
 from offchain.schema.manifest_types import (
+    WHOLE_GPU,
     CheckpointSpec,
+    GpuNeed,
     Manifest,
     RestartPolicy,
     ResultSpec,
@@ -61,6 +63,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "memory_mib": manifest.memory_mib,
         "disk_gib": manifest.disk_gib,
         "gpus": manifest.gpus.count,
+        "gpu_milli": manifest.gpus.milli if manifest.gpus.count else 0,
         "services": [_plain_service(service) for service in manifest.services],
         "volumes": list(manifest.volumes),
         "deliveries": list(deliveries(manifest)),
@@ -251,7 +254,11 @@ def _resources_text(manifest: Manifest) -> str:
     models = f" ({' or '.join(gpus.models)})" if gpus.models else ""
     vram = f" with {gpus.min_vram_mib} MiB at least" if gpus.min_vram_mib else ""
     text = f"{manifest.cpu_milli / 1000:g} cores, {manifest.memory_mib} MiB memory, {manifest.disk_gib} GiB disk"
-    return text + (f", {_counted(gpus.count, 'GPU')}{models}{vram}" if gpus.count else "")
+    return text + (f", {_gpus_text(gpus)}{models}{vram}" if gpus.count else "")
+
+
+def _gpus_text(gpus: GpuNeed) -> str:
+    return _counted(gpus.count, "GPU") if gpus.milli == WHOLE_GPU else f"{gpus.milli / 10:g} % of a GPU"
 
 
 def _verification_text(manifest: Manifest) -> str | None:

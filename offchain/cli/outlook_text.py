@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from offchain.cli.manifest_text import duration_text
@@ -11,6 +12,7 @@ from offchain.cli.story import time_text
 from offchain.core.conduct.deteriorating import AtRisk
 from offchain.core.fit import Misfit
 from offchain.core.outlook import Outlook
+from offchain.core.starts import Starts
 from offchain.core.values import Survival, Task
 from offchain.schema.ids import lease_parts
 from offchain.schema.manifest_values import format_amount
@@ -18,8 +20,12 @@ from offchain.schema.manifest_values import format_amount
 _NAMED = 3
 
 
-def fields(outlook: Outlook, task: Task) -> dict[str, Any]:
-    """For --json. Rates are base units per hour and pod; moments are ms of chain time."""
+def fields(asked: Asked, reserved_ms: int | None = None) -> dict[str, Any]:
+    """For --json. Rates are base units per hour and pod; moments are ms of chain time.
+
+    `reserved_ms`: when a scheduler has room reserved for it.
+    """
+    outlook, task, starts = asked.outlook, asked.task, starts_of(asked, reserved_ms)
     rates = [offer.rate_per_hour for offer in outlook.offers]
     return {
         "hosts": outlook.hosts,
@@ -35,7 +41,7 @@ def fields(outlook: Outlook, task: Task) -> dict[str, Any]:
         "pods_now": outlook.pods_now,
         "pods_ever": outlook.pods_ever,
         "start": "now" if outlook.starts_now else "waits",
-        "start_by_ms": outlook.start_by_ms,
+        "starts": {"earliest": starts.earliest_ms, "latest": starts.latest_ms},
         "standby": _standby(outlook) if task.survival is Survival.STANDBY else None,
         "ahead": outlook.ahead,
         "excluded_now": {str(reason): count for reason, count in outlook.now.items()},
@@ -43,8 +49,9 @@ def fields(outlook: Outlook, task: Task) -> dict[str, Any]:
     }
 
 
-def pairs(outlook: Outlook, task: Task, now_ms: int) -> list[tuple[str, object]]:
+def pairs(asked: Asked, reserved_ms: int | None = None) -> list[tuple[str, object]]:
     """For people."""
+    outlook, task = asked.outlook, asked.task
     offers = outlook.offers
     named = ", ".join(offer.host for offer in offers[:_NAMED])
     more = f" and {len(offers) - _NAMED} more" if len(offers) > _NAMED else ""
@@ -52,7 +59,7 @@ def pairs(outlook: Outlook, task: Task, now_ms: int) -> list[tuple[str, object]]
         ("Hosts", f"{len(offers)} of {outlook.hosts} take it now" + (f": {named}{more}" if offers else "")),
         ("Later", f"{outlook.later} more when what runs there has ended" if outlook.later else None),
         ("Price", _price(outlook, task)),
-        ("Start", start_text(outlook, now_ms)),
+        ("Start", start_text(asked, reserved_ms)),
         ("Standby", _standby_text(outlook, task)),
         ("Not now", reasons_text(outlook.now) or None),
         ("Even empty", reasons_text(outlook.never) or None),
@@ -97,22 +104,45 @@ def reasons_text(counts: Mapping[Misfit, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items())
 
 
-def start_text(outlook: Outlook, now_ms: int) -> str:
+def starts_of(asked: Asked, reserved_ms: int | None = None) -> Starts:
+    """Between which moments it starts. `reserved_ms`: when a scheduler has room reserved for it."""
+    found, soonest = asked.outlook.starts, asked.outlook.starts.earliest_ms
+    if asked.leaving is not None and asked.leaving.victims:
+        left_ms = asked.now_ms + asked.notice_ms
+        soonest = left_ms if soonest is None else min(soonest, left_ms)
+    if reserved_ms is None:
+        return replace(found, earliest_ms=soonest)
+    return Starts(reserved_ms if soonest is None else min(soonest, reserved_ms), reserved_ms)
+
+
+def start_text(asked: Asked, reserved_ms: int | None = None) -> str:
     """When it is expected to start."""
-    wait = outlook.ahead
+    outlook, starts = asked.outlook, starts_of(asked, reserved_ms)
+    wait, first, last = outlook.ahead, starts.earliest_ms, starts.latest_ms
     before = f"; {wait} task{'s' if wait > 1 else ''} wait{'' if wait > 1 else 's'} before it" if wait else ""
-    if outlook.pods_now >= outlook.pods_needed:
-        return f"now{before}"
     if outlook.pods_ever < outlook.pods_needed:
         fit = f"{outlook.pods_ever} of the {outlook.pods_needed} pods that it needs"
-        return f"not with these hosts: {fit} would have room if nothing else ran"
-    if outlook.start_by_ms is None:
+        these = "the hosts that are online" if Misfit.NOT_ONLINE in outlook.never else "these hosts"
+        return f"not with {these}: {fit} would have room if nothing else ran"
+    if first is None:
         return f"when leases end that have no end yet{before}"
-    minutes = max(0, outlook.start_by_ms - now_ms) // 60_000
-    span = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-    # Whoever is ahead may take what ends first.
-    room = f"there is room in {span}" if wait else f"in {span}"
-    return f"{room} at the latest ({time_text(outlook.start_by_ms)}), as leases end{before}"
+    soonest = f"in {_wait_text(first - asked.now_ms)} at the earliest"
+    if first <= asked.now_ms:
+        soonest = "now" if outlook.pods_now >= outlook.pods_needed else "as soon as jobs that run now are done"
+    if last is None:
+        why = "too many are ahead" if starts.too_many else "what is in its way may have no end"
+        return f"{soonest}, and nobody knows when at the latest: {why}{before}"
+    if outlook.starts_now or (soonest == "now" and last <= asked.now_ms):
+        return f"now{before}"
+    by = "as a scheduler has reserved" if reserved_ms is not None else "as leases end"
+    wait_text, at = _wait_text(last - asked.now_ms), time_text(last)
+    when = f"in {wait_text} ({at})" if first == last else f"{soonest}, in {wait_text} at the latest ({at})"
+    return f"{when}, {by}{before}"
+
+
+def _wait_text(ms: int) -> str:
+    minutes = -(-max(0, ms) // 60_000)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 def _standby(outlook: Outlook) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from offchain.cli.checks import layout_of
 from offchain.cli.failures import CliError
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.leaving import Leaving, leaving
 from offchain.core.outlook import Outlook, outlook
 from offchain.core.queues.tree import Tree
 from offchain.core.values import RetainedData, Task, TaskState
-from offchain.link.ports import ChainPort
+from offchain.link.ports import BlockRef, ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import TaskSpec
 from offchain.services.reads import Reads
@@ -62,7 +63,7 @@ async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree
         open_pods=tuple(range(spec.pods_max)),
         takes_over=data,
         manifest=spec.manifest_digest,
-        layout=spec.placement.layout,
+        layout=layout_of(spec),
         spot=spec.spot,
         survival=spec.survival,
     )
@@ -73,13 +74,25 @@ async def outlook_of(chain: ChainPort, spec: TaskSpec, tenant: str, queues: Tree
 
 
 async def outlook_at(chain: ChainPort, number: int) -> Asked:
-    """The outlook of a task that is not final. CliError where it is, or unknown."""
-    snapshot = await Reads(chain).snapshot(await chain.finalized_head())
+    """The outlook of a task that is not final. CliError where it is, or there is none."""
+    head = await chain.finalized_head()
+    snapshot = await Reads(chain).snapshot(head)
     task = snapshot.tasks.get(number)
     if task is None:
-        raise CliError(
-            f"task {number} is final or unknown: nothing is decided about it any more.",
+        raise await _why_not_there(chain, number, head)
+    return Asked(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))
+
+
+async def _why_not_there(chain: ChainPort, number: int, head: BlockRef) -> CliError:
+    typed = GantryChain(chain)
+    if number < await typed.next_task(head.hash):
+        return CliError(
+            f"task {number} is final: nothing is decided about it any more.",
             f"gantry chain inspect task {number} tells its story.",
             code="no_task",
         )
-    return Asked(task, outlook(snapshot, task), snapshot.now_ms, at_risk(task, snapshot.hosts.values()))
+    if number < await typed.next_task():
+        return CliError(
+            f"task {number} is in no final block yet.", "Ask again in a few seconds.", code="not_in_a_final_block"
+        )
+    return CliError(f"there is no task {number}.", "gantry task list shows those there are.", code="no_such_task")

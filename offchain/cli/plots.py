@@ -28,7 +28,7 @@ def ready(name: str) -> None:
 
 
 def draw(name: str, outcomes: Sequence[tuple[str, Outcome]]) -> None:
-    """GPUs in use, tasks that wait and fragmentation over time, and the spread of waits; a line for each outcome."""
+    """GPUs in use, tasks that wait and fragmentation over time, the spread of waits, fairness and cost."""
     from matplotlib import rc_context  # noqa: PLC0415  (slow to load)
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -39,22 +39,29 @@ def draw(name: str, outcomes: Sequence[tuple[str, Outcome]]) -> None:
     )
     # The same outcomes give the same file: no date, no random names.
     with rc_context({"svg.hashsalt": "gantry"}):
-        figure = Figure(figsize=(11, 7), layout="constrained")
-        axes = list(figure.subplots(2, 2).flat)
-        for label, outcome in outcomes:
+        figure = Figure(figsize=(16, 7), layout="constrained")
+        axes = list(figure.subplots(2, 3).flat)
+        for place, (label, outcome) in enumerate(outcomes):
             hours = [sample.at_ms / _HOUR_MS for sample in outcome.samples]
             for axis, (_, value) in zip(axes, over_time, strict=False):
                 axis.plot(hours, [value(sample) for sample in outcome.samples], label=label, linewidth=1)
             waits = sorted((run.start_ms - run.arrival.arrival_ms) / 1000 for run in outcome.replayed.runs)
             # Some hundred points show as much as all.
-            places = sorted({*range(0, len(waits), 1 + len(waits) // 500), *range(len(waits) - 1, len(waits))})
-            parts = [100 * (place + 1) / len(waits) for place in places]
-            axes[3].step([max(1.0, waits[place]) for place in places], parts, where="post", label=label, linewidth=1)
+            shown = sorted({*range(0, len(waits), 1 + len(waits) // 500), *range(len(waits) - 1, len(waits))})
+            parts = [100 * (at + 1) / len(waits) for at in shown]
+            axes[3].step([max(1.0, waits[at]) for at in shown], parts, where="post", label=label, linewidth=1)
+            axes[4].barh(place, outcome.measures.jain_index)
+            axes[5].barh(place, outcome.measures.cost)
         for axis, (title, _) in zip(axes, over_time, strict=False):
             axis.set(title=title, xlabel="hours", ylim=(0, None))
         axes[3].set(
             title="tasks that waited no longer, %", xlabel="seconds (1 or less: at once)", xscale="log", ylim=(0, 101)
         )
+        axes[4].set(title="fairness between accounts (Jain's index)", xlim=(0, 1))
+        axes[5].set(title="cost of the GPUs", xlim=(0, None))
+        for axis in axes[4:]:
+            axis.set_yticks(range(len(outcomes)), [label for label, _ in outcomes])
+            axis.invert_yaxis()
         axes[0].legend()
         path = Path(name)
         kind = path.suffix.lower().removeprefix(".")

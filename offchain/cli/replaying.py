@@ -29,6 +29,10 @@ DRAWN = 20_000
 """Tasks, where the trace has no times and nothing else is said."""
 
 
+_IDLE_PERCENT = 50.0
+"""Where less is asked for and nobody waits, a replay shows little of a policy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What was asked for."""
@@ -100,6 +104,14 @@ def run(wishes: Wishes) -> None:
                 _replay(specs, trace, policy, prepared, _Waiting(order, queues, wishes.backfill), seed, wishes)
                 for order in wishes.orders
             ]
+    load = _load(first, total_milli)
+    if load < _IDLE_PERCENT and not any(
+        run.start_ms > run.arrival.arrival_ms for one in done for run in one.outcome.replayed.runs
+    ):
+        progress(
+            f"note: nobody waited, for the trace asks for {load:g} % of the GPUs on average. "
+            f"--draw {DRAWN} --load 110 draws pods from it that come faster than they end."
+        )
     if wishes.csv is not None:
         _write(Path(wishes.csv), done, specs)
     if wishes.plot is not None:
@@ -107,7 +119,7 @@ def run(wishes: Wishes) -> None:
         plots.draw(wishes.plot, [(f"{one.policy}, {one.order_name}", one.outcome) for one in shown])
     if wishes.as_json:
         facts = {"nodes": len(specs), "tasks": len(first.arrivals), "source": source, "notes": list(first.notes)}
-        emit(facts | {"load_percent": _load(first, total_milli), "runs": [_plain(one) for one in done]})
+        emit(facts | {"load_percent": load, "runs": [_plain(one) for one in done]})
         return
     _table(done)
 

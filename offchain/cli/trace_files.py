@@ -2,9 +2,68 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from offchain.cli.failures import CliError
+
+_NODES: Final = frozenset({"cpu_milli", "memory_mib", "gpu"})
+_PODS: Final = frozenset({"cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
+
+
+def of_trace(trace: str, nodes: str | None, pods: str | None) -> tuple[str, str]:
+    """The two files that `trace` stands for: a folder that has one of each, or a list of pods beside one of nodes.
+
+    Where a folder has several, `nodes` or `pods` says which. CliError where it stands for none, or for several.
+    """
+    path = Path(trace)
+    if not path.exists():
+        raise CliError(f"{trace} cannot be read: no such file or folder.", "Check the path.")
+    folder = path if path.is_dir() else path.parent
+    if not path.is_dir():
+        if pods is not None:
+            raise CliError(f"{trace} and --pods {pods} are two lists of pods.", "Leave one of them out.", code="usage")
+        if _kind(path) == "nodes":
+            raise CliError(
+                f"{trace} is a list of nodes.", "Give the list of pods, or the folder that has both.", code="usage"
+            )
+        pods = trace
+    there = sorted(folder.glob("*.csv"))
+    return (
+        nodes or _only(folder, there, "nodes", _NODES),
+        pods or _only(folder, there, "pods", _PODS),
+    )
+
+
+def _only(folder: Path, there: Sequence[Path], what: str, columns: frozenset[str]) -> str:
+    """The one file there that is a list of these."""
+    found = [path for path in there if _kind(path) == what]
+    if len(found) == 1:
+        return str(found[0])
+    if found:
+        names = ", ".join(path.name for path in found)
+        remedy = f"gantry simulate {found[0]}" if what == "pods" else f"--nodes {found[0]}"
+        raise CliError(f"{folder} has several lists of {what}: {names}.", f"Say which one: {remedy}", code="usage")
+    has = ", ".join(path.name for path in there) or "no .csv file at all"
+    raise CliError(
+        f"{folder} has no list of {what}; it has {has}.",
+        f"The first line of one names {', '.join(sorted(columns))}. Or name the file with --{what}.",
+        code="usage",
+    )
+
+
+def _kind(path: Path) -> str | None:
+    """What it lists, by its first line."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            header = {cell.strip() for cell in next(csv.reader(file), [])}
+    except (OSError, csv.Error):
+        return None
+    if header >= _PODS:
+        return "pods"
+    return "nodes" if header >= _NODES else None
 
 
 def both_or_none(nodes: str | None, pods: str | None) -> tuple[str, str] | None:

@@ -94,9 +94,12 @@ class TaskView:
     preemption: gen.Preemption | None
     """It was told to leave for another task, and has not run anew since."""
     survival: gen.Survival
+    max_latency_ms: int
+    """The longest round trip that its hosts may have measured; 0: any."""
     checkpoints: tuple[gen.PodCheckpoint, ...]
     """The last one of each pod that has any."""
     leases: tuple[LeaseView, ...]
+    pods_wanted: int
 
     @property
     def final(self) -> bool:
@@ -127,6 +130,7 @@ class TaskView:
             "priority": self.priority,
             "queue": self.queue,
             "spot": self.spot,
+            "max_latency_ms": self.max_latency_ms or None,
             "preemption": self.preemption and self.preemption.encode(),
             "survival": self.survival.value.lower(),
             "checkpoints": [
@@ -153,6 +157,8 @@ class HostView:
     endpoint: bytes
     network_mbps: tuple[int, int]
     """To the host and from it, as it measured; zeros: not yet."""
+    latency_ms: int
+    """Of a round trip to its gateways, or to other hosts, as it measured; 0: not yet."""
     total: dict[str, int]
     free: dict[str, int]
     devices: tuple[dict[str, Any], ...]
@@ -174,6 +180,7 @@ class HostView:
             "capabilities": list(self.capabilities),
             "endpoint": text_of(self.endpoint),
             "network_mbps": list(self.network_mbps),
+            "latency_ms": self.latency_ms or None,
             "total": self.total,
             "free": self.free,
             "devices": list(self.devices),
@@ -230,8 +237,10 @@ def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int)
         spot=spec.spot,
         preemption=record.preemption,
         survival=spec.survival,
+        max_latency_ms=spec.placement.max_latency_ms,
         checkpoints=record.checkpoints,
         leases=tuple(_lease_view(lease, hosts.get(lease.record.host), now) for lease in task.leases),
+        pods_wanted=record.pods_wanted,
     )
 
 
@@ -289,6 +298,7 @@ def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -
         capabilities=tuple(name for name, there in record["capabilities"].items() if there),
         endpoint=bytes(record["endpoint"]),
         network_mbps=(record["network_mbps_down"], record["network_mbps_up"]),
+        latency_ms=record["latency_ms"],
         total=dict(record["total"]),
         free=dict(record["free"]),
         devices=tuple(
@@ -298,6 +308,7 @@ def host_view(host: str, record: dict[str, Any], score: dict[str, Any] | None) -
                 "vram_mib": device["spec"]["vram_mib"],
                 "simulated": device["spec"]["simulated"],
                 "milli_free": device["milli_free"],
+                "shared_by": device["shared_by"],
                 "attested": device["attested"],
                 "healthy": device["healthy"],
             }

@@ -22,6 +22,7 @@ from offchain.core.values import (
     Resources,
     Task,
 )
+from offchain.schema.manifest_types import WHOLE_GPU
 
 
 class Misfit(StrEnum):
@@ -34,6 +35,7 @@ class Misfit(StrEnum):
     PROVIDER_NOT_WANTED = "of a provider that the task does not want"
     TIER_NOT_WANTED = "of another tier"
     NOT_ENOUGH_NETWORK = "too slow a network"
+    LATENCY_TOO_HIGH = "too long a round trip, or none measured"
     CAPABILITY_MISSING = "unable to run what the task needs"
     NOT_ENOUGH_CPU = "too little free cpu"
     NOT_ENOUGH_MEMORY = "too little free memory"
@@ -47,6 +49,7 @@ class Misfit(StrEnum):
     NOT_ENOUGH_VRAM = "too little GPU memory"
     DEVICE_UNHEALTHY = "GPUs out of order"
     DEVICE_BUSY = "GPUs in use"
+    DEVICE_SHARED = "GPUs of which another account holds shares"
     UNIT_NOT_OFFERED = "not offered by the task's billing unit"
     PRICE = "above the price limit"
 
@@ -60,15 +63,15 @@ class Fit:
 
 
 def fit(
-    host: Host, resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int
+    host: Host, resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int, tenant: str
 ) -> Fit | Misfit:
-    """Whether one pod fits on `host` as it is now."""
+    """Whether one pod of `tenant` fits on `host` as it is now."""
     if host.status is not HostStatus.ONLINE:
         return Misfit.NOT_ONLINE
     misfit = placement_misfit(host, placement) or _short(host.free, resources)
     if misfit is not None:
         return misfit
-    chosen = first_devices(host.devices, resources.gpus, placement)
+    chosen = first_devices(host.devices, resources.gpus, placement, tenant)
     if isinstance(chosen, Misfit):
         return chosen
     if not offers(host.ask, unit):
@@ -88,9 +91,18 @@ def placement_misfit(host: Host, placement: Placement) -> Misfit | None:
         return Misfit.PROVIDER_NOT_WANTED
     if placement.tiers and host.tier not in placement.tiers:
         return Misfit.TIER_NOT_WANTED
+    network = _network_misfit(host, placement)
+    if network is not None:
+        return network
+    return None if _has_all(host.capabilities, placement.capabilities) else Misfit.CAPABILITY_MISSING
+
+
+def _network_misfit(host: Host, placement: Placement) -> Misfit | None:
     if min(host.network_mbps_down, host.network_mbps_up) < placement.min_network_mbps:
         return Misfit.NOT_ENOUGH_NETWORK
-    return None if _has_all(host.capabilities, placement.capabilities) else Misfit.CAPABILITY_MISSING
+    if placement.max_latency_ms and not 0 < host.latency_ms <= placement.max_latency_ms:
+        return Misfit.LATENCY_TOO_HIGH
+    return None
 
 
 def fits(
@@ -99,8 +111,9 @@ def fits(
     resources: Resources,
     chosen: Sequence[int],
     placement: Placement,
+    tenant: str,
 ) -> Misfit | None:
-    """The first thing for which a pod does not fit on what is free, on exactly the `chosen` devices; None: it fits."""
+    """The first thing for which a pod of `tenant` does not fit on what is free and these devices; None: it fits."""
     short = _short(free, resources)
     if short is not None:
         return short
@@ -111,20 +124,22 @@ def fits(
             return Misfit.NO_SUCH_DEVICE
         if index in chosen[:place]:
             return Misfit.DEVICE_REPEATED
-        for misfit, allows in _rules(resources.gpus, placement):
+        for misfit, allows in _rules(resources.gpus, placement, tenant):
             if not allows(devices[index]):
                 return misfit
     return None
 
 
-def first_devices(devices: Sequence[Device], request: GpuRequest, placement: Placement) -> tuple[int, ...] | Misfit:
-    """The first devices, by index, that satisfy the request; or the rule that leaves too few of them."""
+def first_devices(
+    devices: Sequence[Device], request: GpuRequest, placement: Placement, tenant: str
+) -> tuple[int, ...] | Misfit:
+    """The first devices, by index, that satisfy the request of `tenant`; or the rule that leaves too few of them."""
     if request.count == 0:
         return ()
     left = tuple(range(len(devices)))
     if len(left) < request.count:
         return Misfit.WRONG_DEVICE_COUNT
-    for misfit, allows in _rules(request, placement):
+    for misfit, allows in _rules(request, placement, tenant):
         left = tuple(index for index in left if allows(devices[index]))
         if len(left) < request.count:
             return misfit
@@ -141,9 +156,9 @@ def candidate(task: Task, host: Host) -> Host | None:
     return replace(host, free=replace(host.free, disk_gib=host.free.disk_gib + data.disk_gib))
 
 
-def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Placement) -> Host:
-    """`host` with the pod's share taken off. Raises ValueError with the misfit where it does not fit."""
-    misfit = fits(host.free, host.devices, resources, chosen, placement)
+def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Placement, tenant: str) -> Host:
+    """`host` with what a pod of `tenant` takes taken off. Raises ValueError with the misfit where it does not fit."""
+    misfit = fits(host.free, host.devices, resources, chosen, placement, tenant)
     if misfit is not None:
         raise ValueError(misfit)
     free = Capacity(
@@ -152,7 +167,13 @@ def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Pla
         host.free.disk_gib - resources.disk_gib,
     )
     devices = tuple(
-        replace(device, milli_free=device.milli_free - resources.gpus.milli) if index in chosen else device
+        replace(
+            device,
+            milli_free=device.milli_free - resources.gpus.milli,
+            shared_by=tenant if resources.gpus.milli < WHOLE_GPU else device.shared_by,
+        )
+        if index in chosen
+        else device
         for index, device in enumerate(host.devices)
     )
     return replace(host, free=free, devices=devices, live_leases=host.live_leases + 1)
@@ -165,10 +186,13 @@ def _has_all(has: Capabilities, wanted: Capabilities) -> bool:
         and (has.kubernetes or not wanted.kubernetes)
         and (has.cdi or not wanted.cdi)
         and (has.mig or not wanted.mig)
+        and (has.shares or not wanted.shares)
     )
 
 
-def _rules(request: GpuRequest, placement: Placement) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
+def _rules(
+    request: GpuRequest, placement: Placement, tenant: str
+) -> tuple[tuple[Misfit, Callable[[Device], bool]], ...]:
     """What each device must satisfy, in the chain's order."""
     return (
         (Misfit.SIMULATED_NOT_ALLOWED, lambda device: placement.allow_simulated or not device.spec.simulated),
@@ -177,6 +201,10 @@ def _rules(request: GpuRequest, placement: Placement) -> tuple[tuple[Misfit, Cal
         (Misfit.NOT_ENOUGH_VRAM, lambda device: device.spec.vram_mib >= request.min_vram_mib),
         (Misfit.DEVICE_UNHEALTHY, lambda device: device.healthy),
         (Misfit.DEVICE_BUSY, lambda device: device.milli_free >= request.milli),
+        (
+            Misfit.DEVICE_SHARED,
+            lambda device: WHOLE_GPU in (request.milli, device.milli_free) or device.shared_by == tenant,
+        ),
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from offchain.core.fit import candidate
-from offchain.core.outlook import Together, open_to, released, room
 from offchain.core.preempting.who import by_shares, may_ask, may_leave
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.asked import amount_of, holding_of, queue_of
@@ -18,7 +17,8 @@ from offchain.core.queues.counted import Counted
 from offchain.core.queues.rights import Taking
 from offchain.core.queues.tree import DEFAULT, Tree
 from offchain.core.snapshot import Snapshot
-from offchain.core.values import Host, HostStatus, Layout, Task, TaskState
+from offchain.core.vacancy import Together, most_of, open_to, released, room
+from offchain.core.values import Host, HostStatus, Task, TaskState
 
 Victims = Mapping[int, Task]
 _Allows = Callable[[Iterable[Task]], bool]
@@ -72,7 +72,7 @@ class _Search:
     def __init__(self, snapshot: Snapshot, task: Task) -> None:
         self._task = task
         self._now_ms = snapshot.now_ms
-        self._most = 1 if task.layout in (Layout.HOSTS, Layout.PROVIDERS) else max(1, len(task.open_pods))
+        self._most = most_of(task)
         there = ((host.id, candidate(task, host)) for host in open_to(task, snapshot.hosts))
         self._hosts = {name: host for name, host in there if host is not None}
 

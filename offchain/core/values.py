@@ -112,6 +112,8 @@ class Host:
     capabilities: Capabilities
     network_mbps_down: int
     network_mbps_up: int
+    latency_ms: int
+    """Of a round trip, as it measured it; 0: not measured."""
     last_heartbeat: int
     downtime_ms: int
     live_leases: int

@@ -180,7 +180,7 @@ class Network:
         self.places.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
         agent = [sys.executable, "-m", "offchain.cli", "agent"]
         common = [f"--url={self.url}", f"--state={self.places.agent}", f"--bind=127.0.0.1:{ports.free(_UDP)}"]
-        common.append(f"--gateway={self._gateway_address()}")
+        common += [f"--gateway={self._gateway_address()}", "--share-gpus"]
         simulated = not Path("/dev/nvidiactl").exists()
         if simulated:
             common.append(f"--simulate={_PROFILE}")

@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "297cea59ce478df21ce4feeda9401c11ab7f7e03df11183aa4b1e00e62ba15b3"
+METADATA_SHA256: Final = "669315a53169560c75386b95b68765e56d54ccdc54291693e6031c98dbe4373e"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 2
 TRANSACTION_VERSION: Final = 2
@@ -223,6 +223,7 @@ class Capabilities:
     kubernetes: bool
     cdi: bool
     mig: bool
+    shares: bool
 
     @classmethod
     def decode(cls, plain: Any) -> Capabilities:
@@ -232,10 +233,18 @@ class Capabilities:
             kubernetes=plain["kubernetes"],
             cdi=plain["cdi"],
             mig=plain["mig"],
+            shares=plain["shares"],
         )
 
     def encode(self) -> Any:
-        return {"docker": self.docker, "kvm": self.kvm, "kubernetes": self.kubernetes, "cdi": self.cdi, "mig": self.mig}
+        return {
+            "docker": self.docker,
+            "kvm": self.kvm,
+            "kubernetes": self.kubernetes,
+            "cdi": self.cdi,
+            "mig": self.mig,
+            "shares": self.shares,
+        }
 
     def scale(self) -> bytes:
         return (
@@ -244,6 +253,7 @@ class Capabilities:
             + bytes([self.kubernetes])
             + bytes([self.cdi])
             + bytes([self.mig])
+            + bytes([self.shares])
         )
 
 
@@ -380,6 +390,7 @@ class Device:
 
     spec: DeviceSpec
     milli_free: int
+    shared_by: AccountId | None
     attested: bool
     healthy: bool
 
@@ -388,6 +399,7 @@ class Device:
         return cls(
             spec=DeviceSpec.decode(plain["spec"]),
             milli_free=plain["milli_free"],
+            shared_by=plain["shared_by"],
             attested=plain["attested"],
             healthy=plain["healthy"],
         )
@@ -396,17 +408,10 @@ class Device:
         return {
             "spec": self.spec.encode(),
             "milli_free": self.milli_free,
+            "shared_by": self.shared_by,
             "attested": self.attested,
             "healthy": self.healthy,
         }
-
-    def scale(self) -> bytes:
-        return (
-            self.spec.scale()
-            + self.milli_free.to_bytes(2, "little")
-            + bytes([self.attested])
-            + bytes([self.healthy])
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -1029,6 +1034,7 @@ class HostRecord:
     capabilities: Capabilities
     network_mbps_down: int
     network_mbps_up: int
+    latency_ms: int
     total: Capacity
     free: Capacity
     devices: tuple[Device, ...]
@@ -1052,6 +1058,7 @@ class HostRecord:
             capabilities=Capabilities.decode(plain["capabilities"]),
             network_mbps_down=plain["network_mbps_down"],
             network_mbps_up=plain["network_mbps_up"],
+            latency_ms=plain["latency_ms"],
             total=Capacity.decode(plain["total"]),
             free=Capacity.decode(plain["free"]),
             devices=tuple(Device.decode(i0) for i0 in plain["devices"]),
@@ -1075,6 +1082,7 @@ class HostRecord:
             "capabilities": self.capabilities.encode(),
             "network_mbps_down": self.network_mbps_down,
             "network_mbps_up": self.network_mbps_up,
+            "latency_ms": self.latency_ms,
             "total": self.total.encode(),
             "free": self.free.encode(),
             "devices": [i0.encode() for i0 in self.devices],
@@ -1730,6 +1738,7 @@ class Placement:
     verified_only: bool
     allow_simulated: bool
     min_network_mbps: int
+    max_latency_ms: int
     capabilities: Capabilities
     layout: Layout
 
@@ -1744,6 +1753,7 @@ class Placement:
             verified_only=plain["verified_only"],
             allow_simulated=plain["allow_simulated"],
             min_network_mbps=plain["min_network_mbps"],
+            max_latency_ms=plain["max_latency_ms"],
             capabilities=Capabilities.decode(plain["capabilities"]),
             layout=Layout.decode(plain["layout"]),
         )
@@ -1758,6 +1768,7 @@ class Placement:
             "verified_only": self.verified_only,
             "allow_simulated": self.allow_simulated,
             "min_network_mbps": self.min_network_mbps,
+            "max_latency_ms": self.max_latency_ms,
             "capabilities": self.capabilities.encode(),
             "layout": self.layout.value,
         }
@@ -3213,11 +3224,12 @@ class calls:
         })
 
     @staticmethod
-    def hosts_set_network(*, down_mbps: int, up_mbps: int) -> Call:
-        """The calling host says how fast its network is, as it measured it. Free of charge when that differs by more
-        than a tenth from what the chain has and a heartbeat period has passed since the last time.
+    def hosts_set_network(*, down_mbps: int, up_mbps: int, latency_ms: int) -> Call:
+        """The calling host says how fast its network is, as it measured it; `latency_ms` is 0 where it knows none. Free
+        of charge when one differs by more than a tenth from what the chain has and a heartbeat period has passed
+        since the last time.
         """
-        return Call("Hosts", "set_network", {"down_mbps": down_mbps, "up_mbps": up_mbps})
+        return Call("Hosts", "set_network", {"down_mbps": down_mbps, "up_mbps": up_mbps, "latency_ms": latency_ms})
 
     @staticmethod
     def tasks_submit(*, spec: TaskSpec, manifest: bytes) -> Call:
@@ -3764,6 +3776,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "PeriodTooLong": "A period is longer than a year.",
         "BondTooGreat": "A bond for a device is too great to be added up.",
         "AbsenceBountyTooGreat": "The bounty for an absence is more than half of a bond for a device.",
+        "LatencyTooHigh": "The host's round trip is longer than the task wants, or it has measured none.",
+        "DeviceShared": "The pod needs a share of a device of which another tenant holds shares.",
     },
     "Tasks": {
         "NoSuchTask": "There is no such task: it was not submitted, or it is pruned.",
@@ -3859,6 +3873,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "PoorPpmTooHigh": "No score is above 1,000,000 parts per million.",
         "CheckpointMinZero": "There must be some time between the checkpoints of a pod.",
         "Overflow": "A sum or product does not fit its type.",
+        "SharesNotAskedFor": "A task that needs shares of devices must ask for hosts that hand them out: `placement.capabilities.shares`.",
     },
     "Leases": {
         "NotTenant": "The caller is not the tenant of the lease.",

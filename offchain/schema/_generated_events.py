@@ -188,7 +188,7 @@ class HostsDeviceHealthChanged(GantryEvent):
 
 @dataclass(frozen=True, slots=True)
 class HostsNetworkMeasured(GantryEvent):
-    """A host measured its network: what it offers, as `Placement.min_network_mbps` asks for it."""
+    """A host measured its network: what it offers, as `Placement.min_network_mbps` and `max_latency_ms` ask for it."""
 
     pallet: ClassVar[str] = "Hosts"
     name: ClassVar[str] = "NetworkMeasured"
@@ -198,6 +198,8 @@ class HostsNetworkMeasured(GantryEvent):
     """Megabits a second to the host."""
     up_mbps: int
     """Megabits a second from the host."""
+    latency_ms: int
+    """Its round trip in milliseconds; 0 where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1425,6 +1427,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
         host=f["host"],
         down_mbps=f["down_mbps"],
         up_mbps=f["up_mbps"],
+        latency_ms=f["latency_ms"],
     ),
     ("Hosts", "DeviceAttested"): lambda f: HostsDeviceAttested(
         host=f["host"],

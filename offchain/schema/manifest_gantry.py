@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from offchain.schema import manifest_keys as keys
 from offchain.schema import manifest_kinds as kinds
 from offchain.schema.manifest_checkpoint import read_checkpoint
+from offchain.schema.manifest_gpu import read_gpu
 from offchain.schema.manifest_inputs import read_inputs
 from offchain.schema.manifest_mounts import Declared
 from offchain.schema.manifest_nodes import Field, Reader
@@ -43,6 +44,7 @@ def read_gantry(
     pods_min, pods = kinds.read_pods(kind, entries.get("pods"), replicas, entries.get("scaling"), reader)
     placement, models, min_vram_mib, models_at = read_placement(entries.get("placement"), reader, gpu_count, pods)
     check_amd(drafts, models_at, reader)
+    milli = read_gpu(entries.get("gpu"), gpu_count, reader)
     manifest = Manifest(
         name=name,
         services=kinds.finished(kind, drafts),
@@ -50,7 +52,7 @@ def read_gantry(
         result=kinds.read_result(
             entries.get("result"), drafts[0] if drafts else None, compared=replicas is not None, reader=reader
         ),
-        gpus=GpuNeed(count=gpu_count, milli=1000, min_vram_mib=min_vram_mib, models=models),
+        gpus=GpuNeed(count=gpu_count, milli=milli, min_vram_mib=min_vram_mib, models=models),
         disk_gib=_disk_gib(entries.get("disk"), reader),
         pods=pods,
         duration_ms=_duration_ms(field, entries.get("duration"), reader),
@@ -63,7 +65,7 @@ def read_gantry(
         placement=placement,
         pods_min=pods_min,
         volumes=volumes,
-        scaling=read_scaling(entries.get("scaling"), gpu_count, reader),
+        scaling=read_scaling(entries.get("scaling"), gpu_count, milli, reader),
         ssh=kinds.read_ssh(entries.get("ssh"), drafts, reader),
         data_from=kinds.read_data_from(entries, volumes, reader),
         snapshot=kinds.read_snapshot(entries, reader),

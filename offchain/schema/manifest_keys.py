@@ -212,6 +212,7 @@ GANTRY = (
     "queue",
     "verification",
     "placement",
+    "gpu",
     "result",
     "inputs",
     "pods",
@@ -234,8 +235,9 @@ SSH = ("authorized_keys", "path", "port")
 RESULT = ("path", "seal_to")
 INPUT = ("name", "path", "sha256", "service")
 PRICE = ("max_per_hour",)
+GPU = ("share",)
 PLACEMENT = (
     *("regions", "hosts", "providers", "tiers", "verified_only", "allow_simulated"),
-    *("models", "min_vram", "min_network_mbps", "spread", "pack"),
+    *("models", "min_vram", "min_network_mbps", "max_latency", "spread", "pack"),
 )
 PROVIDERS = ("allow", "deny")

@@ -7,7 +7,7 @@ from typing import Literal
 from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_types import PlacementSpec, Tier
-from offchain.schema.manifest_values import check_address, parse_size
+from offchain.schema.manifest_values import MAX_LATENCY_MS, check_address, parse_latency, parse_size
 
 _MIB = 1024**2
 _U32 = 2**32 - 1
@@ -30,6 +30,8 @@ def read_placement(
         if key in entries and pods == 1:
             reader.problem(entries[key], f"{key} with one pod", "Remove it, or ask for more under x-gantry.pods")
     network = reader.integer(entries["min_network_mbps"], 1, _U32) if "min_network_mbps" in entries else 0
+    latency_remedy = f"Write a time from 1ms to {MAX_LATENCY_MS}ms: 50ms"
+    latency = reader.parsed(entries["max_latency"], parse_latency, latency_remedy) if "max_latency" in entries else 0
     providers = reader.mapping(entries["providers"], keys.PROVIDERS, {}) if "providers" in entries else {}
     provider_remedy = "Write a provider's account; gantry host list shows each host's"
     placement = PlacementSpec(
@@ -43,6 +45,7 @@ def read_placement(
         min_network_mbps=network or 0,
         spread=_spread(entries.get("spread"), reader),
         pack=bool(reader.boolean(entries["pack"])) if "pack" in entries else False,
+        max_latency_ms=latency or 0,
     )
     if placement.spread and placement.pack:
         reader.problem(entries["pack"], "pack and spread exclude each other", "Remove one of them")

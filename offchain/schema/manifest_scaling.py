@@ -6,7 +6,7 @@ import re
 
 from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest_nodes import Field, Reader
-from offchain.schema.manifest_types import Metric, PodMetric, ScalingSpec
+from offchain.schema.manifest_types import WHOLE_GPU, Metric, PodMetric, ScalingSpec
 from offchain.schema.manifest_values import parse_duration
 
 _METRICS: dict[str, Metric] = {"cpu": "cpu", "gpu": "gpu", "memory": "memory"}
@@ -19,7 +19,7 @@ _SHORT = "Write scaling: {metric: cpu, target: 70%, stabilisation: 5m}"
 _OWN = "Write metric: {port: 8080, path: /metrics, name: requests_waiting, target_per_pod: 10}"
 
 
-def read_scaling(field: Field | None, gpu_count: int, reader: Reader) -> ScalingSpec | None:
+def read_scaling(field: Field | None, gpu_count: int, gpu_milli: int, reader: Reader) -> ScalingSpec | None:
     """How a service follows its load; None where it does not, or there is a problem."""
     if field is None:
         return None
@@ -37,6 +37,9 @@ def read_scaling(field: Field | None, gpu_count: int, reader: Reader) -> Scaling
     word = reader.choice(at, dict.fromkeys(_METRICS)) if at is not None else None
     if at is not None and word == "gpu" and not gpu_count:
         reader.problem(at, "the service has no GPU to follow", "Write cpu or memory")
+    elif at is not None and word == "gpu" and gpu_milli < WHOLE_GPU:
+        remedy = "Write cpu or memory, or a number that each pod tells (metric: {port, path, name, target_per_pod})"
+        reader.problem(at, "what one pod uses of a GPU that it shares is not known", remedy)
     target = None
     if "target" in entries:
         target = reader.parsed(entries["target"], _percent, "Write a share of what a pod has: 70%")

@@ -18,7 +18,7 @@ from offchain.schema._generated_chain import (
     VerificationPolicyAcceptance,
     VerificationPolicyRedundant,
 )
-from offchain.schema.manifest_types import Manifest, PlacementSpec
+from offchain.schema.manifest_types import WHOLE_GPU, Manifest, PlacementSpec
 
 _KINDS = {"job": TaskKind.JOB, "service": TaskKind.SERVICE, "rental": TaskKind.RENTAL}
 _UNITS = {"second": BillingUnit.SECOND, "hour": BillingUnit.HOUR, "day": BillingUnit.DAY}
@@ -62,7 +62,10 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
             verified_only=place.verified_only,
             allow_simulated=place.allow_simulated,
             min_network_mbps=place.min_network_mbps,
-            capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False),
+            max_latency_ms=place.max_latency_ms,
+            capabilities=Capabilities(
+                docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=gpus.milli < WHOLE_GPU
+            ),
             layout=_layout(place),
         ),
         data_from=manifest.data_from,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Kind = Literal["job", "service", "rental"]
 Restart = Literal["no", "on-failure", "always"]
@@ -12,6 +12,9 @@ Billing = Literal["second", "hour", "day"]
 Verification = Literal["acceptance", "redundant"]
 Survival = Literal["restart", "move", "standby"]
 Tier = Literal["consumer", "professional", "datacenter"]
+
+WHOLE_GPU: Final = 1000
+"""Thousandths of a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,10 @@ class ServiceSpec:
 
 @dataclass(frozen=True, slots=True)
 class GpuNeed:
-    """GPUs of one pod. `count` 0: none. `milli` is the share of each device (1000: whole). `models` empty: any."""
+    """GPUs of one pod. `count` 0: none. `milli` is the share of each device (1000: whole). `models` empty: any.
+
+    Less than whole is had of one device alone, beside pods of the same account.
+    """
 
     count: int
     milli: int
@@ -209,6 +215,8 @@ class PlacementSpec:
     """No two of its pods on the same of these."""
     pack: bool = False
     """Its pods on as few hosts as have room."""
+    max_latency_ms: int = 0
+    """The longest round trip that a host may have measured; 0: any, also none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from offchain.schema.manifest_types import ImageRef
 GTY = 10**12
 """Base units in one GTY."""
 
+MAX_LATENCY_MS = 2**16 - 1
+"""The chain counts them in 16 bits."""
+
 _AMOUNT = re.compile(r"(\d{1,15})(?:\.(\d{1,12}))? ?GTY", re.ASCII)
 _DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,10})s)?(?:(\d{1,12})ms)?", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([kmgt]?)(i?b)?", re.ASCII | re.IGNORECASE)
@@ -58,6 +61,14 @@ def parse_pause(text: str) -> int:
         raise ValueError(f'"{text}" is not a duration')
     days, hours, minutes, seconds, millis = (int(group or 0) for group in match.groups())
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + millis
+
+
+def parse_latency(text: str) -> int:
+    """Milliseconds of a round trip: "50ms" or "1s", up to :data:`MAX_LATENCY_MS`."""
+    found = parse_duration(text)
+    if found > MAX_LATENCY_MS:
+        raise ValueError(f'"{text}" is out of range')
+    return found
 
 
 def parse_size(text: str) -> int:

@@ -54,6 +54,7 @@ def host_of(host_id: str, record: chain.HostRecord, score: chain.HostScore | Non
         capabilities=record.capabilities,
         network_mbps_down=record.network_mbps_down,
         network_mbps_up=record.network_mbps_up,
+        latency_ms=record.latency_ms,
         last_heartbeat=record.last_heartbeat,
         downtime_ms=record.downtime_ms,
         live_leases=record.live_leases,

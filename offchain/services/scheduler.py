@@ -6,7 +6,7 @@ assignment is taken back, and the task is planned again after a pause that grows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -15,7 +15,7 @@ from offchain.core.backoff import Backoff
 from offchain.core.conduct.deteriorating import SEEN_LATE_MS, Limits, Signs, risk_of, signs_of
 from offchain.core.conduct.observe import ROOM
 from offchain.core.conduct.seen import Seen, What
-from offchain.core.fleet.want import shape_of
+from offchain.core.fleet.want import shape_of, sharer
 from offchain.core.planning.definitions import Definitions
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
@@ -148,8 +148,7 @@ class Scheduler:
             desk.put_hosts(snapshot.hosts.values())
             for name in snapshot.hosts:
                 self._moving.host_changed(name)
-            for task in snapshot.tasks.values():
-                self._put(task)
+            self._put(list(snapshot.tasks.values()))
             return
         for name in sorted(news.hosts):
             host = view.host(name)
@@ -158,21 +157,27 @@ class Scheduler:
             else:
                 desk.put_hosts((host,))
             self._moving.host_changed(name)
+        gone: list[int] = []
+        there: list[Task] = []
         for number in sorted(news.tasks):
             self._forget(number)
             found = view.task(number)
             if found is None:
-                desk.task_gone(number)
+                gone.append(number)
                 self._room.task_gone(number)
                 self._moving.task_gone(number)
                 self._waiting.pop(number, None)
             else:
-                self._put(found)
+                there.append(found)
+        desk.tasks_gone(gone)
+        self._put(there)
 
-    def _put(self, task: Task) -> None:
-        self._room.put_task(task)
-        self._desk.put_task(task)
-        self._moving.put_task(task)
+    def _put(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            self._room.put_task(task)
+        self._desk.put_tasks(tasks)
+        for task in tasks:
+            self._moving.put_task(task)
 
     def _limits(self) -> Limits:
         periods = self._view.final.periods
@@ -217,7 +222,7 @@ class Scheduler:
         failure = verdict.failure
         room = failure is not None and failure.pallet == "Hosts" and failure.name in ROOM
         if room and self._desk.alone and len(hosts) == 1:
-            shape = shape_of(task.resources, task.placement)
+            shape = shape_of(task.resources, task.placement, account=sharer(task))
             self._desk.seen(Seen(hosts.pop(), What.NO_ROOM, self._view.now_ms, shape, task.manifest))
 
     def _watch(self, hosts: Iterable[str]) -> None:

@@ -32,6 +32,7 @@ _BLOCK_MS = 2000
 _TURNOVER = 5
 """A fifth of what runs ends in each block: 20,000 tasks of 100,000, which is 10,000 a second."""
 _EVENTS = 1000
+_SHARERS, _SHARES_EACH = 1000, 3
 _SEED = b"growth"
 _NOW_MS = 10**8
 
@@ -56,6 +57,9 @@ def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | 
     for size in sizes:
         points.append(_point(size, min(tasks, 10 * size)))
         say(f"{size} hosts: {_said(points[-1])}")
+    few = min(hosts, _ROUND_HOSTS)
+    shares_s = _shares(few, min(tasks, 10 * few))
+    say(f"{few} hosts with shares of {_SHARERS} accounts: {shares_s:.2f} s")
     resident = _resident(hosts, 10 * tasks)
     say(f"{hosts} hosts and {10 * tasks} waiting tasks: {resident:.0f} MB")
     if plot is not None:
@@ -65,6 +69,7 @@ def measure(hosts: int, tasks: int, say: Callable[[str], None], *, plot: Path | 
         Figure("plan-round", "s", (of.round_s,), 1.0),
         Figure("plan-round-placed", "tasks", (float(of.placed),)),
         Figure("plan-online", "tasks/s", (of.online_per_s,), 10_000, at_least=True),
+        Figure("plan-shares", "s", (shares_s,)),
         Figure("plan-alone", "tasks/s", (of.alone_per_s,)),
         Figure("plan-events", "ms", (1000 * of.events_s,), 50),
         Figure("plan-memory", "MB", (resident,), 2000),
@@ -76,8 +81,7 @@ def filled(hosts: Iterable[Host], tasks: Iterable[Task]) -> Desk:
     gc.disable()
     desk = Desk(_SEED)
     desk.put_hosts(hosts)
-    for task in tasks:
-        desk.put_task(task)
+    desk.put_tasks(tasks)
     gc.enable()
     return desk
 
@@ -127,6 +131,15 @@ def _point(hosts: int, tasks: int) -> Point:
     return Point(hosts, took, len(placed), online, alone, events)
 
 
+def _shares(hosts: int, tasks: int) -> float:
+    """Seconds of a round in which many accounts ask for shares of GPUs, each for a few."""
+    desk = filled(world.hosts(hosts), world.shared(tasks, SHAPES, _SHARERS, _SHARES_EACH))
+    gc.collect()
+    began = time.perf_counter()
+    desk.round(_NOW_MS)
+    return time.perf_counter() - began
+
+
 def _online(desk: Desk, first: int) -> float:
     """Placements a second where each block brings the ends of many tasks and as many new ones like them."""
     random = np.random.default_rng(7)
@@ -137,10 +150,8 @@ def _online(desk: Desk, first: int) -> float:
         new = [replace(task, id=first + at) for at, number in enumerate(ends) if (task := desk.task(number))]
         first += len(new)
         began = time.perf_counter()
-        for number in ends:
-            desk.task_gone(number)
-        for task in new:
-            desk.put_task(task)
+        desk.tasks_gone(ends)
+        desk.put_tasks(new)
         placements += len(desk.round(_NOW_MS + block * _BLOCK_MS).placements)
         took += time.perf_counter() - began
     return placements / took
@@ -171,10 +182,8 @@ def _events(desk: Desk, records: list[Host], placed: list[int], first: int) -> f
     ended = placed[-3 * part :]
     began = time.perf_counter()
     desk.put_hosts(changed)
-    for task in new:
-        desk.put_task(task)
-    for number in ended:
-        desk.task_gone(number)
+    desk.put_tasks(new)
+    desk.tasks_gone(ended)
     return time.perf_counter() - began
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from offchain.core.placing import generated
+from offchain.core.placing.shapes import WHOLE_GPU
 from offchain.core.values import (
     Ask,
     BillingUnit,
@@ -32,7 +33,7 @@ ACCOUNTS = 1000
 _SEED = 1
 _GTY = 10**12
 _PPM = 10**6
-_DOCKER = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
+_DOCKER = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
 _ANYWHERE = Placement(
     (),
     (),
@@ -42,6 +43,7 @@ _ANYWHERE = Placement(
     verified_only=False,
     allow_simulated=True,
     min_network_mbps=0,
+    max_latency_ms=0,
     capabilities=_DOCKER,
     layout=Layout.ANY,
 )
@@ -55,7 +57,9 @@ def hosts(many: int) -> list[Host]:
     found = []
     for number, spec in enumerate(generated.hosts(_SEED, many)):
         model = spec.model.encode()
-        device = Device(DeviceSpec(Vendor.NVIDIA, model, 40_960, simulated=False), 1000, attested=True, healthy=True)
+        device = Device(
+            DeviceSpec(Vendor.NVIDIA, model, 40_960, simulated=False), 1000, shared_by=None, attested=True, healthy=True
+        )
         room = Capacity(spec.cpu_milli, spec.memory_mib, 2000)
         price = int(prices[int(random.integers(len(prices)))]) * _GTY // 100
         found.append(
@@ -72,6 +76,7 @@ def hosts(many: int) -> list[Host]:
                 capabilities=_DOCKER,
                 network_mbps_down=1000,
                 network_mbps_up=1000,
+                latency_ms=5,
                 last_heartbeat=0,
                 downtime_ms=0,
                 live_leases=0,
@@ -97,12 +102,30 @@ def resources(shapes: int) -> list[Resources]:
 
 
 def tasks(many: int, shapes: int, accounts: int = ACCOUNTS) -> Iterator[Task]:
-    """Each of a shape and an account by chance, one every 10 ms."""
+    """Each of a shape and an account by chance, one every 10 ms. A share of a GPU is asked for by one account.
+
+    For whose shares they are decides where they fit: the same share for another account is another wish.
+    """
     random = np.random.default_rng([_SEED, 6])
     wishes = resources(shapes)
     names = [hashlib.sha256(b"account %d" % number).hexdigest()[:48] for number in range(accounts)]
     for number in range(many):
-        yield task(number, wishes[int(random.integers(shapes))], names[int(random.integers(accounts))])
+        shape, account = int(random.integers(shapes)), int(random.integers(accounts))
+        share = 0 < wishes[shape].gpus.milli < WHOLE_GPU
+        yield task(number, wishes[shape], names[shape % accounts if share else account])
+
+
+def shared(many: int, shapes: int, accounts: int, each: int) -> Iterator[Task]:
+    """The same, but every account asks for so many of the shares, which others ask for, too."""
+    random = np.random.default_rng([_SEED, 7])
+    wishes = resources(shapes)
+    shares = [wish for wish in wishes if 0 < wish.gpus.milli < WHOLE_GPU]
+    names = [hashlib.sha256(b"account %d" % number).hexdigest()[:48] for number in range(accounts)]
+    for number in range(many):
+        wish, account = wishes[int(random.integers(shapes))], int(random.integers(accounts))
+        if 0 < wish.gpus.milli < WHOLE_GPU:
+            wish = shares[(account * each + int(random.integers(each))) % len(shares)]
+        yield task(number, wish, names[account])
 
 
 def task(number: int, wish: Resources, account: str) -> Task:

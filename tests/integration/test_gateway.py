@@ -20,14 +20,15 @@ async def the_host(net: Net) -> HostRecord:
     return next(record for record in (await net.typed.hosts()).values() if record.status.tag == "Online")
 
 
-async def test_the_chain_has_the_class_of_the_hosts_network_both_ways(net: Net):
+async def test_the_chain_has_the_class_of_the_hosts_network_both_ways_and_its_latency(net: Net):
     async def look() -> HostRecord | None:
         record = await the_host(net)
-        return record if record.network_mbps_down and record.network_mbps_up else None
+        return record if all((record.network_mbps_down, record.network_mbps_up, record.latency_ms)) else None
 
     record: HostRecord = await net.each_block(look, "the host to say how good its network is")
     # Both are on this machine.
     assert min(record.network_mbps_down, record.network_mbps_up) >= 10
+    assert record.latency_ms < 1_000
 
 
 async def test_the_host_names_its_gateway_and_doctor_reaches_it(net: Net):

@@ -25,14 +25,20 @@ async def test_a_container_reads_when_it_has_to_leave_and_the_tenant_what_could_
         return (await net.task(spot)).record.preemption
 
     async with asyncio.TaskGroup() as group:
-        # It ends when the container is stopped.
+        # It goes on with the next run when the container is stopped.
         log = group.create_task(net.gantry("logs", str(spot), *ACCOUNT, "--follow"))
         urgent = await net.submit(steps=3)
         leaves = await net.each_block(told, f"task {spot} to be told to leave")
         assert leaves.wanting == urgent
         assert pods.of(spot), "it runs on when it was told"
-    # Where it breaks off is up to the host: the lease is nobody's any more.
+        await net.until(urgent, {"Settled"})
+        await net.until(spot, {"Running"})
+        cancelled = await net.gantry("task", "cancel", str(spot), *ACCOUNT)
+        assert cancelled.code == 0, cancelled.said
     followed = log.result()
+    assert followed.code == 0, followed.said
+    assert f"Pod 0 of task {spot} had to leave" in followed.said
+    assert f"Pod 0 of task {spot} runs on" in followed.said
     assert len(followed.out.splitlines()) == 3, followed.said
     notice, read, note = (line.partition(" ")[2] for line in followed.out.splitlines())
     assert json.loads(notice)["ends_at_ms"] == leaves.ends_at
@@ -40,7 +46,3 @@ async def test_a_container_reads_when_it_has_to_leave_and_the_tenant_what_could_
     notice_ms = (await net.typed.params("Tasks")).preemption_notice_ms
     assert 0 < int(read.split()[1]) <= notice_ms / 1000, "before it is stopped"
     assert note.startswith("[/nowhere is not saved: there is no such folder; have the program make it"), note
-
-    await net.until(urgent, {"Settled"})
-    cancelled = await net.gantry("task", "cancel", str(spot), *ACCOUNT)
-    assert cancelled.code == 0, cancelled.said

@@ -87,12 +87,17 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         for name in draw(st.lists(names, min_size=1, max_size=4, unique=True))
     ]
     gpus = sum(service.gpu_count for service in found)
+    milli = (
+        draw(st.just(types.WHOLE_GPU) | st.integers(1, 99).map(lambda percent: percent * 10))
+        if gpus == 1
+        else types.WHOLE_GPU
+    )
     replicas = draw(st.sampled_from([None, 2, 3])) if kind == "job" else None
     low = 1 if kind == "rental" else replicas or draw(st.integers(1, 8))
     high = draw(st.integers(low, 16)) if kind == "service" else low
     scaling = None
     if high > low:
-        metric = draw(st.sampled_from(["cpu", "memory", *(["gpu"] if gpus else [])]))
+        metric = draw(st.sampled_from(["cpu", "memory", *(["gpu"] if gpus and milli == types.WHOLE_GPU else [])]))
         share = st.builds(types.ScalingSpec, st.just(metric), st.integers(1, 100), seconds)
         own = st.builds(
             types.PodMetric,
@@ -109,7 +114,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         services=tuple(found),
         kind=kind,
         result=types.ResultSpec("stdout", None, seal),
-        gpus=types.GpuNeed(gpus, 1000, 0, ()),
+        gpus=types.GpuNeed(gpus, milli, 0, ()),
         disk_gib=draw(st.integers(1, 1 << 20)),
         pods=high,
         duration_ms=draw(st.integers(1, 10**9 - 1)) * 1000,
@@ -124,6 +129,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
             verified_only=False,
             allow_simulated=draw(st.booleans()),
             min_network_mbps=draw(st.sampled_from((0, 1, 10_000))),
+            max_latency_ms=draw(st.sampled_from((0, 1, 1_500, 65_535))),
             spread=draw(st.sampled_from((None, "hosts", "providers"))) if high > 1 else None,
         ),
         pods_min=low,
@@ -170,6 +176,8 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     ]
     least = manifest.placement.min_network_mbps
     network: dict[str, Any] = {"min_network_mbps": least} if least else {}
+    longest = manifest.placement.max_latency_ms
+    network |= {"max_latency": f"{longest}ms"} if longest else {}
     network |= {"spread": manifest.placement.spread} if manifest.placement.spread else {}
     gantry: dict[str, Any] = {
         "kind": manifest.kind,
@@ -183,6 +191,8 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "inputs": inputs,
         "survival": manifest.survival,
     }
+    if manifest.gpus.milli < types.WHOLE_GPU:
+        gantry["gpu"] = {"share": f"{manifest.gpus.milli // 10}%"}
     if manifest.kind == "service":
         gantry["pods"] = {"min": manifest.pods_min, "max": manifest.pods}
     elif manifest.verification == "redundant":

@@ -4,7 +4,9 @@
 
 use alloc::vec::Vec;
 
-use crate::{Capabilities, Capacity, Device, GpuRequest, HostId, HostRecord, Placement, Resources};
+use crate::{
+    AccountId, Capabilities, Capacity, Device, GpuRequest, HostId, HostRecord, Placement, Resources, MILLI_PER_DEVICE,
+};
 
 /// The first thing, in the order of this list, for which a pod does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub enum Misfit {
     TierNotWanted,
     /// The host can send or receive less than the task wants.
     NotEnoughNetwork,
+    /// The host's round trip is longer than the task wants, or not measured.
+    LatencyTooHigh,
     /// The host cannot run something that the task wants.
     CapabilityMissing,
     /// Less processor is free than the pod needs.
@@ -45,6 +49,8 @@ pub enum Misfit {
     DeviceUnhealthy,
     /// Less of a named device is free than the pod needs.
     DeviceBusy,
+    /// The pod needs a share of a device of which others hold shares.
+    DeviceShared,
 }
 
 /// Whether a task that wants `placement` may run on a host at all, whatever is free there.
@@ -65,6 +71,9 @@ pub fn placement_fits(host: &HostId, record: &HostRecord, placement: &Placement)
     if record.network_mbps_down.min(record.network_mbps_up) < placement.min_network_mbps {
         return Err(Misfit::NotEnoughNetwork);
     }
+    if placement.max_latency_ms > 0 && !(1..=placement.max_latency_ms).contains(&record.latency_ms) {
+        return Err(Misfit::LatencyTooHigh);
+    }
     if !has_all(&record.capabilities, &placement.capabilities) {
         return Err(Misfit::CapabilityMissing);
     }
@@ -78,10 +87,16 @@ fn has_all(has: &Capabilities, wanted: &Capabilities) -> bool {
         && (has.kubernetes || !wanted.kubernetes)
         && (has.cdi || !wanted.cdi)
         && (has.mig || !wanted.mig)
+        && (has.shares || !wanted.shares)
 }
 
-/// Whether one device can serve a request; does not look at whether it was named already.
-pub fn device_fits(device: &Device, request: &GpuRequest, placement: &Placement) -> Result<(), Misfit> {
+/// Whether one device can serve a request of `tenant`; does not look at whether it was named already.
+pub fn device_fits(
+    device: &Device,
+    request: &GpuRequest,
+    placement: &Placement,
+    tenant: &AccountId,
+) -> Result<(), Misfit> {
     if device.spec.simulated && !placement.allow_simulated {
         return Err(Misfit::SimulatedNotAllowed);
     }
@@ -100,16 +115,21 @@ pub fn device_fits(device: &Device, request: &GpuRequest, placement: &Placement)
     if device.milli_free < request.milli {
         return Err(Misfit::DeviceBusy);
     }
+    let is_theirs = device.milli_free == MILLI_PER_DEVICE || device.shared_by.as_ref() == Some(tenant);
+    if request.milli < MILLI_PER_DEVICE && !is_theirs {
+        return Err(Misfit::DeviceShared);
+    }
     Ok(())
 }
 
-/// Whether a pod that needs `resources` fits on what is `free`, on exactly the devices named by `chosen`.
+/// Whether a pod of `tenant` that needs `resources` fits on what is `free`, on exactly the devices named by `chosen`.
 pub fn fits(
     free: &Capacity,
     devices: &[Device],
     resources: &Resources,
     chosen: &[u8],
     placement: &Placement,
+    tenant: &AccountId,
 ) -> Result<(), Misfit> {
     if free.cpu_milli < resources.cpu_milli {
         return Err(Misfit::NotEnoughCpu);
@@ -128,36 +148,46 @@ pub fn fits(
         if chosen[..place].contains(index) {
             return Err(Misfit::DeviceRepeated);
         }
-        device_fits(device, &resources.gpus, placement)?;
+        device_fits(device, &resources.gpus, placement, tenant)?;
     }
     Ok(())
 }
 
-/// The first devices, in their order, that can serve a request. None where there are too few.
-pub fn first_devices(devices: &[Device], request: &GpuRequest, placement: &Placement) -> Option<Vec<u8>> {
+/// The first devices, in their order, that can serve a request of `tenant`. None where there are too few.
+pub fn first_devices(
+    devices: &[Device],
+    request: &GpuRequest,
+    placement: &Placement,
+    tenant: &AccountId,
+) -> Option<Vec<u8>> {
     let chosen: Vec<u8> = (0u8..=u8::MAX)
         .zip(devices)
-        .filter(|(_, device)| device_fits(device, request, placement).is_ok())
+        .filter(|(_, device)| device_fits(device, request, placement, tenant).is_ok())
         .map(|(index, _)| index)
         .take(usize::from(request.count))
         .collect();
     (chosen.len() == usize::from(request.count)).then_some(chosen)
 }
 
-/// Takes a pod's resources from what is free. Changes nothing unless [`fits`] holds.
+/// Takes the resources of a pod of `tenant` from what is free. Changes nothing unless [`fits`] holds.
 pub fn take(
     free: &mut Capacity,
     devices: &mut [Device],
     resources: &Resources,
     chosen: &[u8],
     placement: &Placement,
+    tenant: &AccountId,
 ) -> Result<(), Misfit> {
-    fits(free, devices, resources, chosen, placement)?;
+    fits(free, devices, resources, chosen, placement, tenant)?;
     free.cpu_milli -= resources.cpu_milli;
     free.memory_mib -= resources.memory_mib;
     free.disk_gib -= resources.disk_gib;
     for index in chosen {
-        devices[usize::from(*index)].milli_free -= resources.gpus.milli;
+        let device = &mut devices[usize::from(*index)];
+        device.milli_free -= resources.gpus.milli;
+        if resources.gpus.milli < MILLI_PER_DEVICE {
+            device.shared_by = Some(tenant.clone());
+        }
     }
     Ok(())
 }
@@ -178,11 +208,15 @@ pub fn give_back(
     };
     for index in chosen {
         let milli_free = devices.get(usize::from(*index))?.milli_free;
-        milli_free.checked_add(resources.gpus.milli).filter(|sum| *sum <= crate::MILLI_PER_DEVICE)?;
+        milli_free.checked_add(resources.gpus.milli).filter(|sum| *sum <= MILLI_PER_DEVICE)?;
     }
     *free = next;
     for index in chosen {
-        devices[usize::from(*index)].milli_free += resources.gpus.milli;
+        let device = &mut devices[usize::from(*index)];
+        device.milli_free += resources.gpus.milli;
+        if device.milli_free == MILLI_PER_DEVICE {
+            device.shared_by = None;
+        }
     }
     Some(())
 }

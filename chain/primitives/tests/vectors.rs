@@ -85,6 +85,7 @@ fn device(value: &Value) -> Device {
             simulated: truth(&value["simulated"]),
         },
         milli_free: small(&value["milli_free"]),
+        shared_by: (!value["shared_by"].is_null()).then(|| account(&value["shared_by"])),
         attested: truth(&value["attested"]),
         healthy: truth(&value["healthy"]),
     }
@@ -93,7 +94,7 @@ fn device(value: &Value) -> Device {
 /// A whole device of a model, for rules that look at nothing else of it.
 fn device_of(model: &Value) -> Device {
     let spec = DeviceSpec { vendor: Vendor::Other, model: text(model), vram_mib: 0, simulated: false };
-    Device { spec, milli_free: 1_000, attested: false, healthy: true }
+    Device { spec, milli_free: 1_000, shared_by: None, attested: false, healthy: true }
 }
 
 fn unit(value: &Value) -> BillingUnit {
@@ -121,6 +122,7 @@ fn capabilities(value: &Value) -> Capabilities {
         kubernetes: truth(&value["kubernetes"]),
         cdi: truth(&value["cdi"]),
         mig: truth(&value["mig"]),
+        shares: truth(&value["shares"]),
     }
 }
 
@@ -140,6 +142,7 @@ fn placement(value: &Value) -> Placement {
         verified_only: truth(&value["verified_only"]),
         allow_simulated: truth(&value["allow_simulated"]),
         min_network_mbps: small(&value["min_network_mbps"]),
+        max_latency_ms: small(&value["max_latency_ms"]),
         capabilities: capabilities(&value["capabilities"]),
         layout: Layout::Any,
     }
@@ -165,6 +168,7 @@ fn host(value: &Value) -> HostRecord {
         capabilities: capabilities(&value["capabilities"]),
         network_mbps_down: small(&value["network_mbps_down"]),
         network_mbps_up: small(&value["network_mbps_up"]),
+        latency_ms: small(&value["latency_ms"]),
         total: nothing,
         free: nothing,
         devices: Default::default(),
@@ -242,11 +246,12 @@ fn every_case_of_fit_holds() {
             verified_only: truth(&case["verified_only"]),
             ..Placement::default()
         };
-        let refused = fits(&free, &devices, &needs, &chosen, &placement).err();
+        let tenant = account(&case["tenant"]);
+        let refused = fits(&free, &devices, &needs, &chosen, &placement, &tenant).err();
         let refused = refused.map(|misfit| format!("{misfit:?}"));
         assert_eq!(refused.as_deref(), case["refused"].as_str(), "{}", name(&case));
         let expected = (!case["first_devices"].is_null()).then(|| list(&case["first_devices"], small::<u8>));
-        assert_eq!(first_devices(&devices, &needs.gpus, &placement), expected, "{}", name(&case));
+        assert_eq!(first_devices(&devices, &needs.gpus, &placement, &tenant), expected, "{}", name(&case));
     }
 }
 

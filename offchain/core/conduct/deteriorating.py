@@ -31,6 +31,7 @@ class Risk(StrEnum):
     SILENT = "its host's heartbeat is overdue"
     DRAINED = "its host takes nothing new"
     REPUTATION = "its host has a poor reputation"
+    LATENCY = "the round trip to its host is longer than it may be"
 
 
 TOLD: Final = frozenset({Risk.RECLAIMED, Risk.DRAINED})
@@ -113,5 +114,12 @@ def at_risk(task: Task, hosts: Iterable[Host]) -> tuple[AtRisk, ...]:
     return tuple(
         AtRisk(lease.id, lease.host, risk)
         for lease in task.leases
-        if lease.host in known and (risk := risk_of(lease, known[lease.host])) is not None
+        if lease.host in known
+        and (risk := risk_of(lease, known[lease.host]) or _too_far(task, known[lease.host])) is not None
     )
+
+
+def _too_far(task: Task, host: Host) -> Risk | None:
+    """Whether the host's latency has grown above what the task takes since it was placed there."""
+    longest_ms = task.placement.max_latency_ms
+    return Risk.LATENCY if longest_ms and host.latency_ms > longest_ms else None

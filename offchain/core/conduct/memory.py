@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from offchain.core.conduct.latencies import Latencies
 from offchain.core.conduct.pauses import Pauses
 from offchain.core.conduct.record import Record
 from offchain.core.conduct.seen import OF_THE_MANIFEST, OF_THE_SHAPE, WEIGHT, Seen, What
@@ -34,6 +35,7 @@ class Memory:
         self._records: OrderedDict[str, Record] = OrderedDict()
         self._pauses = Pauses()
         self._starts = Starts()
+        self._latencies = Latencies()
         self._leases: OrderedDict[tuple[int, What], None] = OrderedDict()
         self._told: dict[str, float] = {}
         self._fresh: set[str] = set()
@@ -44,6 +46,10 @@ class Memory:
         """Take in one thing. What failed of one lease counts once."""
         if seen.what is What.STARTED:
             self._started(seen)
+            return
+        if seen.what is What.ROUND_TRIP:
+            if self._latencies.grew(seen.host, seen.took_ms, seen.before_ms):
+                self.seen(replace(seen, what=What.LATENCY))
             return
         if seen.lease is not None and self._again(seen.lease, seen.what):
             return

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from offchain.core.conduct.seen import Seen, What
-from offchain.core.fleet.want import shape_of
+from offchain.core.fleet.want import shape_of, sharer
 from offchain.core.snapshot import Event, Snapshot
 from offchain.core.values import Lease, Task
 from offchain.schema import _generated_chain as chain
@@ -51,6 +51,11 @@ def of_hosts(snapshot: Snapshot, events: Iterable[Event], now_ms: int) -> Iterat
             yield Seen(event.fields["host"], What.ABSENT, now_ms)
         elif event.name == "Slashed" and event.fields["fault"] in _PROVED:
             yield Seen(event.fields["host"], What.PROVED_FAULT, now_ms)
+        elif event.name == "NetworkMeasured":
+            measured = snapshot.hosts.get(event.fields["host"])
+            before_ms = 0 if measured is None else measured.latency_ms
+            took_ms = event.fields["latency_ms"]
+            yield Seen(event.fields["host"], What.ROUND_TRIP, now_ms, took_ms=took_ms, before_ms=before_ms)
         elif event.name == "DeviceHealthChanged":
             host = snapshot.hosts.get(event.fields["host"])
             known = {place for place, device in enumerate(host.devices) if not device.healthy} if host else set()
@@ -60,7 +65,7 @@ def of_hosts(snapshot: Snapshot, events: Iterable[Event], now_ms: int) -> Iterat
 
 def of_pod(task: Task, lease: Lease, what: What, at_ms: int, *, took_ms: int = 0) -> Seen:
     """What became of the pod of this lease."""
-    shape = shape_of(task.resources, task.placement)
+    shape = shape_of(task.resources, task.placement, account=sharer(task))
     return Seen(lease.host, what, at_ms, shape, task.manifest, lease.id, took_ms)
 
 

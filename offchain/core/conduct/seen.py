@@ -14,6 +14,8 @@ class What(StrEnum):
 
     STARTED = "a pod started"
     SLOW_START = "a slow start"
+    ROUND_TRIP = "a round trip measured"
+    LATENCY = "a latency that has grown"
     START_TIMEOUT = "no start in time"
     NOT_RUN = "an image or a manifest that it could not use"
     REFUSED = "an error of its engine"
@@ -28,6 +30,8 @@ class What(StrEnum):
 WEIGHT: Final = {
     What.STARTED: 0.0,
     What.SLOW_START: 0.25,
+    What.ROUND_TRIP: 0.0,
+    What.LATENCY: 0.25,
     What.START_TIMEOUT: 1.0,
     # A tenant can cause it.
     What.NOT_RUN: 0.0,
@@ -53,7 +57,8 @@ OF_THE_MANIFEST: Final = frozenset({What.NOT_RUN, What.START_TIMEOUT})
 class Seen:
     """`at_ms`: chain time. `shape`, `manifest`, `lease`: of the pod, if it is about one.
 
-    `took_ms`: of a start, how long after its assignment.
+    `took_ms`: of a start, how long after its assignment; of a round trip, how long. `before_ms`: what the chain had of
+    it until then; 0: nothing.
     """
 
     host: str
@@ -63,3 +68,4 @@ class Seen:
     manifest: bytes = b""
     lease: int | None = None
     took_ms: int = 0
+    before_ms: int = 0

@@ -52,6 +52,8 @@ class Facts:
     tier: Ints
     mbps: Ints
     """Of the network, in the slower direction."""
+    latency_ms: Ints
+    """Of a round trip; 0: not measured."""
     capabilities: Ints
     """Bits of :func:`capability_bits`."""
     healthy: Bools
@@ -76,6 +78,7 @@ class Facts:
             "provider": _column(np.int64),
             "tier": _column(np.int64),
             "mbps": _column(np.int64),
+            "latency_ms": _column(np.int64),
             "capabilities": _column(np.int64),
             "healthy": _column(np.bool_, MOST_DEVICES),
             "offer": _column(np.int64),
@@ -104,6 +107,7 @@ class Facts:
         self.provider[row] = self.providers.number(host.provider)
         self.tier[row] = self.tiers.number(host.tier)
         self.mbps[row] = min(host.network_mbps_down, host.network_mbps_up)
+        self.latency_ms[row] = host.latency_ms
         self.capabilities[row] = capability_bits(host.capabilities)
         self.healthy[row] = False
         self.healthy[row, : len(host.devices)] = [device.healthy for device in host.devices]
@@ -145,7 +149,11 @@ def reputation_of(host: Host) -> float:
 def capability_bits(capabilities: Capabilities) -> int:
     """One bit for each thing that a host can do or a task needs."""
     has = capabilities
-    return sum(1 << place for place, one in enumerate((has.docker, has.kvm, has.kubernetes, has.cdi, has.mig)) if one)
+    return sum(
+        1 << place
+        for place, one in enumerate((has.docker, has.kvm, has.kubernetes, has.cdi, has.mig, has.shares))
+        if one
+    )
 
 
 def _column(of: Any, *more: int) -> npt.NDArray[Any]:

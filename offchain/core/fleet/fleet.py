@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from offchain.core.fleet import rules
 from offchain.core.fleet.facts import Facts, reputation_of
 from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Cluster, HostRoom, Refill
+from offchain.core.placing.kinds import STRANGER
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind
 from offchain.core.values import Device, DeviceSpec, Host
 
@@ -114,6 +115,7 @@ def room_of(host: Host) -> HostRoom:
         host.free.memory_mib,
         host.free.disk_gib,
         tuple((kind_of(device), device.milli_free if device.healthy else 0) for device in host.devices),
+        _sharers(host),
     )
 
 
@@ -121,7 +123,14 @@ def refill_of(host: Host) -> Refill:
     """The same of a host whose devices are known."""
     free = host.free
     milli = [device.milli_free if device.healthy else 0 for device in host.devices]
-    return free.cpu_milli, free.memory_mib, free.disk_gib, milli
+    return free.cpu_milli, free.memory_mib, free.disk_gib, milli, _sharers(host)
+
+
+def _sharers(host: Host) -> Sequence[str]:
+    """Whose pods have shares of each device; nothing where nobody has any."""
+    if not any(device.shared_by is not None or 0 < device.milli_free < WHOLE_GPU for device in host.devices):
+        return ()
+    return [device.shared_by or (STRANGER if 0 < device.milli_free < WHOLE_GPU else "") for device in host.devices]
 
 
 # Records that come one after the other share what has not changed: to see that is quicker than to compare it.
@@ -153,6 +162,7 @@ def _same_facts(one: Host, other: Host) -> bool:
         and (one.capabilities is other.capabilities or one.capabilities == other.capabilities)
         and one.network_mbps_down == other.network_mbps_down
         and one.network_mbps_up == other.network_mbps_up
+        and one.latency_ms == other.latency_ms
         and (one.score_ppm == other.score_ppm or reputation_of(one) == reputation_of(other))
     )
 

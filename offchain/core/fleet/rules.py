@@ -17,6 +17,7 @@ from offchain.core.fleet.filters.capabilities import CapabilityMissing
 from offchain.core.fleet.filters.data import DataElsewhere
 from offchain.core.fleet.filters.filter import Filter, OfferFilter
 from offchain.core.fleet.filters.hosts import HostNotWanted
+from offchain.core.fleet.filters.latency import LatencyTooHigh
 from offchain.core.fleet.filters.network import NotEnoughNetwork
 from offchain.core.fleet.filters.online import Online
 from offchain.core.fleet.filters.price import Price
@@ -36,6 +37,7 @@ BEFORE_ROOM: Final[tuple[Filter, ...]] = (
     ProviderNotWanted(),
     TierNotWanted(),
     NotEnoughNetwork(),
+    LatencyTooHigh(),
     CapabilityMissing(),
 )
 """They look at the task's placement, and at the data that it takes over, and at nothing else of it."""

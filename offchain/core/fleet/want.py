@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from offchain.core.placing.shapes import Shape
+from offchain.core.placing.shapes import WHOLE_GPU, Shape
 from offchain.core.values import BillingUnit, Layout, Placement, Resources, RetainedData, Task
 
 
@@ -31,7 +31,7 @@ class Want:
     def __post_init__(self) -> None:
         """Rows are looked up by it all the time."""
         rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over, self.manifest
-        object.__setattr__(self, "_hash", hash((*rest, self.layout, self.beside)))
+        object.__setattr__(self, "_hash", hash((*rest, self.layout, self.beside, self.shape.account)))
 
     def __hash__(self) -> int:
         """Counted once."""
@@ -41,9 +41,9 @@ class Want:
     def of(cls, task: Task, alone: int | None = None) -> Want:
         """What each of the task's pods asks for."""
         if task.takes_over is None and alone is None and task.layout is Layout.ANY:
-            return _anywhere(task.resources, task.placement, task.unit, task.max_rate_per_hour)
+            return _anywhere(task.resources, task.placement, task.unit, task.max_rate_per_hour, sharer(task))
         return cls(
-            shape_of(task.resources, task.placement, task.takes_over),
+            shape_of(task.resources, task.placement, task.takes_over, sharer(task)),
             task.resources,
             task.placement,
             task.unit,
@@ -56,13 +56,31 @@ class Want:
 
 
 @lru_cache(maxsize=1 << 13)
-def _anywhere(resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int) -> Want:
+def _anywhere(
+    resources: Resources, placement: Placement, unit: BillingUnit, max_rate_per_hour: int, account: str
+) -> Want:
     """Kept, for a million tasks ask for a few hundred different things."""
-    return Want(shape_of(resources, placement), resources, placement, unit, max_rate_per_hour)
+    return Want(shape_of(resources, placement, None, account), resources, placement, unit, max_rate_per_hour)
 
 
-def shape_of(resources: Resources, placement: Placement, takes_over: RetainedData | None = None) -> Shape:
-    """The part of it that is a matter of room. What it takes over lies there already, with its disk."""
+def sharer(task: Task) -> str:
+    """Whose the task is, where that decides which devices it may have: it asks for a share. Else empty."""
+    gpus = task.resources.gpus
+    return task.tenant if gpus.milli < WHOLE_GPU and gpus.count else ""
+
+
+def alone(shape: Shape) -> Shape:
+    """What is reserved for such a pod: of a share a whole device, since nobody knows whose shares are there then."""
+    return replace(shape, gpu_milli=WHOLE_GPU, account="") if shape.account else shape
+
+
+def shape_of(
+    resources: Resources, placement: Placement, takes_over: RetainedData | None = None, account: str = ""
+) -> Shape:
+    """The part of it that is a matter of room. What it takes over lies there already, with its disk.
+
+    `account`: whose it is, by :func:`sharer`; empty where it does not matter which devices would do.
+    """
     gpus = resources.gpus
     disk = resources.disk_gib - (takes_over.disk_gib if takes_over else 0)
     if not gpus.count:
@@ -77,4 +95,5 @@ def shape_of(resources: Resources, placement: Placement, takes_over: RetainedDat
         gpus.min_vram_mib,
         placement.verified_only,
         placement.allow_simulated,
+        account,
     )

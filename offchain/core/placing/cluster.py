@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from offchain.core.placing.columns import as_long
 from offchain.core.placing.compiled import compiled
+from offchain.core.placing.kinds import NOTHING, Kinds
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind, Shape
 
 Ints = npt.NDArray[np.int64]
@@ -20,14 +22,15 @@ Bools = npt.NDArray[np.bool_]
 MOST_DEVICES = 16
 """Of one host, as on the chain."""
 
-NOTHING = GpuKind("")
-"""The kind of a host without devices, and of a place where there is none."""
-
 _FEW = 16
 _NO_DEVICES = (0,) * MOST_DEVICES
+_NO_HOSTS: Ints = np.zeros(0, dtype=np.int64)
 
-Refill = tuple[int, int, int, Sequence[int]]
-"""Cores, memory and disk that are free of a host, and thousandths of each of its devices; of these 0 out of order."""
+Refill = tuple[int, int, int, Sequence[int], Sequence[str]]
+"""Cores, memory and disk that are free of a host, and thousandths of each of its devices; of these 0 out of order.
+
+Then whose pods have shares of each device, empty for nobody's; nothing where nobody has any of the host's.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +46,23 @@ class HostSpec:
 
 @dataclass(frozen=True, slots=True)
 class HostRoom:
-    """What is free of one host. `devices`: the kind and the free thousandths of each, 0 where one is out of order."""
+    """What is free of one host. `devices`: the kind and the free thousandths of each, 0 where one is out of order.
+
+    `accounts`: as in :data:`Refill`; the kinds do not say it.
+    """
 
     cpu_milli: int
     memory_mib: int
     disk_gib: int
     devices: tuple[tuple[GpuKind, int], ...] = ()
+    accounts: Sequence[str] = ()
 
 
 class Columns(NamedTuple):
-    """What is free, as compiled loops read it. Row `i` of each column is host `i`."""
+    """What is free, as compiled loops read it. Row `i` of each column is host `i`.
+
+    A device of which an account has shares is of a kind of its own, which no share of another account accepts.
+    """
 
     cpu: Ints
     """-1: this host takes nothing at all."""
@@ -81,8 +91,41 @@ def _columns(hosts: int) -> Columns:
 
 def _beside(free: Columns) -> Columns:
     """Columns for the same hosts when nothing runs there: what does not depend on that is there once."""
-    cpu, memory, disk, device = (np.zeros_like(column) for column in (free.cpu, free.memory, free.disk, free.device))
-    return free._replace(cpu=cpu, memory=memory, disk=disk, device=device)
+    cpu, memory, disk, device, kind = (np.zeros_like(column) for column in (*free[:4], free.kind))
+    return free._replace(cpu=cpu, memory=memory, disk=disk, device=device, kind=kind)
+
+
+class _Hosts:
+    """Rows of hosts, and the same as a column."""
+
+    def __init__(self) -> None:
+        self._all: set[int] = set()
+        self._rows: Ints | None = None
+        self._most = _FEW
+
+    @property
+    def rows(self) -> Ints:
+        """All of them, in no order."""
+        if self._rows is None:
+            self._rows = np.fromiter(self._all, dtype=np.int64, count=len(self._all))
+        return self._rows
+
+    @property
+    def are_many(self) -> bool:
+        """Whether it is time to see which of them still count."""
+        return len(self._all) > self._most
+
+    def add(self, rows: Sequence[int]) -> None:
+        """More, or such as are known."""
+        known = len(self._all)
+        self._all.update(rows)
+        if len(self._all) > known:
+            self._rows = None
+
+    def keep(self, rows: Ints) -> None:
+        """Only these count."""
+        self._all, self._rows = set(rows.tolist()), rows
+        self._most = max(_FEW, 2 * len(rows))
 
 
 class Cluster:
@@ -93,14 +136,20 @@ class Cluster:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.kinds: list[GpuKind] = [NOTHING]
+        self._kinds = Kinds()
+        self.mains = 1
+        """The kind of every host's :attr:`Columns.main` is below this."""
         self.total_milli = 0
         """Thousandths of all devices."""
         self.free_milli = 0
         self.most: Floats = np.ones(3)
         """The most cores, memory and thousandths of GPUs that were free on one host."""
         self._numbers: dict[str, int] = {}
-        self._kind_numbers: dict[GpuKind, int] = {NOTHING: 0}
+        self._with_shares: set[int] = set()
+        """The rows of hosts with devices that may be shared."""
+        self._hosts_of: dict[str, _Hosts] = {}
+        self._shared_kinds: dict[str, Ints] = {}
+        """[account][kind]: the kind of such a device of which the account has shares; 0: not known."""
         free = _columns(_FEW)
         self._held = free, _beside(free)
         self.free, self.whole = self._shown(0)
@@ -146,6 +195,7 @@ class Cluster:
             self.free_milli -= sum(self.free.device[host].tolist())
         self._set(self.free, host, room)
         self._set(self.whole, host, whole or room)
+        self._share_anew({host: room.accounts})
         self.total_milli += len(room.devices) * WHOLE_GPU
         self._count(room.cpu_milli, room.memory_mib, [left for _, left in room.devices])
         return host
@@ -161,8 +211,65 @@ class Cluster:
         free.cpu[rows], free.memory[rows], free.disk[rows] = rest[:, 0], rest[:, 1], rest[:, 2]
         free.device[rows] = device
         free.state[rows] = 0
+        self._share_anew({row: refill[4] for row, refill in of.items() if refill[4] or row in self._with_shares})
         most = (*rest[:, :2].max(axis=0).tolist(), int(device.sum(axis=1).max()))
         np.maximum(self.most, most, out=self.most)
+
+    def share(self, host: int, devices: int, account: str) -> None:
+        """Shares of these devices are the account's from now on, until all of a device is free again.
+
+        Nothing changes for one of which somebody has shares already.
+        """
+        free, whole = self.free, self.whole
+        for index in indices(devices):
+            kind = int(whole.kind[host, index])
+            if free.kind[host, index] == kind and free.device[host, index] < WHOLE_GPU:
+                free.kind[host, index] = self._kinds.shared(kind, account)
+        free.state[host] = 0
+        self._shared_on((host,), account)
+
+    def share_all(self, hosts: Ints, devices: Ints, account: str) -> None:
+        """The same on many hosts; `devices` as bits."""
+        free, done = self.free, 0
+        while True:
+            kinds = self._shared_kinds.get(account, _NO_HOSTS)
+            done += int(_share(free, self.whole.kind, hosts[done:], devices[done:], kinds))
+            if done == len(hosts):
+                break
+            # Of these devices the account has no shares yet.
+            host = int(hosts[done])
+            for kind in {int(self.whole.kind[host, index]) for index in indices(int(devices[done]))}:
+                kinds = as_long(kinds, max(len(kinds), kind + 1))
+                kinds[kind] = self._kinds.shared(kind, account)
+            self._shared_kinds[account] = kinds
+        self._shared_on(hosts.tolist(), account)
+
+    def _shared_on(self, hosts: Sequence[int], account: str) -> None:
+        self._with_shares.update(hosts)
+        found = self._hosts_of.get(account)
+        if found is None:
+            found = self._hosts_of[account] = _Hosts()
+        found.add(hosts)
+
+    def with_shares_of(self, account: str) -> Ints:
+        """The rows of hosts on which the account has shares of devices, and of some on which it had."""
+        found = self._hosts_of.get(account)
+        if found is None:
+            return _NO_HOSTS
+        if found.are_many:
+            rows = found.rows
+            mine = self._kinds.whose[self.free.kind[rows]] == self._kinds.account(account)
+            found.keep(rows[mine.any(axis=1)])
+        return found.rows
+
+    def _share_anew(self, of: Mapping[int, Sequence[str]]) -> None:
+        """[row]: whose shares there are of each device of a host that was set."""
+        for row, accounts in of.items():
+            self.free.kind[row] = self.whole.kind[row]
+            self._with_shares.discard(row)
+            for index, account in enumerate(accounts):
+                if account:
+                    self.share(row, 1 << index, account)
 
     def _count(self, cpu_milli: int, memory_mib: int, devices: Sequence[int]) -> None:
         milli = sum(devices)
@@ -182,9 +289,27 @@ class Cluster:
         """The part of all GPUs that is in use."""
         return 100.0 * (1.0 - self.free_milli / self.total_milli) if self.total_milli else 0.0
 
+    @property
+    def kinds(self) -> Sequence[GpuKind]:
+        """All that there are, by their numbers."""
+        return self._kinds.all
+
+    @property
+    def whose(self) -> Ints:
+        """[kind]: the number of the account that has shares of such a device; 0: nobody has."""
+        return self._kinds.whose
+
+    def account(self, name: str) -> int:
+        """The number of an account; 0 for the empty name."""
+        return self._kinds.account(name)
+
+    def kinds_for(self, account: str) -> int:
+        """How many kinds there are of which a pod of the account may have a share, or a whole device."""
+        return self._kinds.many_for(account)
+
     def accepts(self, shape: Shape) -> Bools:
         """For each kind, whether the shape may run there."""
-        return np.array([shape.accepts(kind) for kind in self.kinds], dtype=np.bool_)
+        return self._kinds.accepted(shape)
 
     def fits(self, host: int, shape: Shape) -> bool:
         """Whether there is room for such a pod. This is the rule; devices.py has the same for compiled loops."""
@@ -214,6 +339,30 @@ class Cluster:
         if not _give(self.free, host, devices, *asked):
             raise ValueError(f"no {shape} can have run on devices {indices(devices)} of host {self.names[host]}")
         self.free_milli += shape.total_milli
+        if shape.account:
+            self._whole_again(host, devices)
+
+    def give_all(
+        self, hosts: Sequence[int], devices: Sequence[int], asks: Sequence[int], shapes: Sequence[Shape]
+    ) -> None:
+        """The same for many pods, each on its host and devices. `asks`: [pod], which of the `shapes` it has."""
+        of = np.array([(one.cpu_milli, one.memory_mib, one.disk_gib, one.gpus, one.gpu_milli) for one in shapes])
+        pods = np.array([hosts, devices, asks], dtype=np.int64)
+        done = _give_all(self.free, pods, of)
+        self.free_milli += int((of[:, 3] * of[:, 4])[pods[2, :done]].sum())
+        if done < len(hosts):
+            name, shape = self.names[hosts[done]], shapes[asks[done]]
+            raise ValueError(f"no {shape} can have run on devices {indices(devices[done])} of host {name}")
+        shares = {ask for ask, shape in enumerate(shapes) if shape.account}
+        for host, on, ask in zip(hosts, devices, asks, strict=True) if shares else ():
+            if ask in shares:
+                self._whole_again(host, on)
+
+    def _whole_again(self, host: int, devices: int) -> None:
+        """Of these devices, those of which nobody has shares any more are for everybody."""
+        for index in indices(devices):
+            if self.free.device[host, index] == WHOLE_GPU:
+                self.free.kind[host, index] = self.whole.kind[host, index]
 
     def _fits(self, host: int, shape: Shape, chosen: Sequence[int]) -> bool:
         usable = len(chosen) == shape.gpus and not self._short(host, shape)
@@ -236,22 +385,18 @@ class Cluster:
             self.free.device[host, index] -= shape.gpu_milli
         self.free.state[host] = 0
         self.free_milli -= shape.total_milli
+        if shape.account:
+            self.share(host, bits(chosen), shape.account)
 
     def _set(self, columns: Columns, host: int, room: HostRoom) -> None:
         devices = len(room.devices)
         columns.cpu[host], columns.memory[host], columns.disk[host] = room.cpu_milli, room.memory_mib, room.disk_gib
         columns.device[host], columns.kind[host], columns.gpus[host] = 0, 0, devices
         columns.device[host, :devices] = [left for _, left in room.devices]
-        columns.kind[host, :devices] = [self._kind(kind) for kind, _ in room.devices]
+        columns.kind[host, :devices] = [self._kinds.number(kind) for kind, _ in room.devices]
         columns.main[host] = columns.kind[host, 0]
         columns.state[host] = 0
-
-    def _kind(self, kind: GpuKind) -> int:
-        number = self._kind_numbers.get(kind)
-        if number is None:
-            number = self._kind_numbers[kind] = len(self.kinds)
-            self.kinds.append(kind)
-        return number
+        self.mains = max(self.mains, 1 + int(columns.main[host]))
 
     def _grow(self, hosts: int) -> None:
         free, whole = self._held
@@ -291,6 +436,31 @@ def _give(free: Columns, host: int, on: int, cpu: int, memory: int, disk: int, g
         if on >> index & 1:
             free.device[host, index] += milli
     return True
+
+
+@compiled
+def _share(free: Columns, whole: AnyInts, hosts: Ints, on: Ints, shared: Ints) -> int:
+    """Let devices be of kinds of which an account has shares: `shared`, by kind. How many: of the next it has none."""
+    for pod in range(len(hosts)):
+        host = hosts[pod]
+        for index in range(free.gpus[host]):
+            kind = whole[host, index]
+            if on[pod] >> index & 1 and free.kind[host, index] == kind and free.device[host, index] < WHOLE_GPU:
+                if kind >= len(shared) or not shared[kind]:
+                    return pod
+                free.kind[host, index] = shared[kind]
+        free.state[host] = 0
+    return len(hosts)
+
+
+@compiled
+def _give_all(free: Columns, pods: Ints, asks: Ints) -> int:
+    """`pods`: hosts, devices as bits, and what each asks for, a row of `asks`. How many: the next is not possible."""
+    for pod in range(pods.shape[1]):
+        cpu, memory, disk, gpus, milli = asks[pods[2, pod]]
+        if not _give(free, pods[0, pod], pods[1, pod], cpu, memory, disk, gpus, milli):
+            return pod
+    return int(pods.shape[1])
 
 
 def indices(devices: int) -> list[int]:

@@ -64,16 +64,18 @@ class Known(NamedTuple):
     marks: Ints
     """[thousandths]: what a device with so much free adds to the key."""
     room: Floats
-    """For sums on the way."""
+    """[2, k]: for sums on the way."""
+    each: Floats
+    """[row]: likewise."""
 
 
-def known(ways: int) -> Known:
-    """Nothing yet, of pods that ask for GPUs in so many ways."""
+def known(rows: Rows) -> Known:
+    """Nothing yet."""
     random = np.random.default_rng(1)
     marks = random.integers(1, 2**62, WHOLE_GPU + 1, dtype=np.int64)
     marks[0] = 0
-    room = np.zeros((4, ways))
-    return Known(np.zeros(_KNOWN, WORTH), np.zeros(_STATES, SCORED), np.zeros(0, LOOKED_AT), marks, room)
+    room, each = np.zeros((2, len(rows.gpus))), np.zeros(max(1, len(rows.cpu)))
+    return Known(np.zeros(_KNOWN, WORTH), np.zeros(_STATES, SCORED), np.zeros(0, LOOKED_AT), marks, room, each)
 
 
 def wider(of: Known, hosts: int) -> Known:
@@ -83,13 +85,13 @@ def wider(of: Known, hosts: int) -> Known:
 
 @inner
 def worth_of(
-    cores: int, grains: int, device: AnyInts, own: int, less: int, tables: Tables, kind: int, room: Floats
+    cores: int, grains: int, device: AnyInts, own: int, less: int, tables: Tables, kind: int, room: Floats, each: Floats
 ) -> float:
     """The worth of what is free, counted: of the devices in `own` so much less."""
     _sums(device, own, less, tables.rows, tables.value, room[0], room[1])
     weight = tables.weight[kind]
-    cpu, memory = cores * CPU_GRAIN_MILLI, grains * MEMORY_GRAIN_MIB
-    return float(_worth(cpu, memory, room[0], room[1], tables.rows, weight, room[2], room[3]))
+    cpu, memory = float(cores * CPU_GRAIN_MILLI), float(grains * MEMORY_GRAIN_MIB)
+    return float(_worth(cpu, memory, room[0], room[1], tables.rows, weight, each))
 
 
 @inner
@@ -100,27 +102,39 @@ def _sums(device: AnyInts, own: int, less: int, rows: Rows, table: Floats, cuts:
     for index in range(len(device)):
         left = device[index] - less * (own >> index & 1)
         if left:
-            cuts += rows.pieces[left]
-            value += table[left]
+            for k in range(len(cuts)):
+                cuts[k] += rows.pieces[left, k]
+                value[k] += table[left, k]
 
 
 @inner
-def _worth(
-    cpu: int, memory: int, cuts: Floats, value: Floats, rows: Rows, weight: Floats, most: Floats, each: Floats
-) -> float:
-    """Thousandths of GPUs. `cuts` and `value`: the sums over the host's devices of the tables' rows."""
-    for k in range(len(most)):
-        most[k] = math.floor(cuts[k] / rows.gpus[k])
-        each[k] = 0.0
-        if most[k] > 0:
+def _worth(cpu: float, memory: float, cuts: Floats, value: Floats, rows: Rows, weight: Floats, each: Floats) -> float:
+    """Thousandths of GPUs. `cuts` and `value`: the sums over the host's devices of the tables' rows.
+
+    Row after row without a question, and added up by halves, so that processors take several at once. The sum is the
+    same on all of them.
+    """
+    per_cpu, more_cpu, per_memory, more_memory = rows.per_cpu, rows.more_cpu, rows.per_memory, rows.more_memory
+    for k in range(len(cuts)):
+        most = math.floor(cuts[k] / rows.gpus[k])
+        of_each = 0.0
+        if most > 0:
             # Of free devices, those that make up no full set are nothing to a pod that needs several.
-            each[k] = value[k] / most[k] if rows.gpus[k] == 1.0 else value[k] * rows.gpus[k] / cuts[k]
-    total = 0.0
-    for row in range(len(rows.way)):
-        k = rows.way[row]
-        if each[k] == 0.0:
-            continue
-        pods = min(most[k], math.floor(cpu * rows.per_cpu[row] + rows.more_cpu[row]))
-        pods = min(pods, math.floor(memory * rows.per_memory[row] + rows.more_memory[row]))
-        total += weight[row] * pods * each[k]
-    return total
+            of_each = value[k] / most if rows.gpus[k] == 1.0 else value[k] * rows.gpus[k] / cuts[k]
+        if of_each:
+            pods_most = float(most)
+            for row in range(rows.first[k], rows.first[k + 1]):
+                pods = min(pods_most, np.floor(cpu * per_cpu[row] + more_cpu[row]))
+                pods = min(pods, np.floor(memory * per_memory[row] + more_memory[row]))
+                each[row] = weight[row] * pods * of_each
+        else:
+            for row in range(rows.first[k], rows.first[k + 1]):
+                each[row] = 0.0
+    many = len(each)
+    while many > 1:
+        half = (many + 1) // 2
+        others = each[half:many]
+        for row in range(len(others)):
+            each[row] += others[row]
+        many = half
+    return float(each[0])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import Columns, Floats, Ints
-from offchain.core.placing.compiled import compiled
+from offchain.core.placing.cluster import MOST_DEVICES, Columns, Floats, Ints
+from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import Wish
-from offchain.core.placing.lanes import Beside, Lane, first_of, renew, renew_one
+from offchain.core.placing.kinds import MOST_KINDS
+from offchain.core.placing.lanes import AnyFloats, Beside, Lane, first_of, renew, renew_one
 from offchain.core.placing.loss import (
     CPU_GRAIN_MILLI,
     MARK_CPU,
@@ -34,6 +36,21 @@ _WHOLE = 10.0
 _HALF = 0.5 + 1e-6
 """Halves are rounded up, and so is what falls short of one by no more than its arithmetic."""
 
+_SLACK = 2.0**-5
+"""More than what points are off by their arithmetic, and less than what tells hosts apart."""
+
+
+_ALL: Final = (1 << MOST_DEVICES) - 1
+
+
+@inner
+def unknown(gpus: int) -> int:
+    """Stands in a lane for the devices of a host that has a bound and no points yet; of pods with so many GPUs.
+
+    No such pod takes just these.
+    """
+    return _ALL if gpus < MOST_DEVICES else 0
+
 
 @compiled
 def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says why
@@ -48,11 +65,16 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
     chosen: Ints,
     on: Ints,
     salt: int,
+    bounds: AnyFloats,
 ) -> tuple[int, int]:
     """Score `hosts`, then place as many pods as `chosen` and `on` have room for, or fit; each takes its share.
 
     Gives how many were placed, and the host at which it stopped because it is not sure; -1: at none. `salt`: a number
     that no call before had, so that scores of other shapes are not taken for those of this one.
+
+    `bounds`: [host], the score of a pod that asks for the same GPUs and for nothing else; infinite: no room. No pod
+    that asks for more scores less, but for what it leaves less full. Where they are given, `hosts` get points that are
+    too low at first, and a host is scored only when it comes to be the best. What is placed is the same.
 
     One flat loop over columns that have names of their own: to hand so many arrays to a function for each host, or to
     take them out of a tuple, takes longer than what there is to do.
@@ -67,9 +89,18 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
     places, last = len(seen) - 1, len(worths) - 1
     asked = gpus * milli
     single, whole = gpus == 1 and milli < WHOLE_GPU, milli == WHOLE_GPU
-    many, placed = len(chosen), -1
+    many, placed, new = len(chosen), 0, True
     scored, step = hosts, 0
     one = np.zeros(1, dtype=np.int64)
+    later = unknown(gpus)
+    if len(bounds):
+        less = need_cpu / scale[0] + need_memory / scale[1] + _SLACK
+        for host in hosts:
+            room = free_cpu[host] >= need_cpu and free_memory[host] >= need_memory and free_disk[host] >= need_disk
+            add = against[host] + price[offer[host]]
+            points[host] = bounds[host] - less + add if room and not closed[host] else np.inf
+            devices[host] = later
+        step = len(hosts)
     while True:
         while step < len(scored):
             host = scored[step]
@@ -93,7 +124,7 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
                 mark = 0
                 for index in range(count):
                     left = device[host, index]
-                    state = (state ^ (state >> 29)) * MARK_KIND + left * 64 + kinds[host, index]
+                    state = (state ^ (state >> 29)) * MARK_KIND + left * MOST_KINDS + kinds[host, index]
                     total += left
                     mark += marks[left]
                 state *= MARK_CPU
@@ -112,7 +143,7 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
                     worth = worths[key & last]
                     if worth.key != key:
                         free_of = device[host, :count]
-                        worth.worth = worth_of(cores, grains, free_of, 0, 0, tables, main[host], known.room)
+                        worth.worth = worth_of(cores, grains, free_of, 0, 0, tables, main[host], known.room, known.each)
                         worth.key = key
                     here.worth = worth.worth
                 if seen[state & places].key == state ^ salt:
@@ -170,7 +201,9 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
                         worth = worths[key & last]
                         if worth.key != key:
                             free_of = device[host, :count]
-                            worth.worth = worth_of(cores, grains, free_of, own, milli, tables, main[host], known.room)
+                            worth.worth = worth_of(
+                                cores, grains, free_of, own, milli, tables, main[host], known.room, known.each
+                            )
                             worth.key = key
                         steps = math.floor((here.worth - worth.worth) / STEP_MILLI + _HALF)
                         now = steps * TIE + rest + (_WHOLE * left / WHOLE_GPU if single else 0.0)
@@ -181,26 +214,29 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
             known_state.key = states[host] ^ salt
             known_state.score, known_state.devices = score, taken
             continue
-        if placed < 0:
+        if new:
             renew(lane, hosts)
+            new = False
         else:
             renew_one(least, points, one[0])
-        placed += 1
         if placed == many:
             return many, -1
         best = first_of(least, points)
         if best < 0:
             return placed, -1
+        one[0] = best
+        scored, step = one, 0
+        if devices[best] == later:
+            continue
         if not sure[offer[best]]:
             return placed, best
         on_these = np.int64(devices[best])
         chosen[placed] = best
         on[placed] = on_these
+        placed += 1
         free_cpu[best] -= need_cpu
         free_memory[best] -= need_memory
         free_disk[best] -= need_disk
         for index in range(gpus_of[best]):
             device[best, index] -= milli * (on_these >> index & 1)
         states[best] = 0
-        one[0] = best
-        scored, step = one, 0

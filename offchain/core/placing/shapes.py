@@ -11,19 +11,24 @@ WHOLE_GPU = 1000
 
 @dataclass(frozen=True, slots=True, order=True)
 class GpuKind:
-    """What pods can tell of a device: devices of one kind are all the same to them, but for what is free."""
+    """What pods can tell of a device: devices of one kind are all the same to them, but for what is free.
+
+    `account`: whose pods have shares of it; empty: nobody's.
+    """
 
     model: str
     vram_mib: int = 0
     attested: bool = False
     simulated: bool = False
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """What one pod asks for: `gpus` devices of one host with `gpu_milli` free thousandths each, of one of `models`.
 
-    No models: any model will do. A pod without GPUs has neither thousandths nor models.
+    No models: any model will do. A pod without GPUs has neither thousandths nor models. `account`: whose pod it is,
+    where that counts, because it asks for a share; empty: devices that others share will do.
     """
 
     cpu_milli: int
@@ -35,6 +40,7 @@ class Shape:
     min_vram_mib: int = 0
     verified_only: bool = False
     allow_simulated: bool = True
+    account: str = ""
 
     @property
     def total_milli(self) -> int:
@@ -48,6 +54,7 @@ class Shape:
             and kind.vram_mib >= self.min_vram_mib
             and (kind.attested or not self.verified_only)
             and (self.allow_simulated or not kind.simulated)
+            and (not self.account or kind.account in ("", self.account))
         )
 
 
@@ -65,9 +72,9 @@ class Mix:
             mix.learn(shape)
         return mix
 
-    def learn(self, shape: Shape) -> None:
-        """One more pod of this shape was asked for."""
-        self.counts[shape] = self.counts.get(shape, 0.0) + 1.0
+    def learn(self, shape: Shape, pods: int = 1) -> None:
+        """So many more pods of this shape were asked for."""
+        self.counts[shape] = self.counts.get(shape, 0.0) + pods
 
     def fade(self, most: int) -> None:
         """What has come counts half from now on, and all but so many of the shapes that came most often are forgotten.

@@ -14,7 +14,7 @@ from offchain.core.placing.cluster import Bools, Cluster, Floats, Ints
 from offchain.core.placing.cuts import piece_values
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.expected import Expected
-from offchain.core.placing.lanes import Beside, Lane
+from offchain.core.placing.lanes import AnyFloats, Beside, Lane
 from offchain.core.placing.loss import Known, Tables, known, wider
 from offchain.core.placing.run import TIE, fill
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
@@ -27,6 +27,7 @@ _SALTS = 1 << 63
 """Each call has another: an odd number, over and over."""
 
 _NO_POINTS: Floats = np.zeros(0)
+_NO_BOUNDS: AnyFloats = np.zeros(0, dtype=np.float32)
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
 _NONE: Bools = np.zeros(0, dtype=np.bool_)
 _NOTHING = Beside(_NO_POINTS, _NOBODY, _NO_POINTS, _NONE, _NONE)
@@ -50,20 +51,45 @@ class Worth:
         wish, lane = Wish.of(shape, self._cluster), Lane(scores, devices, _NO_POINTS)
         self.fill(wish, hosts, lane, _NOTHING, _NOBODY, _NOBODY)
 
-    def fill(self, wish: Wish, hosts: Ints, lane: Lane, beside: Beside, chosen: Ints, on: Ints) -> tuple[int, int]:
+    def bound(self, wish: Wish, hosts: Ints, bounds: Lane) -> None:
+        """Score `hosts` for a wish for GPUs and for nothing else: such scores are bounds for all that ask for more."""
+        self.fill(wish, hosts, bounds, _NOTHING, _NOBODY, _NOBODY)
+
+    def fill(
+        self,
+        wish: Wish,
+        hosts: Ints,
+        lane: Lane,
+        beside: Beside,
+        chosen: Ints,
+        on: Ints,
+        bounds: AnyFloats = _NO_BOUNDS,
+    ) -> tuple[int, int]:
         """Score `hosts`, then place such pods one after the other, each on the best host, and take its share.
 
         As many as `chosen` (their hosts) and `on` (their devices as bits) have room for, or fit. Gives how many were
-        placed, and the host at which it stopped because it is not sure; -1: at none.
+        placed, and the host at which it stopped because it is not sure; -1: at none. `bounds`: of all hosts, as
+        :meth:`bound` has them now: then hosts are scored only when they come to be the best.
         """
         cluster = self._cluster
-        if len(cluster.kinds) > len(self._tables.weight):
+        if cluster.mains > len(self._tables.weight):
             self._look()
         if len(cluster) > len(self._known.hosts):
             self._known = wider(self._known, 2 * len(cluster))
         self._salt = (self._salt + _SALT) % _SALTS
         placed, stopped = fill(
-            hosts, cluster.free, wish, self._tables, self._known, cluster.most, lane, beside, chosen, on, self._salt
+            hosts,
+            cluster.free,
+            wish,
+            self._tables,
+            self._known,
+            cluster.most,
+            lane,
+            beside,
+            chosen,
+            on,
+            self._salt,
+            bounds,
         )
         cluster.free_milli -= placed * wish.gpus * wish.milli
         return placed, stopped
@@ -79,7 +105,7 @@ class Worth:
         counts = _counts(expected, self._several_gpus)
         weight = expected.by_kind(counts * _scarcity(expected, self._cluster))
         self._tables = Tables(_values(expected, counts), weight, *_most_each(expected), expected.rows)
-        self._known = known(len(expected.rows.gpus))
+        self._known = known(expected.rows)
 
 
 def _counts(expected: Expected, several_gpus: float) -> Floats:

@@ -10,13 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import AnyInts, Bools, Columns, Ints
+from offchain.core.placing.cluster import AnyInts, Bools, Cluster, Ints
 from offchain.core.placing.compiled import compiled
-from offchain.core.placing.shapes import Shape
+from offchain.core.placing.shapes import WHOLE_GPU, Shape
 from offchain.core.planning.planner import Blocked
 
 _FEWEST: Final = 16
-_COLUMNS: Final = 5
+_COLUMNS: Final = 6
 
 
 class Asleep:
@@ -30,7 +30,7 @@ class Asleep:
         self._places: dict[int, int] = {}
         self._numbers: Ints = np.zeros(_FEWEST, dtype=np.int64)
         self._asks: Ints = np.zeros((_FEWEST, _COLUMNS), dtype=np.int64)
-        """[place]: cores, memory, disk, GPUs, and thousandths of each that a pod asks for."""
+        """[place]: cores, memory, disk, GPUs, thousandths of each, and of a share whose it is, that a pod asks for."""
         self._woken: Bools = np.zeros(_FEWEST, dtype=np.bool_)
 
     def clear(self) -> None:
@@ -39,7 +39,7 @@ class Asleep:
         self._vacant.clear()
         self._places.clear()
 
-    def put(self, number: int, blocked: Blocked) -> None:
+    def put(self, number: int, blocked: Blocked, cluster: Cluster) -> None:
         """A group found no place."""
         self._blocked[number] = blocked
         self._vacant.discard(number)
@@ -51,7 +51,7 @@ class Asleep:
                 self._numbers = np.concatenate([self._numbers, np.zeros_like(self._numbers)])
                 self._woken = np.concatenate([self._woken, np.zeros_like(self._woken)])
             self._numbers[place] = number
-            self._asks[place] = _row(blocked.want.shape)
+            self._asks[place] = _row(blocked.want.shape, cluster)
         self._woken[place] = False
 
     def leave(self, number: int, tasks: Sequence[int]) -> None:
@@ -82,14 +82,14 @@ class Asleep:
         """Who found no place and is not gone, those that have slept the longest first."""
         return tuple(self._blocked.values())
 
-    def wake(self, rows: Iterable[int], free: Columns) -> None:
-        """Wake those of which a pod may have room on one of these hosts; whom their GPUs would do for is not asked.
+    def wake(self, rows: Iterable[int], cluster: Cluster) -> None:
+        """Wake those of which a pod may have room on one of these hosts; what models will do is not asked.
 
         Of those with a vacant place one is looked at in any case.
         """
         count = len(self._places)
         self._woken[:count] = False
-        self._mark(rows, free, self._woken[:count])
+        self._mark(rows, cluster, self._woken[:count])
         for number in self._vacant:
             self._woken[self._places[number]] = True
 
@@ -103,14 +103,14 @@ class Asleep:
         place = self._places.get(number)
         return place is not None and bool(self._woken[place])
 
-    def fall_asleep(self, rows: Iterable[int], free: Columns) -> Ints:
+    def fall_asleep(self, rows: Iterable[int], cluster: Cluster) -> Ints:
         """Those of the woken that have no room on these hosts any more, as others took it: they are woken no more."""
         count = len(self._places)
         over = self._woken[:count].copy()
         if not over.any():
             return _NOBODY
         fits = np.zeros(count, dtype=np.bool_)
-        self._mark(rows, free, fits)
+        self._mark(rows, cluster, fits)
         over &= ~fits
         for number in self._vacant:
             over[self._places[number]] = False
@@ -122,29 +122,43 @@ class Asleep:
         """Nobody is woken any more."""
         self._woken[:] = False
 
-    def _mark(self, rows: Iterable[int], free: Columns, fits: Bools) -> None:
+    def _mark(self, rows: Iterable[int], cluster: Cluster, fits: Bools) -> None:
         if len(fits):
-            on = np.fromiter(rows, dtype=np.int64)
-            _fitting(self._asks[: len(fits)], on, free.cpu, free.memory, free.disk, free.device, fits)
+            on, free = np.fromiter(rows, dtype=np.int64), cluster.free
+            asks, whose = self._asks[: len(fits)], cluster.whose
+            _fitting(asks, on, free.cpu, free.memory, free.disk, free.device, free.kind, whose, fits)
 
 
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
 
 
-def _row(shape: Shape) -> tuple[int, ...]:
-    return shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli
+def _row(shape: Shape, cluster: Cluster) -> tuple[int, ...]:
+    account = cluster.account(shape.account)
+    return shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli, account
 
 
 @compiled
-def _fitting(asks: Ints, hosts: Ints, cpu: Ints, memory: Ints, disk: Ints, device: AnyInts, fits: Bools) -> None:
-    """Mark those that fit on one of these hosts; what is free of each by its row."""
+def _fitting(
+    asks: Ints,
+    hosts: Ints,
+    cpu: Ints,
+    memory: Ints,
+    disk: Ints,
+    device: AnyInts,
+    kind: AnyInts,
+    whose: Ints,
+    fits: Bools,
+) -> None:
+    """Mark those that fit on one of these hosts; what is free of each by its row. `whose`: [kind], the account."""
     for place in range(len(asks)):
-        cores, mib, gib, gpus, milli = asks[place]
+        cores, mib, gib, gpus, milli, account = asks[place]
         for host in hosts:
             if fits[place]:
                 break
             if cores <= cpu[host] and mib <= memory[host] and gib <= disk[host]:
                 usable = 0
                 for index in range(device.shape[1] if gpus else 0):
-                    usable += device[host, index] >= milli
+                    left = device[host, index]
+                    own = account == 0 or left == WHOLE_GPU or whose[kind[host, index]] == account
+                    usable += left >= milli and own
                 fits[place] = usable >= gpus

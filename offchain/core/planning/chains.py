@@ -7,7 +7,7 @@ those of the hosts that have changed are looked at.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns,
 from offchain.core.placing.columns import as_long
 from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import copy
-from offchain.core.placing.shapes import GpuKind, Shape
+from offchain.core.placing.shapes import Shape
 
 Ints32 = npt.NDArray[np.int32]
 States = npt.NDArray[np.int8]
@@ -70,7 +70,9 @@ class Chains:
             np.zeros(_FEW, dtype=np.int8),
         )
         self._shapes: dict[Shape, int] = {}
-        self._asks = _asks((), ())
+        self._accounts: dict[int, str] = {}
+        """[ask]: whose pods ask for it, where they are shares."""
+        self._asks = _asks((), Cluster())
 
     def __len__(self) -> int:
         """How many pods were added."""
@@ -83,6 +85,7 @@ class Chains:
         """
         rows = np.frombuffer(b"".join(hosts), dtype=np.int32)
         asks = [self._shapes.setdefault(shape, len(self._shapes)) for shape in shapes]
+        self._accounts.update({ask: one.account for ask, one in zip(asks, shapes, strict=True) if one.account})
         first, self._pods = self._pods, self._pods + len(rows)
         self._grow(1 + int(rows.max()))
         links, new = self._links, slice(first, self._pods)
@@ -93,8 +96,7 @@ class Chains:
 
     def mark(self, pods: Sequence[int], states: Sequence[int]) -> None:
         """Each of these pods is in this state from now on; of several for one pod, the last counts."""
-        for pod, state in zip(pods, states, strict=True):
-            self._links.state[pod] = state
+        self._links.state[np.array(pods, dtype=np.int64)] = states
 
     def ahead(self, row: int) -> list[int]:
         """The pods on this host that are ahead of the records, the last first."""
@@ -112,18 +114,30 @@ class Chains:
         Gives the rows of hosts that have no room for all; nothing was taken there.
         """
         if len(self._shapes) != len(self._asks.cpu) or len(cluster.kinds) != self._asks.accepts.shape[1]:
-            self._asks = _asks(list(self._shapes), cluster.kinds)
+            self._asks = _asks(list(self._shapes), cluster)
         of = np.array(rows, dtype=np.int64)
         of = of[of < len(self._links.last)]
         short = np.zeros(len(of), dtype=np.bool_)
         cluster.free_milli -= _take(of, self._links, self._asks, cluster.free, short)
         found: list[int] = of[short].tolist()
+        if self._accounts:
+            self._share(of[~short].tolist(), cluster)
         return found
 
     def take_each(self, rows: Sequence[int], pods: Sequence[int], cluster: Cluster) -> None:
         """The share of each of these pods on its host, one after the other, where there is room; after :meth:`take`."""
         of = np.array(rows, dtype=np.int64), np.array(pods, dtype=np.int64)
         cluster.free_milli -= _take_each(*of, self._links, self._asks, cluster.free)
+        if self._accounts:
+            self._share(rows, cluster)
+
+    def _share(self, rows: Iterable[int], cluster: Cluster) -> None:
+        """Devices on these hosts of which shares were taken are whose pods those are."""
+        for row in dict.fromkeys(rows):
+            for pod in self.ahead(row):
+                account = self._accounts.get(int(self._links.ask[pod]))
+                if account is not None:
+                    cluster.share(row, int(self._links.devices[pod]), account)
 
     def _grow(self, rows: int) -> None:
         last, before, devices, ask, state = self._links
@@ -136,13 +150,13 @@ def _longer(column: npt.NDArray[Any], count: int, of: int = 0) -> npt.NDArray[An
     return column if count <= len(column) else as_long(column, max(count, 2 * len(column)), of)
 
 
-def _asks(shapes: Sequence[Shape], kinds: Sequence[GpuKind]) -> _Asks:
-    known: dict[tuple[object, ...], list[bool]] = {}
-    accepts = np.zeros((len(shapes), len(kinds)), dtype=np.bool_)
+def _asks(shapes: Sequence[Shape], cluster: Cluster) -> _Asks:
+    known: dict[tuple[object, ...], Bools] = {}
+    accepts = np.zeros((len(shapes), len(cluster.kinds)), dtype=np.bool_)
     for number, one in enumerate(shapes):
-        rule = one.models, one.min_vram_mib, one.verified_only, one.allow_simulated
+        rule = one.models, one.min_vram_mib, one.verified_only, one.allow_simulated, one.account
         if rule not in known:
-            known[rule] = [one.accepts(kind) for kind in kinds]
+            known[rule] = cluster.accepts(one)
         accepts[number] = known[rule]
     return _Asks(
         np.array([one.cpu_milli for one in shapes], dtype=np.int64),

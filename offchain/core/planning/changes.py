@@ -113,8 +113,8 @@ def _since(log: _Log, end: int, seen: int, points: Floats) -> Ints:
                 found[count] = host
                 count += 1
     else:
+        # Without a question, which processors guess wrong half of the time.
         for host in range(min(len(points), len(last))):
-            if last[host] > seen and (points[host] < np.inf or gained[host] > seen):
-                found[count] = host
-                count += 1
+            found[count] = host
+            count += (last[host] > seen) & ((points[host] < np.inf) | (gained[host] > seen))
     return found[:count]

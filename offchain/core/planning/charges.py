@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from offchain.core.planning.planner import Planner
-from offchain.core.queues.asked import holding_of
+from offchain.core.queues.amount import Amount
+from offchain.core.queues.asked import amount_of, holding_of, queue_of
 from offchain.core.queues.claim import Holding
+from offchain.core.queues.ledger import Place
 from offchain.core.queues.turn import Turn
-from offchain.core.values import Task
+from offchain.core.values import Resources, Task
 
 
 class Charges:
@@ -26,9 +28,27 @@ class Charges:
         pods = len(task.leases) + len(self._planner.pods_ahead(task.id))
         self._charge(task.id, holding_of(task, pods) if pods else None)
 
-    def drop(self, number: int) -> None:
-        """It holds nothing any more."""
-        self._charge(number, None)
+    def drop(self, numbers: Iterable[int]) -> None:
+        """They hold nothing any more."""
+        charged: list[tuple[int, ...]] = []
+        places: dict[tuple[bytes, str], Place] = {}
+        amounts: dict[tuple[int, int], tuple[Resources, Amount]] = {}
+        for number in numbers:
+            task = self._placed.pop(number, None)
+            if task is None:
+                held = self._holdings.pop(number, None)
+                if held is not None:
+                    charged.append((*self._turn.place(held.queue, held.account), *held.amount))
+                continue
+            # Records share what they ask for: to see that is quicker than to compare it.
+            what = id(task.resources), len(task.open_pods)
+            if what not in amounts:
+                amounts[what] = task.resources, amount_of(task, what[1])
+            who = task.queue, task.tenant
+            if who not in places:
+                places[who] = self._turn.place(queue_of(task), task.tenant)
+            charged.append((*places[who], *amounts[what][1]))
+        self._turn.release_all(charged)
 
     def placed(self, tasks: Sequence[Task]) -> list[int]:
         """These, which ask for the same, were charged by the queues for all of their pods.

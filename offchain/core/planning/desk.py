@@ -6,9 +6,7 @@ in the same order, with the same seed, gets the same placements.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,16 +14,15 @@ from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.seen import Seen
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import apart
-from offchain.core.fleet.want import Want
+from offchain.core.fleet.want import Want, alone
 from offchain.core.planning.apart import Apart
-from offchain.core.planning.charges import Charges
+from offchain.core.planning.books import Books
 from offchain.core.planning.explained import Notes
 from offchain.core.planning.further import Further
 from offchain.core.planning.gates import Gate
-from offchain.core.planning.groups import Group, Groups
+from offchain.core.planning.groups import Group
 from offchain.core.planning.heads import since_ms
 from offchain.core.planning.keeper import Keeper
-from offchain.core.planning.learning import Learning
 from offchain.core.planning.order import Run
 from offchain.core.planning.parts import Parts
 from offchain.core.planning.placements import Batch
@@ -37,13 +34,13 @@ from offchain.core.planning.shifts import Shifts, kind_of
 from offchain.core.preempting.asking import Queues
 from offchain.core.preempting.rooms import Room, rows_of
 from offchain.core.queues.amount import NOTHING, Amount
-from offchain.core.queues.asked import amount_of, queue_of
-from offchain.core.queues.claim import Claim, Held
+from offchain.core.queues.asked import queue_of
+from offchain.core.queues.claim import Held
 from offchain.core.queues.tree import Tree, tree
 from offchain.core.queues.turn import Turn
 from offchain.core.timing.reservations import Reservation, Waiting
 from offchain.core.timing.windows import Window
-from offchain.core.values import Host, Lease, LeaseState, Task, TaskState
+from offchain.core.values import Host, Lease, Task
 from offchain.schema.decisions import Standing
 
 
@@ -71,18 +68,13 @@ class Desk:
         self.notes = Notes(self.planner)
         self._keeper = Keeper(self.planner, queues or tree(), windows)
         self._turn = Turn(queues or tree(), NOTHING, (), (), 0)
-        self._charges = Charges(self._turn, self.planner)
-        self._tasks: dict[int, Task] = {}
-        """Those that are waiting or hold something."""
-        self._groups = Groups()
+        self._books = Books(self.planner, self._keeper, self._turn, self.memory)
+        self._tasks: Mapping[int, Task] = self._books.tasks
+        self._groups = self._books.groups
         self._counted = -1, NOTHING
         """How often hosts had changed when they were added up, and what came out."""
         self._next: tuple[Sequence[Task], Group] | None = None
         """Whose turn it is."""
-        self._deadlines: list[tuple[int, int]] = []
-        self._not_before: dict[int, int] = {}
-        self._apart: dict[int, Room] = {}
-        self._learning = Learning(self.planner)
         self._further = Further(self.planner, self._keeper, self._turn, self._groups)
         self._now_ms = 0
         """Of the round."""
@@ -99,44 +91,27 @@ class Desk:
 
     def put_task(self, task: Task) -> None:
         """Take in a record of a task that is not final."""
-        before = self._tasks.get(task.id)
-        if before is None and task.open_pods:
-            self._learning.came(task)
-        for lease in task.leases:
-            if lease.state is LeaseState.ACTIVE:
-                self.planner.ran(task.manifest, lease.host)
-        self._tasks[task.id] = task
-        held = self.planner.placed_pods(task.id)
-        if held:
-            self.planner.follow(task.id, ahead=held <= set(task.open_pods))
-        if held or task.leases or (before is not None and before.leases):
-            self._keeper.changed(task.id)
-        if before is not None or task.leases:
-            self._charges.account(task)
-        self._queue(task)
+        self._books.put_task(task)
+
+    def put_tasks(self, tasks: Iterable[Task]) -> None:
+        """The same for many."""
+        self._books.put_tasks(tasks)
 
     def task_gone(self, number: int) -> None:
         """It is final."""
-        self.planner.release(number)
-        self._keeper.changed(number)
-        self._drop(number)
-        self._charges.drop(number)
-        self._tasks.pop(number, None)
-        self._not_before.pop(number, None)
+        self._books.tasks_gone((number,))
+
+    def tasks_gone(self, numbers: Sequence[int]) -> None:
+        """They are final."""
+        self._books.tasks_gone(numbers)
 
     def release(self, number: int) -> None:
         """What was placed of this task is final, or was refused."""
-        self.planner.release(number)
-        self._keeper.changed(number)
-        task = self._tasks.get(number)
-        if task is not None:
-            self._charges.account(task)
-            self._queue(task)
+        self._books.release(number)
 
     def wait(self, number: int, until_ms: int) -> None:
         """Do not place this task before then: the chain has refused it."""
-        self._not_before[number] = until_ms
-        self._drop(number)
+        self._books.wait(number, until_ms)
 
     def apart(self, rooms: Mapping[int, Room]) -> None:
         """Rooms that are kept for these tasks: each is looked at by itself, whoever else asks for the same.
@@ -144,9 +119,7 @@ class Desk:
         Their hosts are in everybody's part: a gate keeps all others from them.
         """
         self._further.changed()
-        changed, self._apart = self._apart.keys() ^ rooms.keys(), dict(rooms)
-        for number in sorted(changed & self._tasks.keys()):
-            self._queue(self._tasks[number])
+        self._books.keep_rooms(rooms)
 
     def round(
         self, now_ms: int, gates: Sequence[Gate] = (), first: Callable[[Sequence[Gate]], None] | None = None
@@ -155,9 +128,9 @@ class Desk:
 
         `first` may hold places for pods that run, before those that wait are looked at; it is given the gates.
         """
-        self._wake(now_ms)
+        self._books.wake(now_ms)
         self._remember(now_ms)
-        self._learning.use()
+        self._books.learning.use()
         of_hosts = self._gates(now_ms)
         if self._further.goes_on(now_ms) and not gates and not of_hosts:
             return self._go_on(now_ms)
@@ -171,7 +144,7 @@ class Desk:
         placed: dict[int, Batch] = {}
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
-        reserved = self._keeper.gate(self._tasks, self._apart)
+        reserved = self._keeper.gate(self._tasks, self._books.rooms)
         self.notes.gates = gates if reserved is None else (*gates, reserved)
         if first is not None:
             first(self.notes.gates)
@@ -185,7 +158,7 @@ class Desk:
     def _go_on(self, now_ms: int) -> Round:
         """Look at those that are new, and of the others only at those that may fit by now."""
         self._further.begin()
-        reserved = self._keeper.again(self._tasks, self._apart, now_ms)
+        reserved = self._keeper.again(self._tasks, self._books.rooms, now_ms)
         self.notes.gates = () if reserved is None else (reserved,)
         placed: dict[int, Batch] = {}
         for number in self._further.with_reservation():
@@ -196,7 +169,7 @@ class Desk:
 
     def _start_sooner(self, number: int, placed: dict[int, Batch]) -> None:
         """Whoever has a reservation for one pod comes before others where there is room now."""
-        task, group = self._tasks[number], self._group(number)
+        task, group = self._tasks[number], self._books.group(number)
         want = group[0]
         if self._turn.held(number) is not None:
             return
@@ -214,7 +187,7 @@ class Desk:
         any_placed = False
         for reservation in due:
             number, where = reservation.task, reservation.places
-            task, group = self._tasks[number], self._group(number)
+            task, group = self._tasks[number], self._books.group(number)
             want = group[0]
             if self._turn.shape(number) in away or self.planner.closed(task, want, where, gates):
                 # Its place stays reserved.
@@ -231,7 +204,7 @@ class Desk:
         """What a task waits for; None where it does not wait for room: it has its place, or a limit keeps it."""
         if number not in self._turn or self._turn.held(number) is not None:
             return None
-        task, (want, least, *_) = self._tasks[number], self._group(number)
+        task, (want, least, *_) = self._tasks[number], self._books.group(number)
         fleet = self.planner.fleet
         among, own = self._keeper.may_reserve(want), self._keeper.own_of(task.tenant)
         # A host that it leaves alone has room that others can use.
@@ -239,7 +212,7 @@ class Desk:
         if resting:
             among = among & ~fleet.facts.hosts.among(resting, fleet.facts.host)
         lie = apart(want.layout, fleet.facts)
-        return Waiting(number, want.shape, least, lasts_ms(task), since_ms(task), among, own, lie)
+        return Waiting(number, alone(want.shape), least, lasts_ms(task), since_ms(task), among, own, lie)
 
     def run(self) -> Run | None:
         """Whose turn it is in this round."""
@@ -247,7 +220,7 @@ class Desk:
         if run is None:
             return None
         tasks = [self._tasks[number] for number in run.tasks]
-        group = self._group(run.tasks[0])
+        group = self._books.group(run.tasks[0])
         self.notes.look(tasks[0], group[0])
         self._next = tasks, group
         return Run(tasks, group[0])
@@ -264,7 +237,7 @@ class Desk:
     def blocked(self, task: Task) -> None:
         """It fits nowhere now."""
         self._turn.blocked(task.id)
-        self._groups.blocked(self._group(task.id), task.id)
+        self._groups.blocked(self._books.group(task.id), task.id)
 
     def seen(self, seen: Seen) -> None:
         """Take in what a host did."""
@@ -302,7 +275,7 @@ class Desk:
         shift = self.shift_ms(now_ms) if len(self._turn) else None
         went_on = self._now_ms + 1 if self._further.went_on and len(self._turn) else None
         more = shift, went_on, self._keeper.next_ms(now_ms), self.memory.next_ms(now_ms) if len(self._turn) else None
-        moments = [*self._not_before.values(), *(moment for moment in more if moment is not None)]
+        moments = [*self._books.not_before.values(), *(moment for moment in more if moment is not None)]
         return min(moments, default=None)
 
     def shift_ms(self, now_ms: int) -> int | None:
@@ -320,8 +293,11 @@ class Desk:
 
     def late(self, number: int, now_ms: int) -> bool:
         """Whether the task's deadline for its start has passed."""
-        task = self._tasks[number]
-        return task.state is TaskState.QUEUED and task.deadline is not None and now_ms > task.deadline
+        return self._books.late(number, now_ms)
+
+    def want(self, task: Task) -> Want:
+        """What its pods ask for."""
+        return self._books.want(task)
 
     def limit(self, number: int) -> Held | None:
         """The limit of a queue or an account that keeps a task waiting."""
@@ -334,11 +310,11 @@ class Desk:
     def standing(self, number: int, now_ms: int) -> Standing:
         """How a task stands now."""
         queued = number in self._turn
-        again = self._not_before.get(number)
+        again = self._books.not_before.get(number)
         if not queued and again is None:
             return Standing("placed" if self.planner.holds(number) else "unknown")
         limit = self.limit(number)
-        theirs = queued and not self._shifts.mine(self._groups.kind(self._group(number)), now_ms)
+        theirs = queued and not self._shifts.mine(self._groups.kind(self._books.group(number)), now_ms)
         kept = self._keeper.kept.get(number)
         return Standing(
             "waits", None if limit is None else str(limit), again, theirs, None if kept is None else kept.start_ms
@@ -346,7 +322,7 @@ class Desk:
 
     def tried_for(self, number: int) -> int | None:
         """The task that was tried last of all that ask for the same as this one, and found no place."""
-        return self._groups.tried(self._group(number)) if number in self._turn else None
+        return self._groups.tried(self._books.group(number)) if number in self._turn else None
 
     @property
     def waiting(self) -> Collection[int]:
@@ -365,73 +341,9 @@ class Desk:
         gang = any(self._shifts.mine(kind, now_ms) for kind in self._groups.gangs())
         names = self.planner.fleet.cluster.names
         closed = self._of_others.closed(now_ms, names, at_work, self._busy_since, gang=gang)
-        for room in self._apart.values():
+        for room in self._books.rooms.values():
             closed[rows_of(room.hosts, self.planner.fleet.cluster)] = False
         self.planner.close(closed)
-
-    # --- who waits --------------------------------------------------------------------------------------------------
-
-    def _queue(self, task: Task) -> None:
-        """Let it wait, if its record and what is on its way say so."""
-        if not task.open_pods or self.planner.holds(task.id) or task.id in self._not_before:
-            self._drop(task.id)
-            return
-        want = self.want(task)
-        length, windows = _length(task.max_duration_ms), self._keeper.windows.open_to(task.tenant)
-        group = self._groups.once(want), task.least, len(task.open_pods), length, windows
-        amount = amount_of(task, len(task.open_pods))
-        if task.id in self._turn:
-            as_it_is = Claim(
-                task.id,
-                queue_of(task),
-                task.tenant,
-                self._turn.shape(task.id),
-                amount,
-                task.priority,
-                task.submitted_at,
-            )
-            if self._group(task.id) == group and self._turn.stands_as(as_it_is):
-                return
-            self._drop(task.id)
-        number = self._groups.join(group)
-        self._turn.add(Claim(task.id, queue_of(task), task.tenant, number, amount, task.priority, task.submitted_at))
-        self._keeper.waits(task)
-        if task.state is TaskState.QUEUED and task.deadline is not None:
-            heapq.heappush(self._deadlines, (task.deadline, task.id))
-
-    def want(self, task: Task) -> Want:
-        """What its pods ask for; with its manifest only where hosts differ for that, as each costs a row of points."""
-        want = Want.of(task, task.id if task.id in self._apart else None)
-        if task.manifest in self.planner.fleet.facts.ran or self.memory.remembers(task.manifest):
-            return replace(want, manifest=task.manifest)
-        return want
-
-    def _group(self, number: int) -> Group:
-        """Of a task that waits."""
-        return self._groups.of(self._turn.shape(number))
-
-    def _drop(self, number: int) -> None:
-        """It waits no more."""
-        if number not in self._turn:
-            return
-        group = self._group(number)
-        self._turn.remove(number)
-        self._keeper.waits_no_more(number)
-        self._groups.leave(group, (number,))
-
-    def _wake(self, now_ms: int) -> None:
-        """Those whose time has come wait again; those whose deadline has passed do not any more."""
-        for number in [number for number, when in self._not_before.items() if when <= now_ms]:
-            del self._not_before[number]
-            task = self._tasks.get(number)
-            if task is not None:
-                self._queue(task)
-        while self._deadlines and self._deadlines[0][0] < now_ms:
-            _, number = heapq.heappop(self._deadlines)
-            if number in self._tasks and self.late(number, now_ms):
-                self._drop(number)
-
-    # --- what hosts did ---------------------------------------------------------------------------------------------
 
     def _remember(self, now_ms: int) -> None:
         """Let what failed lately speak against hosts, and tell tasks apart whose manifest some hosts cannot use."""
@@ -440,7 +352,7 @@ class Desk:
         manifests = self.memory.fresh_manifests()
         if manifests:
             for number in [number for number in self._turn if self._tasks[number].manifest in manifests]:
-                self._queue(self._tasks[number])
+                self._books.queue(self._tasks[number])
 
     def _gates(self, now_ms: int) -> list[Gate]:
         """What this round keeps hosts closed for."""
@@ -452,19 +364,9 @@ class Desk:
             gates.append(Apart(fleet))
         return gates
 
-    # --- who holds what ---------------------------------------------------------------------------------------------
-
     def _hold(self, group: Group, tasks: Sequence[Task]) -> None:
         """These, all of one group and placed together, have their places."""
-        batch = self.planner.batch(tasks[0].id)
-        again = dict.fromkeys(self._charges.placed(tasks))
-        if len(batch.hosts) < batch.each * len(tasks):
-            # Of the last, fewer than it would have were placed.
-            again[tasks[-1].id] = None
-        for number in again:
-            self._charges.account(self._tasks[number])
-        self._keeper.placed(batch, tasks, self._now_ms)
-        self._groups.leave(group, batch.tasks)
+        self._books.hold(group, tasks, self._now_ms)
 
     def _totals(self) -> Amount:
         """What hosts that are online have."""
@@ -477,13 +379,3 @@ class Desk:
     def _count(fleet: Fleet) -> Amount:
         online, whole = fleet.facts.online, fleet.cluster.whole
         return Amount(int(whole.cpu[online].sum()), int(whole.memory[online].sum()), int(whole.device[online].sum()))
-
-
-def _length(duration_ms: int) -> int:
-    """The same for durations that are about the same: where something is reserved, a short task may fit and a long not.
-
-    At most a quarter apart, so that tasks that ask for the same are still few groups.
-    """
-    minutes = duration_ms // 60_000
-    lost = max(0, minutes.bit_length() - 3)
-    return minutes >> lost << lost

@@ -47,7 +47,7 @@ class Further:
         if self._moment_ms != now_ms or len(self.grown) > _MANY:
             return False
         asleep = self._groups.asleep
-        asleep.wake(self.grown, self._planner.fleet.cluster.free)
+        asleep.wake(self.grown, self._planner.fleet.cluster)
         for number, one in self._keeper.kept.items():
             gang = len(one.places) > 1 and asleep.is_woken(self._turn.shape(number))
             if gang or any(place.host in self.grown for place in one.places):
@@ -74,12 +74,12 @@ class Further:
         """Room has gone: of those who were woken, fewer may fit."""
         if not self.went_on:
             return
-        self._turn.pass_over(self._groups.asleep.fall_asleep(self.grown, self._planner.fleet.cluster.free))
+        self._turn.pass_over(self._groups.asleep.fall_asleep(self.grown, self._planner.fleet.cluster))
 
     def end(self, blocked: Iterable[Blocked]) -> None:
         """The round is over, and these found no place."""
         for one in blocked:
-            self._groups.asleep.put(self._turn.shape(one.task), one)
+            self._groups.asleep.put(self._turn.shape(one.task), one, self._planner.fleet.cluster)
         self._groups.asleep.all_asleep()
         self.grown.clear()
 

@@ -17,7 +17,8 @@ class Gate(Protocol):
 
         And to all that ask for the same and may use the same windows of time, until a pod is placed.
 
-        `devices[host]`, bits, are those that it would take there; -1 where it has no room.
+        `devices[host]`, bits, are those that it would take there; -1 where it has no room. Whether any host is closed
+        may depend on where it has room alone.
         """
 
     def taken(self, task: Task, want: Want, host: int, devices: int) -> None:

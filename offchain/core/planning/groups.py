@@ -41,8 +41,8 @@ class Groups:
         """The one that stands for all that are equal."""
         return self._wants.setdefault(want, want)
 
-    def join(self, group: Group) -> int:
-        """A task more waits: its group's number."""
+    def join(self, group: Group, tasks: int = 1) -> int:
+        """So many tasks more wait: their group's number."""
         number = self._known.get(group)
         if number is None:
             number = self._free.pop() if self._free else len(self._known)
@@ -51,7 +51,7 @@ class Groups:
             self._counts[number] = 0
             self.kinds[number] = kind_of(*group[:3])
             self.laid_out += group[0].layout is not Layout.ANY
-        self._counts[number] += 1
+        self._counts[number] += tasks
         return number
 
     def leave(self, group: Group, tasks: Sequence[int]) -> None:

@@ -6,7 +6,7 @@ Nothing is done for each task of a batch before somebody asks for a host: what c
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import KeysView, Sequence
+from collections.abc import Iterable, KeysView, Sequence
 from typing import Final
 
 from offchain.core.placing.cluster import Cluster
@@ -25,8 +25,8 @@ class Held:
         self._behind: set[int] = set()
         self._new: list[Batch] = []
         """Those that are not entered yet."""
-        self._marks: list[tuple[Batch, int, int]] = []
-        """(batch, task, state) of what has changed since somebody asked for a host."""
+        self._marks: list[tuple[Batch, range, int]] = []
+        """(batch, its pods, state) of what has changed since somebody asked for a host."""
         self._forget()
 
     def _forget(self) -> None:
@@ -57,16 +57,21 @@ class Held:
         self._batches.update(dict.fromkeys(batch.tasks, batch))
         self._new.append(batch)
 
-    def drop(self, task: int) -> Batch | None:
-        """It holds nothing any more. Gives what it held."""
-        batch = self._batches.pop(task, None)
-        if batch is not None:
-            self._behind.discard(task)
-            self._marks.append((batch, task, GONE))
-            self._gone += 1
-            if self._gone > max(_FORGET, len(self._batches)):
-                self._sweep()
-        return batch
+    def drop(self, tasks: Iterable[int]) -> list[tuple[Batch, range, bool]]:
+        """They hold nothing any more. Of each that did: its batch and pods, and whether the records have it already."""
+        held, behind, marks = self._batches, self._behind, self._marks
+        found: list[tuple[Batch, range, bool]] = []
+        for task in tasks:
+            batch = held.pop(task, None)
+            if batch is not None:
+                here = batch.pods_of(task)
+                found.append((batch, here, task in behind))
+                marks.append((batch, here, GONE))
+                behind.discard(task)
+        self._gone += len(found)
+        if self._gone > max(_FORGET, len(held)):
+            self._sweep()
+        return found
 
     def is_behind(self, task: int) -> bool:
         """Whether it holds something that the records have already, in a block that may go again."""
@@ -78,7 +83,7 @@ class Held:
         if batch is None or self.is_behind(task) != ahead:
             return False
         self._behind ^= {task}
-        self._marks.append((batch, task, AHEAD if ahead else BEHIND))
+        self._marks.append((batch, batch.pods_of(task), AHEAD if ahead else BEHIND))
         return True
 
     def take(self, rows: Sequence[int], cluster: Cluster) -> list[int]:
@@ -117,11 +122,10 @@ class Held:
         if self._marks:
             marked: list[int] = []
             states: list[int] = []
-            for batch, task, state in self._marks:
+            for batch, here, state in self._marks:
                 # Of what came and went since, nothing was entered.
                 first = self._first.get(batch)
                 if first is not None:
-                    here = batch.pods_of(task)
                     marked += range(first + here.start, first + here.stop)
                     states += [state] * len(here)
             self._chains.mark(marked, states)
@@ -136,6 +140,11 @@ class Held:
         self._forget()
         self._new = list(dict.fromkeys(self._batches.values()))
         self._marks = [
-            (batch, task, GONE) for batch in self._new for task in batch.tasks if self._batches.get(task) is not batch
+            (batch, batch.pods_of(task), GONE)
+            for batch in self._new
+            for task in batch.tasks
+            if self._batches.get(task) is not batch
         ]
-        self._marks += [(self._batches[task], task, BEHIND) for task in self._behind]
+        self._marks += [
+            (batch, batch.pods_of(task), BEHIND) for task in self._behind for batch in (self._batches[task],)
+        ]

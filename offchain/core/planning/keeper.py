@@ -5,7 +5,7 @@ Little is computed before a reservation is asked for: until then it is only reme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -86,9 +86,9 @@ class Keeper:
             # What was kept for it is for others in this moment already.
             self._again = None
 
-    def changed(self, number: int) -> None:
-        """What this task holds may not be what it was."""
-        self._stale.add(number)
+    def changed(self, numbers: Iterable[int]) -> None:
+        """What these tasks hold may not be what it was."""
+        self._stale.update(numbers)
 
     def placed(self, batch: Batch, tasks: Sequence[Task], now_ms: int) -> None:
         """Pods of these, all of the batch, have a place now, and they wait no more."""
@@ -266,7 +266,7 @@ _NO_DEVICES: Final = np.arange(MOST_DEVICES)
 
 def of_one_kind(fleet: Fleet) -> Bools:
     """[host]: whether all its devices are of one kind, and none is out of order: a profile does not tell them apart."""
-    free = fleet.cluster.free
-    none = free.gpus[:, None] <= _NO_DEVICES
-    found: Bools = ((free.kind == free.main[:, None]) & fleet.facts.healthy | none).all(axis=1)
+    whole = fleet.cluster.whole
+    none = whole.gpus[:, None] <= _NO_DEVICES
+    found: Bools = ((whole.kind == whole.main[:, None]) & fleet.facts.healthy | none).all(axis=1)
     return found

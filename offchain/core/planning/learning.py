@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from offchain.core.fleet.want import shape_of
 from offchain.core.placing.shapes import Mix, Shape, unlike
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.planner import Planner
-from offchain.core.values import Task
 
 LEARN_AGAIN: Final = 1000
 """After so many new tasks, twice or a quarter more than were known, it is asked whether others are expected now."""
@@ -36,13 +34,11 @@ class Learning:
         self._scored_for: tuple[int, Mapping[Shape, float]] = (0, {})
         """How many hosts there were, and what was expected, when scores were last counted anew."""
 
-    def came(self, task: Task) -> None:
-        """A task that nobody knew."""
-        shape = shape_of(task.resources, task.placement, task.takes_over)
-        for _ in task.open_pods:
-            self._mix.learn(shape)
-        self._came += 1
-        if self._came % FADES == 0 or len(self._mix.counts) > MOST_SHAPES:
+    def came(self, shape: Shape, pods: int, tasks: int = 1) -> None:
+        """Tasks that nobody knew, with so many pods each."""
+        self._mix.learn(shape, pods * tasks)
+        before, self._came = self._came, self._came + tasks
+        if before // FADES < self._came // FADES or len(self._mix.counts) > MOST_SHAPES:
             self._mix.fade(MOST_SHAPES // 2)
 
     def use(self) -> None:

@@ -68,7 +68,7 @@ def carried_out(
         for name in {place.host for place in places}:
             after[name] = candidate(task, after[name]) or after[name]
         for place in places:
-            after[place.host] = take(after[place.host], task.resources, place.devices, task.placement)
+            after[place.host] = take(after[place.host], task.resources, place.devices, task.placement, task.tenant)
     return after
 
 
@@ -135,7 +135,7 @@ class _Search:
             if group is not None and group in taken:
                 continue
             for chosen in self._devices(task, host):
-                after = take(host, task.resources, chosen, task.placement)
+                after = take(host, task.resources, chosen, task.placement, task.tenant)
                 place = PodPlacement(task.open_pods[len(places)], host.id, bytes(chosen))
                 yield from self._pods(
                     task, taken | {group}, (*places, place), _with(seen, at, after), _with(hosts, at, after), at
@@ -156,7 +156,7 @@ class _Search:
             if self._steps > MOST_STEPS:
                 raise _SpentError
             kind = frozenset(Counter(host.devices[index] for index in chosen).items())
-            if kind in alike or fits(host.free, host.devices, wanted, chosen, placement) is not None:
+            if kind in alike or fits(host.free, host.devices, wanted, chosen, placement, task.tenant) is not None:
                 continue
             alike.add(kind)
             if rate_per_hour(wanted, host.devices, chosen, host.ask, task.unit) <= task.max_rate_per_hour:

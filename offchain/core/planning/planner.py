@@ -58,6 +58,8 @@ class Planner:
         self._grown: set[int] = set()
         self._short: set[int] = set()
         """The rows of hosts of which the records leave no room for all that is held there."""
+        self._lost: set[int] = set()
+        """The rows of hosts that are no more."""
 
     def grown(self) -> set[int]:
         """The rows of hosts that have got room back since this was last asked, other than by records of theirs."""
@@ -75,6 +77,7 @@ class Planner:
     def put_hosts(self, hosts: Iterable[Host]) -> list[int]:
         """Take in records of the chain. Gives the rows of hosts whose room is another one now."""
         rooms, facts = self.fleet.put(hosts)
+        self._lost.difference_update(facts)
         self._hold_again(rooms)
         self._rows.changed(rooms)
         self._rows.changed(facts, facts=True)
@@ -85,6 +88,7 @@ class Planner:
         for host in hosts:
             row = self.fleet.gone(host)
             if row is not None:
+                self._lost.add(row)
                 self._rows.changed((row,), facts=True)
 
     def troubled(self, host: str, trouble: float) -> None:
@@ -105,20 +109,37 @@ class Planner:
 
     def release(self, task: int) -> None:
         """What the planner has placed of this task is in the chain's records for good, or never will be."""
-        behind, held = self._held.is_behind(task), self._held.drop(task)
-        if held is None:
-            return
-        cluster, hosts, here = self.fleet.cluster, held.hosts, held.pods_of(task)
-        anew = {
-            row for pod in here if (row := hosts[pod]) in self._short or cluster.names[row] not in self.fleet.records
-        }
+        self.release_all((task,))
+
+    def release_all(self, tasks: Iterable[int]) -> None:
+        """The same of many."""
+        known: dict[int, int] = {}
+        wants: list[Want] = []
+        rows: list[int] = []
+        devices: list[int] = []
+        asks: list[int] = []
+        anew: dict[int, None] = {}
+        odd = self._short | self._lost
+        for held, pods, behind in self._held.drop(tasks):
+            hosts = held.hosts
+            ask = known.get(id(held.want))
+            if ask is None:
+                ask = known[id(held.want)] = len(wants)
+                wants.append(held.want)
+            for pod in pods:
+                row = hosts[pod]
+                if row in odd:
+                    anew[row] = None
+                elif not behind:
+                    # As everything held there has taken its share, this one is given back.
+                    rows.append(row)
+                    devices.append(held.devices[pod])
+                    asks.append(ask)
         for row in anew:
             self._reset(row)
-        for pod in () if behind else here:
-            # As everything held there has taken its share, this one is given back.
-            if hosts[pod] not in anew:
-                cluster.give(hosts[pod], held.want.shape, held.devices[pod])
-                self._freed(hosts[pod])
+        if rows:
+            self.fleet.cluster.give_all(rows, devices, asks, [want.shape for want in wants])
+            self._freed(rows)
 
     def placed_pods(self, task: int) -> frozenset[int]:
         """The pods of this task that were placed and not yet released."""
@@ -237,8 +258,10 @@ class Planner:
         """Whether all that ask for the same as this task can be placed without asking a gate in between."""
         if not gates:
             return True
-        devices = self._rows.devices(want)
-        return len(task.open_pods) == 1 and all(gate.closed(task, want, devices) is None for gate in gates)
+        if len(task.open_pods) != 1:
+            return False
+        devices = self._rows.room(want)
+        return all(gate.closed(task, want, devices) is None for gate in gates)
 
     def _run(self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate], made: dict[int, Batch]) -> tuple[int, int]:
         """Place these, one after the other; how many found a place, and how many pods of the first that did not."""
@@ -339,12 +362,12 @@ class Planner:
         if record is not None:
             self.fleet.put_room(record)
             self._hold_again((row,))
-        self._freed(row)
+        self._freed((row,))
 
-    def _freed(self, row: int) -> None:
+    def _freed(self, rows: Sequence[int]) -> None:
         """There may be more room."""
-        self._grown.add(row)
-        self._rows.changed((row,))
+        self._grown.update(rows)
+        self._rows.changed(rows)
 
     def _hold_again(self, rows: Sequence[int]) -> None:
         """Take what is held off records that have just come in. What these have overtaken takes nothing."""

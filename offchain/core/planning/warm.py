@@ -6,6 +6,8 @@ from array import array
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.shapes import Shape
 from offchain.core.planning.chains import Chains
@@ -36,20 +38,21 @@ from offchain.core.values import (
 
 _ROOM: Final = Capacity(1000, 1024, 10)
 _GPU: Final = DeviceSpec(Vendor.NVIDIA, b"any", 1024, simulated=False)
-_CAPABLE: Final = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False)
+_CAPABLE: Final = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
 _HOST: Final = Host(
     id="a",
     provider="a",
     status=HostStatus.ONLINE,
     total=_ROOM,
     free=_ROOM,
-    devices=(Device(_GPU, 1000, attested=True, healthy=True),),
+    devices=(Device(_GPU, 1000, shared_by=None, attested=True, healthy=True),),
     ask=Ask((), 0, 0, 0, 0, 0, 0, 1, 1, 1),
     region=b"a",
     tier=Tier.CONSUMER,
     capabilities=_CAPABLE,
     network_mbps_down=1,
     network_mbps_up=1,
+    latency_ms=1,
     last_heartbeat=0,
     downtime_ms=0,
     live_leases=0,
@@ -69,6 +72,7 @@ _TASK: Final = Task(
         verified_only=False,
         allow_simulated=True,
         min_network_mbps=0,
+        max_latency_ms=0,
         capabilities=_CAPABLE,
         layout=Layout.ANY,
     ),
@@ -115,6 +119,7 @@ def _take_off() -> None:
     chains.add([array("i", [0])], [array("i", [1])], [Shape(100, 100, 1, 500)])
     chains.take([0], cluster)
     chains.take_each([0], [0], cluster)
+    cluster.share_all(np.array([0]), np.array([1]), "a")
 
 
 def _take_turns() -> None:

@@ -3,14 +3,15 @@
 Host by host, the next one where the next pod's room is cheapest; on a host with few tasks the set that is cheapest of
 all, on others the cheapest tasks until it is enough. At last whoever is not needed is left alone. All hosts count, and
 few are looked at: first those where it can cost the least (:mod:`offchain.core.preempting.reach`). For a gang over
-several hosts the sum may be more than the least there is; where none is found so, all sets are looked at, if few tasks
-may leave.
+several hosts the sum may be more than the least there is. Where no way is found so that the queues allow, the same is
+tried with those first who take the least of what may leave, and at last all sets of few tasks are looked at.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -32,7 +33,10 @@ MOST_LOOKS: Final = 100_000
 """So many times it is tried for a task that waits what the end of another gives, at most."""
 
 _FEW: Final = 64
-"""Of so many tasks all sets are looked at for a gang, as long as looks are left."""
+"""Of so many tasks, those that take the least, all sets are looked at for a gang, as long as looks are left."""
+
+_PARTS: Final = 1 << 20
+"""What may leave of a queue is counted in so many parts."""
 
 _NO_ROOM: Final = -(1 << 60)
 """Cores of a host where nothing may go."""
@@ -72,9 +76,9 @@ class Search:
 
     def find(self, eligible: Collection[Victim], taking: Taking) -> list[Victim] | None:
         """A set that is enough, while without any one of it it is not; None: there is none that `taking` allows."""
-        eligible = [victim for victim in eligible if taking.allows(_held([victim]))]
+        eligible = _each_allowed(eligible, taking)
         on = self._candidates(eligible, taking)
-        if on is None or not (self._one_by_one(on, taking) or self._of_all(eligible, taking)):
+        if on is None or not (self._one_by_one(on, taking) or self._thrifty(eligible, taking)):
             return None
         # The most expensive first. One pass is enough: less never makes more room.
         for victim in sorted(self._chosen.values(), key=lambda victim: victim.order, reverse=True):
@@ -111,12 +115,28 @@ class Search:
             heapq.heappush(hosts, (0.0, host, None))
         return True
 
-    def _of_all(self, eligible: Sequence[Victim], taking: Taking) -> bool:
-        """Choose for a gang among all sets. Whether there is one that is enough."""
+    def _thrifty(self, eligible: Sequence[Victim], taking: Taking) -> bool:
+        """Choose for a gang with what may leave in mind, not what it costs. Whether it is enough."""
+        self._keep_all()
+        if self._pods == 1:
+            return False
+        by_task = {victim.running.task: victim for victim in eligible}
+        frugal = [Victim(_takes(victim, taking), victim.running) for victim in eligible]
+        on = self._candidates(frugal, taking)
+        found = on is not None and self._one_by_one(on, taking)
+        if found:
+            self._chosen = {task: by_task[task] for task in self._chosen}
+            return True
+        self._keep_all()
+        few = sorted(frugal, key=lambda victim: victim.order)[:_FEW]
+        return self._of_all([by_task[victim.running.task] for victim in few], taking)
+
+    def _keep_all(self) -> None:
         for victim in list(self._chosen.values()):
             self._keep(victim)
-        if self._pods == 1 or len(eligible) > _FEW:
-            return False
+
+    def _of_all(self, eligible: Sequence[Victim], taking: Taking) -> bool:
+        """Choose among all sets of these. Whether there is one that is enough."""
 
         def enough(some: Sequence[Victim]) -> bool:
             self._looks.left -= 1 + len(some)
@@ -178,8 +198,10 @@ class Search:
         hosts = np.flatnonzero((gain > 0) & within(rows, most, need)).tolist()
         on: dict[int, list[Victim]] = {host: [] for host in hosts}
         for victim in sorted(eligible, key=lambda victim: victim.order):
-            for host in {place.host for place in victim.running.places} & on.keys():
-                on[host].append(victim)
+            places = victim.running.places
+            for host in (places[0].host,) if len(places) == 1 else {place.host for place in places}:
+                if host in on:
+                    on[host].append(victim)
         return {host: (max(least[host], some[0].cost / self._pods), some) for host, some in on.items()}
 
     def _cheapest(self, host: int, others: Sequence[Victim], taking: Taking) -> list[Victim] | None:
@@ -258,6 +280,34 @@ def _move(room: Room, host: int, victim: Victim, sign: int) -> None:
                 room.take(shape, place.devices)
 
 
+def _each_allowed(victims: Iterable[Victim], taking: Taking) -> list[Victim]:
+    """Those who may leave if nobody else does; asked once for all of a part that hold as much."""
+    known: dict[tuple[int, int, int], bool] = {}
+    found = []
+    for victim in victims:
+        running = victim.running
+        # Tasks that ask for the same have the same shape, which lives as long as they do.
+        key = running.part, id(running.shape), len(running.places)
+        may = known.get(key)
+        if may is None:
+            may = known[key] = taking.allows(_held([victim]))
+        if may:
+            found.append(victim)
+    return found
+
+
+def _takes(victim: Victim, taking: Taking) -> int:
+    """Which part of what may leave of its queue goes with it, in 1 / :data:`_PARTS`; 0 where nothing bounds it."""
+    bound = taking.bound(victim.running.part)
+    if bound is None:
+        return 0
+    # One resource that stays within its bound is enough.
+    parts = [
+        _PARTS * held // most for held, most in zip(victim.running.amount, bound[1], strict=True) if most > 0 and held
+    ]
+    return max(1, min(parts, default=_PARTS))
+
+
 def _held(victims: Iterable[Victim]) -> Iterator[tuple[int, Amount]]:
     """Of which parts of the queues they are, and what they hold."""
     return ((victim.running.part, victim.running.amount) for victim in victims)
@@ -272,7 +322,8 @@ def _rows(victims: Collection[Victim]) -> Rows:
         for place in victim.running.places
     ]
     costs = [victim.cost / len(victim.running.places) for victim in victims for _ in victim.running.places]
-    host, cpu, memory, milli, devices = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    numbers = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=5 * len(rows))
+    host, cpu, memory, milli, devices = numbers.reshape(-1, 5).T
     gpus = milli * np.bitwise_count(devices)
     group: Ints = np.full(len(rows), -1, dtype=np.int64)
     cost: Floats = np.array(costs, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from offchain.core.fleet.want import sharer
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.rights import Rights
 from offchain.core.values import LeaseState, Task, TaskState
@@ -12,8 +13,11 @@ _HELD = frozenset({LeaseState.PENDING, LeaseState.ACTIVE})
 
 
 def may_ask(task: Task) -> bool:
-    """Whether it may make others leave: it waits, is above somebody, and did not have to leave itself."""
-    return task.state is TaskState.QUEUED and task.priority > 0 and task.preemption is None
+    """Whether it may make others leave: it waits, is above somebody, and did not have to leave itself.
+
+    None does that asks for a share: who shares the devices that others leave is not known in advance.
+    """
+    return task.state is TaskState.QUEUED and task.priority > 0 and task.preemption is None and not sharer(task)
 
 
 def may_leave(task: Task) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -87,10 +87,17 @@ class Ledger:
         """So much more is held there."""
         moves.charge(self.tables, *place, *amount)
 
-    def release(self, place: Place, amount: Amount) -> None:
-        """So much is held there no more."""
-        if not moves.give_back(self.tables, *place, *amount):
-            raise ValueError(f'queue "{self.names[place.leaf]}" does not hold the {amount} that it is to release')
+    def release(self, holdings: Sequence[tuple[int, ...]]) -> None:
+        """So much is held there no more. ValueError where less is; then what comes before it is released.
+
+        Of each, its leaf, its holder, cores, memory, thousandths of GPUs.
+        """
+        if not holdings:
+            return
+        done = moves.give_back(self.tables, np.array(holdings))
+        if done < len(holdings):
+            leaf, _, *amount = holdings[done]
+            raise ValueError(f'queue "{self.names[leaf]}" does not hold the {Amount(*amount)} that it is to release')
 
     def resize(self, totals: Amount) -> None:
         """The network has so much now. The next round must begin after that."""

@@ -18,8 +18,23 @@ NO_PLACE: Final = -3
 
 
 @compiled
-def join(tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, rise_ms: int, holder: int) -> int:
-    """A task waits: its row. NO_TASK, NO_ALIKE, NO_PLACE: a table must grow first, and nothing has changed."""
+def join(tables: Tables, asked: Ints, first: int, rows: Ints) -> int:
+    """Tasks wait, from the `first` on: fill in their rows. Who is the next that does not yet, as a table must grow.
+
+    `asked`: [task], its number, when it was submitted, its leaf, its shape, how it rises, and its holder. Which table
+    must grow stands in `rows` for that one: NO_TASK, NO_ALIKE or NO_PLACE.
+    """
+    for task in range(first, len(asked)):
+        number, submitted_at, leaf, shape, rise_ms, holder = asked[task]
+        rows[task] = _joined(tables, number, submitted_at, leaf, shape, rise_ms, holder)
+        if rows[task] < 0:
+            return task
+    return len(asked)
+
+
+@inner
+def _joined(tables: Tables, number: int, submitted_at: int, leaf: int, shape: int, rise_ms: int, holder: int) -> int:
+    """Its row; or which table must grow first, and nothing has changed."""
     here, tasks = tables.round[0], tables.tasks
     if here.free_task == NOBODY and here.tasks == len(tasks):
         return NO_TASK
@@ -126,14 +141,19 @@ def charge(tables: Tables, leaf: int, holder: int, cpu: int, memory: int, gpu: i
 
 
 @compiled
-def give_back(tables: Tables, leaf: int, holder: int, cpu: int, memory: int, gpu: int) -> bool:
-    """So much is held there no more; False, and nothing has changed: as much was not held."""
-    here = tables.nodes[leaf]
-    if here.cpu < cpu or here.memory < memory or here.gpu < gpu:
-        return False
-    charge(tables, leaf, holder, -cpu, -memory, -gpu)
+def give_back(tables: Tables, holdings: Ints) -> int:
+    """These hold so much no more: [holding], its leaf, its holder, cores, memory, thousandths of GPUs.
+
+    How many of them: the next one does not hold as much, and nothing has changed for it.
+    """
     _bring_back(tables)
-    return True
+    for place in range(len(holdings)):
+        leaf, holder, cpu, memory, gpu = holdings[place]
+        here = tables.nodes[leaf]
+        if here.cpu < cpu or here.memory < memory or here.gpu < gpu:
+            return place
+        charge(tables, leaf, holder, -cpu, -memory, -gpu)
+    return len(holdings)
 
 
 @compiled

@@ -12,7 +12,7 @@ tables (:mod:`offchain.core.queues.tables`), and who is next is found by compile
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -48,6 +48,17 @@ class Run(NamedTuple):
 
     tasks: list[int]
     of_parts: list[int]
+
+
+class Spot(NamedTuple):
+    """Where a task stands among those that wait."""
+
+    leaf: int
+    """Its part of the tree."""
+    rise_ms: int
+    """Stands for its priority."""
+    holder: int
+    """Its account, where that has limits."""
 
 
 class Turn:
@@ -100,6 +111,11 @@ class Turn:
     def __iter__(self) -> Iterator[int]:
         """The numbers of those that wait, in the order in which they came."""
         return iter(self._rows)
+
+    def among(self, tasks: Sequence[int]) -> list[int]:
+        """Those of these tasks that wait."""
+        rows = self._rows
+        return [task for task in tasks if task in rows]
 
     def shape(self, task: int) -> int:
         """The shape of a task that waits. KeyError where it does not."""
@@ -184,18 +200,28 @@ class Turn:
 
     def add(self, claim: Claim) -> None:
         """A task waits. ValueError where its number waits already, or its shape is known with another amount."""
-        if claim.id in self._rows:
-            raise ValueError(f"task {claim.id} waits already")
-        leaf, holder = self._of(claim)
-        self._look_at(claim)
-        rise_ms = self._ledger.ageing[leaf].rise_ms(claim.priority)
-        while True:
-            tables = self._ledger.tables
-            row = moves.join(tables, claim.id, claim.submitted_at, leaf, claim.shape, rise_ms, holder)
-            if row >= 0:
-                break
-            self._ledger.grow(_GROWS[row])
-        self._rows[claim.id] = row
+        at = self.spot(claim.queue, claim.account, claim.priority)
+        self.look_at(claim.shape, claim.amount)
+        self.add_all(np.array([(claim.id, claim.submitted_at, at.leaf, claim.shape, at.rise_ms, at.holder)]))
+
+    def spot(self, queue: str, account: str, priority: int) -> Spot:
+        """Where tasks of this account stand that name this queue and have this priority."""
+        leaf, holder = self._ledger.place(queue, account)
+        return Spot(leaf, self._ledger.ageing[leaf].rise_ms(priority), holder)
+
+    def add_all(self, asked: Ints) -> None:
+        """Tasks wait: [task], number, when submitted, leaf, shape, how it rises, holder. ValueError: one waits already.
+
+        Their shapes were looked at before (:meth:`look_at`).
+        """
+        numbers: list[int] = asked[:, 0].tolist()
+        waits = self._rows.keys() & numbers
+        if waits:
+            raise ValueError(f"task {min(waits)} waits already")
+        rows, done = np.empty(len(asked), dtype=np.int64), 0
+        while (done := moves.join(self._ledger.tables, asked, done, rows)) < len(asked):
+            self._ledger.grow(_GROWS[int(rows[done])])
+        self._rows.update(zip(numbers, rows.tolist(), strict=True))
 
     def remove(self, task: int) -> None:
         """The task with this number does not wait any more. ValueError where it did not."""
@@ -208,7 +234,15 @@ class Turn:
 
     def release(self, holding: Holding) -> None:
         """A task holds so much no more. ValueError where its part of the tree does not hold as much."""
-        self._ledger.release(self._of(holding), holding.amount)
+        self.release_all(((*self._of(holding), *holding.amount),))
+
+    def place(self, queue: str, account: str) -> Place:
+        """Where tasks of this account are charged that name this queue."""
+        return self._ledger.place(queue, account)
+
+    def release_all(self, holdings: Sequence[tuple[int, ...]]) -> None:
+        """Tasks hold so much no more: of each, the numbers of its place and of the amount. ValueError as above."""
+        self._ledger.release(holdings)
 
     def held(self, task: int) -> Held | None:
         """The limit that keeps a task waiting now, of its account first; None: no limit does."""
@@ -248,20 +282,19 @@ class Turn:
         shapes = self._ledger.tables.shapes
         return shape < len(shapes) and bool(shapes["members"][shape])
 
-    def _look_at(self, claim: Claim) -> None:
-        """Know its shape. ValueError where others of the shape ask for another amount."""
-        shape = claim.shape
+    def look_at(self, shape: int, amount: Amount) -> None:
+        """Tasks of this shape ask for so much. ValueError where others wait with it that ask for another amount."""
         if self._waits_with(shape):
-            amount = self._amounts[shape]
-            if claim.amount is not amount and claim.amount != amount:
-                raise ValueError(f"task {claim.id} asks for {claim.amount}, others of its shape for {amount}")
+            others = self._amounts[shape]
+            if amount is not others and amount != others:
+                raise ValueError(f"a task asks for {amount}, others of its shape for {others}")
             return
         while shape >= len(self._ledger.tables.shapes):
             self._ledger.grow("shapes")
             self._ledger.grow("waits", columns=True)
         self._amounts += [NOTHING] * (1 + shape - len(self._amounts))
-        self._amounts[shape] = claim.amount
-        moves.new_shape(self._ledger.tables, shape, *claim.amount)
+        self._amounts[shape] = amount
+        moves.new_shape(self._ledger.tables, shape, *amount)
 
 
 _GROWS = {moves.NO_TASK: "tasks", moves.NO_ALIKE: "alikes", moves.NO_PLACE: "lists"}

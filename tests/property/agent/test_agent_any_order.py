@@ -118,7 +118,7 @@ class Agents(RuleBasedStateMachine):
         match command:
             case cmd.FetchManifest():
                 self.feed(ev.ManifestFetched(number, MANIFESTS[number]))
-            case cmd.PrefetchImages():
+            case cmd.PrefetchImages() | cmd.TellPod():
                 pass
             case cmd.PreparePod():
                 assert set(FILES.get(number, ())) <= self.files[number], "a pod is prepared before its files are there"

@@ -7,8 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offchain.core.conduct import latencies, pauses, ran
 from offchain.core.conduct import memory as memories
-from offchain.core.conduct import pauses, ran
+from offchain.core.conduct.latencies import LEAST_MS, Latencies
+from offchain.core.conduct.latencies import TIMES as TIMES_USUAL
 from offchain.core.conduct.memory import STEP, Memory
 from offchain.core.conduct.pauses import LONGEST_MS, PATIENCE, Pauses, pause_ms
 from offchain.core.conduct.ran import Ran
@@ -19,18 +21,24 @@ from offchain.core.placing.shapes import Shape
 HOSTS = st.sampled_from([f"h{number}" for number in range(6)])
 SHAPES = st.sampled_from((Shape(1000, 1024), Shape(2000, 1024)))
 MANIFESTS = st.sampled_from((b"a", b"b", b"c"))
+FOLLOWS = {What.SLOW_START, What.LATENCY}
+"""They follow from what was seen before."""
 TIMES = st.integers(0, 10 * LONGEST_MS)
-AGAINST = st.sampled_from(sorted(what for what, weight in WEIGHT.items() if weight and what is not What.SLOW_START))
+AGAINST = st.sampled_from(sorted(what for what, weight in WEIGHT.items() if weight and what not in FOLLOWS))
+
+AMONG_OTHERS = {What.STARTED, What.ROUND_TRIP}
+"""What they say depends on those before them."""
 
 things = st.builds(
     Seen,
     host=HOSTS,
-    what=st.sampled_from(sorted(set(What) - {What.SLOW_START})),
+    what=st.sampled_from(sorted(set(What) - FOLLOWS)),
     at_ms=TIMES,
     shape=SHAPES,
     manifest=MANIFESTS,
     lease=st.none() | st.integers(0, 5),
     took_ms=st.integers(0, 10**6),
+    before_ms=st.sampled_from((0, 10)),
 )
 stories = st.lists(things, max_size=40).map(lambda found: sorted(found, key=lambda seen: seen.at_ms))
 
@@ -84,7 +92,7 @@ def test_what_is_told_of_scores_adds_up_to_them(story: list[Seen]):
 
 @given(stories)
 def test_what_became_of_one_pod_counts_once_however_often_it_is_seen(story: list[Seen]):
-    leased = [replace(seen, lease=number) for number, seen in enumerate(story) if seen.what is not What.STARTED]
+    leased = [replace(seen, lease=number) for number, seen in enumerate(story) if seen.what not in AMONG_OTHERS]
     once, twice = told(leased), told([seen for seen in leased for _ in range(2)])
     for seen in leased:
         assert once.score(seen.host, seen.at_ms) == twice.score(seen.host, seen.at_ms)
@@ -161,3 +169,30 @@ def test_what_a_manifest_may_have_caused_is_not_held_against_a_shape(story: list
     found = told([seen for seen in story if seen.what not in OF_THE_SHAPE])
     for seen in story:
         assert not found.left_alone(seen.shape, None, seen.at_ms)
+
+
+@given(st.lists(st.integers(0, 2_000), max_size=60))
+def test_a_latency_grows_only_where_it_is_far_above_the_least_that_was_told(told: list[int]):
+    found, before, goes_on = Latencies(), 0, False
+    known: list[int] = []
+    for ms in told:
+        grew = found.grew("h", ms, before)
+        if grew:
+            least = min(known[-latencies.MOST :])
+            assert not goes_on
+            assert ms > TIMES_USUAL * least
+            assert ms > least + LEAST_MS
+        if ms:
+            most = max(known[-latencies.MOST :], default=ms)
+            goes_on = (goes_on or grew) and ms > most + LEAST_MS
+            known.append(ms)
+        before = ms or before
+
+
+def test_of_many_hosts_those_are_remembered_that_told_their_latency_last():
+    found = Latencies()
+    for number in range(latencies.MOST_HOSTS + 10):
+        found.grew(f"h{number}", 10, 0)
+    assert len(found) == latencies.MOST_HOSTS
+    assert not found.grew("h0", 1_000, 0)
+    assert found.grew("h20", 1_000, 0)

@@ -83,6 +83,8 @@ def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot,
             assert host.provider not in task.placement.providers_denied
             assert not task.placement.tiers or host.tier in task.placement.tiers
             assert min(host.network_mbps_down, host.network_mbps_up) >= task.placement.min_network_mbps
+            longest = task.placement.max_latency_ms
+            assert not longest or 0 < host.latency_ms <= longest
             assert host.capabilities.docker or not task.placement.capabilities.docker
             for index in pod.devices:
                 device = host.devices[index]
@@ -155,9 +157,9 @@ def test_a_plan_keeps_to_layouts(snapshot: Snapshot, now: int, seed: bytes):
 
 @given(hosts_with("h0"), resources, placements, st.sampled_from(BillingUnit), PRICES)
 def test_what_fits_can_be_taken(host: Host, wanted: Resources, placement: Placement, unit: BillingUnit, limit: int):
-    found = fit(host, wanted, placement, unit, limit)
+    found = fit(host, wanted, placement, unit, limit, "5Tenant")
     if isinstance(found, Fit):
-        left = take(host, wanted, found.devices, placement)
+        left = take(host, wanted, found.devices, placement, "5Tenant")
         assert left.free.cpu_milli == host.free.cpu_milli - wanted.cpu_milli
         assert found.rate_per_hour <= limit
 

@@ -138,7 +138,7 @@ def test_who_waits_after_a_round_fits_nowhere(told: list[object], seed: bytes):
             there = candidate(task, left)
             if there is None:
                 continue
-            found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour)
+            found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant)
             assert not isinstance(found, Fit)
 
 

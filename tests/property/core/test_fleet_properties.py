@@ -28,7 +28,7 @@ def first_misfit(host: Host, task: Task) -> Misfit | None:
     there = candidate(task, host)
     if there is None:
         return Misfit.DATA_ELSEWHERE
-    found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour)
+    found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant)
     return found if isinstance(found, Misfit) else None
 
 

@@ -58,9 +58,15 @@ def test_what_is_held_is_taken_off_a_host_as_far_as_there_is_room(of: list[Any])
                     assert found.follow(task, ahead=ahead) == known
                     behind ^= {task} if known else set()
                 case int(task):
-                    batch, pods = found.drop(task), model.pop(task, None)
+                    pods = model.pop(task, ())
+                    dropped = [
+                        (batch.places(task).hosts, here, was_behind) for batch, here, was_behind in found.drop((task,))
+                    ]
+                    rows = tuple(row for row, _ in pods)
+                    assert [(hosts, len(here), was) for hosts, here, was in dropped] == (
+                        [(rows, len(rows), task in behind)] if pods else []
+                    )
                     behind.discard(task)
-                    assert (None if batch is None else batch.places(task).hosts) == (pods and tuple(r for r, _ in pods))
                 case _:
                     one, other = cluster_of(int(step)), cluster_of(int(step))
                     assert sorted(found.take(range(ROWS), one)) == taken_one_by_one(model, behind, other)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +15,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.lanes import BLOCK, empty, first_of, longer, renew
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
+from offchain.core.planning import rows as rows_of_points
 from offchain.core.planning.rows import Rows
 from offchain.core.planning.scores import Weights
 from offchain.core.values import GpuRequest, HostStatus, Resources
@@ -20,10 +23,14 @@ from tests.chain_records import ask
 from tests.desk_world import GTY, gpu_host, job
 
 HOSTS = 6
-WANTS = [
-    Want.of(job(1, resources=Resources(cpu, 1024, 1, GpuRequest(gpus, milli, 0, ())), max_rate_per_hour=most * GTY))
-    for cpu, gpus, milli, most in ((4000, 1, 500, 3), (2000, 2, 1000, 9), (9000, 0, 0, 1))
-]
+
+
+def _want(cpu: int, gpus: int, milli: int, most: int, account: str = "alice") -> Want:
+    asked = Resources(cpu, 1024, 1, GpuRequest(gpus, milli, 0, ()))
+    return Want.of(job(1, resources=asked, max_rate_per_hour=most * GTY, tenant=account))
+
+
+WANTS = [_want(4000, 1, 500, 3), _want(2000, 2, 1000, 9), _want(9000, 0, 0, 1)]
 ASKS = [ask(gpu_per_hour=price * GTY, cpu_core_per_hour=GTY // 10) for price in (1, 2, 5)]
 
 acts = st.lists(
@@ -45,9 +52,16 @@ def points(rows: Rows, want: Want):
     return rows.points(want).copy(), rows.devices(want).copy()
 
 
+@pytest.mark.parametrize("few", [0, rows_of_points.FEW])
 @settings(max_examples=25, deadline=None)
-@given(acts)
-def test_points_that_are_kept_are_those_that_would_be_counted_anew(done):  # noqa: C901  (a branch for each act)
+@given(done=acts)
+def test_points_that_are_kept_are_those_that_would_be_counted_anew(few, done):
+    """`few`: how many hosts are scored at once; of more, only those that come to be the best by a bound."""
+    with patch.object(rows_of_points, "FEW", few):
+        _points_are_those_that_would_be_counted_anew(done)
+
+
+def _points_are_those_that_would_be_counted_anew(done) -> None:  # noqa: C901  (a branch for each act)
     fleet = Fleet()
     policy = Worth(fleet.cluster, Mix.of(want.shape for want in WANTS))
 
@@ -95,6 +109,35 @@ def test_points_that_are_kept_are_those_that_would_be_counted_anew(done):  # noq
     for want in WANTS:
         for kept, counted in zip(points(rows, want), points(anew, want), strict=True):
             assert kept.tolist() == counted.tolist()
+
+
+devices_free = st.tuples(st.integers(0, 10), st.sampled_from([None, "alice", "bob"]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.lists(devices_free, max_size=4)), max_size=40),
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12),
+)
+def test_what_is_placed_by_bounds_is_what_is_placed_by_points(hosts, fills):
+    shares = [_want(1000, 1, 300, 3), _want(2000, 1, 500, 9, "bob"), _want(500, 1, 100, 9, "carol")]
+    wants = [*WANTS, _want(1000, 1, 100, 2), *shares]
+    placed = []
+    for few in (0, len(hosts)):
+        fleet = Fleet()
+        rows = Rows(fleet, Worth(fleet.cluster, Mix.of(want.shape for want in wants)), Weights(), b"seed")
+        for number, (offer, cores, free) in enumerate(hosts):
+            one = gpu_host(f"h{number}", len(free), ask=ASKS[offer])
+            devices = tuple(
+                replace(device, milli_free=100 * left, shared_by=whose if left < 10 else None)
+                for device, (left, whose) in zip(one.devices, free, strict=True)
+            )
+            changes = fleet.put([replace(one, free=replace(one.free, cpu_milli=1000 * cores), devices=devices)])
+            rows.changed(changes.rooms)
+            rows.changed(changes.facts, facts=True)
+        with patch.object(rows_of_points, "FEW", few):
+            placed.append([rows.fill(wants[which], pods) for which, pods in fills])
+    assert placed[0] == placed[1]
 
 
 @settings(max_examples=25, deadline=None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offchain.core.fleet.want import Want
+from offchain.core.planning import rows
 from offchain.core.planning.once import InTurn
 from offchain.core.planning.order import Run
 from offchain.core.planning.planner import Planner
@@ -84,7 +86,9 @@ def test_a_run_gives_what_one_task_after_the_other_gives(
     ):
         planner = Planner(seed)
         planner.put_hosts(hosts)
-        made.append(planner.plan(order, gates))
+        # The first as on a large network, where a host is scored only when it comes to be the best by a bound.
+        with patch.object(rows, "FEW", rows.FEW if made else 0):
+            made.append(planner.plan(order, gates))
     first = made[0]
     for other in made[1:]:
         assert dict(other.placements) == dict(first.placements)

@@ -11,8 +11,13 @@ from node_agent.core.netprobe import (
     KEEP_MS,
     KEEP_PEERS,
     KEEP_SAMPLES,
+    LEAST_NEWS_MS,
+    MOST_LATENCY_MS,
+    RECENT_MS,
+    ROUND_MS,
     Book,
     Sample,
+    Told,
     Transfer,
     add,
     choose_peers,
@@ -26,6 +31,7 @@ from node_agent.core.netprobe import (
 SPEEDS = st.floats(1, 20_000)
 GATEWAY = "5Gateway@192.0.2.1:4435"
 MS = st.floats(0.05, 500)
+NUMBERS = st.integers(0, 1000)
 
 
 def sample(mbps, wait_s, trips=(1.0,), at_ms=0):
@@ -57,11 +63,74 @@ def test_each_direction_counts_by_itself(down, up):
     assert found.mbps_up == pytest.approx(up, rel=0.02)
 
 
-@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000))
-def test_news_is_what_the_chain_takes_free_of_charge(down, up, new_down, new_up):
+@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.integers(0, 200))
+def test_news_is_what_the_chain_takes_free_of_charge(down, up, new_down, new_up, latency):
     differs = abs(down - new_down) / max(down, 1) > 0.1 or abs(up - new_up) / max(up, 1) > 0.1
     from_nothing = (down == 0 and new_down > 0) or (up == 0 and new_up > 0)
-    assert is_news((down, up), (new_down, new_up)) == (differs or from_nothing)
+    assert is_news(Told(down, up, latency), Told(new_down, new_up, latency)) == (differs or from_nothing)
+
+
+@given(NUMBERS, NUMBERS)
+def test_a_latency_is_news_where_it_differs_by_a_tenth_and_by_some_milliseconds(before, now):
+    news = is_news(Told(5, 5, before), Told(5, 5, now))
+    assert news == (now > 0 if before == 0 else abs(before - now) > max(before / 10, LEAST_NEWS_MS))
+
+
+@given(st.tuples(NUMBERS, NUMBERS, NUMBERS), st.tuples(NUMBERS, NUMBERS, NUMBERS))
+def test_what_is_not_known_is_said_as_the_chain_has_it(known, found):
+    told = Told(*found).over(Told(*known))
+    assert all(one == (new or old) for one, new, old in zip(told, found, known, strict=True))
+
+
+@given(MS, MS)
+def test_a_change_of_latency_shows_after_two_visits(before, now):
+    book = Book()
+    for number, ms in enumerate((before, before, before, now, now)):
+        book = add(book, GATEWAY, Sample(number * ROUND_MS, (ms,) * 5))
+    assert estimate(book).near_ms == now
+
+
+def latencies(of, at_ms=0):
+    """A book of one visit to each, by name: its round trip in ms."""
+    book = Book()
+    for name, ms in of.items():
+        book = add(book, name, Sample(at_ms, (ms,)))
+    return book
+
+
+@given(st.lists(MS, min_size=1, max_size=4), st.lists(MS, max_size=8))
+def test_a_host_is_as_far_as_the_nearest_of_its_gateways(gateways, peers):
+    named = {f"5Gateway@192.0.2.{number}:4435": ms for number, ms in enumerate(gateways)}
+    found = estimate(latencies(named | {f"peer{number}": ms for number, ms in enumerate(peers)}))
+    assert found.near_ms == min(gateways)
+
+
+@given(st.lists(MS, max_size=10), st.floats(0, 1e9))
+def test_one_peer_alone_makes_no_latency_neither_a_short_nor_a_long_one(honest, lie):
+    book = latencies({f"peer{number}": ms for number, ms in enumerate(honest)})
+    found = estimate(add(book, "liar", Sample(0, (lie,)))).near_ms
+    if len(honest) < 2:
+        assert found is None
+    else:
+        assert min(honest) <= found <= max(honest)
+
+
+@given(st.floats(0, 1e9))
+def test_a_latency_is_said_in_whole_milliseconds_and_never_as_less_than_it_is(ms):
+    said = estimate(latencies({GATEWAY: ms})).told.latency_ms
+    assert 1 <= said <= MOST_LATENCY_MS
+    assert said == MOST_LATENCY_MS or ms <= said < max(ms, 0.5) + 1
+
+
+@given(st.lists(MS, min_size=1, max_size=20), MS)
+def test_a_latency_that_has_changed_is_all_that_counts_after_half_an_hour(before, now):
+    book = Book()
+    for number, ms in enumerate(before):
+        book = add(book, GATEWAY, Sample(number, (ms,)))
+    book = add(book, GATEWAY, Sample(len(before) + RECENT_MS, (now,)))
+    assert estimate(book).near_ms == now
+    peers = latencies({f"peer{number}": 1.0 for number in range(5)})
+    assert estimate(add(peers, "peer0", Sample(RECENT_MS, (now,)))).near_ms is None
 
 
 @given(st.lists(SPEEDS, min_size=2, max_size=10), st.floats(1, 1e9))
@@ -112,7 +181,7 @@ def test_a_class_is_never_above_the_speed(mbps):
 def test_nonsense_says_nothing(transfers):
     assert speed_mbps(transfers) is None
     assert estimate_peer([Sample(0, (), transfers)]) is None
-    assert estimate(Book()).class_mbps == 0
+    assert estimate(Book()).told == (0, 0, 0)
 
 
 @given(st.lists(MS, min_size=1, max_size=9))

@@ -3,7 +3,8 @@
 import dataclasses
 import hashlib
 
-from node_agent.core.states import Phase, Pod
+from node_agent.core.machine import handle
+from node_agent.core.states import AgentState, Phase, Pod
 from node_agent.core.steps import begin
 from node_agent.core.values import (
     ContainerSpec,
@@ -106,3 +107,19 @@ def a_spec(number=1, *services, **changes) -> PodSpec:
         result=ResultSpec("stdout", None),
     )
     return dataclasses.replace(spec, **changes)
+
+
+class Player:
+    """Feeds events to an agent's state and keeps the last commands."""
+
+    def __init__(self, now_ms=5_000):
+        self.state = AgentState(HOST)
+        self.now_ms = now_ms
+        self.commands = []
+
+    def __call__(self, *events):
+        self.commands = []
+        for event in events:
+            self.state, more = handle(self.state, event, self.now_ms)
+            self.commands += more
+        return self.commands

@@ -1,11 +1,13 @@
 """Profiles, the probe, and when a host says that it is there."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from node_agent.presence import Due, due
 from node_agent.register import hardware_spec
+from node_agent.startup import Settings, probe_hardware
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, probe
 from node_agent.telemetry.tier import capabilities_of, tier_of
@@ -83,7 +85,7 @@ def test_the_probe_takes_off_what_the_owner_keeps(tmp_path):
 
 def test_hardware_survives_the_file_and_reaches_the_chain(tmp_path):
     devices = (*hw.load_profile("rtx4090"), hw.Device("Nvidia", "Real", 5, "GPU-5"))
-    runs = Capabilities(docker=True, kvm=True, kubernetes=False, cdi=True, mig=False)
+    runs = Capabilities(docker=True, kvm=True, kubernetes=False, cdi=True, mig=False, shares=False)
     hardware = hw.Hardware(1, 2, 3, devices, Tier.PROFESSIONAL, runs)
     hw.save(tmp_path / "hardware.json", hardware)
     assert hw.load(tmp_path / "hardware.json") == hardware
@@ -127,3 +129,19 @@ def test_a_folder_of_the_first_release_is_read(tmp_path):
     path = tmp_path / "hardware.json"
     path.write_text('{"cpu_milli": 1, "memory_mib": 2, "disk_gib": 3, "devices": []}')
     assert hw.load(path) == hw.Hardware(1, 2, 3, ())
+
+
+def test_a_folder_from_before_shares_hands_out_none(tmp_path):
+    path = tmp_path / "hardware.json"
+    before = {"docker": True, "kvm": True, "kubernetes": False, "cdi": True, "mig": False}
+    kept = {"cpu_milli": 1, "memory_mib": 2, "disk_gib": 3, "devices": [], "capabilities": before}
+    path.write_text(json.dumps(kept))
+    found = hw.load(path)
+    assert found is not None
+    assert found.capabilities == Capabilities.decode({**before, "shares": False})
+
+
+def test_shares_are_handed_out_where_the_owner_says_so(tmp_path):
+    settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", share_gpus=True)
+    assert probe_hardware(settings).capabilities.shares
+    assert not probe_hardware(replace(settings, share_gpus=False)).capabilities.shares

@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
-from agent_builders import HOST, MANIFEST, USAGE, a_handle, a_lease, an_ending
+from agent_builders import MANIFEST, USAGE, Player, a_handle, a_lease, an_ending
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.containers import MAX_KILL_RESTARTS
-from node_agent.core.machine import handle
-from node_agent.core.states import TABLE, AgentState, IllegalMove, Phase, diagram
+from node_agent.core.states import TABLE, IllegalMove, Phase, diagram
 from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind
 
@@ -20,21 +19,7 @@ GPU = MANIFEST.replace(
 ).replace(b"duration", b"placement: {allow_simulated: true}\n  duration")
 
 
-class Play:
-    """Feeds events and keeps the last commands."""
-
-    def __init__(self, now_ms=5_000):
-        self.state = AgentState(HOST)
-        self.now_ms = now_ms
-        self.commands = []
-
-    def __call__(self, *events):
-        self.commands = []
-        for event in events:
-            self.state, more = handle(self.state, event, self.now_ms)
-            self.commands += more
-        return self.commands
-
+class Play(Player):
     def pod(self, number=1):
         return self.state.pods[number]
 
@@ -179,7 +164,7 @@ def test_a_lease_that_ends_while_its_container_is_started():
         (a_lease(devices=(0,)), MANIFEST, HostFailure.MANIFEST_INVALID, "ask for 0 GPUs"),
         (a_lease(kind=TaskKind.SERVICE), MANIFEST, HostFailure.MANIFEST_INVALID, "is of a job"),
         (a_lease(redundant=True), MANIFEST, HostFailure.MANIFEST_INVALID, "compare results"),
-        (a_lease(devices=(0,), gpu_milli=999, manifest=GPU), GPU, HostFailure.MANIFEST_INVALID, "999 thousandths"),
+        (a_lease(devices=(0,), gpu_milli=999, manifest=GPU), GPU, HostFailure.MANIFEST_INVALID, "the lease is for 999"),
         (a_lease(devices=(2,), manifest=GPU), GPU, HostFailure.RESOURCES_UNAVAILABLE, "device 2"),
     ],
 )

@@ -303,17 +303,17 @@ async def test_old_leases_are_forgotten(world):
         ]
 
 
-async def test_gpus_that_two_pods_share_say_nothing_about_either(world):
-    gpus = {name: Gpu(busy_ppm=1, memory_bytes=1) for name in ("GPU-a", "GPU-b")}
+async def test_gpus_that_pods_share_say_nothing_about_any_of_them(world):
+    gpus = {name: Gpu(busy_ppm=1, memory_bytes=1) for name in ("GPU-a", "GPU-b", "GPU-c")}
     async with world.metering():
         meter = world.meter
         meter._gpus = NoGpus(gpus)
 
-        def pod(*uuids):
-            container = type("Container", (), {"gpu_uuids": uuids})
+        def pod(*uuids, share=False):
+            container = type("Container", (), {"gpu_uuids": uuids, "has_share": share})
             return type("Pod", (), {"spec": type("Spec", (), {"containers": (container,)})})
 
-        found = await meter._read_gpus({1: pod("GPU-a", "GPU-b"), 2: pod("GPU-b")})
+        found = await meter._read_gpus({1: pod("GPU-a", "GPU-b"), 2: pod("GPU-b"), 3: pod("GPU-c", share=True)})
         assert found == {1: (gpus["GPU-a"],), 2: ()}
 
 

@@ -43,11 +43,31 @@ def test_a_host_is_shown(world: World) -> None:
 
 def test_a_host_shows_where_it_is_reached_and_how_good_its_network_is(world: World) -> None:
     assert "not measured yet" in world.run("host", "show", HOST)[1]
-    world.put("Hosts", "Hosts", HOST, the_host(network_mbps_down=1000, network_mbps_up=500))
+    world.put("Hosts", "Hosts", HOST, the_host(network_mbps_down=1000, network_mbps_up=500, latency_ms=12))
     _, out, _ = world.run("host", "show", HOST)
     assert "127.0.0.1:4001" in out
     assert "class 1000 Mbit/s to it, 500 from it" in out
-    assert world.json("host", "show", HOST)["network_mbps"] == [1000, 500]
+    assert "12 ms, as it measured it" in out
+    shown = world.json("host", "show", HOST)
+    assert (shown["network_mbps"], shown["latency_ms"]) == ([1000, 500], 12)
+    assert "12 ms" in world.run("host", "list")[1]
+
+
+def test_a_host_shows_who_shares_its_gpus(world: World) -> None:
+    assert "shared by" not in world.run("host", "show", HOST)[1]
+    record = the_host()
+    record["devices"][0] |= {"milli_free": 250, "shared_by": CHARLIE}
+    world.put("Hosts", "Hosts", HOST, record)
+    assert f"25 % free, shared by pods of {CHARLIE} alone" in world.run("host", "show", HOST)[1]
+    assert world.json("host", "show", HOST)["devices"][0]["shared_by"] == CHARLIE
+
+
+def test_a_host_shows_which_gpu_is_out_of_order(world: World) -> None:
+    assert "out of order" not in world.run("host", "show", HOST)[1]
+    record = the_host()
+    record["devices"][0]["healthy"] = False
+    world.put("Hosts", "Hosts", HOST, record)
+    assert ", free, out of order\n" in world.run("host", "show", HOST)[1]
 
 
 def test_waiting_for_a_host_that_is_online_ends_at_once(world: World) -> None:

@@ -30,6 +30,55 @@ def replay(capsys, files, *arguments, status=0):
     return capsys.readouterr()
 
 
+def test_a_trace_is_a_folder_or_a_list_of_pods_beside_one_of_nodes(capsys, files):
+    asked = ("--policy", "first_fit", "--order", "drf", "--json")
+    wanted = json.loads(replay(capsys, files, "--order", "drf", "--json").out)["runs"]
+    shown = []
+    for trace in ((files,), (files / "pods.csv",), (files / "pods.csv", "--nodes", files / "nodes.csv")):
+        assert main(["simulate", *map(str, trace), *asked]) == 0
+        shown.append(json.loads(capsys.readouterr().out)["runs"])
+    for runs in (wanted, *shown):
+        del runs[0]["seconds"]
+    assert shown == [wanted] * 3
+
+
+@pytest.mark.parametrize(
+    ("trace", "also", "said", "remedy"),
+    [
+        ("nowhere", {}, "nowhere cannot be read", "Check the path"),
+        ("nodes.csv", {}, "nodes.csv is a list of nodes", "Give the list of pods"),
+        ("", {"more.csv": PODS_CSV}, "has several lists of pods: more.csv, pods.csv", "gantry simulate "),
+        ("pods.csv", {"old.csv": NODES_CSV}, "has several lists of nodes: nodes.csv, old.csv", "--nodes"),
+        ("", {"nodes.csv": "a,b\n"}, "has no list of nodes; it has nodes.csv, pods.csv", "cpu_milli, gpu, memory_mib"),
+        ("bare", {"bare/notes.txt": ""}, "has no list of nodes; it has no .csv file at all", "--nodes"),
+    ],
+)
+def test_a_trace_that_stands_for_no_two_files_or_for_more_is_told_with_what_is_there(
+    capsys, files, trace, also, said, remedy
+):
+    for name, text in also.items():
+        (files / name).parent.mkdir(exist_ok=True)
+        (files / name).write_text(text)
+    assert main(["simulate", str(files / trace)]) != 0
+    told = capsys.readouterr().err
+    assert said in told
+    assert remedy in told
+
+
+def test_of_several_lists_in_a_folder_the_one_that_is_named_is_taken(capsys, files):
+    (files / "more.csv").write_text(PODS_CSV)
+    assert main(["simulate", str(files), "--pods", str(files / "more.csv"), "--policy", "first_fit"]) == 0
+    assert "5 tasks" in capsys.readouterr().out
+    assert main(["simulate", str(files / "pods.csv"), "--pods", str(files / "more.csv")]) == 2
+    assert "are two lists of pods" in capsys.readouterr().err
+
+
+def test_where_nobody_waits_for_want_of_tasks_it_is_said(capsys, files):
+    calm = "name,account,cpu_milli,memory_mib,num_gpu,gpu_milli,arrival_ms,duration_ms\n"
+    (files / "pods.csv").write_text(calm + "a,x,1,1,1,1000,0,10\nb,x,1,1,1,1000,9000,10\n")
+    assert "note: nobody waited, for the trace asks for" in replay(capsys, files).err
+
+
 def test_json_has_all_measures_of_each_order(capsys, files):
     told = json.loads(replay(capsys, files, "--order", "all", "--price", "red=2", "--json").out)
     assert (told["nodes"], told["tasks"], told["notes"]) == (1, 5, [])
@@ -156,10 +205,10 @@ def test_a_broken_trace_is_told_by_line_column_field_and_remedy(capsys, files, o
         (("--replay", "--price", "red=-1"), '"red=-1" is no model and price'),
         (("--replay", "--plot", "x.pdf"), "x.pdf does not end with .svg or .png"),
         (("--replay", "--plot", "nowhere/x.svg"), "mkdir -p nowhere"),
-        (("--order", "fifo"), "--order is for --replay"),
-        (("--csv", "x"), "--csv is for --replay"),
-        (("--backfill",), "--backfill is for --replay"),
-        (("--gangs", "5"), "--gangs is for --replay"),
+        (("--order", "fifo"), "--order is for replays"),
+        (("--csv", "x"), "--csv is for replays"),
+        (("--backfill",), "--backfill is for replays"),
+        (("--gangs", "5"), "--gangs is for replays"),
         (("--replay", "--queues", "x.yaml"), "--queues is for --order queues"),
         (("--replay", "--nodes", "x.csv"), "--pods is missing"),
     ],

@@ -17,7 +17,7 @@ from offchain.link.errors import SubmitRefusal
 from offchain.link.p2p import HostUnreachable
 from offchain.link.ports import DispatchFailure
 from offchain.schema import _generated_chain as gen
-from tests.chain_records import device
+from tests.chain_records import NO_GPU, Tasks, device, lease, task_spec
 
 OTHER_HOST = keys.from_uri("//OtherHost").address
 
@@ -131,6 +131,20 @@ def test_a_dry_run_names_what_excludes_a_host_now(world: World, manifest: Path) 
     assert found["excluded_now"] == {"too little free cpu": 1}
     assert found["excluded_always"] == {}
     assert found["start"] == "waits"
+
+
+def test_a_dry_run_tells_between_which_moments_it_starts(world: World, manifest: Path) -> None:
+    arguments = ("submit", manifest, "--account", "//Charlie", "--dry-run")
+    starts = world.json(*arguments)["starts"]
+    assert starts["earliest"] == starts["latest"]
+    world.put("Hosts", "Hosts", HOST, the_host(free=gen.Capacity(100, 8192, 100).encode()))
+    tasks = Tasks(world.chain)
+    number = tasks.submit(CHARLIE, task_spec(resources=gen.Resources(3900, 0, 0, NO_GPU), max_duration_ms=3_600_000))
+    tasks.change(number, state=gen.TaskStateAssigned(), leases=(lease(HOST),))
+    busy = world.json(*arguments)["starts"]
+    assert busy["latest"] - busy["earliest"] == 3_600_000
+    out = world.run(*arguments)[1]
+    assert "as soon as jobs that run now are done, in 1 h 0 min at the latest" in out
 
 
 def test_a_dry_run_tells_whether_there_could_be_a_standby_and_what_it_costs(world: World, manifest: Path) -> None:
@@ -314,7 +328,7 @@ def test_a_dry_run_of_what_no_host_could_ever_run_tells_which_rule_excludes_how_
     assert (error["code"], error["hosts"], error["excluded_always"]) == ("no_fit", 1, {"too few GPUs": 1})
     found = world.json("submit", manifest, "--account", "//Charlie", "--dry-run", "--anyway")
     assert found["excluded_now"] == found["excluded_always"] == {"too few GPUs": 1}
-    assert (found["start"], found["start_by_ms"], found["pods_ever"]) == ("waits", None, 0)
+    assert (found["start"], found["starts"], found["pods_ever"]) == ("waits", {"earliest": None, "latest": None}, 0)
     _, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run", "--anyway")
     assert "not with these hosts: 0 of the 1 pods that it needs would have room if nothing else ran" in out
 

@@ -11,7 +11,7 @@ from offchain.link import keys
 from offchain.link.ports import Call
 from offchain.schema import _generated_chain as gen
 from offchain.schema.ids import lease_id
-from tests.chain_records import Tasks, lease, task_spec
+from tests.chain_records import Tasks, lease, placement, task_spec
 
 WHO = ("--account", "//Charlie")
 HERE = keys.from_uri("//Here").address
@@ -82,6 +82,56 @@ def test_a_host_that_cannot_take_it_is_refused_with_the_reason(world: World) -> 
     assert status == 1
     assert f"host {HOST} cannot take the pod: not online" in err
     assert calls == []
+
+
+NEAR, FAR = keys.from_uri("//Near").address, keys.from_uri("//Far").address
+
+
+def apart(world: World, **spec: Any) -> list[Call]:
+    """Pod 0 runs on HERE, pod 1 on NEAR, pod 2 has ended on FAR; HERE and NEAR are Bob's, HOST and FAR another's."""
+    calls = running(world, gen.Survival.MOVE)
+    for name, provider in ((NEAR, BOB), (FAR, CHARLIE), (HOST, CHARLIE), (HERE, BOB)):
+        world.put("Hosts", "Hosts", name, the_host(provider=provider))
+    tasks = Tasks(world.chain)
+    tasks.submit(CHARLIE, task_spec(survival=gen.Survival.MOVE, pods_max=3, **spec), now=AT)
+    ended = gen.LeaseStateEnded(gen.EndReasonCompleted())
+    states = ((HERE, gen.LeaseStateActive()), (NEAR, gen.LeaseStateActive()), (FAR, ended))
+    leases = tuple(lease(name, pod=pod, state=state, started_at=1) for pod, (name, state) in enumerate(states))
+    tasks.change(1, state=gen.TaskStateRunning(), leases=leases)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("spec", "to", "says"),
+    [
+        ({"placement": placement(layout=gen.Layout.HOSTS)}, NEAR, f"pod 1 of task 1 is on host {NEAR}"),
+        ({"placement": placement(layout=gen.Layout.PROVIDERS)}, NEAR, f"pod 1 of task 1 is on host {NEAR}"),
+        (
+            {"verification": gen.VerificationPolicyRedundant(3)},
+            HOST,
+            f"pod 2 of task 1 is on {FAR}, which is of the same provider {CHARLIE}",
+        ),
+    ],
+)
+def test_a_pod_that_would_lie_beside_another_is_refused_with_the_one_in_the_way(
+    world: World, spec: dict[str, Any], to: str, says: str
+) -> None:
+    calls = apart(world, **spec)
+    status, _, err = world.run("task", "move", "1", "--pod", "0", "--host", to, *WHO)
+    assert status == 1
+    assert says in err
+    assert "gantry task show 1 tells where they are" in err
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("layout", "to"),
+    [(gen.Layout.HOSTS, FAR), (gen.Layout.PROVIDERS, FAR), (gen.Layout.PACKED, NEAR), (gen.Layout.ANY, NEAR)],
+)
+def test_pods_that_have_ended_or_may_lie_together_are_in_nobodys_way(world: World, layout: gen.Layout, to: str) -> None:
+    calls = apart(world, placement=placement(layout=layout))
+    world.json("task", "move", "1", "--pod", "0", "--host", to, *WHO)
+    assert [call.args["host"] for call in calls] == [to]
 
 
 def test_the_standby_and_the_last_checkpoint_of_a_pod_are_shown(world: World) -> None:

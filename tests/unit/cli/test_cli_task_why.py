@@ -20,7 +20,7 @@ from offchain.indexer.index import Index
 from offchain.indexer.plain import unpack
 from offchain.schema import _generated_chain as gen
 from offchain.services.recorder import Answer, Recorder
-from tests.chain_records import Tasks, lease, task_spec
+from tests.chain_records import Tasks, lease, placement, task_spec
 from tests.history_blocks import History
 
 
@@ -42,12 +42,25 @@ def test_a_waiting_task_is_told_which_rule_excludes_how_many_hosts(submitted: Wo
     assert "Later      1 more when what runs there has ended" in out
 
 
-def test_a_task_that_nobody_knows_is_said_to_be(world: World) -> None:
+def test_a_task_whose_results_are_compared_is_said_to_wait_for_its_tenant(world: World) -> None:
+    compared = task_spec(pods_min=2, pods_max=2, verification=gen.VerificationPolicyRedundant(2))
+    Tasks(world.chain).submit(CHARLIE, compared)
+    assert "No scheduler places it: its results are compared." in world.run("task", "why", 0)[1]
+
+
+def test_a_final_task_that_nobody_knows_is_said_to_be(world: World) -> None:
+    world.put("Tasks", "NextTaskId", (), 8)
     status, _, err = world.run("task", "why", 7)
     assert status == 1
-    assert "task 7 is final or unknown" in err
+    assert "task 7 is final: nothing is decided about it any more" in err
     assert "gantry chain inspect task 7" in err
     assert "--scheduler URL" in err
+
+
+def test_there_is_nothing_to_tell_of_a_task_that_there_is_not(submitted: World) -> None:
+    status, _, err = submitted.run("task", "why", 1)
+    assert status == 1
+    assert err.startswith("error: there is no task 1.\n  gantry task list shows those there are.")
 
 
 @pytest.fixture
@@ -140,7 +153,20 @@ def test_an_index_of_another_chain_is_left_alone(world: World, tmp_path: Path) -
     settled = index_of(tmp_path / "index.db", b"\x07" * 32)
     status, _, err = world.run("task", "why", settled, "--index", tmp_path / "index.db")
     assert status == 1
-    assert "is final or unknown" in err
+    assert f"there is no task {settled}" in err
+
+
+def test_a_pod_whose_host_is_further_away_than_it_may_be_is_said_to_be_at_risk(world: World) -> None:
+    tasks = Tasks(world.chain)
+    number = tasks.submit(CHARLIE, task_spec(placement=placement(max_latency_ms=50)))
+    running = lease(HOST, devices=b"\0", state=gen.LeaseStateActive())
+    tasks.change(number, state=gen.TaskStateRunning(), leases=(running,))
+    world.put("Hosts", "Hosts", HOST, the_host(latency_ms=50))
+    assert world.json("task", "why", number)["at_risk"] == []
+    assert world.json("task", "show", number)["max_latency_ms"] == 50
+    assert "at most 50 ms" in world.run("task", "show", number)[1]
+    world.put("Hosts", "Hosts", HOST, the_host(latency_ms=51))
+    assert "At risk  pod 0: the round trip to its host is longer than it may be" in world.run("task", "why", number)[1]
 
 
 def test_a_pod_whose_gpu_is_out_of_order_is_said_to_be_at_risk(world: World) -> None:

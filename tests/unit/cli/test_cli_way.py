@@ -27,6 +27,7 @@ from offchain.link.p2p import refused
 from offchain.link.p2p_host import HostServer
 from offchain.link.p2p_ways import Ways
 from offchain.schema import _generated_chain as gen
+from offchain.schema.ids import lease_id
 from offchain.schema.wire import Code, Op, endpoint_text
 from offchain.schema.wire_snapshot import Act, Snapshot, Snapshots
 from tests.chain_records import Tasks, task_spec
@@ -264,6 +265,48 @@ def test_a_snapshot_is_fetched_to_a_file_that_is_not_there_yet(world, host, tmp_
 def test_what_cannot_be_meant_is_refused_before_anything_is_asked(world, host, wrong):
     assert world.run("task", "snapshot", "0", *wrong, *CHARLIE)[0] == 2
     assert host.asked == []
+
+
+def test_a_log_that_is_followed_goes_on_with_the_next_run_of_a_pod_that_had_to_leave(world, host, monkeypatch):
+    tasks, asked = Tasks(world.chain), []
+
+    async def said(request, session):
+        asked.append((request.lease, request.args.tail))
+        session.accept()
+        await session.write(b"run %d\n" % len(asked))
+        if len(asked) == 1:
+            again = dataclasses.replace(tasks.get(0).leases[0], generation=1)
+            tasks.change(0, leases=(again,), generation=1)
+            raise refused(Code.UNKNOWN_LEASE, "Lease 0 is not one of this host any more.", "")
+
+    monkeypatch.setattr(host, "said", said)
+    status, out, err = world.run("logs", "0", *CHARLIE, "--follow", "--tail", "5")
+    assert (status, out) == (0, "run 1\nrun 2\n")
+    assert asked == [(lease_id(0, 0, 0), 5), (lease_id(0, 0, 1), None)]
+    assert f"Pod 0 of task 0 runs on {cli_world.HOST}" in err
+
+
+def test_a_log_that_breaks_off_while_its_lease_goes_on_is_an_error(world, host, monkeypatch):
+    async def said(_request, session):
+        session.accept()
+        await session.write(b"begun\n")
+        raise refused(Code.INTERNAL, "The log cannot be read.", "Try again.")
+
+    monkeypatch.setattr(host, "said", said)
+    status, out, err = world.run("logs", "0", *CHARLIE, "--follow")
+    assert (status, out) == (1, "begun\n")
+    assert "The log cannot be read" in err
+
+
+def test_a_log_that_breaks_off_because_its_task_is_over_has_just_ended(world, host, monkeypatch):
+    async def said(_request, session):
+        session.accept()
+        await session.write(b"begun\n")
+        Tasks(world.chain).change(0, state=gen.TaskStateCancelled(), leases=())
+        raise refused(Code.UNKNOWN_LEASE, "Lease 0 is not one of this host any more.", "")
+
+    monkeypatch.setattr(host, "said", said)
+    assert world.run("logs", "0", *CHARLIE, "--follow") == (0, "begun\n", "")
 
 
 class Terminal(io.TextIOWrapper):

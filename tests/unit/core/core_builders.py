@@ -41,10 +41,11 @@ ANYWHERE = placement()
 
 def gpu(**changes: Any) -> Device:
     values = {"vendor": Vendor.NVIDIA, "model": b"A100", "vram_mib": 40_960, "simulated": False} | changes
-    free, attested, healthy = (
-        values.pop(name, default) for name, default in (("milli_free", 1000), ("attested", False), ("healthy", True))
+    free, whose, attested, healthy = (
+        values.pop(name, default)
+        for name, default in (("milli_free", 1000), ("shared_by", None), ("attested", False), ("healthy", True))
     )
-    return Device(milli_free=free, attested=attested, healthy=healthy, spec=DeviceSpec(**values))
+    return Device(milli_free=free, shared_by=whose, attested=attested, healthy=healthy, spec=DeviceSpec(**values))
 
 
 def wants(count: int = 1, **changes: Any) -> GpuRequest:
@@ -74,6 +75,7 @@ def host(id: str = "h1", **changes: Any) -> Host:  # noqa: A002
         "capabilities": DOCKER,
         "network_mbps_down": 0,
         "network_mbps_up": 0,
+        "latency_ms": 0,
         "last_heartbeat": 0,
         "downtime_ms": 0,
         "live_leases": 0,

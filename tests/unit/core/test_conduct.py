@@ -9,6 +9,7 @@ from core_builders import gpu, host, lease, snapshot, task
 
 from offchain.core.conduct import observe
 from offchain.core.conduct.deteriorating import AtRisk, Risk, at_risk, risk_of
+from offchain.core.conduct.latencies import Latencies
 from offchain.core.conduct.memory import Memory
 from offchain.core.conduct.pauses import FIRST_MS, LONGEST_MS
 from offchain.core.conduct.record import HALF_LIFE_MS
@@ -17,6 +18,7 @@ from offchain.core.conduct.starts import ENOUGH, LEAST_MS, Starts
 from offchain.core.fleet.want import Want
 from offchain.core.values import Host, HostStatus, Lease, LeaseState, TaskState
 from offchain.schema.ids import lease_id
+from tests.chain_records import placement
 
 LEASE = lease_id(7, 0, 0)
 RUNNING = task(7, lease(LEASE, created_at=100, state=LeaseState.ACTIVE), state=TaskState.RUNNING, manifest=b"m")
@@ -108,6 +110,52 @@ def test_slow_starts_speak_against_a_host_and_close_it_to_nobody():
     assert not found.left_alone(SHAPE, b"m", 0)
 
 
+def test_what_a_host_measured_is_seen_beside_what_it_had_told_before():
+    told = Happened("Hosts", "NetworkMeasured", {"host": "h1", "down_mbps": 5, "up_mbps": 5, "latency_ms": 90})
+    assert list(observe.of_hosts(snapshot(host("h1", latency_ms=10)), [told], 9)) == [
+        Seen("h1", What.ROUND_TRIP, 9, took_ms=90, before_ms=10)
+    ]
+    assert list(observe.of_hosts(snapshot(), [told], 9)) == [Seen("h1", What.ROUND_TRIP, 9, took_ms=90)]
+
+
+def grew(*told: int, before: int = 0) -> list[bool]:
+    found, news = Latencies(), []
+    for latency in told:
+        news.append(found.grew("h1", latency, before))
+        before = latency or before
+    return news
+
+
+def test_a_latency_has_grown_by_the_measure_of_its_own_host():
+    assert grew(100, 301) == [False, True]
+    assert grew(100, 300) == [False, False]
+    assert grew(10, 60) == [False, False]
+    assert grew(10, 61) == [False, True]
+    assert grew(400, before=10) == [True]
+    assert grew(400) == [False]
+    assert grew(20, 0, 200) == [False, False, True]
+
+
+def test_a_latency_that_has_grown_counts_once_until_it_is_as_it_was_or_has_become_what_is_usual():
+    assert grew(10, 10, 100, 200, 300) == [False, False, True, False, False]
+    assert grew(10, 100, 200, 900) == [False, True, False, False]
+    assert grew(10, 100, 12, 100) == [False, True, False, True]
+    settled = grew(10, 10, *[100] * 4, 1000)
+    assert settled == [False, False, True, False, False, False, True]
+
+
+def test_latencies_that_grow_speak_against_a_host_like_slow_starts():
+    found = Memory()
+    for number in range(6):
+        found.seen(Seen("far", What.ROUND_TRIP, 0, took_ms=10 if number % 2 == 0 else 500))
+        found.seen(Seen("near", What.ROUND_TRIP, 0, took_ms=10 + number))
+    assert found.score("near", 0) == 0
+    assert [what for what, _ in found.last("far")] == [What.LATENCY] * 3
+    assert found.score("far", 0) > 0.25
+    assert found.moved(0).keys() == {"far"}
+    assert not found.left_alone(SHAPE, b"m", 0)
+
+
 def refused(found: Memory, at_ms: int, what: What = What.REFUSED) -> None:
     found.seen(Seen("h1", what, at_ms, SHAPE, b"m"))
 
@@ -172,3 +220,18 @@ def test_what_the_chain_tells_of_a_tasks_pods():
     there = task(1, lease(1, host="a"), lease(2, host="b"), lease(3, host="gone"), state=TaskState.RUNNING)
     hosts = [host("a"), host("b", status=HostStatus.OFFLINE), host("c", score_ppm=0)]
     assert at_risk(there, hosts) == (AtRisk(2, "b", Risk.AWAY),)
+
+
+@pytest.mark.parametrize(("latency_ms", "risk"), [(0, None), (50, None), (51, Risk.LATENCY)])
+def test_a_pod_is_at_risk_whose_host_is_further_now_than_its_task_takes(latency_ms: int, risk: Risk | None):
+    near = task(1, lease(1, host="a"), state=TaskState.RUNNING, placement=placement(max_latency_ms=50))
+    anywhere = task(1, lease(1, host="a"), state=TaskState.RUNNING)
+    there = host("a", latency_ms=latency_ms)
+    assert [one.risk for one in at_risk(near, [there])] == ([] if risk is None else [risk])
+    assert not at_risk(anywhere, [there])
+
+
+def test_what_is_more_certain_is_told_before_a_latency():
+    near = task(1, lease(1, host="a"), state=TaskState.RUNNING, placement=placement(max_latency_ms=50))
+    away = host("a", latency_ms=51, status=HostStatus.OFFLINE)
+    assert at_risk(near, [away]) == (AtRisk(1, "a", Risk.AWAY),)

@@ -11,11 +11,12 @@ from offchain.core.values import BillingUnit, Capacity, HostStatus, Tier
 from tests.chain_records import NOTHING, ask, placement
 
 PRICE = 100 * GTY
+TENANT = "5Tenant"
 REAL = placement(allow_simulated=False)
 
 
 def fit(host, resources, placement, limit, unit=BillingUnit.SECOND):
-    return rule.fit(host, resources, placement, unit, limit)
+    return rule.fit(host, resources, placement, unit, limit, TENANT)
 
 
 def test_a_pod_fits_on_a_host_with_just_enough():
@@ -63,6 +64,7 @@ def test_a_host_that_does_not_bill_by_the_unit_is_not_offered():
         ({"providers_denied": ("p",)}, Misfit.PROVIDER_NOT_WANTED),
         ({"tiers": (Tier.DATACENTER,)}, Misfit.TIER_NOT_WANTED),
         ({"min_network_mbps": 1}, Misfit.NOT_ENOUGH_NETWORK),
+        ({"max_latency_ms": 1}, Misfit.LATENCY_TOO_HIGH),
         ({"capabilities": replace(NOTHING, kvm=True)}, Misfit.CAPABILITY_MISSING),
     ],
 )
@@ -87,26 +89,26 @@ def test_a_host_that_the_task_names_will_do():
     ],
 )
 def test_the_first_rule_that_leaves_too_few_devices_is_named(devices, request_, misfit):
-    assert first_devices(devices, request_, REAL) is misfit
+    assert first_devices(devices, request_, REAL, TENANT) is misfit
 
 
 def test_the_first_devices_that_match_are_chosen():
     devices = (gpu(model=b"T4"), gpu(milli_free=0), gpu(), gpu(), gpu())
-    assert first_devices(devices, wants(2, models=(b"A100",)), REAL) == (2, 3)
+    assert first_devices(devices, wants(2, models=(b"A100",)), REAL, TENANT) == (2, 3)
 
 
 def test_devices_that_are_not_attested_are_left_out_where_the_task_says_so():
     devices, attested_only = (gpu(), gpu(attested=True)), placement(verified_only=True)
-    assert first_devices(devices, wants(), attested_only) == (1,)
-    assert first_devices(devices, wants(2), attested_only) is Misfit.NOT_ATTESTED
+    assert first_devices(devices, wants(), attested_only, TENANT) == (1,)
+    assert first_devices(devices, wants(2), attested_only, TENANT) is Misfit.NOT_ATTESTED
 
 
 def test_a_pod_without_gpus_takes_none():
-    assert first_devices((gpu(),), wants(0), REAL) == ()
+    assert first_devices((gpu(),), wants(0), REAL, TENANT) == ()
 
 
 def test_taking_leaves_exactly_the_rest():
-    left = take(host(devices=(gpu(), gpu())), pod(gpus=wants(milli=400)), (1,), REAL)
+    left = take(host(devices=(gpu(), gpu())), pod(gpus=wants(milli=400)), (1,), REAL, TENANT)
     assert left.free == Capacity(3000, 7168, 99)
     assert [device.milli_free for device in left.devices] == [1000, 600]
     assert left.live_leases == 1
@@ -114,4 +116,4 @@ def test_taking_leaves_exactly_the_rest():
 
 def test_taking_more_than_there_is_changes_nothing():
     with pytest.raises(ValueError, match="cpu"):
-        take(host(free=Capacity(999, 8192, 100)), pod(), (), REAL)
+        take(host(free=Capacity(999, 8192, 100)), pod(), (), REAL, TENANT)

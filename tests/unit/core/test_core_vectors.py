@@ -47,7 +47,8 @@ def resources(plain: dict[str, Any]) -> Resources:
 
 def device(plain: dict[str, Any]) -> Device:
     spec = DeviceSpec(Vendor(plain["vendor"]), plain["model"].encode(), plain["vram_mib"], plain["simulated"])
-    return Device(spec, plain["milli_free"], attested=plain["attested"], healthy=plain["healthy"])
+    whose = None if plain["shared_by"] is None else str(plain["shared_by"])
+    return Device(spec, plain["milli_free"], whose, attested=plain["attested"], healthy=plain["healthy"])
 
 
 def ask(plain: dict[str, Any]) -> Ask:
@@ -57,7 +58,7 @@ def ask(plain: dict[str, Any]) -> Ask:
 
 def wanted(plain: dict[str, Any]) -> Placement:
     lists = {name: tuple(map(str, plain[name])) for name in ("hosts", "providers_allowed", "providers_denied")}
-    rest = {name: plain[name] for name in ("verified_only", "allow_simulated", "min_network_mbps")}
+    rest = {name: plain[name] for name in ("verified_only", "allow_simulated", "min_network_mbps", "max_latency_ms")}
     return Placement(
         regions=tuple(region.encode() for region in plain["regions"]),
         tiers=tuple(Tier(tier) for tier in plain["tiers"]),
@@ -90,8 +91,11 @@ def great(text: str | None) -> int:
 def test_fit(case):
     needs, devices = resources(case["resources"]), [device(plain) for plain in case["devices"]]
     placement = replace(ANYWHERE, allow_simulated=case["allow_simulated"], verified_only=case["verified_only"])
-    assert name_of(fits(Capacity(**case["free"]), devices, needs, case["chosen"], placement)) == case["refused"]
-    first = first_devices(devices, needs.gpus, placement)
+    assert (
+        name_of(fits(Capacity(**case["free"]), devices, needs, case["chosen"], placement, str(case["tenant"])))
+        == case["refused"]
+    )
+    first = first_devices(devices, needs.gpus, placement, str(case["tenant"]))
     assert (None if isinstance(first, Misfit) else list(first)) == case["first_devices"]
 
 
@@ -106,6 +110,7 @@ def test_placement(case):
         capabilities=Capabilities(**plain["capabilities"]),
         network_mbps_down=plain["network_mbps_down"],
         network_mbps_up=plain["network_mbps_up"],
+        latency_ms=plain["latency_ms"],
     )
     placement = wanted(CASES["placement_defaults"]["anywhere"] | case["placement"])
     assert name_of(placement_misfit(of, placement)) == case["refused"]

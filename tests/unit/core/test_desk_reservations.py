@@ -191,7 +191,7 @@ def test_it_starts_when_its_tenant_is_told_that_it_does_at_the_latest():
     made.submit(first)
     made.round(MINUTE)
     told = outlook(made.snapshot(MINUTE), first)
-    assert told.start_by_ms == made.desk.reserved[4].start_ms
+    assert told.starts.latest_ms == made.desk.reserved[4].start_ms
 
 
 def test_a_gang_that_is_to_be_spread_starts_although_small_tasks_keep_coming():

@@ -25,10 +25,16 @@ def test_each_size_is_measured_and_drawn(growth, monkeypatch, tmp_path):
     said: list[str] = []
     plot = tmp_path / "growth.svg"
     figures = {figure.name: figure for figure in growth.measure(120, 50, said.append, plot=plot)}
-    assert [line.split(":")[0] for line in said] == ["100 hosts", "120 hosts", "120 hosts and 500 waiting tasks"]
+    assert [line.split(":")[0] for line in said] == [
+        "100 hosts",
+        "120 hosts",
+        "120 hosts with shares of 1000 accounts",
+        "120 hosts and 500 waiting tasks",
+    ]
     assert figures["plan-round-placed"].value == 50
     assert figures["plan-online"].value > 0
     assert figures["plan-alone"].value > 0
+    assert figures["plan-shares"].value > 0
     assert figures["plan-memory"].value > 0
     assert "an event, µs" in plot.read_text(encoding="utf-8")
 

@@ -57,16 +57,16 @@ def test_it_starts_when_enough_leases_have_ended():
     full = {"total": ONE, "free": FULL}
     hosts = (host("a", **full), host("b", **full), host("c", **full))
     tasks = (running(1, "a", until=900), running(2, "b", until=300), running(3, "c", until=600))
-    assert outlook(snapshot(*hosts, *tasks, now=10), task(9)).start_by_ms == 300
-    assert outlook(snapshot(*hosts, *tasks, now=10), task(9, pods_min=2)).start_by_ms == 600
-    assert outlook(snapshot(*hosts, *tasks, now=10), task(9, pods_min=4)).start_by_ms is None
-    assert outlook(snapshot(*hosts, *tasks, now=400), task(9)).start_by_ms == 400
+    assert outlook(snapshot(*hosts, *tasks, now=10), task(9)).starts.latest_ms == 300
+    assert outlook(snapshot(*hosts, *tasks, now=10), task(9, pods_min=2)).starts.latest_ms == 600
+    assert outlook(snapshot(*hosts, *tasks, now=10), task(9, pods_min=4)).starts.latest_ms is None
+    assert outlook(snapshot(*hosts, *tasks, now=400), task(9)).starts.latest_ms == 400
 
 
 def test_a_lease_that_has_not_begun_lasts_from_now_as_long_as_it_may():
     held = lease(lease_id(1, 0, 0), host="a")
     waits = snapshot(host("a", total=ONE, free=FULL), task(1, held, state=TaskState.ASSIGNED), now=10)
-    assert outlook(waits, task(9)).start_by_ms == 10 + 3_600_000
+    assert outlook(waits, task(9)).starts.latest_ms == 10 + 3_600_000
 
 
 def test_devices_come_back_with_the_lease_that_holds_them():
@@ -81,7 +81,28 @@ def test_devices_come_back_with_the_lease_that_holds_them():
     whole = task(1, held, state=TaskState.RUNNING, resources=pod(gpus=wants()))
     found = outlook(snapshot(machine, whole), task(9, resources=pod(gpus=wants())))
     assert found.now == {Misfit.DEVICE_BUSY: 1}
-    assert found.start_by_ms == 700
+    assert found.starts.latest_ms == 700
+
+
+def test_a_share_waits_for_devices_that_other_accounts_share_and_not_for_its_own():
+    machine = host("a", devices=(gpu(milli_free=500, shared_by="u"),))
+    held = lease(
+        lease_id(1, 0, 0),
+        host="a",
+        devices=(0,),
+        state=LeaseState.ACTIVE,
+        escrow=escrow(rate_per_hour=GTY, since=0, until=700, deposit=10**30),
+    )
+    half = pod(gpus=wants(milli=500))
+    theirs = task(1, held, state=TaskState.RUNNING, resources=half, tenant="u")
+    found = outlook(snapshot(machine, theirs), task(9, resources=half, tenant="t"))
+    assert found.now == {Misfit.DEVICE_SHARED: 1}
+    assert found.starts.latest_ms == 700
+    mine = outlook(snapshot(machine, theirs), task(9, resources=half, tenant="u"))
+    assert not mine.now
+    (offer,) = mine.offers
+    whole = outlook(snapshot(host("a", devices=(gpu(),))), task(9, resources=pod(gpus=wants()))).offers[0]
+    assert whole.rate_per_hour - offer.rate_per_hour == GTY // 2
 
 
 def test_a_stopped_machine_gives_back_its_disk_alone():
@@ -93,8 +114,8 @@ def test_a_stopped_machine_gives_back_its_disk_alone():
     )
     stopped = task(1, held, state=TaskState.RUNNING, kind=TaskKind.RENTAL, resources=pod(cpu_milli=4000, disk_gib=50))
     machine = host("a", free=Capacity(2000, 8192, 50))
-    assert outlook(snapshot(machine, stopped), task(9, resources=pod(disk_gib=80))).start_by_ms == 700
-    assert outlook(snapshot(machine, stopped), task(9, resources=pod(cpu_milli=3000))).start_by_ms is None
+    assert outlook(snapshot(machine, stopped), task(9, resources=pod(disk_gib=80))).starts.latest_ms == 700
+    assert outlook(snapshot(machine, stopped), task(9, resources=pod(cpu_milli=3000))).starts.latest_ms is None
 
 
 def test_those_with_more_priority_or_more_age_are_ahead():
@@ -120,11 +141,11 @@ def test_pods_that_are_spread_have_room_once_on_each_host_or_provider():
     hosts = (host("a", provider="p"), host("b", provider="p"), host("c", provider="q", free=FULL))
     over_hosts = task(9, pods_min=3, layout=Layout.HOSTS)
     found = outlook(snapshot(*hosts, running(1, "c", until=700)), over_hosts)
-    assert (found.pods_now, found.pods_ever, found.start_by_ms) == (2, 3, 700)
+    assert (found.pods_now, found.pods_ever, found.starts.latest_ms) == (2, 3, 700)
     over_providers = task(9, pods_min=2, layout=Layout.PROVIDERS)
     found = outlook(snapshot(*hosts, running(1, "c", until=700)), over_providers)
-    assert (found.pods_now, found.pods_ever, found.start_by_ms) == (1, 2, 700)
-    assert outlook(snapshot(*hosts), task(9, pods_min=3, layout=Layout.PROVIDERS)).start_by_ms is None
+    assert (found.pods_now, found.pods_ever, found.starts.latest_ms) == (1, 2, 700)
+    assert outlook(snapshot(*hosts), task(9, pods_min=3, layout=Layout.PROVIDERS)).starts.latest_ms is None
 
 
 def test_hosts_of_its_other_pods_do_not_take_one_that_is_spread():

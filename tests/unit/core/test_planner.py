@@ -93,7 +93,7 @@ def test_a_host_that_is_no_more_or_offline_gets_nothing_and_one_that_comes_back_
 
 
 def test_devices_are_chosen_that_the_task_accepts_and_that_are_in_order():
-    devices = (gpu(model=b"T4"), gpu(healthy=False), gpu(milli_free=400), gpu())
+    devices = (gpu(model=b"T4"), gpu(healthy=False), gpu(milli_free=400, shared_by="t"), gpu())
     found = planner(host(devices=devices))
     made = assigned(found, task(1, resources=pod(gpus=wants(models=(b"A100",)))))
     assert made[1] == (PodPlacement(0, "h1", bytes([3])),)

@@ -154,6 +154,33 @@ def test_of_many_tasks_on_a_host_those_are_found_who_may_leave_together():
     assert set(range(15, 20)) <= tasks, "those of part 2, so that part 1 loses only what it may"
 
 
+@pytest.mark.parametrize("others", [0, 100])
+def test_a_gang_finds_those_who_may_leave_together_among_however_many(others):
+    # Part 1 may lose four GPUs. The cheapest holds three and makes room for one pair: for another too few are left.
+    triple = Shape(3000, 3072, 3, 1000)
+    running = [
+        spot(0, (0, 0b111), shape=triple),
+        spot(1, (1, 3), shape=PAIR, rate=90),
+        spot(2, (2, 3), shape=PAIR, rate=91),
+    ]
+    running += [spot(3 + at, (3 + at, 1), rate=200) for at in range(others)]
+    running = [replace(one, part=1) for one in running]
+    cluster = gpus(3, 2, 2, *[1] * others)
+    for one in running:
+        cluster.take(one.places[0].host, one.shape, one.places[0].devices)
+    many = 1000 * (7 + others)
+    whole = Amount(0, 0, many)
+    nodes = [
+        Node(ABOVE_ROOT, 1.0, whole, 1.0),
+        Node(0, 1.0, whole, (many - 4000) / many),
+        Node(0, 1.0, NOTHING, 4000 / many),
+    ]
+    takings = Rights(whole, nodes).taking(2, Amount(0, 0, 4000))
+    found = preempt(wanting(PAIR, pods=2), running, cluster, NOW, RULES, Past(), takings)
+    assert [one.task for one in found.victims] == [1, 2]
+    assert found.cost == sum(RULES.cost(one, NOW) for one in found.victims)
+
+
 def test_a_victim_makes_nobody_leave_until_it_has_started_again():
     running, low = [spot(1, (0, 1), priority=3)], spot(2, (1, 1))
     cluster = gpus(1, 1)

@@ -70,7 +70,7 @@ class Host:
 
     async def send(self, key, call):
         assert key == "network"
-        self.sent.append((call.args["down_mbps"], call.args["up_mbps"]))
+        self.sent.append((call.args["down_mbps"], call.args["up_mbps"], call.args["latency_ms"]))
         return True
 
 
@@ -110,17 +110,34 @@ async def test_peers_that_are_away_or_refuse_are_no_reason_to_stop(host):
 async def test_the_chain_is_told_the_classes_once_the_gateway_was_visited(host):
     made = prober(Ways({"1": None, "2": None, "3": None, "9": 2000}), GATEWAY)
     await made.round(host)
-    assert host.sent == [(1000, 500)]
+    assert host.sent == [(1000, 500, 1)]
     assert "1 gateway," in made.facts()["summary"]
     await made.say(host)
-    assert host.sent == [(1000, 500)]
+    assert host.sent == [(1000, 500, 1)]
 
 
 async def test_what_the_chain_has_already_is_not_said(host):
-    host.put(ME, host_record("5P", last_heartbeat=1, network_mbps_down=1000, network_mbps_up=500))
+    host.put(ME, host_record("5P", last_heartbeat=1, network_mbps_down=1000, network_mbps_up=500, latency_ms=3))
     made = prober(Ways({"1": None, "2": None, "3": None, "9": 2000}), GATEWAY)
     await made.round(host)
     assert host.sent == []
+
+
+async def test_a_latency_is_said_where_no_speed_is_known_and_what_the_chain_has_of_speed_stays(host):
+    host.put(ME, host_record("5P", last_heartbeat=1, network_mbps_down=250, network_mbps_up=100))
+    made = prober(Ways({"1": None, "2": None, "3": None, "9": 0}), GATEWAY)
+    await made.round(host)
+    assert host.sent == [(250, 100, 1)]
+    assert (made.facts()["told_latency_ms"], made.facts()["class_mbps"]) == (1, 0)
+
+
+async def test_a_speed_is_said_where_no_latency_is_known_and_what_the_chain_has_of_latency_stays(host):
+    host.put(ME, host_record("5P", last_heartbeat=1, latency_ms=30))
+    made = prober(Ways({"1": 2000, "2": 2000, "3": None}))
+    await made.round(host)
+    await made.say(host)
+    assert host.sent == [(1000, 500, 30)]
+    assert made.facts()["told_latency_ms"] == 0
 
 
 async def test_it_waits_until_the_chain_takes_it_free_of_charge(host):
@@ -131,7 +148,7 @@ async def test_it_waits_until_the_chain_takes_it_free_of_charge(host):
     assert host.sent == []
     host.port.storage["Timestamp", "Now"][()] = 1_000 + PERIOD_MS
     await made.say(host)
-    assert host.sent == [(1000, 500)]
+    assert host.sent == [(1000, 500, 1)]
 
 
 @pytest.mark.parametrize("status", [gen.HostStatusRetired(), gen.HostStatusRetiring(9)])

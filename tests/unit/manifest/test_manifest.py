@@ -80,6 +80,7 @@ def test_everything_a_manifest_can_say() -> None:
                 "models": ["H200"],
                 "min_vram": "80GiB",
                 "min_network_mbps": 500,
+                "max_latency": "50ms",
                 "spread": "providers",
             },
             result="/out/result.bin",
@@ -113,7 +114,9 @@ def test_everything_a_manifest_can_say() -> None:
     assert found.placement.allow_simulated
     assert found.placement.min_network_mbps == 500
     assert (found.placement.spread, found.placement.pack) == ("providers", False)
-    assert to_task_spec(found, bytes(32)).placement.min_network_mbps == 500
+    assert found.placement.max_latency_ms == 50
+    spec = to_task_spec(found, bytes(32)).placement
+    assert (spec.min_network_mbps, spec.max_latency_ms) == (500, 50)
 
 
 @pytest.mark.parametrize(
@@ -257,6 +260,12 @@ def test_each_deploy_key_that_is_not_supported_is_named(key: str) -> None:
             "expected a whole number",
         ),
         (gantry(placement={"min_network_mbps": 0}), "x-gantry.placement.min_network_mbps", "out of range"),
+        (gantry(placement={"max_latency": 50}), "x-gantry.placement.max_latency", '"50" is not a duration'),
+        (gantry(placement={"max_latency": "0.5ms"}), "x-gantry.placement.max_latency", "not a duration"),
+        (gantry(placement={"max_latency": "0ms"}), "x-gantry.placement.max_latency", "no time at all"),
+        (gantry(placement={"max_latency": "65536ms"}), "x-gantry.placement.max_latency", '"65536ms" is out of range'),
+        (gantry(placement={"max_latency": "2m"}), "x-gantry.placement.max_latency", "out of range"),
+        (gantry(placement={"max_latency": ["50ms"]}), "x-gantry.placement.max_latency", "expected text"),
         (gantry(placement={"spread": "hosts"}), "x-gantry.placement.spread", "spread with one pod"),
         (gantry(placement={"pack": True}), "x-gantry.placement.pack", "pack with one pod"),
         (gantry(pods=2, placement={"spread": "racks"}), "x-gantry.placement.spread", 'unknown value "racks"'),

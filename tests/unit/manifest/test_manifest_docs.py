@@ -51,6 +51,7 @@ def test_the_smallest_example_leaves_nothing_out() -> None:
         keys.SERVICE,
         keys.GANTRY,
         keys.PLACEMENT,
+        keys.GPU,
         keys.HEALTHCHECK[:-1],
         keys.SCALING,
         keys.POD_METRIC,
@@ -97,6 +98,12 @@ def test_primes_is_a_job_on_a_gpu() -> None:
     assert found.gpus.count == 1
     assert found.placement.allow_simulated
     assert found.main.pids == 16
+
+
+def test_share_takes_half_of_a_gpu() -> None:
+    found = example("share")
+    assert (found.gpus.count, found.gpus.milli) == (1, 500)
+    assert found.main.command == ("sh", "-c", 'echo "my share of the GPU is $GANTRY_GPU_SHARE"; sleep 5')
 
 
 def test_service_is_kept_alive_and_scales() -> None:

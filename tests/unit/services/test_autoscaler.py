@@ -20,7 +20,7 @@ from offchain.services.acts import Verdict
 from offchain.services.autoscaler import Autoscaler
 from offchain.services.runner import serve
 from offchain.services.ways import Ways
-from tests.chain_records import Tasks, device, host_record, lease, task_spec
+from tests.chain_records import Tasks, device, host_record, lease, placement, task_spec
 
 TENANT, PROXY = from_uri("//Charlie"), from_uri("//Bob")
 HOST = Ed25519Signer(bytes(32))
@@ -166,6 +166,24 @@ async def test_a_pod_at_risk_gets_another_beside_it_until_it_is_in_good_order_ag
     worn(net, healthy=True)
     await net.steps(10, demand_percent=80)
     assert net.wanted == 2
+
+
+async def test_a_pod_whose_host_has_got_further_away_than_it_may_be_gets_another_beside_it():
+    net = Net(placement=placement(max_latency_ms=50))
+    there = host_record(PROXY.address)
+
+    def far(latency_ms):
+        net.chain.storage["Hosts", "Hosts"][HOST.address,] = replace(there, latency_ms=latency_ms).encode()
+
+    far(50)
+    await net.steps(10, demand_percent=40)
+    assert not net.calls
+    far(51)
+    await net.steps(1, demand_percent=40)
+    assert net.wanted == 2
+    far(20)
+    await net.steps(10, demand_percent=40)
+    assert net.wanted == 1
 
 
 async def test_what_is_beside_pods_at_risk_is_within_what_the_service_may_have(net):

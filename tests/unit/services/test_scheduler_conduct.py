@@ -105,6 +105,34 @@ async def test_pods_on_a_host_that_deteriorates_are_told_once(caplog: pytest.Log
     assert "out of order" in told
 
 
+async def test_a_host_whose_latency_grows_again_and_again_deteriorates(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("WARNING")
+    toy = Toy()
+    toy.host()
+    await toy.block()
+    async with toy.working("scheduler") as quiet:
+        await toy.submit()
+        for _ in range(3):
+            await toy.block()
+            await quiet()
+        record = toy.get("Hosts", "Hosts", HOST)
+
+        async def measured(latency_ms: int) -> None:
+            toy.put("Hosts", "Hosts", HOST, value={**record, "latency_ms": latency_ms})
+            fields = {"host": HOST, "down_mbps": 0, "up_mbps": 0, "latency_ms": latency_ms}
+            toy._measured = lambda _account: [("Hosts", "NetworkMeasured", fields)]
+            await toy.call("measured")
+            await toy.block()
+            await quiet()
+
+        for _ in range(10):
+            await measured(10)
+            await measured(500)
+    (told,) = [record.message for record in caplog.records if record.message.startswith("at_risk")]
+    assert "much failed on its host lately" in told
+    assert "a latency that has grown" in told
+
+
 @pytest.mark.parametrize("alone", [True, False])
 async def test_no_room_is_held_against_a_host_only_by_a_scheduler_that_is_alone(alone: bool):  # noqa: FBT001
     toy, other = Toy(), keys.from_uri("//Ferdie").address

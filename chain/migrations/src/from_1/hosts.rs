@@ -22,6 +22,7 @@ pub(super) fn host(old: HostRecord) -> now::HostRecord {
         capabilities: now::Capabilities { docker: true, ..Default::default() },
         network_mbps_down: 0,
         network_mbps_up: 0,
+        latency_ms: 0,
         total: capacity(old.total),
         free: capacity(old.free),
         devices: now::UpTo::truncate_from(old.devices.into_iter().map(device).collect()),
@@ -64,6 +65,7 @@ fn device(old: Device) -> now::Device {
     now::Device {
         spec: now::DeviceSpec { vendor, model, vram_mib, simulated },
         milli_free: old.milli_free,
+        shared_by: None,
         attested: old.attested,
         healthy: true,
     }

@@ -30,7 +30,7 @@ fn hardware() -> HardwareSpec {
     let device = DeviceSpec { vendor: Vendor::Nvidia, model: text(b'm'), vram_mib: 24_000, simulated: false };
     HardwareSpec {
         tier: Tier::Datacenter,
-        capabilities: Capabilities { docker: true, kvm: true, kubernetes: true, cdi: true, mig: true },
+        capabilities: Capabilities { docker: true, kvm: true, kubernetes: true, cdi: true, mig: true, shares: true },
         network_mbps_down: 10_000,
         network_mbps_up: 10_000,
         cpu_milli: 64_000,
@@ -274,7 +274,7 @@ mod benchmarks {
     fn set_network() {
         let (_, host) = in_status::<T>(HostStatus::Online);
         #[extrinsic_call]
-        _(RawOrigin::Signed(host.clone()), u32::MAX, u32::MAX);
+        _(RawOrigin::Signed(host.clone()), u32::MAX, u32::MAX, u16::MAX);
         assert_eq!(Pallet::<T>::host(&host).expect("it exists").network_mbps_up, u32::MAX);
     }
 

@@ -19,6 +19,7 @@ impl<T: Config> From<Misfit> for Error<T> {
             Misfit::ProviderNotWanted => Self::ProviderNotWanted,
             Misfit::TierNotWanted => Self::TierNotWanted,
             Misfit::NotEnoughNetwork => Self::NotEnoughNetwork,
+            Misfit::LatencyTooHigh => Self::LatencyTooHigh,
             Misfit::CapabilityMissing => Self::CapabilityMissing,
             Misfit::NotEnoughCpu => Self::NotEnoughCpu,
             Misfit::NotEnoughMemory => Self::NotEnoughMemory,
@@ -32,6 +33,7 @@ impl<T: Config> From<Misfit> for Error<T> {
             Misfit::NotEnoughVram => Self::NotEnoughVram,
             Misfit::DeviceUnhealthy => Self::DeviceUnhealthy,
             Misfit::DeviceBusy => Self::DeviceBusy,
+            Misfit::DeviceShared => Self::DeviceShared,
         }
     }
 }
@@ -52,7 +54,7 @@ impl<T: Config> Pallet<T> {
         Ok(Self::host(host)?.provider)
     }
 
-    /// Takes a pod's resources from an online host for one new lease, on exactly the `devices` with these indices.
+    /// Takes the resources of a pod of `tenant` from an online host for one new lease, on exactly the `devices` with these indices.
     ///
     /// Changes the record alone, and nothing where it fails: with `HostNotOnline`, with the error named like the
     /// `Misfit`, or with `Overflow`.
@@ -62,12 +64,13 @@ impl<T: Config> Pallet<T> {
         resources: &Resources,
         devices: &[u8],
         placement: &Placement,
+        tenant: &AccountId,
     ) -> Result<(), Error<T>> {
         ensure!(record.status == HostStatus::Online, Error::HostNotOnline);
         placement_fits(host, record, placement)?;
         let live_leases = record.live_leases.checked_add(1).ok_or(Error::Overflow)?;
         let HostRecord { free, devices: all, .. } = record;
-        take(free, all.as_mut(), resources, devices, placement)?;
+        take(free, all.as_mut(), resources, devices, placement, tenant)?;
         record.live_leases = live_leases;
         Ok(())
     }

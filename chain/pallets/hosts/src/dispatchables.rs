@@ -42,6 +42,7 @@ impl<T: Config> Pallet<T> {
             capabilities: hardware.capabilities,
             network_mbps_down: hardware.network_mbps_down,
             network_mbps_up: hardware.network_mbps_up,
+            latency_ms: 0,
             total: capacity,
             free: capacity,
             devices: devices(hardware),
@@ -171,20 +172,22 @@ impl<T: Config> Pallet<T> {
     }
 
     /// Whether `host` could say free of charge now that its network is so fast.
-    pub(crate) fn network_change_is_free(host: &HostId, down_mbps: u32, up_mbps: u32) -> bool {
+    pub(crate) fn network_change_is_free(host: &HostId, down_mbps: u32, up_mbps: u32, latency_ms: u16) -> bool {
         let Ok(record) = Self::staying_host(host) else { return false };
         let differs = differs_by_a_tenth(record.network_mbps_down, down_mbps)
-            || differs_by_a_tenth(record.network_mbps_up, up_mbps);
+            || differs_by_a_tenth(record.network_mbps_up, up_mbps)
+            || differs_by_a_tenth(record.latency_ms.into(), latency_ms.into());
         differs && Self::has_rested(NetworkMeasuredAt::<T>::get(host))
     }
 
-    pub(crate) fn do_set_network(host: HostId, down_mbps: u32, up_mbps: u32) -> DispatchResult {
+    pub(crate) fn do_set_network(host: HostId, down_mbps: u32, up_mbps: u32, latency_ms: u16) -> DispatchResult {
         let mut record = Self::staying_host(&host)?;
         record.network_mbps_down = down_mbps;
         record.network_mbps_up = up_mbps;
+        record.latency_ms = latency_ms;
         Self::store(&host, &record);
         NetworkMeasuredAt::<T>::insert(&host, Self::now());
-        Self::deposit_event(Event::NetworkMeasured { host, down_mbps, up_mbps });
+        Self::deposit_event(Event::NetworkMeasured { host, down_mbps, up_mbps, latency_ms });
         Ok(())
     }
 
@@ -403,7 +406,7 @@ fn capacity(hardware: &HardwareSpec) -> Capacity {
 
 /// The devices of new hardware: free, healthy, not attested.
 fn devices(hardware: HardwareSpec) -> UpTo<Device, MAX_DEVICES> {
-    let new = |spec| Device { spec, milli_free: MILLI_PER_DEVICE, attested: false, healthy: true };
+    let new = |spec| Device { spec, milli_free: MILLI_PER_DEVICE, shared_by: None, attested: false, healthy: true };
     UpTo::truncate_from(hardware.devices.into_iter().map(new).collect())
 }
 

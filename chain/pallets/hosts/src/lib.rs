@@ -172,7 +172,7 @@ pub mod pallet {
             /// The devices that take no new lease.
             unhealthy: DeviceIndices,
         },
-        /// A host measured its network: what it offers, as `Placement.min_network_mbps` asks for it.
+        /// A host measured its network: what it offers, as `Placement.min_network_mbps` and `max_latency_ms` ask for it.
         NetworkMeasured {
             /// The host.
             host: HostId,
@@ -180,6 +180,8 @@ pub mod pallet {
             down_mbps: u32,
             /// Megabits a second from the host.
             up_mbps: u32,
+            /// Its round trip in milliseconds; 0 where it is not known.
+            latency_ms: u16,
         },
         /// A challenge proved that a device is real, or did not.
         DeviceAttested {
@@ -315,6 +317,10 @@ pub mod pallet {
         BondTooGreat,
         /// The bounty for an absence is more than half of a bond for a device.
         AbsenceBountyTooGreat,
+        /// The host's round trip is longer than the task wants, or it has measured none.
+        LatencyTooHigh,
+        /// The pod needs a share of a device of which another tenant holds shares.
+        DeviceShared,
     }
 
     #[pallet::hooks]
@@ -490,17 +496,18 @@ pub mod pallet {
             Self::do_change_hardware(provider, host, hardware, host_signature)
         }
 
-        /// The calling host says how fast its network is, as it measured it. Free of charge when that differs by more
-        /// than a tenth from what the chain has and a heartbeat period has passed since the last time.
+        /// The calling host says how fast its network is, as it measured it; `latency_ms` is 0 where it knows none. Free
+        /// of charge when one differs by more than a tenth from what the chain has and a heartbeat period has passed
+        /// since the last time.
         #[pallet::call_index(16)]
         #[pallet::weight(T::WeightInfo::set_network())]
-        #[pallet::feeless_if(|origin: &OriginFor<T>, down_mbps: &u32, up_mbps: &u32| -> bool {
+        #[pallet::feeless_if(|origin: &OriginFor<T>, down_mbps: &u32, up_mbps: &u32, latency_ms: &u16| -> bool {
             ensure_signed(origin.clone())
-                .is_ok_and(|host| Pallet::<T>::network_change_is_free(&host, *down_mbps, *up_mbps))
+                .is_ok_and(|host| Pallet::<T>::network_change_is_free(&host, *down_mbps, *up_mbps, *latency_ms))
         })]
-        pub fn set_network(origin: OriginFor<T>, down_mbps: u32, up_mbps: u32) -> DispatchResult {
+        pub fn set_network(origin: OriginFor<T>, down_mbps: u32, up_mbps: u32, latency_ms: u16) -> DispatchResult {
             let host = ensure_signed(origin)?;
-            Self::do_set_network(host, down_mbps, up_mbps)
+            Self::do_set_network(host, down_mbps, up_mbps, latency_ms)
         }
     }
 

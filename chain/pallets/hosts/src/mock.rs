@@ -141,7 +141,7 @@ pub fn pod(cpu_milli: u32, count: u8, milli: u16) -> Resources {
 /// Takes resources of a host for a lease, as the tasks pallet does.
 pub fn reserve(number: u8, resources: &Resources, devices: &[u8], placement: &Placement) -> DispatchResult {
     let mut record = Hosts::host(&host(number))?;
-    Hosts::reserve_in(&mut record, &host(number), resources, devices, placement)?;
+    Hosts::reserve_in(&mut record, &host(number), resources, devices, placement, &account(ANYONE))?;
     Hosts::store(&host(number), &record);
     Ok(())
 }

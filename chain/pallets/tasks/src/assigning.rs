@@ -117,7 +117,7 @@ impl<T: Config> Desk<T> {
         let mut sum: Balance = 0;
         for PodPlacement { pod, host, devices } in pods {
             let id = lease_id(case.task, pod, case.record.generation);
-            self.take(id, &host, spec, &devices)?;
+            self.take(id, &host, &case.shared, &devices)?;
             let rate_per_hour = self.rate_at(spec, &host, &devices);
             placed.push(Placed { pod, host, devices, rate_per_hour: 0, deposit: 0 });
             let rate_per_hour = rate_per_hour?;

@@ -44,16 +44,17 @@ fn host_id(number: u32) -> HostId {
 fn online_host<T: Config>(number: u32) -> HostId {
     let host = host_id(number);
     let spec = DeviceSpec { vendor: Vendor::Nvidia, model: text(b'm'), vram_mib: 24_000, simulated: false };
-    let device = Device { spec, milli_free: MILLI_PER_DEVICE, attested: false, healthy: true };
+    let device = Device { spec, milli_free: MILLI_PER_DEVICE, shared_by: None, attested: false, healthy: true };
     let capacity = Capacity { cpu_milli: 1 << 30, memory_mib: 1 << 30, disk_gib: 1 << 30 };
     let price = Balance::from(HOUR) * 1_000;
     let record = HostRecord {
         provider: with_coins::<T>("provider", number),
         status: HostStatus::Online,
         tier: Tier::Consumer,
-        capabilities: Capabilities { docker: true, ..Default::default() },
+        capabilities: Capabilities { docker: true, shares: true, ..Default::default() },
         network_mbps_down: 1_000,
         network_mbps_up: 1_000,
+        latency_ms: 1,
         total: capacity,
         free: capacity,
         devices: vec![device; MAX_DEVICES as usize].try_into().expect("there are as many as may be"),
@@ -123,6 +124,7 @@ fn spec(kind: TaskKind, pods_min: u32, pods_max: u32, devices: u8, manifest: &Ma
             providers_denied: others.try_into().expect("eight fit"),
             // So that the providers of all pods are looked up.
             layout: Layout::Providers,
+            capabilities: Capabilities { shares: true, ..Default::default() },
             ..Default::default()
         },
         data_from: None,

@@ -284,7 +284,7 @@ impl<T: Config> Desk<T> {
         if has_data && shared.spec.kind == TaskKind::Rental && lease.started_at.is_some() {
             leases::Pallet::<T>::retain(id, lease, now);
         }
-        self.shift_hold(id, lease, &shared.spec, from);
+        self.shift_hold(id, lease, shared, from);
         if !listed {
             self.fail(Error::<T>::LeaseTransitionNotAllowed.into());
         }

@@ -31,7 +31,7 @@ impl<T: Config> Keeper<T> for Pallet<T> {
         let (from, to) = (before.state.tag(), after.state.tag());
         let is_listed = from == to || allows(LEASE_TRANSITIONS, from, to);
         ensure!(is_listed, Error::<T>::LeaseTransitionNotAllowed);
-        desk.change_hold(id, after, &case.shared.spec, Hold::of(&before.state), Hold::of(&after.state))?;
+        desk.change_hold(id, after, &case.shared, Hold::of(&before.state), Hold::of(&after.state))?;
         desk.put(case);
         desk.commit()
     }

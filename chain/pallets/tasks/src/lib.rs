@@ -652,6 +652,8 @@ pub mod pallet {
         CheckpointMinZero,
         /// A sum or product does not fit its type.
         Overflow,
+        /// A task that needs shares of devices must ask for hosts that hand them out: `placement.capabilities.shares`.
+        SharesNotAskedFor,
     }
 
     #[pallet::hooks]

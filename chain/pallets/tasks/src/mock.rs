@@ -102,7 +102,7 @@ pub fn hardware() -> HardwareSpec {
         disk_gib: 100,
         devices: vec![device("L4"), device("L4")].try_into().expect("two fit"),
         tier: Tier::Consumer,
-        capabilities: Capabilities { docker: true, ..Default::default() },
+        capabilities: Capabilities { docker: true, shares: true, ..Default::default() },
         network_mbps_down: 1_000,
         network_mbps_up: 1_000,
     }

@@ -152,6 +152,6 @@ impl<T: Config> Desk<T> {
         let lease = &mut record.leases[place];
         let from = Hold::of(&lease.state);
         lease.state = LeaseState::Purged;
-        self.shift_hold(id, lease, &shared.spec, from);
+        self.shift_hold(id, lease, shared, from);
     }
 }

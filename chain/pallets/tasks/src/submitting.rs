@@ -103,6 +103,8 @@ impl<T: Config> Pallet<T> {
         let gpus = &needs.gpus;
         let share_is_sound = gpus.count == 0 || (1..=MILLI_PER_DEVICE).contains(&gpus.milli);
         ensure!(u32::from(gpus.count) <= MAX_DEVICES && share_is_sound, Error::<T>::GpuRequestInvalid);
+        let wants_shares = gpus.count > 0 && gpus.milli < MILLI_PER_DEVICE;
+        ensure!(!wants_shares || spec.placement.capabilities.shares, Error::<T>::SharesNotAskedFor);
         let pods_are_sound =
             1 <= spec.pods_min && spec.pods_min <= spec.pods_max && u32::from(spec.pods_max) <= MAX_PODS;
         ensure!(pods_are_sound, Error::<T>::PodRangeInvalid);

@@ -124,7 +124,7 @@ impl<T: Config> Desk<T> {
     fn ensure_suits(&mut self, case: &Case, place: usize, at: &StandbyPlace) -> DispatchResult {
         ensure!(self.is_in_order(&at.host)?, Error::<T>::HostDeteriorates);
         self.ensure_apart(case, Some(place), [&at.host])?;
-        self.ensure_fits(case.id(place), &at.host, case.spec(), &at.devices)?;
+        self.ensure_fits(case.id(place), &at.host, &case.shared, &at.devices)?;
         self.rate_at(case.spec(), &at.host, &at.devices)?;
         Ok(())
     }
@@ -148,7 +148,7 @@ impl<T: Config> Desk<T> {
         let is_covered = after.escrow.accrued < after.escrow.deposit || rate_per_hour == 0;
         ensure!(is_covered, Error::<T>::DepositUsedUp);
         let id = lease_id(case.task, after.pod, generation);
-        self.take(id, &at.host, case.spec(), &at.devices)?;
+        self.take(id, &at.host, &case.shared, &at.devices)?;
         Ok(Room { at, generation, rate_per_hour })
     }
 

@@ -5,8 +5,8 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use frame_support::ensure;
 use gantry_primitives::{
     layout::{are_apart, Apart},
-    lease_id, AccountId, Balance, HostId, HostRecord, IndexTag, LeaseId, LeaseState, PageKey, Resources, StandbyPlace,
-    Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskStateTag, MILLI_PER_DEVICE,
+    lease_id, AccountId, Balance, Device, HostId, HostRecord, IndexTag, LeaseId, LeaseState, PageKey, Resources,
+    StandbyPlace, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskStateTag, MILLI_PER_DEVICE,
 };
 use sp_runtime::TryRuntimeError;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What a lease holds of a host.
-type Held = (LeaseId, Resources, Vec<u8>);
+type Held = (LeaseId, AccountId, Resources, Vec<u8>);
 
 /// What the tasks come to, to be compared with what is kept besides them.
 #[derive(Default)]
@@ -139,7 +139,7 @@ impl<T: Config> Pallet<T> {
             *sum = sum.checked_add(lease.escrow.held()).ok_or("TASK-4: what is held of a tenant can be added")?;
             if let Some(resources) = lease.holds(&spec.resources) {
                 let held = books.held.entry(lease.host.clone()).or_default();
-                held.push((id, resources, lease.devices_held().to_vec()));
+                held.push((id, record.tenant.clone(), resources, lease.devices_held().to_vec()));
             }
         }
         Ok(())
@@ -231,17 +231,31 @@ impl<T: Config> Pallet<T> {
                 free == record.free && record.devices.iter().map(|device| device.milli_free).eq(devices),
                 "TASK-15: what is free on a host is what it has, less what its leases hold"
             );
+            ensure!(
+                record.devices.iter().enumerate().all(|(index, device)| is_shared_soundly(index, device, &held)),
+                "TASK-22: shares of a device are held by leases of the one tenant whom it names"
+            );
         }
         ensure!(books.is_empty(), "TASK-8: the host of a lease exists");
         Ok(())
     }
 }
 
+/// Whether shares of a device are held by whom it says alone. Where it names nobody, there are none, or they are older
+/// than the rule.
+fn is_shared_soundly(index: usize, device: &Device, held: &[Held]) -> bool {
+    let Some(tenant) = &device.shared_by else { return true };
+    let mut shares = held.iter().filter(|(.., resources, chosen)| {
+        resources.gpus.milli < MILLI_PER_DEVICE && chosen.iter().any(|chosen| usize::from(*chosen) == index)
+    });
+    device.milli_free < MILLI_PER_DEVICE && shares.all(|(_, whose, ..)| whose == tenant)
+}
+
 /// What is left of a host, and of each of its devices, beside what is held. None where it is not enough.
 fn left_of(record: &HostRecord, held: &[Held]) -> Option<(gantry_primitives::Capacity, Vec<u16>)> {
     let mut free = record.total;
     let mut devices: Vec<u16> = record.devices.iter().map(|_| MILLI_PER_DEVICE).collect();
-    for (_, resources, chosen) in held {
+    for (_, _, resources, chosen) in held {
         free.cpu_milli = free.cpu_milli.checked_sub(resources.cpu_milli)?;
         free.memory_mib = free.memory_mib.checked_sub(resources.memory_mib)?;
         free.disk_gib = free.disk_gib.checked_sub(resources.disk_gib)?;

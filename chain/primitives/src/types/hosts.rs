@@ -47,6 +47,8 @@ pub struct Capabilities {
     pub cdi: bool,
     /// Slices of devices that are kept apart by the hardware.
     pub mig: bool,
+    /// Shares of devices, which nothing keeps apart: each device's to one tenant at a time.
+    pub shares: bool,
 }
 
 /// A device as its provider describes it.
@@ -69,6 +71,8 @@ pub struct Device {
     pub spec: DeviceSpec,
     /// Thousandths of it that no lease holds.
     pub milli_free: u16,
+    /// Whose leases hold shares of it; nobody else's may until it is wholly free. None where no lease holds a share.
+    pub shared_by: Option<AccountId>,
     /// True once a challenge proved that it is real.
     pub attested: bool,
     /// False where the host says that it is out of order; it takes no new lease then.
@@ -248,6 +252,9 @@ pub struct Placement {
     pub allow_simulated: bool,
     /// The least a host must be able to send and to receive, in millions of bits a second.
     pub min_network_mbps: u32,
+    /// The longest round trip that a host may have measured, in milliseconds; 0 where any will do, a host that has
+    /// measured none too.
+    pub max_latency_ms: u16,
     /// What a host must be able to run: each one that is true.
     pub capabilities: Capabilities,
     /// How the task's pods lie to each other.
@@ -269,6 +276,9 @@ pub struct HostRecord {
     pub network_mbps_down: u32,
     /// What it can send, in millions of bits a second.
     pub network_mbps_up: u32,
+    /// The round trip to its gateways, or where it has none to other hosts, in milliseconds as it measured it; 0 where
+    /// it has not.
+    pub latency_ms: u16,
     /// What the machine has.
     pub total: Capacity,
     /// What no lease holds.

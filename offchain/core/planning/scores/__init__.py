@@ -13,6 +13,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.placing.cluster import Floats
 from offchain.core.planning.scores.failures import failures
 from offchain.core.planning.scores.image import image
+from offchain.core.planning.scores.latency import latency
 from offchain.core.planning.scores.network import network
 from offchain.core.planning.scores.price import price, prices
 from offchain.core.planning.scores.reputation import reputation
@@ -29,6 +30,7 @@ SCORES: Final[dict[str, Score]] = {
     "reputation": reputation,
     "image": image,
     "network": network,
+    "latency": latency,
 }
 """By the name of its weight. The draw is no function of facts: `draw.py`."""
 

@@ -18,4 +18,5 @@ class Weights:
     reputation: float = 1.5 * STEP
     image: float = 0.5 * STEP
     network: float = 0.2 * STEP
+    latency: float = 0.2 * STEP
     draw: float = 0.5

@@ -33,18 +33,60 @@ fn no_more_is_given_back_than_was_taken() {
 }
 
 #[test]
+fn shares_of_a_device_are_held_by_one_tenant() {
+    on_chain(|| {
+        online();
+        let of = |tenant: u8, milli: u16| {
+            let mut record = record();
+            Hosts::reserve_in(
+                &mut record,
+                &host(HOST),
+                &pod(1, 1, milli),
+                &[0],
+                &Placement::default(),
+                &account(tenant),
+            )
+            .map(|()| Hosts::store(&host(HOST), &record))
+        };
+        assert_ok!(of(ANYONE, 500));
+        assert_eq!(record().devices[0].shared_by, Some(account(ANYONE)));
+        assert!(matches!(of(PROVIDER, 500), Err(Error::<Test>::DeviceShared)));
+        assert!(matches!(of(PROVIDER, 501), Err(Error::<Test>::DeviceBusy)));
+        assert_ok!(of(ANYONE, 500));
+        assert_ok!(release(HOST, &pod(1, 1, 500), &[0]));
+        assert!(matches!(of(PROVIDER, 500), Err(Error::<Test>::DeviceShared)));
+        assert_ok!(release(HOST, &pod(1, 1, 500), &[0]));
+        assert_eq!(record().devices[0].shared_by, None);
+        assert_ok!(of(PROVIDER, 1_000));
+        assert_eq!(record().devices[0].shared_by, None);
+        assert_ok!(release(HOST, &pod(1, 1, 1_000), &[0]));
+        assert_ok!(of(PROVIDER, 1));
+        assert_eq!(record().devices[0].shared_by, Some(account(PROVIDER)));
+        assert_ok!(release(HOST, &pod(1, 1, 1), &[0]));
+    });
+}
+
+#[test]
 fn what_is_refused_leaves_the_record_as_it_was() {
     on_chain(|| {
         online();
         let before = record();
         let mut record = before.clone();
         let placement = Placement { regions: vec![bytes("us")].try_into().expect("it fits"), ..Default::default() };
-        let refused = Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &placement);
+        let refused = Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &placement, &account(ANYONE));
         assert!(matches!(refused, Err(Error::<Test>::RegionNotWanted)));
-        let refused = Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 2, 500), &[0, 0], &Placement::default());
+        let refused = Hosts::reserve_in(
+            &mut record,
+            &host(HOST),
+            &pod(1, 2, 500),
+            &[0, 0],
+            &Placement::default(),
+            &account(ANYONE),
+        );
         assert!(matches!(refused, Err(Error::<Test>::DeviceRepeated)));
         record.live_leases = u32::MAX;
-        let refused = Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &Placement::default());
+        let refused =
+            Hosts::reserve_in(&mut record, &host(HOST), &pod(1, 1, 500), &[0], &Placement::default(), &account(ANYONE));
         assert!(matches!(refused, Err(Error::<Test>::Overflow)));
         record.live_leases = 0;
         assert!(Hosts::release_in(&mut record, &pod(0, 0, 0), &[]).is_err());
@@ -68,9 +110,11 @@ fn a_task_has_the_host_it_wants_or_is_told_why_not() {
         assert_eq!(refused(|p| p.providers_denied.force_push(account(PROVIDER))), error(Error::ProviderNotWanted));
         assert_eq!(refused(|p| p.tiers.force_push(Tier::Datacenter)), error(Error::TierNotWanted));
         assert_eq!(refused(|p| p.min_network_mbps = 1_001), error(Error::NotEnoughNetwork));
+        assert_eq!(refused(|p| p.max_latency_ms = 50), error(Error::LatencyTooHigh));
         assert_eq!(refused(|p| p.capabilities.kubernetes = true), error(Error::CapabilityMissing));
         assert_eq!(refused(|p| p.verified_only = true), error(Error::NotAttested));
         assert_ok!(Hosts::set_attested(&host(HOST), 0, true));
+        assert_ok!(Hosts::set_network(by_host(HOST), 1_000, 1_000, 20));
         let wanted = Placement {
             hosts: vec![host(HOST)].try_into().expect("it fits"),
             regions: vec![bytes("eu")].try_into().expect("it fits"),
@@ -80,6 +124,7 @@ fn a_task_has_the_host_it_wants_or_is_told_why_not() {
             verified_only: true,
             allow_simulated: false,
             min_network_mbps: 1_000,
+            max_latency_ms: 20,
             capabilities: Capabilities { docker: true, ..Default::default() },
             layout: Layout::Providers,
         };

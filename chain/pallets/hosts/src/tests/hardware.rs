@@ -54,11 +54,21 @@ fn a_measured_network_is_what_placements_ask_for() {
         let placement = Placement { min_network_mbps: 2_000, ..Placement::default() };
         let part = pod(1, 0, 0);
         assert_noop!(reserve(HOST, &part, &[], &placement), Error::<Test>::NotEnoughNetwork);
-        assert_ok!(Hosts::set_network(by_host(HOST), 3_000, 2_000));
-        System::assert_last_event(Event::NetworkMeasured { host: host(HOST), down_mbps: 3_000, up_mbps: 2_000 }.into());
+        assert_ok!(Hosts::set_network(by_host(HOST), 3_000, 2_000, 0));
+        let (down_mbps, up_mbps) = (3_000, 2_000);
+        System::assert_last_event(
+            Event::NetworkMeasured { host: host(HOST), down_mbps, up_mbps, latency_ms: 0 }.into(),
+        );
         assert_ok!(reserve(HOST, &part, &[], &placement));
+        let near = Placement { max_latency_ms: 30, ..placement };
+        assert_noop!(reserve(HOST, &part, &[], &near), Error::<Test>::LatencyTooHigh);
+        assert_ok!(Hosts::set_network(by_host(HOST), 3_000, 2_000, 31));
+        assert_noop!(reserve(HOST, &part, &[], &near), Error::<Test>::LatencyTooHigh);
+        assert_ok!(Hosts::set_network(by_host(HOST), 3_000, 2_000, 30));
+        assert_ok!(reserve(HOST, &part, &[], &near));
         assert_ok!(release(HOST, &part, &[]));
-        assert_noop!(Hosts::set_network(signed(PROVIDER), 1, 1), Error::<Test>::NoSuchHost);
+        assert_ok!(release(HOST, &part, &[]));
+        assert_noop!(Hosts::set_network(signed(PROVIDER), 1, 1, 1), Error::<Test>::NoSuchHost);
     });
 }
 
@@ -66,11 +76,15 @@ fn a_measured_network_is_what_placements_ask_for() {
 fn a_measured_network_is_told_free_of_charge_where_it_differs_and_once_a_period() {
     on_chain(|| {
         online();
-        let free = |down_mbps, up_mbps| is_free(Call::set_network { down_mbps, up_mbps }, by_host(HOST));
-        assert_ok!(Hosts::set_network(by_host(HOST), 1_000, 100));
+        let free_after = |down_mbps, up_mbps, latency_ms| {
+            is_free(Call::set_network { down_mbps, up_mbps, latency_ms }, by_host(HOST))
+        };
+        let free = |down_mbps, up_mbps| free_after(down_mbps, up_mbps, 40);
+        assert_ok!(Hosts::set_network(by_host(HOST), 1_000, 100, 40));
         assert!(!free(5_000, 5_000), "the period is not over");
         advance(HEARTBEAT_PERIOD);
         assert!(!free(1_000, 100) && !free(1_100, 90), "a tenth is no difference");
+        assert!(!free_after(1_000, 100, 44) && free_after(1_000, 100, 45) && free_after(1_000, 100, 0));
         assert!(free(1_101, 100) && free(1_000, 89) && free(0, 0) && free(u32::MAX, u32::MAX));
     });
 }

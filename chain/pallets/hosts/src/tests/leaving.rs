@@ -34,7 +34,7 @@ fn a_host_that_leaves_does_nothing_more() {
         online();
         assert_ok!(Hosts::set_endpoint(by_host(HOST), bytes("there")));
         assert_ok!(Hosts::set_device_health(by_host(HOST), vec![0].try_into().expect("it fits")));
-        assert_ok!(Hosts::set_network(by_host(HOST), 1, 1));
+        assert_ok!(Hosts::set_network(by_host(HOST), 1, 1, 1));
         assert_ok!(Hosts::retire(signed(PROVIDER), host(HOST)));
         assert_eq!((EndpointChangedAt::<Test>::iter().count(), HealthChangedAt::<Test>::iter().count()), (0, 0));
         let refuses_all = || {

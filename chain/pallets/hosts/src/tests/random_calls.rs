@@ -87,7 +87,8 @@ fn random_call(dice: &mut Dice, step: u8, name: &str) -> (Call<Test>, RuntimeOri
         }
         "set_network" => {
             let (down_mbps, up_mbps) = (dice.pick(&[0, 100, u32::MAX]), dice.pick(&[0, 100, u32::MAX]));
-            (Call::set_network { down_mbps, up_mbps }, by_host(number))
+            let latency_ms = dice.pick(&[0, 1, u16::MAX]);
+            (Call::set_network { down_mbps, up_mbps, latency_ms }, by_host(number))
         }
         "change_hardware" => {
             let generation = Hosts::host(&host).map_or(0, |record| record.generation);

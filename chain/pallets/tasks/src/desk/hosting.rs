@@ -5,7 +5,7 @@ use alloc::{collections::btree_map::Entry, vec::Vec};
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
     faults::Fault, AccountId, Balance, Conduct, HostId, HostRecord, HostStatus, Lease, LeaseId, LeaseState, Moment,
-    Resources, TaskSpec,
+    Resources, SpecRecord, TaskSpec,
 };
 use pallet_gantry_leases::HostLeases;
 
@@ -81,6 +81,11 @@ impl HostEntry {
     }
 }
 
+fn reserve<T: Config>(record: &mut HostRecord, host: &HostId, of: &SpecRecord, devices: &[u8]) -> DispatchResult {
+    let TaskSpec { resources, placement, .. } = &of.spec;
+    Ok(hosts::Pallet::<T>::reserve_in(record, host, resources, devices, placement, &of.tenant)?)
+}
+
 fn add(tally: &mut Tally, value: Balance) {
     tally.count = tally.count.saturating_add(1);
     tally.value = tally.value.saturating_add(value);
@@ -120,25 +125,24 @@ impl<T: Config> Desk<T> {
         Ok(hosts::Pallet::<T>::is_lost(&self.host(host)?.record))
     }
 
-    /// Takes what a pod needs from a host, and lists the lease there. Fails where it does not fit, and changes nothing.
-    pub fn take(&mut self, id: LeaseId, host: &HostId, spec: &TaskSpec, devices: &[u8]) -> DispatchResult {
+    /// Takes what a pod of such a task needs from a host, and lists the lease there. Fails where it does not fit, and changes nothing.
+    pub fn take(&mut self, id: LeaseId, host: &HostId, of: &SpecRecord, devices: &[u8]) -> DispatchResult {
         let entry = self.host(host)?;
         leases::Pallet::<T>::list_add(entry.leases::<T>(host), id)?;
-        let taken = hosts::Pallet::<T>::reserve_in(&mut entry.record, host, &spec.resources, devices, &spec.placement);
-        if let Err(error) = taken {
+        if let Err(error) = reserve::<T>(&mut entry.record, host, of, devices) {
             leases::Pallet::<T>::list_remove(entry.leases::<T>(host), id);
-            return Err(error.into());
+            return Err(error);
         }
         entry.changed = true;
         Ok(())
     }
 
     /// Fails where [`Self::take`] would, and takes nothing.
-    pub fn ensure_fits(&mut self, id: LeaseId, host: &HostId, spec: &TaskSpec, devices: &[u8]) -> DispatchResult {
+    pub fn ensure_fits(&mut self, id: LeaseId, host: &HostId, of: &SpecRecord, devices: &[u8]) -> DispatchResult {
         let entry = self.host(host)?;
         leases::Pallet::<T>::list_add(&mut entry.leases::<T>(host).clone(), id)?;
         let mut record = entry.record.clone();
-        hosts::Pallet::<T>::reserve_in(&mut record, host, &spec.resources, devices, &spec.placement)?;
+        reserve::<T>(&mut record, host, of, devices)?;
         Ok(())
     }
 
@@ -178,9 +182,9 @@ impl<T: Config> Desk<T> {
 
     /// Makes a lease hold of its host what it holds in another state. Fails, and changes nothing, where what it is to
     /// hold anew is not free, or the host takes nothing now.
-    pub fn change_hold(&mut self, id: LeaseId, lease: &Lease, spec: &TaskSpec, from: Hold, to: Hold) -> DispatchResult {
+    pub fn change_hold(&mut self, id: LeaseId, lease: &Lease, of: &SpecRecord, from: Hold, to: Hold) -> DispatchResult {
         let Lease { host, devices, .. } = lease;
-        let needs = &spec.resources;
+        let needs = &of.spec.resources;
         match (from, to) {
             (Hold::All, Hold::All) | (Hold::Disk, Hold::Disk) | (Hold::Nothing, Hold::Nothing) => {}
             (Hold::All, Hold::Nothing) => self.give_back(id, host, needs, devices),
@@ -191,7 +195,7 @@ impl<T: Config> Desk<T> {
             }
             (Hold::Disk, Hold::All) => {
                 self.give_back(id, host, &needs.disk_only(), &[]);
-                if let Err(error) = self.take(id, host, spec, devices) {
+                if let Err(error) = self.take(id, host, of, devices) {
                     self.keep_disk(id, host, needs.disk_gib);
                     return Err(error);
                 }
@@ -202,8 +206,8 @@ impl<T: Config> Desk<T> {
     }
 
     /// Makes a lease hold of its host what its state says, which is less than before.
-    pub fn shift_hold(&mut self, id: LeaseId, lease: &Lease, spec: &TaskSpec, from: Hold) {
-        if let Err(error) = self.change_hold(id, lease, spec, from, Hold::of(&lease.state)) {
+    pub fn shift_hold(&mut self, id: LeaseId, lease: &Lease, of: &SpecRecord, from: Hold) {
+        if let Err(error) = self.change_hold(id, lease, of, from, Hold::of(&lease.state)) {
             self.fail(error);
         }
     }

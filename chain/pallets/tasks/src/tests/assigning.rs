@@ -101,6 +101,33 @@ fn a_pod_that_does_not_fit_is_refused_by_name() {
 }
 
 #[test]
+fn shares_of_a_device_are_held_by_one_tenant_from_its_first_to_its_last() {
+    on_chain(|| {
+        online_host(10);
+        let half = || {
+            let mut half = spec();
+            half.resources.gpus.milli = 500;
+            half.placement.capabilities.shares = true;
+            half
+        };
+        let (first, second) = (submit(half()), submit(half()));
+        assert_ok!(Tasks::submit(signed(OTHER_TENANT), half(), manifest()));
+        let others = second + 1;
+        let there = || vec![place(0, 10, &[0])];
+        assign(first, there());
+        assert_eq!(host_record(10).devices[0].shared_by, Some(account(TENANT)));
+        refused(others, there(), HostsError::<Test>::DeviceShared);
+        assign(second, there());
+        refused(others, there(), HostsError::<Test>::DeviceBusy);
+        assert_ok!(Tasks::cancel(signed(TENANT), first));
+        refused(others, there(), HostsError::<Test>::DeviceShared);
+        assert_ok!(Tasks::cancel(signed(TENANT), second));
+        assign(others, there());
+        assert_eq!(host_record(10).devices[0].shared_by, Some(account(OTHER_TENANT)));
+    });
+}
+
+#[test]
 fn a_simulated_device_is_taken_only_where_the_task_allows_it() {
     on_chain(|| {
         let mut simulated = hardware();

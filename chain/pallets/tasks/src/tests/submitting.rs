@@ -118,6 +118,7 @@ fn a_spec_that_makes_no_sense_is_refused_by_name() {
         refused(|spec| spec.resources.gpus.count = 17, Error::GpuRequestInvalid);
         refused(|spec| spec.resources.gpus.milli = 0, Error::GpuRequestInvalid);
         refused(|spec| spec.resources.gpus.milli = 1_001, Error::GpuRequestInvalid);
+        refused(|spec| spec.resources.gpus.milli = 999, Error::SharesNotAskedFor);
         refused(|spec| spec.pods_min = 0, Error::PodRangeInvalid);
         refused(|spec| spec.pods_min = 2, Error::PodRangeInvalid);
         refused(|spec| spec.pods_max = 17, Error::PodRangeInvalid);

@@ -15,6 +15,7 @@ pub fn random_spec(dice: &mut Dice) -> TaskSpec {
     spec.pods_max = spec.pods_min + dice.below(3) as u16;
     spec.resources.gpus.count = dice.below(2) as u8;
     spec.resources.gpus.milli = dice.pick(&[250, 500, 1_000]);
+    spec.placement.capabilities.shares = spec.resources.gpus.milli < 1_000;
     spec.resources.cpu_milli = dice.pick(&[100, 500, 1_000]);
     spec.resources.disk_gib = dice.pick(&[0, 1, 10]);
     spec.unit = dice.pick(&[BillingUnit::Second, BillingUnit::Hour, BillingUnit::Day]);
@@ -51,13 +52,13 @@ pub fn random_spec(dice: &mut Dice) -> TaskSpec {
 
 /// Places what a task misses where it fits, as a rule; sometimes anywhere.
 pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
-    let Some((record, spec)) = Tasks::task(task) else { return vec![place(0, any_host(dice), &[])] };
+    let Some((task_record, spec)) = Tasks::task(task) else { return vec![place(0, any_host(dice), &[])] };
     let gpus = &spec.resources.gpus;
     let wild = dice.one_in(8);
-    let has = |pod: u8| record.leases.iter().any(|lease| lease.pod == pod);
-    let wanted = match record.state {
-        TaskState::Queued => spec.pods_min as u8..=dice.pick(&[spec.pods_min as u8, record.pods_wanted]),
-        _ => record.pods_wanted..=record.pods_wanted,
+    let has = |pod: u8| task_record.leases.iter().any(|lease| lease.pod == pod);
+    let wanted = match task_record.state {
+        TaskState::Queued => spec.pods_min as u8..=dice.pick(&[spec.pods_min as u8, task_record.pods_wanted]),
+        _ => task_record.pods_wanted..=task_record.pods_wanted,
     };
     let retained_on = spec.data_from.and_then(Tasks::lease).map(|(lease, ..)| lease.host);
     let mut number = any_host(dice);
@@ -69,7 +70,9 @@ pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
             let on = retained_on.clone().unwrap_or_else(|| host(number));
             let any = || (0..gpus.count).collect::<Vec<_>>();
             let devices = match pallet_gantry_hosts::Hosts::<Test>::get(&on) {
-                Some(record) if !wild => first_devices(&record.devices, gpus, &spec.placement).unwrap_or_else(any),
+                Some(record) if !wild => {
+                    first_devices(&record.devices, gpus, &spec.placement, &task_record.tenant).unwrap_or_else(any)
+                }
                 _ => any(),
             };
             PodPlacement { pod, host: on, devices: DeviceIndices::truncate_from(devices) }
@@ -81,9 +84,9 @@ pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
 pub fn random_place(dice: &mut Dice, lease: LeaseId) -> (HostId, DeviceIndices) {
     let on = host(any_host(dice));
     let devices = match (Tasks::lease(lease), Hosts::host(&on)) {
-        (Some((_, needs, _)), Ok(record)) => {
+        (Some((_, needs, tenant)), Ok(record)) => {
             let placement = Placement { allow_simulated: true, ..Default::default() };
-            first_devices(&record.devices, &needs.gpus, &placement).unwrap_or_default()
+            first_devices(&record.devices, &needs.gpus, &placement, &tenant).unwrap_or_default()
         }
         _ => Vec::new(),
     };

@@ -300,7 +300,8 @@ actions! {
     };
     "Hosts.set_network" 6 |dice| {
         let (down_mbps, up_mbps) = (dice.pick(&[0, 100, u32::MAX]), dice.pick(&[0, 100, u32::MAX]));
-        call(HostsCall::set_network { down_mbps, up_mbps }, host_origin(any_host(dice)))
+        let latency_ms = dice.pick(&[0, 1, u16::MAX]);
+        call(HostsCall::set_network { down_mbps, up_mbps, latency_ms }, host_origin(any_host(dice)))
     };
     "Hosts.set_ask" 6 |dice| {
         let (host, provider) = host_and_provider(dice, |_| true);

@@ -1,0 +1,95 @@
+"""Kinds of devices, by number; and whose the shares are of those of which somebody has some."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from offchain.core.placing.shapes import GpuKind, Shape
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+NOTHING = GpuKind("")
+"""The kind of a host without devices, and of a place where there is none."""
+
+STRANGER = "?"
+"""Has shares of a device, and it is not known who; or there are more accounts with shares than can be told apart."""
+
+NOBODY = "-"
+"""Has shares of no device, and never will: its shares fit on devices that are wholly free alone."""
+
+MOST_KINDS = 1 << 15
+"""As many as a column can tell apart."""
+
+SPARE_KINDS = 1 << 10
+"""So many of them are for devices of which nobody in particular has shares."""
+
+
+class Kinds:
+    """A device of which an account has shares is of a kind of its own, which no share of another account accepts."""
+
+    def __init__(self) -> None:
+        self.all: list[GpuKind] = [NOTHING]
+        self._numbers: dict[GpuKind, int] = {NOTHING: 0}
+        self._many: dict[str, int] = {"": 1}
+        """[account]: how many kinds."""
+        self._accounts: dict[str, int] = {"": 0}
+        self._same: Ints = np.zeros(0, dtype=np.int64)
+        """[kind]: the same when nobody has shares."""
+        self._whose: Ints = np.zeros(0, dtype=np.int64)
+
+    def number(self, kind: GpuKind) -> int:
+        """Of a kind, also of a new one."""
+        found = self._numbers.get(kind)
+        if found is None:
+            found = self._numbers[kind] = len(self.all)
+            self.all.append(kind)
+            self._many[kind.account] = self._many.get(kind.account, 0) + 1
+        return found
+
+    def shared(self, kind: int, account: str) -> int:
+        """The kind of such a device of which the account has shares."""
+        of = replace(self.all[kind], account=account)
+        if of not in self._numbers and len(self.all) >= MOST_KINDS - SPARE_KINDS:
+            of = replace(of, account=STRANGER)
+        return self.number(of)
+
+    @property
+    def whose(self) -> Ints:
+        """[kind]: the number of the account that has shares of such a device; 0: nobody has."""
+        self._tell_apart()
+        return self._whose
+
+    def account(self, name: str) -> int:
+        """The number of an account; 0 for the empty name."""
+        return self._accounts.setdefault(name, len(self._accounts))
+
+    def many_for(self, account: str) -> int:
+        """How many kinds there are of which a pod of the account may have a share, or a whole device."""
+        return self._many[""] + (self._many.get(account, 0) if account else 0)
+
+    def accepted(self, shape: Shape) -> Bools:
+        """For each kind, whether the shape may run there."""
+        if len(self._many) == 1:
+            return np.array([shape.accepts(kind) for kind in self.all], dtype=np.bool_)
+        self._tell_apart()
+        nobodys = np.flatnonzero(self._same == np.arange(len(self.all)))
+        fine = np.zeros(len(self.all), dtype=np.bool_)
+        fine[nobodys] = [shape.accepts(self.all[number]) for number in nobodys]
+        found: Bools = fine[self._same]
+        if shape.account:
+            found &= (self._whose == 0) | (self._whose == self._accounts.get(shape.account, -1))
+        return found
+
+    def _tell_apart(self) -> None:
+        """Look at kinds that are new."""
+        new = self.all[len(self._same) :]
+        if not new:
+            return
+        same = [self._numbers[replace(kind, account="")] for kind in new]
+        whose = [self.account(kind.account) for kind in new]
+        self._same = np.concatenate([self._same, np.array(same, dtype=np.int64)])
+        self._whose = np.concatenate([self._whose, np.array(whose, dtype=np.int64)])

@@ -1,0 +1,46 @@
+"""Shares of the network's one GPU: two tasks of one account are on it at once, another account's waits for it."""
+
+from __future__ import annotations
+
+from local_network import ROOT, STRANGER, TENANT, Net, Pods
+from test_examples import variables
+
+from offchain.core.fit import Misfit
+
+SHARE = ROOT / "examples" / "share.yaml"
+
+
+async def share(net: Net, account: str, seconds: int) -> int:
+    """Submit the example, which takes half of a GPU for so long."""
+    env = {**variables(net), "SECONDS_LONG": str(seconds)}
+    done = await net.gantry("submit", SHARE, "--account", account, "--json", env=env)
+    assert done.code == 0, done.said
+    return int(done.json["task"])
+
+
+async def test_two_tasks_of_one_account_have_one_gpu_at_once_and_another_accounts_waits(net: Net, pods: Pods):
+    one, two = await share(net, TENANT, 40), await share(net, TENANT, 40)
+    for task in (one, two):
+        await net.until(task, {"Running"})
+    ((name, host),) = (await net.typed.hosts()).items()
+    (device,) = host.devices
+    assert (device.milli_free, device.shared_by) == (0, (await net.task(one)).record.tenant)
+    assert [tuple(lease.devices) for task in (one, two) for lease in await net.leases(task)] == [(0,), (0,)]
+    assert [len(pods.of(task)) for task in (one, two)] == [1, 1]
+
+    # Half of it is free, but not for another account.
+    await net.gantry("task", "cancel", str(two), "--account", TENANT)
+    other = await share(net, STRANGER, 1)
+    why = await net.gantry("task", "why", str(other), "--json")
+    assert why.json["excluded_now"] == {str(Misfit.DEVICE_SHARED): 1}, why.said
+    assert (await net.task(other)).record.state.tag == "Queued"
+
+    await net.until(one, {"Reported", "Verified", "Settled"})
+    await net.until(other, {"Reported", "Verified", "Settled"})
+    leases = await net.leases(other)
+    assert [lease.host for lease in leases] == [name]
+    log = await net.gantry("logs", str(other), "--account", STRANGER)
+    assert "my share of the GPU is 0.5" in log.out, log.said
+    host_after = await net.typed.host(name)
+    assert host_after is not None
+    assert host_after.devices[0].shared_by is None

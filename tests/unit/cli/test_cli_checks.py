@@ -1,0 +1,81 @@
+"""gantry submit: what it says of hosts that a task could run on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_world import BOB, CHARLIE, HOST, MANIFEST, Pallets, World, the_host
+
+from tests.chain_records import DOCKER, device
+
+HALF = MANIFEST.replace("  price:", "  gpu: {share: 50%}\n  price:")
+
+
+@pytest.fixture
+def pallets(world: World) -> Pallets:
+    found = Pallets(world.chain)
+    world.chain.effects = found.effects
+    return found
+
+
+def sharing(**changes: Any) -> dict[str, Any]:
+    """The host, which hands out shares of its GPU."""
+    gpu = device(model=b"SIM-1", vram_mib=8192, simulated=True, **changes)
+    return the_host(devices=[gpu.encode()], capabilities=replace(DOCKER, shares=True).encode())
+
+
+def test_who_shares_the_gpu_already_is_not_told_to_wait(world: World, pallets: Pallets, manifest: Path) -> None:
+    world.put("Hosts", "Hosts", HOST, sharing(milli_free=500, shared_by=CHARLIE))
+    manifest.write_text(HALF)
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert (status, "note:" in err) == (0, False)
+    assert pallets.calls
+
+
+def test_who_finds_another_accounts_shares_is_told_so(world: World, pallets: Pallets, manifest: Path) -> None:
+    world.put("Hosts", "Hosts", HOST, sharing(milli_free=500, shared_by=BOB))
+    manifest.write_text(HALF)
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert status == 0
+    assert "no host takes it now (of 1: 1 GPUs of which another account holds shares); it waits." in err
+    assert pallets.calls
+
+
+def test_what_no_host_can_run_is_named(world: World, manifest: Path) -> None:
+    manifest.write_text(HALF)
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert status == 1
+    assert "1 is no match (unable to run what the task needs: docker, shares)." in err
+
+
+@pytest.mark.parametrize("wanted", ["max_latency: 50ms", "min_network_mbps: 100"])
+def test_what_a_host_has_not_measured_yet_is_waited_for(
+    world: World, pallets: Pallets, manifest: Path, wanted: str
+) -> None:
+    manifest.write_text(MANIFEST.replace("allow_simulated: true", f"allow_simulated: true, {wanted}"))
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert status == 0
+    assert "note: no host takes it now (of 1: 1 too " in err
+    assert pallets.calls
+    world.put("Hosts", "Hosts", HOST, the_host(latency_ms=51, network_mbps_down=99, network_mbps_up=99))
+    assert world.run("submit", manifest, "--account", "//Charlie")[0] == 1
+
+
+def test_replicas_need_a_provider_each(world: World, manifest: Path) -> None:
+    two = [device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()] * 2
+    world.put("Hosts", "Hosts", HOST, the_host(devices=two))
+    manifest.write_text(MANIFEST + "  verification: {replicas: 2}\n")
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
+    assert status == 1
+    assert "2 pods must start together, and the 1 registered host could run 1 of them" in err
+    assert "note: no scheduler places tasks whose results are compared yet" in err
+
+
+def test_a_host_that_is_away_is_not_said_to_be_too_small(world: World, manifest: Path) -> None:
+    world.put("Hosts", "Hosts", HOST, the_host(status="Offline"))
+    status, out, _ = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
+    assert status == 0
+    assert "not with the hosts that are online: 0 of the 1 pods that it needs would have room" in out

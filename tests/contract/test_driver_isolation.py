@@ -53,15 +53,18 @@ def listening(*prefix, port=47_001):
 async def reached(driver, image, addresses, port):
     """Which of these a container of a pod of its own can connect to.
 
-    The time is for a busy machine: a try holds a processor for milliseconds, and the pod has little of one.
+    The time is for a busy machine: a try holds a processor for milliseconds, and the pod has little of one. All are
+    tried at once, each by three processes, however many addresses other tests give this machine meanwhile.
     """
     tries = [f"timeout 20 bash -c 'exec 3<>/dev/tcp/{one}/{port}' 2>/dev/null && echo {one} &" for one in addresses]
-    spec = case.pod(("bash", "-c", "\n".join([*tries, "wait"])), image)
+    command = ("bash", "-c", "\n".join([*tries, "wait", "echo tried"]))
+    spec = case.pod(command, image, pids=8 + 4 * len(addresses), memory_mib=64 + 8 * len(addresses))
     handle = await case.up(driver, spec)
     await case.ended(driver, handle)
-    output = (await driver.collect(handle, spec.result)).data.decode()
+    output = (await driver.collect(handle, spec.result)).data.decode().split()
     await driver.destroy(spec.lease, keep_data=False)
-    return set(output.split())
+    assert output[-1:] == ["tried"], "not every address was tried"
+    return set(output[:-1])
 
 
 def run(*command):

@@ -303,9 +303,9 @@ class Cluster:
         """The number of an account; 0 for the empty name."""
         return self._kinds.account(name)
 
-    def kinds_for(self, account: str) -> int:
-        """How many kinds there are of which a pod of the account may have a share, or a whole device."""
-        return self._kinds.many_for(account)
+    def kinds_since(self, first: int, account: str) -> Sequence[int]:
+        """The kinds from this number on of which a pod of the account may have a share, or a whole device."""
+        return self._kinds.since(first, account)
 
     def accepts(self, shape: Shape) -> Bools:
         """For each kind, whether the shape may run there."""

@@ -23,7 +23,11 @@ class Wish(NamedTuple):
     @classmethod
     def of(cls, shape: Shape, cluster: Cluster) -> Wish:
         """The shape, for the kinds of this cluster."""
-        accepts = cluster.accepts(shape)
+        return cls.accepting(shape, cluster.accepts(shape))
+
+    @classmethod
+    def accepting(cls, shape: Shape, accepts: Bools) -> Wish:
+        """The shape, for kinds of which these are known to do."""
         return cls(shape.cpu_milli, shape.memory_mib, shape.disk_gib, shape.gpus, shape.gpu_milli, accepts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
@@ -34,8 +35,8 @@ class Kinds:
     def __init__(self) -> None:
         self.all: list[GpuKind] = [NOTHING]
         self._numbers: dict[GpuKind, int] = {NOTHING: 0}
-        self._many: dict[str, int] = {"": 1}
-        """[account]: how many kinds."""
+        self._of: dict[str, list[int]] = {"": [0]}
+        """[account]: the kinds of devices of which it has shares, in order; of nobody: of which nobody has."""
         self._accounts: dict[str, int] = {"": 0}
         self._same: Ints = np.zeros(0, dtype=np.int64)
         """[kind]: the same when nobody has shares."""
@@ -47,7 +48,7 @@ class Kinds:
         if found is None:
             found = self._numbers[kind] = len(self.all)
             self.all.append(kind)
-            self._many[kind.account] = self._many.get(kind.account, 0) + 1
+            self._of.setdefault(kind.account, []).append(found)
         return found
 
     def shared(self, kind: int, account: str) -> int:
@@ -67,13 +68,14 @@ class Kinds:
         """The number of an account; 0 for the empty name."""
         return self._accounts.setdefault(name, len(self._accounts))
 
-    def many_for(self, account: str) -> int:
-        """How many kinds there are of which a pod of the account may have a share, or a whole device."""
-        return self._many[""] + (self._many.get(account, 0) if account else 0)
+    def since(self, first: int, account: str) -> list[int]:
+        """The kinds from this number on of which a pod of the account may have a share, or a whole device."""
+        of = self._of[""], self._of.get(account, []) if account else []
+        return [kind for kinds in of if kinds and kinds[-1] >= first for kind in kinds[bisect_left(kinds, first) :]]
 
     def accepted(self, shape: Shape) -> Bools:
         """For each kind, whether the shape may run there."""
-        if len(self._many) == 1:
+        if len(self._of) == 1:
             return np.array([shape.accepts(kind) for kind in self.all], dtype=np.bool_)
         self._tell_apart()
         nobodys = np.flatnonzero(self._same == np.arange(len(self.all)))

@@ -5,6 +5,7 @@ Without anything for each task or batch but a few columns: a round may place a h
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Sequence
 from itertools import chain
 
@@ -22,7 +23,10 @@ class Ahead:
     """Of one scheduler. Nothing is counted before somebody asks."""
 
     def __init__(self) -> None:
-        self._new: list[tuple[Batch, Sequence[Task], int]] = []
+        self._new: list[tuple[Batch, array[int], int]] = []
+        """With the longest that each of its tasks may run, ms, and since when they have their places."""
+        self._more_known: set[int] = set()
+        """Tasks among these that have leases."""
 
     def __len__(self) -> int:
         """How many batches."""
@@ -30,16 +34,17 @@ class Ahead:
 
     def add(self, batch: Batch, tasks: Sequence[Task], now_ms: int) -> None:
         """These tasks, all of the batch, have their places from now on."""
-        self._new.append((batch, tasks, now_ms))
+        # Not later: where a task's record is it takes longer to look again.
+        self._new.append((batch, array("Q", [task.max_duration_ms for task in tasks]), now_ms))
+        self._more_known.update([task.id for task in tasks if task.leases])
 
     def not_new(self, ends: Ends) -> set[int]:
         """Tasks among these of which more is known than that they were placed: leases, or what they hold already."""
-        known = ends.known(chain.from_iterable(batch.tasks for batch, *_ in self._new))
-        return known.union([task.id for _, tasks, _ in self._new for task in tasks if task.leases])
+        return self._more_known | ends.known(chain.from_iterable(batch.tasks for batch, *_ in self._new))
 
     def take(self, without: Collection[int]) -> tuple[Ints, Ints]:
         """What was added since this was last asked, less the tasks in `without`: [pod], its task, and [pod, column]."""
-        new, self._new = self._new, []
+        new, self._new, self._more_known = self._new, [], set()
         if not new:
             return np.zeros(0, dtype=np.int64), np.zeros((0, Column.COUNT), dtype=np.int64)
         tasks, rows = _rows(new)
@@ -49,13 +54,13 @@ class Ahead:
         return tasks, rows
 
 
-def _rows(new: Sequence[tuple[Batch, Sequence[Task], int]]) -> tuple[Ints, Ints]:
+def _rows(new: Sequence[tuple[Batch, array[int], int]]) -> tuple[Ints, Ints]:
     """See :func:`offchain.core.planning.reserved.lasts_ms`."""
     batches = [batch for batch, *_ in new]
     start = WAY_MS + START_MS
     many = np.array([len(batch.tasks) for batch in batches])
     total = int(many.sum())
-    longest = np.fromiter((task.max_duration_ms for _, tasks, _ in new for task in tasks), dtype=np.uint64, count=total)
+    longest = np.frombuffer(b"".join(longest for _, longest, _ in new), dtype=np.uint64)
     lasts = np.minimum(longest, np.uint64(FOREVER - start)).astype(np.int64) + start
     pods = np.array([len(batch.hosts) for batch in batches])
     # Of the last task of a batch there may be fewer pods.

@@ -191,7 +191,7 @@ class Books:
     def hold(self, group: Group, tasks: Sequence[Task], now_ms: int) -> None:
         """These, all of one group and placed together, have their places."""
         batch: Batch = self._planner.batch(tasks[0].id)
-        again = dict.fromkeys(self._charges.placed(tasks))
+        again = dict.fromkeys(self._charges.placed(tasks, batch.tasks))
         if len(batch.hosts) < batch.each * len(tasks):
             # Of the last, fewer than it would have were placed.
             again[tasks[-1].id] = None

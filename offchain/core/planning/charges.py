@@ -50,12 +50,11 @@ class Charges:
             charged.append((*places[who], *amounts[what][1]))
         self._turn.release_all(charged)
 
-    def placed(self, tasks: Sequence[Task]) -> list[int]:
-        """These, which ask for the same, were charged by the queues for all of their pods.
+    def placed(self, tasks: Sequence[Task], numbers: Sequence[int]) -> list[int]:
+        """These, which have these numbers and ask for the same, were charged by the queues for all of their pods.
 
         Gives those that held something before.
         """
-        numbers = [task.id for task in tasks]
         if self._holdings.keys().isdisjoint(numbers) and self._placed.keys().isdisjoint(numbers):
             self._placed.update(zip(numbers, tasks, strict=True))
             return []

@@ -7,6 +7,7 @@ in the same order, with the same seed, gets the same placements.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 
@@ -141,7 +142,7 @@ class Desk:
         self._turn.begin(now_ms, self._totals(), away)
         self._now_ms = now_ms
         gates = (*gates, *of_hosts)
-        placed: dict[int, Batch] = {}
+        placed: list[Batch] = []
         self.notes.begin()
         self._start(self._keeper.begin(self._tasks, now_ms, self._waiting_for), away, gates, placed)
         reserved = self._keeper.gate(self._tasks, self._books.rooms)
@@ -151,7 +152,7 @@ class Desk:
         made = self.planner.plan(self, self.notes.gates, placed)
         blocked = [one.task for one in made.blocked]
         if self._start(self._keeper.end(self._tasks, blocked, now_ms, self._waiting_for), away, gates, placed):
-            made = Round(made.placements, tuple(one for one in made.blocked if one.task not in placed))
+            made = Round(made.placements, tuple(one for one in made.blocked if one.task not in made.placements))
         self._further.end_anew(None if gates or not self._shifts.alone else now_ms, made.blocked)
         return made
 
@@ -160,14 +161,14 @@ class Desk:
         self._further.begin()
         reserved = self._keeper.again(self._tasks, self._books.rooms, now_ms)
         self.notes.gates = () if reserved is None else (reserved,)
-        placed: dict[int, Batch] = {}
+        placed: list[Batch] = []
         for number in self._further.with_reservation():
             self._start_sooner(number, placed)
         made = self.planner.plan(self, self.notes.gates, placed)
         self._further.end(made.blocked)
         return Round(made.placements, self._groups.asleep.blocked())
 
-    def _start_sooner(self, number: int, placed: dict[int, Batch]) -> None:
+    def _start_sooner(self, number: int, placed: list[Batch]) -> None:
         """Whoever has a reservation for one pod comes before others where there is room now."""
         task, group = self._tasks[number], self._books.group(number)
         want = group[0]
@@ -181,7 +182,7 @@ class Desk:
             self._hold(group, [task])
 
     def _start(
-        self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: dict[int, Batch]
+        self, due: Iterable[Reservation], away: Container[int], gates: Sequence[Gate], placed: list[Batch]
     ) -> bool:
         """Give those whose reservation begins now the places that are reserved for them; whether there were any."""
         any_placed = False
@@ -219,11 +220,11 @@ class Desk:
         run = self._turn.run()
         if run is None:
             return None
-        tasks = [self._tasks[number] for number in run.tasks]
+        tasks = itemgetter(*run.tasks)(self._tasks) if len(run.tasks) > 1 else (self._tasks[run.tasks[0]],)
         group = self._books.group(run.tasks[0])
         self.notes.look(tasks[0], group[0])
         self._next = tasks, group
-        return Run(tasks, group[0])
+        return Run(tasks, run.tasks, group[0])
 
     def ran(self, tasks: int) -> None:
         """So many of the run have a place."""

@@ -119,7 +119,7 @@ class InTurn:
     def run(self) -> Run | None:
         """The next."""
         task = next(self._left, None)
-        return None if task is None else Run((task,), Want.of(task))
+        return None if task is None else Run.of((task,), Want.of(task))
 
     def ran(self, tasks: int) -> None:
         """Changes nothing."""

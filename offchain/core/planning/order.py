@@ -13,7 +13,14 @@ class Run(NamedTuple):
     """Tasks that are next, in this order. All ask for the same: the same want, as many pods at least and at most."""
 
     tasks: Sequence[Task]
+    numbers: Sequence[int]
+    """Of the tasks."""
     want: Want
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], want: Want) -> Run:
+        """These."""
+        return cls(tasks, [task.id for task in tasks], want)
 
 
 class Order(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from offchain.core.fleet.want import Want
@@ -31,10 +32,17 @@ class Batch:
 
     __slots__ = ("_at", "_records", "devices", "each", "hosts", "placed_ms", "tasks", "want")
 
-    def __init__(self, want: Want, tasks: Sequence[Task], hosts: Sequence[int], devices: Sequence[int]) -> None:
+    def __init__(
+        self,
+        want: Want,
+        tasks: Sequence[Task],
+        hosts: Sequence[int],
+        devices: Sequence[int],
+        numbers: Sequence[int] | None = None,
+    ) -> None:
         self.want = want
         self.each = len(tasks[0].open_pods)
-        self.tasks = [task.id for task in tasks]
+        self.tasks = [task.id for task in tasks] if numbers is None else numbers
         self._records = tasks
         self.hosts = array("i", hosts)
         """[pod]: the row of its host."""
@@ -75,13 +83,16 @@ class Batch:
 class Placements(Mapping[int, tuple[PodPlacement, ...]]):
     """[task]: in the order in which they were placed; as the chain is told, made when it is asked for."""
 
-    def __init__(self, made: Mapping[int, Batch], names: Sequence[str]) -> None:
+    def __init__(self, made: Sequence[Batch], names: Sequence[str]) -> None:
         self._made = made
         self._names = names
+        self._of: dict[int, Batch] = {}
+        self._seen = 0
+        """How many batches are in it."""
 
     def __getitem__(self, task: int) -> tuple[PodPlacement, ...]:
         """Of each of its pods that have a place."""
-        _, pods, hosts, devices = self._made[task].places(task)
+        _, pods, hosts, devices = self._batch(task).places(task)
         return tuple(
             PodPlacement(pod, self._names[host], bytes(indices(on)))
             for pod, host, on in zip(pods, hosts, devices, strict=True)
@@ -89,12 +100,26 @@ class Placements(Mapping[int, tuple[PodPlacement, ...]]):
 
     def want(self, task: int) -> Want:
         """What its pods ask for."""
-        return self._made[task].want
+        return self._batch(task).want
 
     def __iter__(self) -> Iterator[int]:
         """The tasks."""
-        return iter(self._made)
+        return chain.from_iterable(batch.tasks for batch in self._made)
 
     def __len__(self) -> int:
         """How many tasks."""
-        return len(self._made)
+        return sum(len(batch.tasks) for batch in self._made)
+
+    def __contains__(self, task: object) -> bool:
+        """Whether this task was placed."""
+        return task in self._known()
+
+    def _batch(self, task: int) -> Batch:
+        return self._known()[task]
+
+    def _known(self) -> Mapping[int, Batch]:
+        if self._seen < len(self._made):
+            for batch in self._made[self._seen :]:
+                self._of.update(dict.fromkeys(batch.tasks, batch))
+            self._seen = len(self._made)
+        return self._of

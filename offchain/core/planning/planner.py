@@ -22,7 +22,7 @@ from offchain.core.placing.worth import Worth
 from offchain.core.planning.candidates import Seen, look
 from offchain.core.planning.gates import Gate, Leaning
 from offchain.core.planning.held import Held
-from offchain.core.planning.order import Order
+from offchain.core.planning.order import Order, Run
 from offchain.core.planning.placements import Batch, Placements, Places
 from offchain.core.planning.rows import Points, Rows
 from offchain.core.planning.scores import Weights
@@ -171,16 +171,16 @@ class Planner:
         """The tasks of which something is on its way."""
         return frozenset(self._held.tasks)
 
-    def plan(self, order: Order, gates: Sequence[Gate] = (), made: dict[int, Batch] | None = None) -> Round:
+    def plan(self, order: Order, gates: Sequence[Gate] = (), made: list[Batch] | None = None) -> Round:
         """Place whoever has room, in this order, where no gate is closed to it. What is placed is held.
 
         `made`: what has its place in this round already.
         """
-        made = {} if made is None else made
+        made = [] if made is None else made
         blocked: list[Blocked] = []
         full: dict[tuple[Want, int, int], int] = {}
         while (turn := order.run()) is not None:
-            tasks, want = turn
+            tasks, _, want = turn
             first = tasks[0]
             same = want, first.least, len(first.open_pods)
             # Room only falls during a round.
@@ -190,7 +190,7 @@ class Planner:
                 continue
             free = self._free(first, want, gates)
             if free:
-                placed, fitting = self._run(tasks, want, gates, made)
+                placed, fitting = self._run(turn, gates, made)
             else:
                 placed, fitting = self._one(first, want, gates, made)
             if placed:
@@ -217,7 +217,7 @@ class Planner:
         best = min((row for row in rows if points[row] < np.inf), key=lambda row: (points[row], row), default=None)
         return None if best is None else board.Place(best, int(devices[best]))
 
-    def place_at(self, task: Task, want: Want, where: Sequence[board.Place], made: dict[int, Batch]) -> bool:
+    def place_at(self, task: Task, want: Want, where: Sequence[board.Place], made: list[Batch]) -> bool:
         """Place its first pods just there, and hold that; False where a rule is against it."""
         for place, (host, devices) in enumerate(where):
             if not self.takes(want, host, devices):
@@ -263,8 +263,9 @@ class Planner:
         devices = self._rows.room(want)
         return all(gate.closed(task, want, devices) is None for gate in gates)
 
-    def _run(self, tasks: Sequence[Task], want: Want, gates: Sequence[Gate], made: dict[int, Batch]) -> tuple[int, int]:
+    def _run(self, run: Run, gates: Sequence[Gate], made: list[Batch]) -> tuple[int, int]:
         """Place these, one after the other; how many found a place, and how many pods of the first that did not."""
+        tasks, numbers, want = run
         least, each = tasks[0].least, len(tasks[0].open_pods)
         hosts, devices = self._places(want, len(tasks) * each)
         placed, over = divmod(len(hosts), each)
@@ -274,13 +275,13 @@ class Planner:
             self._give(want, hosts[-over:], devices[-over:])
         if placed:
             pods = min(len(hosts), placed * each)
-            self._hold(Batch(want, tasks[:placed], hosts[:pods], devices[:pods]), made)
+            self._hold(Batch(want, tasks[:placed], hosts[:pods], devices[:pods], numbers[:placed]), made)
             for gate in gates:
                 for pod in range(pods):
                     gate.taken(tasks[pod // each], want, hosts[pod], devices[pod])
         return placed, over
 
-    def _one(self, task: Task, want: Want, gates: Sequence[Gate], made: dict[int, Batch]) -> tuple[int, int]:
+    def _one(self, task: Task, want: Want, gates: Sequence[Gate], made: list[Batch]) -> tuple[int, int]:
         """The same for one task, for which gates are asked before each of its pods."""
         hosts: list[int] = []
         devices: list[int] = []
@@ -352,9 +353,9 @@ class Planner:
             self.fleet.cluster.give(host, want.shape, on)
             self._rows.changed((host,))
 
-    def _hold(self, batch: Batch, made: dict[int, Batch]) -> None:
+    def _hold(self, batch: Batch, made: list[Batch]) -> None:
         self._held.add(batch)
-        made.update(dict.fromkeys(batch.tasks, batch))
+        made.append(batch)
 
     def _reset(self, row: int) -> None:
         """Back to the chain's record, less what is held."""

@@ -58,17 +58,20 @@ class _Wish:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self._found: Wish | None = None
+        self._found = Wish.accepting(shape, np.zeros(0, dtype=np.bool_))
         self._seen = 0
+        """How many kinds."""
 
     def now(self, cluster: Cluster) -> Wish:
         """With all kinds that there are."""
-        kinds, seen = len(cluster.kinds), cluster.kinds_for(self.shape.account)
-        if self._found is None or self._seen != seen or len(self._found.accepts) < kinds:
-            found = Wish.of(self.shape, cluster)
-            # No device of another account's shares will do, nor is it ever free as a whole: whatever comes is no news.
-            self._found = found._replace(accepts=as_long(found.accepts, 1 << kinds.bit_length()))
-            self._seen = seen
+        kinds = cluster.kinds
+        if len(kinds) > len(self._found.accepts):
+            # No device of another account's shares will do, nor is it ever free as a whole.
+            self._found = self._found._replace(accepts=as_long(self._found.accepts, 1 << len(kinds).bit_length()))
+        if len(kinds) > self._seen:
+            for kind in cluster.kinds_since(self._seen, self.shape.account):
+                self._found.accepts[kind] = self.shape.accepts(kinds[kind])
+            self._seen = len(kinds)
         return self._found
 
 

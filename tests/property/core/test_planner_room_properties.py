@@ -41,7 +41,7 @@ def test_what_is_free_is_what_the_record_leaves(steps: list[tuple[str, object]])
                 task = job(number, gpus=1, pods=len(pods))
                 where = [Place(host, 1 << device) for host, device in pods]
                 want = Want.of(task)
-                if all(place.host in records for place in where) and planner.place_at(task, want, where, {}):
+                if all(place.host in records for place in where) and planner.place_at(task, want, where, []):
                     held[number] = want, where
                 number += 1
             case "release" | "behind" | "ahead", int() if not held:

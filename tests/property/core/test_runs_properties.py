@@ -39,7 +39,7 @@ class InRuns:
 
     def run(self) -> Run | None:
         self._left = [one for one in self._left if one]
-        return Run(self._left[0], Want.of(self._left[0][0])) if self._left else None
+        return Run.of(self._left[0], Want.of(self._left[0][0])) if self._left else None
 
     def ran(self, tasks: int) -> None:
         self._left[0] = self._left[0][tasks:]

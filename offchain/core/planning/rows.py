@@ -150,6 +150,8 @@ class Rows:
         """What points are counted by how full hosts are of."""
         self._excluded: set[int] = set()
         """Hosts that were too dear for some want by the devices that it would have taken."""
+        self._everybody = _NOBODY
+        """The rows of all hosts."""
         self._draw: Floats = np.zeros(0)
         self._closed: Bools = np.zeros(0, dtype=np.bool_)
 
@@ -306,6 +308,10 @@ class Rows:
             row.lane = longer(row.lane, hosts)
         if row.room_seen == self._room.end():
             return row, _NOBODY
+        if not row.room_seen:
+            if len(self._everybody) != hosts:
+                self._everybody = np.arange(hosts)
+            return row, self._everybody
         return row, self._room.since_for(row.room_seen, row.lane.points)
 
     def _judge(self, want: Want, row: _Row) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 
 from offchain.core.fit import Misfit
 from offchain.core.fleet.facts import Facts
-from offchain.core.placing.cluster import Bools, Cluster, Columns, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.compiled import compiled
+from offchain.core.placing.free import Bools, Columns, Ints
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 
 STEPS: Final = (

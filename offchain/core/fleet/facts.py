@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from offchain.core.conduct.ran import Ran
 from offchain.core.fleet.offers import Offers
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Floats, Ints
+from offchain.core.placing.free import MOST_DEVICES, Bools, Floats, Ints
 from offchain.core.values import Capabilities, Host, HostStatus
 
 _FEW = 16

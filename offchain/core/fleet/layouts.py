@@ -9,7 +9,7 @@ import numpy as np
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.values import Layout
 
 

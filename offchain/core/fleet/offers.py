@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.cluster import MOST_DEVICES, Floats, Ints
+from offchain.core.placing.free import MOST_DEVICES, Floats, Ints
 from offchain.core.values import Ask, BillingUnit, Host
 
 UNITS = tuple(BillingUnit)

@@ -27,7 +27,8 @@ from offchain.core.fleet.filters.tiers import TierNotWanted
 from offchain.core.fleet.filters.unit import UnitNotOffered
 from offchain.core.fleet.offers import ALL, Offers
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Cluster, Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import Bools, Ints
 
 BEFORE_ROOM: Final[tuple[Filter, ...]] = (
     DataElsewhere(),

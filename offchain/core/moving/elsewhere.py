@@ -6,7 +6,7 @@ import numpy as np
 
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import AnyInts, Bools
+from offchain.core.placing.free import AnyInts, Bools
 from offchain.core.values import Lease, Task
 
 

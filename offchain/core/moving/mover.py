@@ -12,7 +12,7 @@ from offchain.core.fleet.want import Want
 from offchain.core.moving.elsewhere import Elsewhere
 from offchain.core.moving.watch import Leaving, Unguarded, Watch
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import bits, indices
+from offchain.core.placing.free import bits, indices
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.gates import Gate
 from offchain.core.values import Layout, Lease, Task

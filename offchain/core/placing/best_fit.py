@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from offchain.core.placing.cluster import Floats, Ints
+from offchain.core.placing.free import Floats, Ints
 from offchain.core.placing.policy import Plain
 from offchain.core.placing.shapes import Shape
 

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.cluster import Bools, Cluster, Floats, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.devices import Wish, fullest
+from offchain.core.placing.free import Bools, Floats, Ints
 from offchain.core.placing.policy import Policy
 from offchain.core.placing.shapes import Shape
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from offchain.core.placing.columns import as_long
 from offchain.core.placing.compiled import compiled
+from offchain.core.placing.free import (
+    MOST_DEVICES,
+    Bools,
+    Columns,
+    Floats,
+    Ints,
+    beside,
+    bits,
+    columns,
+    copied,
+    indices,
+)
 from offchain.core.placing.kinds import NOTHING, Kinds
 from offchain.core.placing.shapes import WHOLE_GPU, GpuKind, Shape
-
-Ints = npt.NDArray[np.int64]
-AnyInts = npt.NDArray[np.signedinteger[Any]]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
-MOST_DEVICES = 16
-"""Of one host, as on the chain."""
+from offchain.core.placing.sharing import Sharing
 
 _FEW = 16
 _NO_DEVICES = (0,) * MOST_DEVICES
@@ -58,76 +60,6 @@ class HostRoom:
     accounts: Sequence[str] = ()
 
 
-class Columns(NamedTuple):
-    """What is free, as compiled loops read it. Row `i` of each column is host `i`.
-
-    A device of which an account has shares is of a kind of its own, which no share of another account accepts.
-    """
-
-    cpu: Ints
-    """-1: this host takes nothing at all."""
-    memory: Ints
-    disk: Ints
-    device: AnyInts
-    """[host, device]: free thousandths; 0 beyond the host's last device, so that nothing fits there."""
-    kind: AnyInts
-    """[host, device]: its place in :attr:`Cluster.kinds`."""
-    gpus: Ints
-    """How many devices."""
-    main: Ints
-    """The kind that stands for the host's devices: that of the first."""
-    state: Ints
-    """A number for all of this but the disk, the same where that is; 0: not counted since it changed."""
-
-
-def _columns(hosts: int) -> Columns:
-    def column(*more: int) -> Ints:
-        return np.zeros((hosts, *more), dtype=np.int64)
-
-    # Narrow, for loops read them of one host here and one there.
-    devices = np.zeros((hosts, MOST_DEVICES), dtype=np.int16), np.zeros((hosts, MOST_DEVICES), dtype=np.int16)
-    return Columns(column(), column(), column(), *devices, column(), column(), column())
-
-
-def _beside(free: Columns) -> Columns:
-    """Columns for the same hosts when nothing runs there: what does not depend on that is there once."""
-    cpu, memory, disk, device, kind = (np.zeros_like(column) for column in (*free[:4], free.kind))
-    return free._replace(cpu=cpu, memory=memory, disk=disk, device=device, kind=kind)
-
-
-class _Hosts:
-    """Rows of hosts, and the same as a column."""
-
-    def __init__(self) -> None:
-        self._all: set[int] = set()
-        self._rows: Ints | None = None
-        self._most = _FEW
-
-    @property
-    def rows(self) -> Ints:
-        """All of them, in no order."""
-        if self._rows is None:
-            self._rows = np.fromiter(self._all, dtype=np.int64, count=len(self._all))
-        return self._rows
-
-    @property
-    def are_many(self) -> bool:
-        """Whether it is time to see which of them still count."""
-        return len(self._all) > self._most
-
-    def add(self, rows: Sequence[int]) -> None:
-        """More, or such as are known."""
-        known = len(self._all)
-        self._all.update(rows)
-        if len(self._all) > known:
-            self._rows = None
-
-    def keep(self, rows: Ints) -> None:
-        """Only these count."""
-        self._all, self._rows = set(rows.tolist()), rows
-        self._most = max(_FEW, 2 * len(rows))
-
-
 class Cluster:
     """All hosts, each with the number that it got when it was first put in.
 
@@ -137,6 +69,7 @@ class Cluster:
     def __init__(self) -> None:
         self.names: list[str] = []
         self._kinds = Kinds()
+        self._sharing = Sharing(self._kinds)
         self.mains = 1
         """The kind of every host's :attr:`Columns.main` is below this."""
         self.total_milli = 0
@@ -145,13 +78,8 @@ class Cluster:
         self.most: Floats = np.ones(3)
         """The most cores, memory and thousandths of GPUs that were free on one host."""
         self._numbers: dict[str, int] = {}
-        self._with_shares: set[int] = set()
-        """The rows of hosts with devices that may be shared."""
-        self._hosts_of: dict[str, _Hosts] = {}
-        self._shared_kinds: dict[str, Ints] = {}
-        """[account][kind]: the kind of such a device of which the account has shares; 0: not known."""
-        free = _columns(_FEW)
-        self._held = free, _beside(free)
+        free = columns(_FEW)
+        self._held = free, beside(free)
         self.free, self.whole = self._shown(0)
         """`whole`: what each host has when nothing runs there; devices that are out of order have nothing."""
 
@@ -195,7 +123,7 @@ class Cluster:
             self.free_milli -= sum(self.free.device[host].tolist())
         self._set(self.free, host, room)
         self._set(self.whole, host, whole or room)
-        self._share_anew({host: room.accounts})
+        self._sharing.set_anew(self.free, self.whole, {host: room.accounts})
         self.total_milli += len(room.devices) * WHOLE_GPU
         self._count(room.cpu_milli, room.memory_mib, [left for _, left in room.devices])
         return host
@@ -211,7 +139,8 @@ class Cluster:
         free.cpu[rows], free.memory[rows], free.disk[rows] = rest[:, 0], rest[:, 1], rest[:, 2]
         free.device[rows] = device
         free.state[rows] = 0
-        self._share_anew({row: refill[4] for row, refill in of.items() if refill[4] or row in self._with_shares})
+        shared = {row: refill[4] for row, refill in of.items() if refill[4] or row in self._sharing}
+        self._sharing.set_anew(free, self.whole, shared)
         most = (*rest[:, :2].max(axis=0).tolist(), int(device.sum(axis=1).max()))
         np.maximum(self.most, most, out=self.most)
 
@@ -220,56 +149,15 @@ class Cluster:
 
         Nothing changes for one of which somebody has shares already.
         """
-        free, whole = self.free, self.whole
-        for index in indices(devices):
-            kind = int(whole.kind[host, index])
-            if free.kind[host, index] == kind and free.device[host, index] < WHOLE_GPU:
-                free.kind[host, index] = self._kinds.shared(kind, account)
-        free.state[host] = 0
-        self._shared_on((host,), account)
+        self._sharing.share(self.free, self.whole, host, devices, account)
 
     def share_all(self, hosts: Ints, devices: Ints, account: str) -> None:
         """The same on many hosts; `devices` as bits."""
-        free, done = self.free, 0
-        while True:
-            kinds = self._shared_kinds.get(account, _NO_HOSTS)
-            done += int(_share(free, self.whole.kind, hosts[done:], devices[done:], kinds))
-            if done == len(hosts):
-                break
-            # Of these devices the account has no shares yet.
-            host = int(hosts[done])
-            for kind in {int(self.whole.kind[host, index]) for index in indices(int(devices[done]))}:
-                kinds = as_long(kinds, max(len(kinds), kind + 1))
-                kinds[kind] = self._kinds.shared(kind, account)
-            self._shared_kinds[account] = kinds
-        self._shared_on(hosts.tolist(), account)
-
-    def _shared_on(self, hosts: Sequence[int], account: str) -> None:
-        self._with_shares.update(hosts)
-        found = self._hosts_of.get(account)
-        if found is None:
-            found = self._hosts_of[account] = _Hosts()
-        found.add(hosts)
+        self._sharing.share_all(self.free, self.whole, hosts, devices, account)
 
     def with_shares_of(self, account: str) -> Ints:
         """The rows of hosts on which the account has shares of devices, and of some on which it had."""
-        found = self._hosts_of.get(account)
-        if found is None:
-            return _NO_HOSTS
-        if found.are_many:
-            rows = found.rows
-            mine = self._kinds.whose[self.free.kind[rows]] == self._kinds.account(account)
-            found.keep(rows[mine.any(axis=1)])
-        return found.rows
-
-    def _share_anew(self, of: Mapping[int, Sequence[str]]) -> None:
-        """[row]: whose shares there are of each device of a host that was set."""
-        for row, accounts in of.items():
-            self.free.kind[row] = self.whole.kind[row]
-            self._with_shares.discard(row)
-            for index, account in enumerate(accounts):
-                if account:
-                    self.share(row, 1 << index, account)
+        return self._sharing.rows_of(self.free, account)
 
     def _count(self, cpu_milli: int, memory_mib: int, devices: Sequence[int]) -> None:
         milli = sum(devices)
@@ -340,7 +228,7 @@ class Cluster:
             raise ValueError(f"no {shape} can have run on devices {indices(devices)} of host {self.names[host]}")
         self.free_milli += shape.total_milli
         if shape.account:
-            self._whole_again(host, devices)
+            self._sharing.whole_again(self.free, self.whole, host, devices)
 
     def give_all(
         self, hosts: Sequence[int], devices: Sequence[int], asks: Sequence[int], shapes: Sequence[Shape]
@@ -356,13 +244,7 @@ class Cluster:
         shares = {ask for ask, shape in enumerate(shapes) if shape.account}
         for host, on, ask in zip(hosts, devices, asks, strict=True) if shares else ():
             if ask in shares:
-                self._whole_again(host, on)
-
-    def _whole_again(self, host: int, devices: int) -> None:
-        """Of these devices, those of which nobody has shares any more are for everybody."""
-        for index in indices(devices):
-            if self.free.device[host, index] == WHOLE_GPU:
-                self.free.kind[host, index] = self.whole.kind[host, index]
+                self._sharing.whole_again(self.free, self.whole, host, on)
 
     def _fits(self, host: int, shape: Shape, chosen: Sequence[int]) -> bool:
         usable = len(chosen) == shape.gpus and not self._short(host, shape)
@@ -401,20 +283,13 @@ class Cluster:
     def _grow(self, hosts: int) -> None:
         free, whole = self._held
         if hosts > len(free.cpu):
-            more = _columns(2 * len(free.cpu))
-            self._held = _copied(free, more), _copied(whole, _beside(more))
+            more = columns(2 * len(free.cpu))
+            self._held = copied(free, more), copied(whole, beside(more))
         self.free, self.whole = self._shown(hosts)
 
     def _shown(self, hosts: int) -> tuple[Columns, Columns]:
         free, whole = (Columns._make(column[:hosts] for column in held) for held in self._held)
         return free, whole
-
-
-def _copied(held: Columns, into: Columns) -> Columns:
-    pairs: Iterable[tuple[AnyInts, AnyInts]] = zip(held, into, strict=True)
-    for old, new in pairs:
-        new[: len(old)] = old
-    return into
 
 
 @compiled
@@ -439,21 +314,6 @@ def _give(free: Columns, host: int, on: int, cpu: int, memory: int, disk: int, g
 
 
 @compiled
-def _share(free: Columns, whole: AnyInts, hosts: Ints, on: Ints, shared: Ints) -> int:
-    """Let devices be of kinds of which an account has shares: `shared`, by kind. How many: of the next it has none."""
-    for pod in range(len(hosts)):
-        host = hosts[pod]
-        for index in range(free.gpus[host]):
-            kind = whole[host, index]
-            if on[pod] >> index & 1 and free.kind[host, index] == kind and free.device[host, index] < WHOLE_GPU:
-                if kind >= len(shared) or not shared[kind]:
-                    return pod
-                free.kind[host, index] = shared[kind]
-        free.state[host] = 0
-    return len(hosts)
-
-
-@compiled
 def _give_all(free: Columns, pods: Ints, asks: Ints) -> int:
     """`pods`: hosts, devices as bits, and what each asks for, a row of `asks`. How many: the next is not possible."""
     for pod in range(pods.shape[1]):
@@ -461,18 +321,3 @@ def _give_all(free: Columns, pods: Ints, asks: Ints) -> int:
         if not _give(free, pods[0, pod], pods[1, pod], cpu, memory, disk, gpus, milli):
             return pod
     return int(pods.shape[1])
-
-
-def indices(devices: int) -> list[int]:
-    """The numbers of the devices whose bits are set."""
-    found = []
-    while devices:
-        least = devices & -devices
-        found.append(least.bit_length() - 1)
-        devices ^= least
-    return found
-
-
-def bits(devices: Iterable[int]) -> int:
-    """The same the other way: a bit for each of these numbers."""
-    return sum(1 << index for index in devices)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from offchain.core.placing.cluster import Floats, Ints
 from offchain.core.placing.compiled import compiled
+from offchain.core.placing.free import Floats, Ints
 from offchain.core.placing.shapes import WHOLE_GPU
 
 MOST_SIZES = 50

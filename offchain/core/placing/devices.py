@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from offchain.core.placing.cluster import AnyInts, Bools, Cluster, Columns, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.compiled import compiled, inner
+from offchain.core.placing.free import AnyInts, Bools, Columns, Ints
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from offchain.core.placing.best_fit import BestFit
-from offchain.core.placing.cluster import Floats, Ints
+from offchain.core.placing.free import Floats, Ints
 from offchain.core.placing.shapes import Shape
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.cluster import Bools, Cluster, Floats, Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import Bools, Floats, Ints
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 
 MOST_ROWS = 256

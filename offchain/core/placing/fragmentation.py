@@ -13,10 +13,11 @@ import math
 
 import numpy as np
 
-from offchain.core.placing.cluster import AnyInts, Cluster, Columns, Floats, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import Wish, fullest
 from offchain.core.placing.expected import Expected, Rows
+from offchain.core.placing.free import AnyInts, Columns, Floats, Ints
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.cluster import MOST_DEVICES, Floats, Ints
+from offchain.core.placing.free import MOST_DEVICES, Floats, Ints
 from offchain.core.placing.policy import Plain
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 

@@ -6,12 +6,9 @@ from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.placing.shapes import GpuKind, Shape
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 NOTHING = GpuKind("")
 """The kind of a host without devices, and of a place where there is none."""

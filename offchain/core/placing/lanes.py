@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.cluster import Bools, Floats, Ints
 from offchain.core.placing.compiled import compiled, inner
+from offchain.core.placing.free import Bools, Floats, Ints
 
 BLOCK = 32
 """Hosts."""

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.cluster import AnyInts, Floats, Ints
 from offchain.core.placing.compiled import inner
 from offchain.core.placing.expected import Rows
+from offchain.core.placing.free import AnyInts, Floats, Ints
 from offchain.core.placing.shapes import WHOLE_GPU
 
 CPU_GRAIN_MILLI = 500

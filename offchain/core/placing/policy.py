@@ -6,8 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from offchain.core.placing.cluster import Cluster, Floats, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.devices import Wish, choose
+from offchain.core.placing.free import Floats, Ints
 from offchain.core.placing.shapes import Shape
 
 

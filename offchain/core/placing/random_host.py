@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.cluster import Cluster, Floats, Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import Floats, Ints
 from offchain.core.placing.policy import Plain
 from offchain.core.placing.shapes import Shape
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import MOST_DEVICES, Columns, Floats, Ints
 from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import Wish
+from offchain.core.placing.free import MOST_DEVICES, Columns, Floats, Ints
 from offchain.core.placing.kinds import MOST_KINDS
 from offchain.core.placing.lanes import AnyFloats, Beside, Lane, first_of, renew, renew_one
 from offchain.core.placing.loss import (

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from offchain.core.placing.cells import Record
-from offchain.core.placing.cluster import MOST_DEVICES, HostSpec
+from offchain.core.placing.cluster import HostSpec
+from offchain.core.placing.free import MOST_DEVICES
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")

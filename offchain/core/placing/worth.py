@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.cluster import Bools, Cluster, Floats, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.cuts import piece_values
 from offchain.core.placing.devices import Wish
 from offchain.core.placing.expected import Expected
+from offchain.core.placing.free import Bools, Floats, Ints
 from offchain.core.placing.lanes import AnyFloats, Beside, Lane
 from offchain.core.placing.loss import Known, Tables, known, wider
 from offchain.core.placing.run import TIE, fill

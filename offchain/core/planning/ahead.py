@@ -11,7 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from offchain.core.placing.cluster import Ints
+from offchain.core.placing.free import Ints
 from offchain.core.planning.placements import Batch
 from offchain.core.planning.reserved import START_MS, WAY_MS
 from offchain.core.timing.claims import FOREVER, Column

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import closed_by, rows_beside
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.values import Layout, Task
 

@@ -10,8 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import AnyInts, Bools, Cluster, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.compiled import compiled
+from offchain.core.placing.free import AnyInts, Bools, Ints
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 from offchain.core.planning.planner import Blocked
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from offchain.core.fit import Misfit
 from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, indices
+from offchain.core.placing.free import Bools, indices
 from offchain.core.planning.gates import Gate
 from offchain.core.planning.rows import Rows
 from offchain.core.values import Task

@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.columns import as_long
 from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import copy
+from offchain.core.placing.free import MOST_DEVICES, Bools, Columns, Ints
 from offchain.core.placing.shapes import Shape
 
 Ints32 = npt.NDArray[np.int32]

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.cluster import Ints
 from offchain.core.placing.columns import as_long
 from offchain.core.placing.compiled import compiled
+from offchain.core.placing.free import Ints
 
 Floats = npt.NDArray[np.floating[Any]]
 

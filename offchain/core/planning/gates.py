@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import AnyInts, Bools
+from offchain.core.placing.free import AnyInts, Bools
 from offchain.core.values import Task
 
 

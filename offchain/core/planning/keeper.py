@@ -15,7 +15,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.layouts import closed_beside
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want, shape_of
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, bits
+from offchain.core.placing.free import MOST_DEVICES, Bools, bits
 from offchain.core.planning.ahead import Ahead
 from offchain.core.planning.heads import HOPELESS_MS, Heads, needs_much
 from offchain.core.planning.placements import Batch

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.planning.shifts import HANDOVER_MS, SHIFT_MS
 
 STILL_MS: Final = 2 * SHIFT_MS

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import indices
+from offchain.core.placing.free import indices
 from offchain.core.values import PodPlacement, Task
 
 _FEW: Final = 16

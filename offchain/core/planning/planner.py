@@ -16,7 +16,7 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing import board
-from offchain.core.placing.cluster import Bools, indices
+from offchain.core.placing.free import Bools, indices
 from offchain.core.placing.shapes import Mix
 from offchain.core.placing.worth import Worth
 from offchain.core.planning.candidates import Seen, look

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import AnyInts, Bools
+from offchain.core.placing.free import AnyInts, Bools
 from offchain.core.placing.shapes import Shape
 from offchain.core.planning.yielding import Yielding
 from offchain.core.timing.backfill import Backfill

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from offchain.core.conduct.memory import Memory
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools
+from offchain.core.placing.free import Bools
 from offchain.core.placing.shapes import Shape
 from offchain.core.values import Task
 

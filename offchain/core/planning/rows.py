@@ -15,9 +15,10 @@ from offchain.core.fleet.fleet import Fleet
 from offchain.core.fleet.offers import Offers
 from offchain.core.fleet.rules import affordable, welcome
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import AnyInts, Bools, Cluster, Floats, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.columns import as_long
 from offchain.core.placing.devices import Wish
+from offchain.core.placing.free import AnyInts, Bools, Floats, Ints
 from offchain.core.placing.kinds import NOBODY
 from offchain.core.placing.lanes import AnyFloats, Beside, empty, longer, renew
 from offchain.core.placing.run import unknown

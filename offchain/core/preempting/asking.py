@@ -10,7 +10,8 @@ from offchain.core.fleet.layouts import apart, closed_beside
 from offchain.core.fleet.rules import allowed
 from offchain.core.fleet.want import Want
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Bools, Cluster, bits
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import Bools, bits
 from offchain.core.preempting.rules import HOUR, Past, Preemption, Rules, Running, Wanting, amount_of
 from offchain.core.preempting.victims import Refused, preempt
 from offchain.core.preempting.who import by_shares

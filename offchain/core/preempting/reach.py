@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Columns, Floats, Ints
 from offchain.core.placing.devices import Wish
+from offchain.core.placing.free import MOST_DEVICES, Bools, Columns, Floats, Ints
 
 _NEVER = 1 << 60
 """More than any host has."""

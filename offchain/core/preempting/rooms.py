@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools, Cluster, Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.values import Task, TaskState
 
 GRACE_MS: Final = 60_000

@@ -17,8 +17,9 @@ from typing import Final
 import numpy as np
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Columns, Floats, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.devices import Wish
+from offchain.core.placing.free import MOST_DEVICES, Bools, Columns, Floats, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.preempting.reach import Rows, least_cost, missing, within
 from offchain.core.preempting.sets import Looks, Victim, cheapest, of_all

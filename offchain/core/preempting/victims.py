@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
-from offchain.core.placing.cluster import Bools, Cluster, Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.preempting import who
 from offchain.core.preempting.rules import Past, Preemption, Rules, Running, Wanting
 from offchain.core.preempting.search import Search

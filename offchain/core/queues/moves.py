@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offchain.core.placing.cluster import Ints
 from offchain.core.placing.compiled import compiled, inner
+from offchain.core.placing.free import Ints
 from offchain.core.queues.index import enter, find, take_out
 from offchain.core.queues.lists import has_room, list_alike, strike_alike
 from offchain.core.queues.picking import share_of

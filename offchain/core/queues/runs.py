@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offchain.core.placing.cluster import Ints
 from offchain.core.placing.compiled import compiled, inner
+from offchain.core.placing.free import Ints
 from offchain.core.queues.ageing import RISING
 from offchain.core.queues.picking import dominant, head_of, key_of, next_alike, room_for
 from offchain.core.queues.tables import NOBODY, UNLIMITED_EACH, Tables, plain

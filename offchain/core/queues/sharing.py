@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.cluster import Floats
+from offchain.core.placing.free import Floats
 from offchain.core.queues.amount import Amount
 from offchain.core.queues.ledger import Ledger
 from offchain.core.queues.rights import Node, Rights

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from offchain.core.placing.cluster import Ints
 from offchain.core.placing.compiled import inner
+from offchain.core.placing.free import Ints
 from offchain.core.queues.amount import UNLIMITED
 
 Table = npt.NDArray[np.void]

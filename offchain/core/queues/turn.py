@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.cluster import Ints
+from offchain.core.placing.free import Ints
 from offchain.core.queues import moves
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.claim import Claim, Held, Holding

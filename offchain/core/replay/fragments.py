@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.cluster import Bools, Cluster, Columns, Floats
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.compiled import compiled
 from offchain.core.placing.expected import Expected, Rows
+from offchain.core.placing.free import Bools, Columns, Floats
 from offchain.core.placing.shapes import WHOLE_GPU, Mix
 
 

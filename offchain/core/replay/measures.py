@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offchain.core.placing.cluster import Floats, HostSpec
+from offchain.core.placing.cluster import HostSpec
+from offchain.core.placing.free import Floats
 from offchain.core.placing.shapes import WHOLE_GPU, Shape
 from offchain.core.replay.fairness import Part, jain_index, parts
 from offchain.core.replay.order import Run

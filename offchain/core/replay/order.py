@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.replay.arrival import Arrival, Kind
 
 

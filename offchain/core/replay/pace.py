@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from offchain.core.placing.cluster import Floats
+from offchain.core.placing.free import Floats
 from offchain.core.placing.traces import TraceError
 from offchain.core.replay.arrival import Arrival, Trace
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, takewhile
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Bools, Cluster, Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.planning.heads import DEPTH, PATIENCE_MS
 from offchain.core.replay.arrival import Arrival
 from offchain.core.replay.order import Run

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from offchain.core.placing.cluster import Bools, Cluster, Columns, Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import Bools, Columns, Ints
 from offchain.core.placing.shapes import Shape
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Ints
+from offchain.core.placing.free import MOST_DEVICES, Bools, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import FOREVER
 from offchain.core.timing.releases import Profile

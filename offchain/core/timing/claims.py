@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import Ints
+from offchain.core.placing.free import Ints
 from offchain.core.placing.shapes import Shape
 
 FOREVER: Final = 1 << 62

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import Ints
 from offchain.core.placing.columns import as_long
+from offchain.core.placing.free import Ints
 from offchain.core.timing.claims import FOREVER, Column
 from offchain.core.timing.loops import AT, CPU, DEVICES, MEMORY, NONE, Changes, enter, leave
 

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from offchain.core.placing.cluster import Bools, Columns, Ints
 from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.devices import Wish, copy
+from offchain.core.placing.free import Bools, Columns, Ints
 from offchain.core.timing.claims import FOREVER, Column
 
 AT, CPU, MEMORY, MILLI, DEVICES = range(5)

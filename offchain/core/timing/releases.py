@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from offchain.core.placing.cluster import MOST_DEVICES, Bools, Cluster, Ints
+from offchain.core.placing.cluster import Cluster
+from offchain.core.placing.free import MOST_DEVICES, Bools, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import Claim, Claims, Column, as_row
 from offchain.core.timing.ends import Ends, longer

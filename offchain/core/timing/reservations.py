@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Bools, Ints
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.claims import Claim
 from offchain.core.timing.releases import Profile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offchain.core.placing.cluster import Ints
+from offchain.core.placing.free import Ints
 from offchain.core.placing.shapes import Shape
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from offchain.core.placing.board import Place
-from offchain.core.placing.cluster import Bools, Cluster, Ints
+from offchain.core.placing.cluster import Cluster
 from offchain.core.placing.devices import Wish
+from offchain.core.placing.free import Bools, Ints
 from offchain.core.placing.shapes import Shape
 from offchain.core.timing.loops import HOST, MOMENT, PODS, counts, steps
 from offchain.core.timing.releases import Profile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from offchain.core.fit import Misfit
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools
+from offchain.core.placing.free import Bools
 
 
 class LatencyTooHigh:

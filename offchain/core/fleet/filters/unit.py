@@ -6,7 +6,7 @@ from offchain.core.fit import Misfit
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.offers import ALL, UNITS, Offers
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Bools
+from offchain.core.placing.free import Bools
 
 
 class UnitNotOffered:

@@ -10,7 +10,7 @@ import numpy as np
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.offers import Offers
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats
+from offchain.core.placing.free import Floats
 from offchain.core.planning.scores.failures import failures
 from offchain.core.planning.scores.image import image
 from offchain.core.planning.scores.latency import latency

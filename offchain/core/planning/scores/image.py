@@ -6,7 +6,7 @@ import numpy as np
 
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats
+from offchain.core.placing.free import Floats
 
 
 def image(want: Want, facts: Facts) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats
+from offchain.core.placing.free import Floats
 
 LONG_MS: Final = 1_000
 """From here on all round trips are equally long."""

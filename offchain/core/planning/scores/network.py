@@ -8,7 +8,7 @@ import numpy as np
 
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats
+from offchain.core.placing.free import Floats
 
 FAST_MBPS: Final = 10_000
 """Nothing speaks against so fast a network."""

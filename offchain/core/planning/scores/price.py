@@ -8,7 +8,7 @@ from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.filters.price import least_rates
 from offchain.core.fleet.offers import ALL, Offers
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats
+from offchain.core.placing.free import Floats
 
 
 def price(want: Want, facts: Facts) -> Floats:

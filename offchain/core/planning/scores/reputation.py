@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from offchain.core.fleet.facts import Facts
 from offchain.core.fleet.want import Want
-from offchain.core.placing.cluster import Floats
+from offchain.core.placing.free import Floats
 
 
 def reputation(want: Want, facts: Facts) -> Floats:

@@ -96,9 +96,10 @@ def fill(  # noqa: C901, PLR0912, PLR0915 - one flat loop, its docstring says wh
     if len(bounds):
         less = need_cpu / scale[0] + need_memory / scale[1] + _SLACK
         for host in hosts:
-            room = free_cpu[host] >= need_cpu and free_memory[host] >= need_memory and free_disk[host] >= need_disk
-            add = against[host] + price[offer[host]]
-            points[host] = bounds[host] - less + add if room and not closed[host] else np.inf
+            # All at once, without a question for each that processors guess wrong.
+            room = (free_cpu[host] >= need_cpu) & (free_memory[host] >= need_memory) & (free_disk[host] >= need_disk)
+            at_best = bounds[host] - less + (against[host] + price[offer[host]])
+            points[host] = at_best if room & (not closed[host]) else np.inf
             devices[host] = later
         step = len(hosts)
     while True:

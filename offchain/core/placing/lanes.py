@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from offchain.core.placing.columns import as_long
 from offchain.core.placing.compiled import compiled, inner
 from offchain.core.placing.free import Bools, Floats, Ints
 
@@ -67,8 +68,7 @@ def longer(lane: Lane, hosts: int) -> Lane:
         while half > 1:
             least[half // 2 : half] = np.minimum(least[half : 2 * half : 2], least[half + 1 : 2 * half : 2])
             half //= 2
-    more = np.zeros(hosts - len(points), dtype=np.float32)
-    return Lane(np.concatenate([points, more]), np.concatenate([devices, more.astype(np.uint16)]), least)
+    return Lane(as_long(points, hosts), as_long(devices, hosts), least)
 
 
 @compiled

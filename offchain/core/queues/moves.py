@@ -274,6 +274,7 @@ def _out(tables: Tables, row: int) -> None:
     else:
         tasks[after].before = before
     these.count -= 1
+    mine.id = NOBODY
     mine.next = here.free_task
     here.free_task = row
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import chain
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from offchain.core.queues.runs import MOST_IN_RUN, run_next
 from offchain.core.queues.sharing import rights_in
 from offchain.core.queues.tables import NOBODY
 from offchain.core.queues.tree import DEFAULT, Part, Tree
+
+_SWEEP: Final = 8
+"""To go through all tasks in their order takes as long as to forget so many times fewer here and there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,10 @@ class Turn:
     ) -> None:
         self._ledger = Ledger(tree, totals)
         self._rows: dict[int, int] = {}
-        """[task]: its row."""
+        """[task]: its row, of those that wait and of those in the next, whose rows are not theirs any more."""
+        self._left: list[Sequence[int]] = []
+        """Who has left in runs since somebody needed to know all that wait."""
+        self._many_left = 0
         self._amounts: list[Amount] = []
         """[shape]."""
         self._ids: Ints = np.zeros(MOST_IN_RUN, dtype=np.int64)
@@ -102,19 +109,20 @@ class Turn:
 
     def __len__(self) -> int:
         """How many wait."""
-        return len(self._rows)
+        return len(self._rows) - self._many_left
 
     def __contains__(self, task: object) -> bool:
         """Whether the task with this number waits."""
-        return task in self._rows
+        row = self._rows.get(cast("int", task))
+        return row is not None and self._is_at(task, row)
 
     def __iter__(self) -> Iterator[int]:
         """The numbers of those that wait, in the order in which they came."""
-        return iter(self._rows)
+        return iter(self._waiting())
 
     def among(self, tasks: Sequence[int]) -> list[int]:
         """Those of these tasks that wait."""
-        rows = self._rows
+        rows = self._waiting()
         return [task for task in tasks if task in rows]
 
     def shape(self, task: int) -> int:
@@ -123,7 +131,7 @@ class Turn:
 
     def stands_as(self, claim: Claim) -> bool:
         """Whether a task with this number waits, in this place, with this priority; and so for its shape."""
-        if claim.id not in self._rows:
+        if claim.id not in self:
             return False
         alike, shape = self._at(claim.id)
         these = self._ledger.tables.alikes[alike]
@@ -187,9 +195,8 @@ class Turn:
         if not count:
             return
         moves.leave(self._ledger.tables, self._parts, len(self._run.of_parts), count)
-        rows = self._rows
-        for task in self._run.tasks[:count]:
-            del rows[task]
+        self._left.append(self._run.tasks[:count])
+        self._many_left += count
 
     def blocked(self, task: int) -> None:
         """It fits nowhere now: its shape is passed over in this round, in all queues. ValueError: it does not wait."""
@@ -215,7 +222,7 @@ class Turn:
         Their shapes were looked at before (:meth:`look_at`).
         """
         numbers: list[int] = asked[:, 0].tolist()
-        waits = self._rows.keys() & numbers
+        waits = self._waiting().keys() & numbers
         if waits:
             raise ValueError(f"task {min(waits)} waits already")
         rows, done = np.empty(len(asked), dtype=np.int64), 0
@@ -266,14 +273,34 @@ class Turn:
 
     def _at(self, task: int) -> tuple[int, int]:
         """Among whom it stands, and their shape."""
-        tables = self._ledger.tables
-        alike = tables.tasks["alike"][self._rows[task]]
+        tables, row = self._ledger.tables, self._rows[task]
+        if not self._is_at(task, row):
+            raise KeyError(task)
+        alike = tables.tasks["alike"][row]
         return int(alike), int(tables.alikes["shape"][alike])
+
+    def _is_at(self, task: object, row: int) -> bool:
+        """Whether the row is the task's. It is not if the task has left it."""
+        return bool(self._ledger.tables.tasks["id"][row] == task)
+
+    def _waiting(self) -> dict[int, int]:
+        """[task]: its row, of those that wait."""
+        if self._many_left * _SWEEP > len(self._rows):
+            count = len(self._rows)
+            numbers = np.fromiter(self._rows, dtype=np.int64, count=count)
+            rows = np.fromiter(self._rows.values(), dtype=np.int64, count=count)
+            here = self._ledger.tables.tasks["id"][rows] == numbers
+            self._rows = dict(zip(numbers[here].tolist(), rows[here].tolist(), strict=True))
+        elif self._left:
+            for task in chain.from_iterable(self._left):
+                del self._rows[task]
+        self._left, self._many_left = [], 0
+        return self._rows
 
     def _known(self, task: int) -> int:
         """The row of one that waits."""
         row = self._rows.get(task)
-        if row is None:
+        if row is None or not self._is_at(task, row):
             raise ValueError(f"task {task} does not wait")
         return row
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import offchain.core.queues.turn
 from offchain.core.queues.ageing import HOUR_MS, Ageing
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.tree import Most, Queue, tree
@@ -185,3 +189,38 @@ def test_kept_over_rounds_it_is_the_same_as_made_anew(queues, waiting, later, da
         assert placed == fill(anew, room)
         assert said(found) == said(anew)
         running += [there.pop(number) for number in placed]
+
+
+steps_of_runs = st.lists(
+    st.tuples(st.sampled_from(("run", "remove", "add", "ask")), st.integers(0, 40)), min_size=5, max_size=30
+)
+
+
+@settings(max_examples=150)
+@given(waiting=claims(most=40), steps=steps_of_runs, sweep=st.sampled_from((0, 1, 100)))
+def test_who_left_in_a_run_waits_no_more(waiting, steps, sweep):
+    found = turn(*waiting)
+    model = {one.id: one for one in waiting}
+    gone = {}
+    with patch.object(offchain.core.queues.turn, "_SWEEP", sweep):
+        for step, number in steps:
+            if step == "run" and (run := found.run()) is not None:
+                some = run.tasks[: number % 4]
+                found.ran(len(some))
+                gone |= {one: model.pop(one) for one in some}
+            elif step == "remove" and number in model:
+                found.remove(number)
+                gone[number] = model.pop(number)
+            elif step == "add" and number in gone:
+                model[number] = gone.pop(number)
+                found.add(model[number])
+            elif step == "ask":
+                assert list(found) == list(model)
+                assert found.among(range(41)) == sorted(model)
+            assert len(found) == len(model)
+            assert [one for one in range(41) if one in found] == sorted(model)
+            if number in gone:
+                with pytest.raises(ValueError, match=f"task {number} does not wait"):
+                    found.remove(number)
+                with pytest.raises(KeyError):
+                    found.shape(number)

@@ -102,7 +102,11 @@ def _at_its_best(host: Host) -> Host:
 
     What it has not measured of its network yet may turn out to be anything.
     """
-    devices = tuple(replace(device, healthy=True) for device in host.devices)
+    devices = tuple(
+        # A challenge may prove any GPU to be real, but for one that says that it is not.
+        replace(device, healthy=True, attested=device.attested or not device.spec.simulated)
+        for device in host.devices
+    )
     status = HostStatus.ONLINE if host.status in _MAY_COME else host.status
     return emptied(
         replace(

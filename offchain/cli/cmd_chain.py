@@ -78,7 +78,7 @@ def lease(number: int, from_block: int | None, url: str | None, as_json: bool) -
 
 
 @inspect.command("host")
-@click.argument("address")
+@options.address
 @_FROM_BLOCK
 @options.url
 @options.as_json

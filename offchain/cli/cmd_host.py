@@ -57,7 +57,7 @@ def list_(url: str | None, as_json: bool, online: bool) -> None:
 
 
 @host.command()
-@click.argument("address")
+@options.address
 @options.url
 @options.as_json
 def show(address: str, url: str | None, as_json: bool) -> None:

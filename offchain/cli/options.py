@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from offchain.cli import network as networks
+from offchain.schema.manifest_values import check_address
 from offchain.schema.wire_gateway import parse_gateway
 from offchain.schema.wire_values import WireError
 
@@ -28,6 +29,24 @@ class Percent(click.FloatRange):
         if isnan(found):
             self.fail(f"{value!r} is no number.", param, ctx)
         return found
+
+
+class _Address(click.ParamType[str]):
+    """An account's address, or a host's."""
+
+    name = "ADDRESS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The address as it was given."""
+        try:
+            return check_address(str(value))
+        except ValueError as error:
+            self.fail(f"{error}; copy one that gantry host list or gantry account list shows", param, ctx)
+
+
+def address(command: F) -> F:
+    """ADDRESS."""
+    return click.argument("address", type=_Address())(command)
 
 
 def url(command: F) -> F:

@@ -64,6 +64,20 @@ def test_what_a_host_has_not_measured_yet_is_waited_for(
     assert world.run("submit", manifest, "--account", "//Charlie")[0] == 1
 
 
+def test_what_a_challenge_may_still_prove_is_waited_for(world: World, pallets: Pallets, manifest: Path) -> None:
+    manifest.write_text(MANIFEST.replace("allow_simulated: true", "allow_simulated: true, verified_only: true"))
+    world.put("Hosts", "Hosts", HOST, the_host(devices=[device(model=b"SIM-1", vram_mib=8192).encode()]))
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert status == 0
+    assert "note: no host takes it now (of 1: 1 GPUs that are not attested); it waits." in err
+    assert pallets.calls
+    world.put(
+        "Hosts", "Hosts", HOST, the_host(devices=[device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()])
+    )
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert (status, "GPUs that are not attested" in err) == (1, True)
+
+
 def test_replicas_need_a_provider_each(world: World, manifest: Path) -> None:
     two = [device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()] * 2
     world.put("Hosts", "Hosts", HOST, the_host(devices=two))

@@ -13,6 +13,16 @@ from offchain.cli import cmd_agent, network, session
 from offchain.link.errors import WrongChain
 
 
+@pytest.mark.parametrize("address", ["abc", "", "-1", "9" * 99, HOST[:-1] + ("1" if HOST[-1] != "1" else "2")])
+@pytest.mark.parametrize("command", [("host", "show"), ("chain", "inspect", "host")])
+def test_what_is_no_address_is_told_with_its_argument(world: World, command: tuple[str, ...], address: str) -> None:
+    status, out, err = world.run(*command, "--", address)
+    assert (status, out) == (2, "")
+    assert "ADDRESS" in err
+    assert f'"{address}"' in err
+    assert "gantry host list" in err
+
+
 def test_hosts_are_listed_one_object_a_line(world: World) -> None:
     found = world.json("host", "list")
     assert found["host"] == HOST

@@ -147,8 +147,8 @@ class DockerDriver:
         for found in await self._containers(spec.lease):
             if not _is_of(found, spec, service):
                 continue
-            if follows:
-                self._samples.pop(found["Id"], None)  # they were of another run
+            if await self._starts.goes_on(found, follows):
+                self._samples.pop(found["Id"], None)  # they were of the run before
             handle = await self._starts.adopt(spec, service, found, start, follows, seed)
             if handle is not None:
                 return handle

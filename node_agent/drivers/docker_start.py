@@ -117,7 +117,7 @@ class DockerStarts:
         made_for = int(labels.get(make.LABEL_START, 0))
         if not follows and made_for < start:
             return None
-        goes_on = bool(follows) and state == "exited" and await self.mark(identity) == follows
+        goes_on = await self.goes_on(found, follows)
         if state == "created" or goes_on:
             if await asyncio.to_thread(end_lost, identity) and not goes_on:
                 return None  # Its program began without the engine's knowing: what it left may be half done.
@@ -125,6 +125,10 @@ class DockerStarts:
             await self._ground.rejoin(spec, identity)
             return await self._run(spec, service, max(start, made_for), identity, None if goes_on else seed)
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
+
+    async def goes_on(self, found: dict[str, Any], follows: str) -> bool:
+        """Whether the container that was found has ended with the run of this mark, and none was made after it."""
+        return bool(follows) and found.get("State") == "exited" and await self.mark(str(found["Id"])) == follows
 
     async def mark(self, identity: str) -> str:
         """What the engine says of the last run's end; no two runs of a container have the same."""

@@ -46,6 +46,27 @@ async def test_no_capabilities_no_new_privileges_and_a_seccomp_filter(driver, sh
     assert status["Seccomp"] == "2"
 
 
+async def test_what_a_run_used_is_known_however_often_its_start_is_asked_for(driver, shell_image):  # noqa: F811
+    thrice = (
+        "[ -e /burnt ] && exec sleep 600; [ -e /ran ] || { touch /ran; exit 3; }; "
+        "touch /burnt; trap 'exit 7' USR1; while :; do :; done"
+    )
+    spec = case.pod(("sh", "-c", thrice), shell_image)
+    mark = (await case.ended(driver, await case.up(driver, spec))).mark
+    handle = await driver.start(spec, "main", 2, mark)
+    while (await driver.stats(handle)).cpu_ms < 50:
+        pass  # the engine takes its time for each answer
+    await driver.signal(spec.lease, "SIGUSR1")
+    ending = await case.ended(driver, handle)
+    assert (ending.exit_code, ending.usage.cpu_ms >= 50) == (7, True)
+    # As after a crash of the agent's other half: that run was made, and ended.
+    assert await driver.start(spec, "main", 2, mark) == handle
+    assert await case.ended(driver, handle) == ending
+    # Of the next run nothing is known of this one.
+    await driver.start(spec, "main", 3, ending.mark)
+    assert (await driver.stats(handle)).cpu_ms < 50
+
+
 async def test_a_fork_bomb_is_contained_by_the_pid_limit(driver, shell_image):  # noqa: F811
     bomb = "i=0; while [ $i -lt 200 ]; do sleep 5 & i=$((i+1)); done; echo all started"
     output, ending = await run(driver, shell_image, bomb, pids=16)

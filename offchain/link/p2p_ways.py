@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from offchain.link.p2p import Connection, Transport
@@ -12,6 +13,10 @@ from offchain.schema.wire import WEBSOCKET
 
 HEAD_START_S = 3.0
 """QUIC is faster, so it is given so much time alone; on a way without UDP nothing answers at all."""
+
+_PORTS = 8
+"""Any free port is wanted: so many are tried until one is free for UDP and for TCP; one is opened in firewalls easier
+than two."""
 
 
 class Ways:
@@ -29,20 +34,24 @@ class Ways:
 
         Raises OSError where the address cannot be had.
         """
+        if not bind.endswith(":0"):
+            return await cls._bind(seed, bind)
+        for _ in range(_PORTS):
+            with contextlib.suppress(OSError):
+                return await cls._bind(seed, bind)
+        return await cls._bind(seed, bind, same=False)
+
+    @classmethod
+    async def _bind(cls, seed: bytes, bind: str, *, same: bool = True) -> Ways:
         quic = await IrohTransport.bind(seed, bind)
-        ip, _, wanted = bind.rpartition(":")
-        udp = quic.addresses[0].rpartition(":")[2] if quic.addresses else wanted
+        ip, _, port = bind.rpartition(":")
+        if same and quic.addresses:
+            port = quic.addresses[0].rpartition(":")[2]
         try:
-            try:
-                websocket = await WsTransport.bind(seed, f"{ip}:{udp}")
-            except OSError:
-                if wanted != "0":
-                    raise
-                websocket = await WsTransport.bind(seed, f"{ip}:0")
+            return cls(quic, await WsTransport.bind(seed, f"{ip}:{port}"))
         except OSError:
             await quic.close()
             raise
-        return cls(quic, websocket)
 
     @classmethod
     async def client(cls, seed: bytes, bind: str) -> Ways:

@@ -133,6 +133,27 @@ async def test_both_ways_are_told_and_share_the_port():
     await ways.close()
 
 
+@pytest.mark.parametrize(("taken", "same"), [(1, True), (99, False)])
+async def test_a_port_that_somebody_has_for_tcp_is_left_and_another_taken(monkeypatch, taken, same):
+    others, bind = [], IrohTransport.bind
+
+    async def where_others_listen(*args, **more):
+        made = await bind(*args, **more)
+        if len(others) < taken:
+            ip, _, port = made.addresses[0].rpartition(":")
+            others.append(await asyncio.start_server(lambda *_: None, ip, int(port)))
+        return made
+
+    monkeypatch.setattr(IrohTransport, "bind", where_others_listen)
+    ways = await both()
+    quic, websocket = ways.addresses
+    assert (websocket == f"wss://{quic}") is same
+    await ways.close()
+    for other in others:
+        other.close()
+        await other.wait_closed()
+
+
 async def test_a_websocket_is_taken_where_no_udp_gets_through():
     far, near = await both(), await both()
     blocked = Ways(MemoryNetwork().endpoint(near.key), near._websocket, head_start_s=0)

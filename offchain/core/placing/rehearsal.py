@@ -1,15 +1,17 @@
 """Gantry's policy tries out what suits a cluster and its pods before it is used.
 
 How much a place for a pod of several GPUs is worth depends on whether other pods would fill it: with many small pods it
-is worth little, with few it is all there is. No formula of ours knew that for every mix, so candidates are rehearsed:
-each fills a copy of the empty cluster with pods drawn from the expected mix. Published FGD is one of them, for clusters
-that run out of cores long before they run out of GPUs.
+is worth little, with few it is all there is; and how many pods a host's cores suffice for depends on how unlike these
+are. No formula of ours knew that for every mix, so candidates are rehearsed: each fills a copy of the empty cluster
+with pods drawn from the expected mix. Published FGD is one of them, for clusters that run out of cores long before they
+run out of GPUs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from offchain.core.placing.board import Board
 from offchain.core.placing.cluster import Cluster, HostSpec
@@ -18,7 +20,7 @@ from offchain.core.placing.fragmentation import Fragmentation
 from offchain.core.placing.policies import make
 from offchain.core.placing.policy import Policy
 from offchain.core.placing.shapes import Mix
-from offchain.core.placing.worth import SEVERAL_GPUS, Worth
+from offchain.core.placing.worth import CORES, MEMORY, SEVERAL_GPUS, Worth
 
 MOST_HOSTS = 2000
 """Of larger clusters, a part that has as many of each kind."""
@@ -26,7 +28,23 @@ MOST_HOSTS = 2000
 _SEEDS = (1_000_003, 1_000_033, 1_000_037)
 """Of the arrivals in rehearsals: others than anybody measures with."""
 
-_WEIGHTS = (SEVERAL_GPUS, 1.0, 4.0)
+
+class _Factors(NamedTuple):
+    """See :class:`offchain.core.placing.worth.Worth`."""
+
+    several_gpus: float = SEVERAL_GPUS
+    cores: float = CORES
+    memory: float = MEMORY
+
+
+_TRIED = (
+    _Factors(),
+    _Factors(several_gpus=1.0),
+    _Factors(several_gpus=4.0),
+    _Factors(cores=1.0),
+    _Factors(cores=2.0),
+    _Factors(memory=1.5),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +59,7 @@ def prepare(name: str, specs: Sequence[HostSpec], mix: Mix) -> Prepared:
     """The policy of this name for the pods that are expected. ValueError where there is none."""
     if name != "worth":
         return Prepared(lambda cluster, seed: make(name, cluster, mix, seed), "")
-    candidates = [_worth(mix, weight) for weight in _WEIGHTS]
+    candidates = [_worth(mix, factors) for factors in _TRIED]
     candidates.append(Prepared(lambda cluster, _: Fragmentation(cluster, mix), "fgd"))
     if not any(spec.gpus for spec in specs) or not any(shape.gpus for shape in mix.counts):
         return candidates[0]
@@ -50,8 +68,10 @@ def prepare(name: str, specs: Sequence[HostSpec], mix: Mix) -> Prepared:
     return max(candidates, key=lambda candidate: _rehearse(candidate, stage, mix))
 
 
-def _worth(mix: Mix, weight: float) -> Prepared:
-    return Prepared(lambda cluster, _: Worth(cluster, mix, several_gpus=weight), f"several GPUs count {weight:g} times")
+def _worth(mix: Mix, factors: _Factors) -> Prepared:
+    several, cores, memory = factors
+    note = f"several GPUs count {several:g} times, cores {cores:g}, memory {memory:g}"
+    return Prepared(lambda cluster, _: Worth(cluster, mix, several, cores, memory), note)
 
 
 def _stage(specs: Sequence[HostSpec]) -> Sequence[HostSpec]:

@@ -23,6 +23,12 @@ from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
 SEVERAL_GPUS = 0.25
 """How much a pod that needs several GPUs counts, against its probability, where rehearsal.py finds nothing better."""
 
+CORES = 1.5
+"""How often cores count for pods that share a host: beside those that need many others come that need few."""
+
+MEMORY = 1.0
+"""Likewise of memory."""
+
 _SALT = 0x42B2AE3D27D4EB4F
 _SALTS = 1 << 63
 """Each call has another: an odd number, over and over."""
@@ -40,10 +46,19 @@ class Worth:
     steady = True
     _known: Known
 
-    def __init__(self, cluster: Cluster, mix: Mix, several_gpus: float = SEVERAL_GPUS) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        mix: Mix,
+        several_gpus: float = SEVERAL_GPUS,
+        cores: float = CORES,
+        memory: float = MEMORY,
+    ) -> None:
         self._cluster = cluster
         self._mix = mix
         self._several_gpus = several_gpus
+        self._cores = cores
+        self._memory = memory
         self._salt = 0
         self._look()
 
@@ -105,8 +120,10 @@ class Worth:
         expected = Expected(self._mix, self._cluster)
         counts = _counts(expected, self._several_gpus)
         weight = expected.by_kind(counts * _scarcity(expected, self._cluster))
-        self._tables = Tables(_values(expected, counts), weight, *_most_each(expected), expected.rows)
-        self._known = known(expected.rows)
+        rows = expected.rows
+        rows = rows._replace(per_cpu=rows.per_cpu * self._cores, per_memory=rows.per_memory * self._memory)
+        self._tables = Tables(_values(expected, counts), weight, *_most_each(expected), rows)
+        self._known = known(rows)
 
 
 def _counts(expected: Expected, several_gpus: float) -> Floats:

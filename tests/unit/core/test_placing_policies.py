@@ -9,6 +9,7 @@ from offchain.core.placing.cuts import MOST_SIZES, few, piece_values
 from offchain.core.placing.names import POLICIES
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import Mix, Shape
+from offchain.core.placing.worth import Worth
 from tests.placing_samples import BLUE, HALF, HOSTS, MIX, PLAIN, WHOLE, cluster
 
 
@@ -75,6 +76,17 @@ def test_pods_without_gpus_leave_the_cores_that_gpus_need():
     hosts = (HostSpec("gpus", 32_000, 65_536, 4, "red"), HostSpec("taken", 32_000, 65_536, 1, "red"))
     mix = Mix.of([Shape(8_000, 0, 1, 1000)])
     assert placed("worth", PLAIN, before=[(1, Shape(0, 0, 1, 1000), 1)], hosts=hosts, mix=mix) == "taken"
+
+
+@pytest.mark.parametrize(
+    ("factors", "lost"), [((1.0, 1.0), True), ((1.5, 1.0), True), ((1.0, 1.5), True), ((1.5, 1.5), False)]
+)
+def test_cores_and_memory_count_more_than_once_among_pods_that_are_unlike(factors, lost):
+    mine = cluster(HostSpec("one", 16_000, 16_384, 4, "red"))
+    policy = Worth(mine, Mix.of([Shape(4_000, 4_096, 1, 1000)]), 1.0, *factors)
+    scores, devices = np.zeros(1), np.zeros(1, dtype=np.int64)
+    policy.score(Shape(4_000, 4_096), np.array([0]), scores, devices)
+    assert bool(policy.parts(scores)["worth lost"][0] > 0) is lost
 
 
 def test_worth_keeps_a_model_for_the_pods_that_accept_no_other():

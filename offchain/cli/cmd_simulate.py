@@ -280,7 +280,7 @@ def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, An
     outcomes: list[Outcome] = []
     mix = Mix.of(trace.pods)
     began_s = time.perf_counter()
-    prepared = prepare(name, trace.nodes, mix)
+    prepared = prepare(name, trace.nodes, mix, lambda line: progress(f"{name}: {line}"))
     prepared_s = time.perf_counter() - began_s
     if prepared.note:
         progress(f"{name}: rehearsed in {prepared_s:.1f} s, {prepared.note}")

@@ -170,7 +170,7 @@ def _prepared(policy: str, specs: Sequence[HostSpec], trace: Trace) -> Prepared:
     from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
 
     began_s = time.perf_counter()
-    prepared = prepare(policy, specs, trace.mix())
+    prepared = prepare(policy, specs, trace.mix(), lambda line: progress(f"{policy}: {line}"))
     if prepared.note:
         progress(f"{policy}: rehearsed in {time.perf_counter() - began_s:.1f} s, {prepared.note}")
     return prepared

@@ -40,7 +40,7 @@ def measure(
         mix = Mix.of(shapes)
         reached: dict[str, tuple[float, ...]] = {}
         for policy in POLICIES:
-            prepared = prepare(policy, hosts, mix)
+            prepared = prepare(policy, hosts, mix, partial(_rehearsed, say, f"{name}, {policy}"))
             outcomes = []
             for seed in range(_SEED, _SEED + seeds):
                 outcomes.append(
@@ -56,6 +56,10 @@ def measure(
             spread = max(reached[policy]) - min(reached[policy])
             lines.append(f"{name}: {policy} {mean:.2f} %, {spread:.2f} between seeds; {prepared.note}".rstrip("; "))
     return figures, lines
+
+
+def _rehearsed(say: Callable[[str], None], of: str, line: str) -> None:
+    say(f"{of}: {line}")
 
 
 def replayed(nodes: Path | None, pods: Sequence[Path]) -> list[Of]:

@@ -55,8 +55,13 @@ class Prepared:
     note: str
 
 
-def prepare(name: str, specs: Sequence[HostSpec], mix: Mix) -> Prepared:
-    """The policy of this name for the pods that are expected. ValueError where there is none."""
+def prepare(
+    name: str, specs: Sequence[HostSpec], mix: Mix, say: Callable[[str], None] = lambda _line: None
+) -> Prepared:
+    """The policy of this name for the pods that are expected. ValueError where there is none.
+
+    `say` is told of each rehearsal: it takes seconds in all.
+    """
     if name != "worth":
         return Prepared(lambda cluster, seed: make(name, cluster, mix, seed), "")
     candidates = [_worth(mix, factors) for factors in _TRIED]
@@ -64,8 +69,12 @@ def prepare(name: str, specs: Sequence[HostSpec], mix: Mix) -> Prepared:
     if not any(spec.gpus for spec in specs) or not any(shape.gpus for shape in mix.counts):
         return candidates[0]
     stage = _stage(specs)
+    reached: list[float] = []
+    for number, candidate in enumerate(candidates, 1):
+        reached.append(_rehearse(candidate, stage, mix))
+        say(f"rehearsal {number} of {len(candidates)}: {reached[-1]:.2f} % allocated, {candidate.note}")
     # The first of equals.
-    return max(candidates, key=lambda candidate: _rehearse(candidate, stage, mix))
+    return candidates[reached.index(max(reached))]
 
 
 def _worth(mix: Mix, factors: _Factors) -> Prepared:

@@ -63,6 +63,18 @@ def test_the_made_up_trace_is_better_filled_by_worth_than_by_chance():
     assert reached["worth"] > reached["random"]
 
 
+def test_the_best_of_the_rehearsals_is_used_and_each_is_told():
+    hosts, mix, told = generated.hosts(1, 20), Mix.of(generated.pods(1, 200)), []
+    prepared = prepare("worth", hosts, mix, told.append)
+    reached = {line.split("allocated, ")[1]: float(line.split(": ")[1].split(" %")[0]) for line in told}
+    assert len(reached) == len(told) > 4
+    assert reached[prepared.note] == max(reached.values())
+    assert [line.split(":")[0] for line in told] == [
+        f"rehearsal {one} of {len(told)}" for one in range(1, len(told) + 1)
+    ]
+    assert prepare("fgd", hosts, mix, told.append).note == ""
+
+
 def test_what_is_given_back_is_free_again():
     mine = cluster()
     mine.take(0, PAIR, 0b101)

@@ -147,9 +147,10 @@ class DockerDriver:
         for found in await self._containers(spec.lease):
             if not _is_of(found, spec, service):
                 continue
-            if await self._starts.goes_on(found, follows):
+            goes_on = await self._starts.goes_on(found, follows)
+            if goes_on:
                 self._samples.pop(found["Id"], None)  # they were of the run before
-            handle = await self._starts.adopt(spec, service, found, start, follows, seed)
+            handle = await self._starts.adopt(spec, service, found, start, seed, goes_on=goes_on)
             if handle is not None:
                 return handle
             await self._remove(found["Id"])

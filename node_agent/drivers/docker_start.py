@@ -107,17 +107,19 @@ class DockerStarts:
                 return str(created["Id"])
 
     async def adopt(
-        self, spec: PodSpec, service: str, found: dict[str, Any], start: int, follows: str, seed: Seed | None
+        self, spec: PodSpec, service: str, found: dict[str, Any], start: int, seed: Seed | None, *, goes_on: bool | None
     ) -> Handle | None:
-        """The container that was found, if it is of this start or may go on for it; None where it is to go."""
+        """The container that was found, if it is of this start or may go on for it; None where it is to go.
+
+        `goes_on`: what :meth:`goes_on` says of it.
+        """
         labels = found["Labels"]
         if labels.get(make.LABEL_TASK) != str(spec.task) or labels.get(make.LABEL_ATTEMPT) != str(spec.attempt):
             return None
         identity, state = str(found["Id"]), found.get("State")
         made_for = int(labels.get(make.LABEL_START, 0))
-        if not follows and made_for < start:
+        if goes_on is None and made_for < start:
             return None
-        goes_on = await self.goes_on(found, follows)
         if state == "created" or goes_on:
             if await asyncio.to_thread(end_lost, identity) and not goes_on:
                 return None  # Its program began without the engine's knowing: what it left may be half done.
@@ -126,9 +128,14 @@ class DockerStarts:
             return await self._run(spec, service, max(start, made_for), identity, None if goes_on else seed)
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
 
-    async def goes_on(self, found: dict[str, Any], follows: str) -> bool:
-        """Whether the container that was found has ended with the run of this mark, and none was made after it."""
-        return bool(follows) and found.get("State") == "exited" and await self.mark(str(found["Id"])) == follows
+    async def goes_on(self, found: dict[str, Any], follows: str) -> bool | None:
+        """Whether the container that was found has ended with the run of this mark, and none was made after it.
+
+        None where the start follows no run.
+        """
+        if not follows:
+            return None
+        return found.get("State") == "exited" and await self.mark(str(found["Id"])) == follows
 
     async def mark(self, identity: str) -> str:
         """What the engine says of the last run's end; no two runs of a container have the same."""

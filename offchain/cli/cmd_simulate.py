@@ -14,6 +14,7 @@ from offchain.cli import options, replaying, trace_files
 from offchain.cli.failures import CliError
 from offchain.cli.needed import need
 from offchain.cli.output import emit, progress, say, table
+from offchain.cli.rehearsing import rehearsed
 from offchain.core.placing.names import POLICIES
 from offchain.core.replay.names import ORDERS
 
@@ -273,17 +274,12 @@ def _trace(nodes: str | None, pods: str | None, seed: int) -> _Trace:
 
 
 def _policy(name: str, trace: _Trace, load: float, seeds: range) -> dict[str, Any]:
-    from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
-    from offchain.core.placing.shapes import Mix  # noqa: PLC0415
+    from offchain.core.placing.shapes import Mix  # noqa: PLC0415  (numba is slow to load)
     from offchain.core.placing.simulate import simulate as run  # noqa: PLC0415
 
     outcomes: list[Outcome] = []
     mix = Mix.of(trace.pods)
-    began_s = time.perf_counter()
-    prepared = prepare(name, trace.nodes, mix, lambda line: progress(f"{name}: {line}"))
-    prepared_s = time.perf_counter() - began_s
-    if prepared.note:
-        progress(f"{name}: rehearsed in {prepared_s:.1f} s, {prepared.note}")
+    prepared, prepared_s = rehearsed(name, trace.nodes, mix)
     for seed in seeds:
         outcome = run(trace.nodes, mix, prepared, load_percent=load, seed=seed, clock_s=time.perf_counter)
         progress(

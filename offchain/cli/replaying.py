@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from offchain.cli import plots, trace_files
 from offchain.cli.failures import CliError
 from offchain.cli.output import emit, progress, say, table
+from offchain.cli.rehearsing import rehearsed
 
 if TYPE_CHECKING:
     from offchain.core.placing.cluster import HostSpec
@@ -99,7 +100,7 @@ def run(wishes: Wishes) -> None:
     for seed in wishes.seeds:
         trace = first if seed == wishes.seeds[0] else _paced(tasks(seed), wishes, total_milli, seed)
         for policy in wishes.policies:
-            prepared = _prepared(policy, specs, trace)
+            prepared, _ = rehearsed(policy, specs, trace.mix())
             done += [
                 _replay(specs, trace, policy, prepared, _Waiting(order, queues, wishes.backfill), seed, wishes)
                 for order in wishes.orders
@@ -164,16 +165,6 @@ def _load(trace: Trace, total_milli: int) -> float:
     from offchain.core.replay.pace import load_percent  # noqa: PLC0415
 
     return round(load_percent(trace, total_milli), 2)
-
-
-def _prepared(policy: str, specs: Sequence[HostSpec], trace: Trace) -> Prepared:
-    from offchain.core.placing.rehearsal import prepare  # noqa: PLC0415  (numba is slow to load)
-
-    began_s = time.perf_counter()
-    prepared = prepare(policy, specs, trace.mix(), lambda line: progress(f"{policy}: {line}"))
-    if prepared.note:
-        progress(f"{policy}: rehearsed in {time.perf_counter() - began_s:.1f} s, {prepared.note}")
-    return prepared
 
 
 def _replay(

@@ -5,7 +5,7 @@ import os
 
 import p2p_world as world
 import pytest
-from p2p_world import DIGEST, GENESIS, LEASE, RESULT, STRANGER, TENANT, refusal
+from p2p_world import DIGEST, GENESIS, LEASE, PATIENCE_S, RESULT, STRANGER, TENANT, refusal
 
 from offchain.gateway.limits import Limits
 from offchain.gateway.relay import Relay
@@ -20,8 +20,6 @@ from offchain.link.ws_certificate import server_context
 from offchain.link.ws_transport import WsTransport
 from offchain.schema.wire import Code, endpoint_text
 from offchain.schema.wire_ops import CarryArgs, ServeArgs, TakeArgs
-
-PATIENCE_S = 20
 
 
 @pytest.fixture
@@ -46,7 +44,7 @@ async def all_allowed(_request):
 async def connected(places, gateway):
     """A host, a caller, and both ends of their connection."""
     host, caller = await places(world.through(gateway)), await places(world.through(gateway, listen=False))
-    dialled = await caller.dial(host.key, [gateway.address.text], 5)
+    dialled = await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
     return host, caller, dialled, await host.accept()
 
 
@@ -101,23 +99,23 @@ async def test_the_host_itself_is_preferred_and_the_gateway_is_there_when_it_doe
     assert host.addresses == (*direct.addresses, gateway.address.text)
     accepted = []
 
-    async def caller():
+    async def caller(head_start_s):
         seed = os.urandom(32)
         own = await IrohTransport.bind(seed, listen=False)
-        return Reach(own, ByGateways(own, seed, genesis_hash=GENESIS, signer=TENANT), head_start_s=0.5)
+        return Reach(own, ByGateways(own, seed, genesis_hash=GENESIS, signer=TENANT), head_start_s=head_start_s)
 
     async def accept():
         while (connection := await host.accept()) is not None:
             accepted.append(connection.via)
 
     accepting = asyncio.create_task(accept())
-    near = await (await places(caller())).dial(host.key, host.addresses, 5)
+    near = await (await places(caller(PATIENCE_S))).dial(host.key, host.addresses, PATIENCE_S)
     await near.write(b"hello")
     nobody = await IrohTransport.bind(os.urandom(32))
     closed = nobody.addresses
     await nobody.close()
     # Another one: QUIC remembers where it has found a key.
-    far = await (await places(caller())).dial(host.key, (*closed, gateway.address.text), 5)
+    far = await (await places(caller(0.5))).dial(host.key, (*closed, gateway.address.text), PATIENCE_S)
     assert (near.via, far.via) == ("iroh", "gateway")
     await far.write(b"hello")
     await until(lambda: sorted(accepted) == ["gateway", "iroh"])
@@ -148,7 +146,7 @@ async def test_hosts_and_callers_come_back_after_a_gateway_that_was_stopped(plac
     first = world.RunningGateway(await WsTransport.bind(seed))
     host = await places(world.through(first, websocket=True))
     caller = await places(world.through(first, websocket=True, listen=False))
-    dialled = await caller.dial(host.key, [first.address.text], 5)
+    dialled = await caller.dial(host.key, [first.address.text], PATIENCE_S)
     await host.accept()
     await first.close()
     with pytest.raises(ConnectionLost):
@@ -157,7 +155,7 @@ async def test_hosts_and_callers_come_back_after_a_gateway_that_was_stopped(plac
     async with asyncio.timeout(PATIENCE_S):
         await host._attachments[first.address].attached.wait()
     assert again.relay.load.hosts == 1
-    connection = await caller.dial(host.key, [again.address.text], 5)
+    connection = await caller.dial(host.key, [again.address.text], PATIENCE_S)
     await connection.write(b"again")
     assert await exactly(await host.accept(), 5) == b"again"
 
@@ -221,7 +219,7 @@ async def test_nobody_takes_another_hosts_place_with_a_key_of_their_own(places):
     await thief.ask(ServeArgs(), None)
     assert gateway.relay.load.hosts == 2
     caller = await places(world.through(gateway, listen=False))
-    await caller.dial(victim.key, [gateway.address.text], 5)
+    await caller.dial(victim.key, [gateway.address.text], PATIENCE_S)
     assert (await victim.accept()).via == "gateway"
     await thief.close()
 
@@ -245,7 +243,7 @@ async def test_a_host_that_is_not_here_is_told(places):
     gateway = await places(world.RunningGateway.start())
     caller = await places(world.through(gateway, listen=False))
     with pytest.raises(HostUnreachable, match="keeps no stream"):
-        await caller.dial(bytes(31) + b"\1", [gateway.address.text], 5)
+        await caller.dial(bytes(31) + b"\1", [gateway.address.text], PATIENCE_S)
     client = await asked(places, gateway)
     assert await refusal(client.carry(bytes(32), window=1)) is Code.NOT_ATTACHED
     await client.close()
@@ -287,16 +285,16 @@ async def test_a_token_is_worth_something_to_its_host_only(places):
 async def test_streams_are_bounded_and_a_place_is_free_again_when_one_ends(places, limits):
     gateway = await places(world.RunningGateway.start(limits=limits))
     host, caller, first, _ = await connected(places, gateway)
-    await caller.dial(host.key, [gateway.address.text], 5)
+    await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
     with pytest.raises(HostUnreachable, match="all"):
-        await caller.dial(host.key, [gateway.address.text], 5)
+        await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
     await first.close()
     await until(lambda: gateway.relay.load.streams == 1)
-    await caller.dial(host.key, [gateway.address.text], 5)
+    await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
 
 
 async def test_a_stream_on_which_nothing_moves_is_cut(places):
-    gateway = await places(world.RunningGateway.start(limits=Limits(idle_s=0.3)))
+    gateway = await places(world.RunningGateway.start(limits=Limits(idle_s=2)))
     _, _, dialled, accepted = await connected(places, gateway)
     for end in (dialled, accepted):
         with pytest.raises(ConnectionLost):
@@ -332,7 +330,7 @@ async def test_another_host_than_the_one_that_was_asked_for_is_found_out(places)
     wanted = await places(world.through(gateway))
     caller = await places(world.through(gateway, listen=False))
     with pytest.raises(HostUnreachable, match="does not have the host's key"):
-        await caller.dial(wanted.key, [gateway.address.text], 5)
+        await caller.dial(wanted.key, [gateway.address.text], PATIENCE_S)
 
 
 @pytest.mark.parametrize("from_caller", [True, False])
@@ -377,7 +375,7 @@ async def test_what_a_caller_said_before_is_worth_nothing_when_it_is_said_again(
     liar.change = lambda piece, from_caller: next(replayed, b"\0") if from_caller else piece
     accepting = asyncio.create_task(host.accept())
     with pytest.raises(HostUnreachable):
-        await caller.dial(host.key, [gateway.address.text], 5)
+        await caller.dial(host.key, [gateway.address.text], PATIENCE_S)
     assert not accepting.done()
     accepting.cancel()
 

@@ -97,7 +97,7 @@ async def test_a_follower_that_leaves_a_silent_log_leaves_no_reader_behind(clien
     following = tenant.logs(SILENT, follow=True)
     assert await anext(following) == b"line 1\n"
     await following.aclose()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(world.PATIENCE_S):
         await host.answers.left.wait()
     assert await tenant.result(LEASE, DIGEST) == RESULT
 
@@ -122,7 +122,7 @@ async def test_a_session_is_cut_when_its_right_ends(client, host):
     host.answers.tenants.clear()
     await host.server.recheck()
     assert await refusal(anext(following)) is Code.NOT_YOUR_LEASE
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(world.PATIENCE_S):
         await host.answers.left.wait()
 
 
@@ -218,7 +218,7 @@ def signed(host, **changes):
 async def raw(net, host, *messages):
     """Ask one after the other on one connection; gives the codes of the refusals, or ok."""
     transport = await net.endpoint()
-    peer = Peer(await transport.dial(host.transport.key, host.transport.addresses, 5), dialler=True)
+    peer = Peer(await transport.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S), dialler=True)
     replies = []
     for message in messages:
         session = peer.open(message if isinstance(message, bytes) else json.dumps(message).encode())
@@ -264,7 +264,7 @@ async def test_malformed_requests_are_answered_and_harm_nothing(net, host):
 async def test_who_proves_nothing_is_disconnected(net):
     host = world.Host(await net.endpoint(), stranger_s=0.01)
     near = await net.endpoint()
-    connection = await near.dial(host.transport.key, host.transport.addresses, 5)
+    connection = await near.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S)
     peer = Peer(connection, dialler=True)
     await peer.ready()
     session = peer.open(b"")
@@ -282,11 +282,11 @@ async def test_those_who_hold_places_give_way_to_those_who_ask(net, host, client
     for _ in range(3):
         near = await net.endpoint()
         host_key, addresses = tenant._host_key, tenant._addresses
-        peer = Peer(await near.dial(host_key, addresses, 5), dialler=True)
+        peer = Peer(await near.dial(host_key, addresses, world.PATIENCE_S), dialler=True)
         await peer.ready()
         silent.append(peer)
     assert await tenant.result(LEASE, DIGEST) == RESULT
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(world.PATIENCE_S):
         assert await silent[0].accept() is None
     for peer in silent:
         await peer.close()
@@ -299,7 +299,7 @@ async def _open(peer):
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 100, encode(Kind.OPEN, 1, b"{}")])
 async def test_who_breaks_the_protocol_is_disconnected_and_harms_nobody(net, host, client, said):
     near = await net.endpoint()
-    connection = await near.dial(host.transport.key, host.transport.addresses, 5)
+    connection = await near.dial(host.transport.key, host.transport.addresses, world.PATIENCE_S)
     await connection.write(said)
     with pytest.raises(ConnectionLost):
         await _read_on(connection)

@@ -28,7 +28,7 @@ async def net(request):
 async def connected(net):
     """Both endpoints and both ends; the dialler has said hello, which is when the other sees it."""
     near, far = await net.endpoint(), await net.endpoint()
-    dialled = await near.dial(far.key, far.addresses, 5)
+    dialled = await near.dial(far.key, far.addresses, world.PATIENCE_S)
     await dialled.write(b"hello")
     accepted = await far.accept()
     assert await exactly(accepted, 5) == b"hello"
@@ -160,7 +160,7 @@ async def test_a_port_that_somebody_has_for_tcp_is_left_and_another_taken(monkey
 async def test_a_websocket_is_taken_where_no_udp_gets_through():
     far, near = await both(), await both()
     blocked = Ways(MemoryNetwork().endpoint(near.key), near._websocket, head_start_s=0)
-    connection = await blocked.dial(far.key, far.addresses, 5)
+    connection = await blocked.dial(far.key, far.addresses, world.PATIENCE_S)
     assert connection.via == "websocket"
     await blocked.close()
     await near.close()
@@ -177,7 +177,7 @@ async def test_a_silent_way_costs_only_its_head_start():
 
     far = await both()
     blocked = Ways(Silent(), WsTransport.client(os.urandom(32)), head_start_s=0.01)
-    assert (await blocked.dial(far.key, far.addresses, 5)).via == "websocket"
+    assert (await blocked.dial(far.key, far.addresses, world.PATIENCE_S)).via == "websocket"
     await blocked.close()
     await far.close()
 
@@ -253,7 +253,7 @@ async def test_those_who_connect_and_say_nothing_cost_a_bounded_number_of_files(
             assert await silent[len(silent) - 9][0].read() == b""
     assert len(server._door._strangers) == 8
     near = WsTransport.client(os.urandom(32))
-    connection = await near.dial(server.key, server.addresses, 5)
+    connection = await near.dial(server.key, server.addresses, world.PATIENCE_S)
     assert connection.via == "websocket"
     assert len(server._door._strangers) <= 8
     for _, writer in silent:
@@ -275,6 +275,6 @@ async def test_tls_below_1_3_is_refused():
 async def test_quic_alone_is_enough():
     far = await IrohTransport.bind(os.urandom(32))
     near = await both()
-    assert (await near.dial(far.key, far.addresses, 5)).via == "iroh"
+    assert (await near.dial(far.key, far.addresses, world.PATIENCE_S)).via == "iroh"
     await near.close()
     await far.close()

@@ -1,4 +1,4 @@
-"""`python -m offchain.local up|down`."""
+"""`python -m offchain.local up|down|base`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def base(arguments: list[str]) -> int:
 
     One JSON object says where they are.
     """
-    places = Places(Path(arguments[-1]).absolute())
+    places = Places(Path(arguments[0]).absolute())
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         del number, frame
@@ -63,9 +63,17 @@ def base(arguments: list[str]) -> int:
 def main() -> int:
     """Do what the first argument says."""
     command, *arguments = sys.argv[1:] or ["up"]
-    if command == "base":
-        return base(arguments)
-    return down(arguments) if command == "down" else up(parse(arguments))
+    match command:
+        case "up":
+            return up(parse(arguments))
+        case "down":
+            return down(arguments)
+        case "base" if len(arguments) == 1:
+            return base(arguments)
+    sys.stderr.write(
+        "Usage: python -m offchain.local up [OPTIONS] | down | base FOLDER\n\nscripts/up --help says more.\n"
+    )
+    return 0 if command in ("-h", "--help") else 2
 
 
 if __name__ == "__main__":

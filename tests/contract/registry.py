@@ -20,6 +20,8 @@ from offchain.schema.manifest_types import ImageRef
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 PATIENCE_S = 30
+TRIES = 3
+"""Somebody else may take the port before the registry has it."""
 
 
 def sha256(data: bytes) -> str:
@@ -34,24 +36,33 @@ class Registry:
         if program is None:
             pytest.skip("there is no docker-registry (scripts/test unpacks its package)")
         folder.mkdir(parents=True)
-        self.address = f"127.0.0.1:{ports.free()}"
         self._storage = folder / "storage"
-        config = {
-            "version": "0.1",
-            "log": {"accesslog": {"disabled": True}, "level": "error"},
-            "storage": {"filesystem": {"rootdirectory": str(self._storage)}},
-            "http": {"addr": self.address},
-        }
-        (folder / "config.yml").write_text(json.dumps(config))
         self._log = (folder / "log").open("wb")
-        self._process = subprocess.Popen(
-            [program, "serve", str(folder / "config.yml")], stdout=self._log, stderr=self._log, env=os.environ | {}
-        )
+        for _ in range(TRIES):
+            self.address = f"127.0.0.1:{ports.free()}"
+            config = {
+                "version": "0.1",
+                "log": {"accesslog": {"disabled": True}, "level": "error"},
+                "storage": {"filesystem": {"rootdirectory": str(self._storage)}},
+                "http": {"addr": self.address},
+            }
+            (folder / "config.yml").write_text(json.dumps(config))
+            self._process = subprocess.Popen(
+                [program, "serve", str(folder / "config.yml")], stdout=self._log, stderr=self._log, env=os.environ | {}
+            )
+            if self._is_up():
+                return
+            self._process.kill()
+            self._process.wait()
+        raise AssertionError((folder / "log").read_text())
+
+    def _is_up(self) -> bool:
         limit = time.monotonic() + PATIENCE_S
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > limit:
-                raise AssertionError((folder / "log").read_text())
+        while time.monotonic() < limit and self._process.poll() is None:
+            if self._answers():
+                return True
             time.sleep(0.05)
+        return False
 
     def stop(self) -> None:
         self._process.terminate()
@@ -61,7 +72,7 @@ class Registry:
     def _answers(self) -> bool:
         try:
             return requests.get(f"http://{self.address}/v2/", timeout=5).ok
-        except requests.ConnectionError:
+        except requests.RequestException:
             return False
 
     def publish(self, path: str, *, size: int = 1024, architecture: str = "amd64") -> ImageRef:
@@ -87,11 +98,13 @@ class Registry:
         """The same image under the same path in another registry."""
         path = image.name.partition("/")[2]
         found = requests.get(
-            f"http://{self.address}/v2/{path}/manifests/{image.digest}", headers={"Accept": MANIFEST}, timeout=5
+            f"http://{self.address}/v2/{path}/manifests/{image.digest}",
+            headers={"Accept": MANIFEST},
+            timeout=PATIENCE_S,
         )
         manifest = found.json()
         for part in (manifest["config"], *manifest["layers"]):
-            blob = requests.get(f"http://{self.address}/v2/{path}/blobs/{part['digest']}", timeout=5).content
+            blob = requests.get(f"http://{self.address}/v2/{path}/blobs/{part['digest']}", timeout=PATIENCE_S).content
             other._put_blob(path, blob)
         other._put_manifest(path, found.content, MANIFEST)
 
@@ -99,7 +112,9 @@ class Registry:
         """Other bytes where the image's layer is kept."""
         path = image.name.partition("/")[2]
         found = requests.get(
-            f"http://{self.address}/v2/{path}/manifests/{image.digest}", headers={"Accept": MANIFEST}, timeout=5
+            f"http://{self.address}/v2/{path}/manifests/{image.digest}",
+            headers={"Accept": MANIFEST},
+            timeout=PATIENCE_S,
         )
         (layer,) = found.json()["layers"]
         hexdigits = layer["digest"].partition(":")[2]
@@ -131,8 +146,8 @@ class Registry:
         return json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "config": about, "layers": [layer]}).encode()
 
     def _put_blob(self, path: str, data: bytes) -> None:
-        begun = requests.post(f"http://{self.address}/v2/{path}/blobs/uploads/", timeout=5)
-        done = requests.put(begun.headers["Location"], params={"digest": sha256(data)}, data=data, timeout=30)
+        begun = requests.post(f"http://{self.address}/v2/{path}/blobs/uploads/", timeout=PATIENCE_S)
+        done = requests.put(begun.headers["Location"], params={"digest": sha256(data)}, data=data, timeout=PATIENCE_S)
         done.raise_for_status()
 
     def _put_manifest(self, path: str, data: bytes, kind: str) -> None:
@@ -140,7 +155,7 @@ class Registry:
             f"http://{self.address}/v2/{path}/manifests/{sha256(data)}",
             data=data,
             headers={"Content-Type": kind},
-            timeout=5,
+            timeout=PATIENCE_S,
         )
         done.raise_for_status()
 

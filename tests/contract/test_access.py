@@ -109,7 +109,7 @@ async def test_a_terminal_has_one_output_and_a_size(way):
 
 async def eventually(condition):
     """Wait for what the host does by itself; the loop comes round often."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110  (nothing tells of it)
             await asyncio.sleep(0.01)
 

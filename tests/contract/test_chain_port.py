@@ -100,24 +100,32 @@ async def test_a_refused_dispatch_carries_the_pallets_error(world):
     assert inclusion.failure.doc
 
 
+async def refusal_of(world, extrinsic):
+    """Why it is not taken; None where it is."""
+    try:
+        await world.chain.broadcast(extrinsic)
+    except SubmitRefused as refused:
+        return refused
+    return None
+
+
 async def test_the_pool_says_why_it_refuses(world):
-    nonce = await world.chain.next_nonce(RICH.address)
-    first = await world.chain.sign(remark(b"first"), RICH, nonce)
-    await world.chain.broadcast(first)
-    with pytest.raises(SubmitRefused) as again:
+    for _ in range(5):  # where a block takes the first before the others are there, once more
+        nonce = await world.chain.next_nonce(RICH.address)
+        first = await world.chain.sign(remark(b"first"), RICH, nonce)
+        rival = await world.chain.sign(remark(b"rival"), RICH, nonce)
         await world.chain.broadcast(first)
-    assert again.value.kind is SubmitRefusal.ALREADY_IN_POOL
-    with pytest.raises(SubmitRefused) as rival:
-        await world.chain.broadcast(await world.chain.sign(remark(b"rival"), RICH, nonce))
-    assert rival.value.kind is SubmitRefusal.PRIORITY_TOO_LOW
-    await included(world, first)
-    with pytest.raises(SubmitRefused) as stale:
-        await world.chain.broadcast(await world.chain.sign(remark(b"stale"), RICH, nonce))
-    assert stale.value.kind is SubmitRefusal.STALE_NONCE
-    with pytest.raises(SubmitRefused) as unpaid:
-        await world.chain.broadcast(await world.chain.sign(remark(b"poor"), POOR, 0))
-    assert unpaid.value.kind is SubmitRefusal.CANNOT_PAY
-    assert unpaid.value.certain
+        again, instead = await refusal_of(world, first), await refusal_of(world, rival)
+        await included(world, first)
+        if SubmitRefusal.STALE_NONCE not in (again.kind, instead.kind):
+            break
+    assert again.kind is SubmitRefusal.ALREADY_IN_POOL
+    assert instead.kind is SubmitRefusal.PRIORITY_TOO_LOW
+    stale = await refusal_of(world, await world.chain.sign(remark(b"stale"), RICH, nonce))
+    assert stale.kind is SubmitRefusal.STALE_NONCE
+    unpaid = await refusal_of(world, await world.chain.sign(remark(b"poor"), POOR, 0))
+    assert unpaid.kind is SubmitRefusal.CANNOT_PAY
+    assert unpaid.certain
 
 
 async def test_a_tip_takes_the_place_of_what_waits_with_the_same_number(world):

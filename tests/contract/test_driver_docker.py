@@ -54,17 +54,17 @@ async def test_what_a_run_used_is_known_however_often_its_start_is_asked_for(dri
     spec = case.pod(("sh", "-c", thrice), shell_image)
     mark = (await case.ended(driver, await case.up(driver, spec))).mark
     handle = await driver.start(spec, "main", 2, mark)
-    while (await driver.stats(handle)).cpu_ms < 50:
+    while (await driver.stats(handle)).cpu_ms < 1_000:
         pass  # the engine takes its time for each answer
     await driver.signal(spec.lease, "SIGUSR1")
     ending = await case.ended(driver, handle)
-    assert (ending.exit_code, ending.usage.cpu_ms >= 50) == (7, True)
+    assert (ending.exit_code, ending.usage.cpu_ms >= 1_000) == (7, True)
     # As after a crash of the agent's other half: that run was made, and ended.
     assert await driver.start(spec, "main", 2, mark) == handle
     assert await case.ended(driver, handle) == ending
-    # Of the next run nothing is known of this one.
+    # Of the next run nothing is known of this one; its start alone takes a slow machine some time.
     await driver.start(spec, "main", 3, ending.mark)
-    assert (await driver.stats(handle)).cpu_ms < 50
+    assert (await driver.stats(handle)).cpu_ms < 500
 
 
 async def test_a_fork_bomb_is_contained_by_the_pid_limit(driver, shell_image):  # noqa: F811

@@ -60,7 +60,9 @@ async def reached(driver, image, addresses, port):
     The time is for a busy machine: a try holds a processor for milliseconds, and the pod has little of one. All are
     tried at once, each by three processes, however many addresses other tests give this machine meanwhile.
     """
-    tries = [f"timeout {PATIENCE_S} bash -c 'exec 3<>/dev/tcp/{one}/{port}' 2>/dev/null && echo {one} &" for one in addresses]
+    tries = [
+        f"timeout {PATIENCE_S} bash -c 'exec 3<>/dev/tcp/{one}/{port}' 2>/dev/null && echo {one} &" for one in addresses
+    ]
     command = ("bash", "-c", "\n".join([*tries, "wait", "echo tried"]))
     spec = case.pod(command, image, pids=8 + 4 * len(addresses), memory_mib=64 + 8 * len(addresses))
     handle = await case.up(driver, spec)

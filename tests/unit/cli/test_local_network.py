@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from offchain.local import demo_image, engine, ports, up
+from offchain.local.__main__ import main as local_main
 from offchain.local.keeper import Keeper
 from offchain.local.network import clean
 from offchain.local.places import LocalError, Places
@@ -243,3 +244,13 @@ def test_wrong_options_of_up_are_refused(arguments: list[str], capsys: pytest.Ca
         up.parse(arguments)
     assert caught.value.code == 2
     assert "error" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "status"), [(["--help"], 0), (["start"], 2), (["base"], 2)])
+def test_other_words_start_no_network(
+    words: list[str], status: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["offchain.local", *words])
+    monkeypatch.setattr("offchain.local.__main__.up", lambda _options: pytest.fail("a network was started"))
+    assert local_main() == status
+    assert "Usage:" in capsys.readouterr().err

@@ -379,12 +379,12 @@ def test_a_port_is_forwarded_until_the_lease_ends(world, host, monkeypatch):
 
     def use(value):
         def work():
-            with socket.create_connection(("127.0.0.1", int(value["local"].rpartition(":")[2])), timeout=10) as made:
+            with socket.create_connection(("127.0.0.1", int(value["local"].rpartition(":")[2])), timeout=60) as made:
                 made.sendall(b"hello")
                 made.shutdown(socket.SHUT_WR)
                 results.append(b"".join(iter(lambda: made.recv(100), b"")))
             host.ended = True
-            with socket.create_connection(("127.0.0.1", int(value["local"].rpartition(":")[2])), timeout=10) as made:
+            with socket.create_connection(("127.0.0.1", int(value["local"].rpartition(":")[2])), timeout=60) as made:
                 results.append(made.recv(100))
 
         users.append(threading.Thread(target=work))

@@ -45,7 +45,7 @@ async def test_another_chain_is_refused_before_anything_is_signed(change, what):
     async with stub_node() as node:
         for name, value in change.items():
             setattr(node, name, value)
-        chain = SubstrateChain(node.url, expected_genesis=b"\x11" * 32, timeout=5)
+        chain = SubstrateChain(node.url, expected_genesis=b"\x11" * 32, timeout=60)
         for attempt in (chain.connect(), chain.sign(REMARK, ALICE, 0), chain.next_nonce(ALICE.address)):
             with pytest.raises(WrongChain) as refused:
                 await attempt
@@ -91,7 +91,7 @@ async def test_a_node_that_comes_back_is_used_again():
 async def test_an_absent_node_is_reported_in_time():
     async with stub_node() as node:
         url = node.url
-    chain = SubstrateChain(url, timeout=0.3)
+    chain = SubstrateChain(url, timeout=2)
     with pytest.raises(ChainUnreachable) as refused:
         await chain.connect()
     assert url in refused.value.message

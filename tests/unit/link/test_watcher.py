@@ -23,7 +23,7 @@ class Seen:
             self._more.notify_all()
 
     async def wait(self, count):
-        async with asyncio.timeout(5), self._more:
+        async with asyncio.timeout(60), self._more:
             await self._more.wait_for(lambda: len(self.numbers) >= count)
 
 

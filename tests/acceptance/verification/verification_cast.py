@@ -17,21 +17,21 @@ ANYONE = from_uri("//Ferdie")
 VERIFIERS = {signer.address: signer for signer in (from_uri(f"//Verifier{number}") for number in range(16))}
 GENESIS = {
     "hosts": {"params": {"verificationRequired": True, "absenceLimitMs": 20 * MINUTE_MS}},
-    "tasks": {"params": {"disputeWindowMs": 24_000}},
+    "tasks": {"params": {"disputeWindowMs": 36_000}},
     "verification": {
         "params": {
             "jurySize": 3,
             "appealJurySize": 5,
             "challengeRestMs": 10 * MINUTE_MS,
-            "answerMs": 24_000,
-            "challengeCommitMs": 24_000,
-            "challengeRevealMs": 24_000,
-            "resultRevealMs": 24_000,
-            "resultCommitMs": 24_000,
-            "hearingMs": 10_000,
-            "disputeCommitMs": 24_000,
-            "disputeRevealMs": 24_000,
-            "appealMs": 16_000,
+            "answerMs": 36_000,
+            "challengeCommitMs": 36_000,
+            "challengeRevealMs": 36_000,
+            "resultRevealMs": 36_000,
+            "resultCommitMs": 36_000,
+            "hearingMs": 18_000,
+            "disputeCommitMs": 36_000,
+            "disputeRevealMs": 36_000,
+            "appealMs": 36_000,
             "unbondingMs": 4_000,
         }
     },

@@ -1,13 +1,11 @@
-"""What holds for every test."""
+"""Settings of every test."""
 
 import signal
 
-from hypothesis import settings
+from tests.support.examples import load_profile
 
-# Speed is measured by scripts/bench: a busy machine is no failure of what is tested.
-settings.register_profile("gantry", deadline=None)
-settings.load_profile("gantry")
+load_profile()
 
-# Where the tests themselves run in the background, a shell has them ignore SIGINT, and so would everything that they
-# start, although some tests interrupt it as a person would.
+# A shell has processes in the background ignore SIGINT, and every process that the tests start would ignore it too,
+# although some tests interrupt a process as Ctrl-C does.
 signal.signal(signal.SIGINT, signal.default_int_handler)

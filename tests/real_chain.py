@@ -17,6 +17,7 @@ from offchain.link.substrate import SubstrateChain
 from offchain.local import node_rpc
 from offchain.local.node import Node
 from offchain.local.release import Binaries, binaries
+from tests.support.fast_chain import fast
 
 PATIENCE = 120.0
 """Seconds. A limit for a broken chain, not a measure of a good one."""
@@ -85,10 +86,13 @@ async def chain_of(
 ) -> AsyncIterator[Chain]:
     """A fresh chain of the released node, for the length of the block; the node keeps its files in `folder`.
 
-    `patch` goes over the development preset, value by value; `runtime` takes the place of the released one.
+    `patch` goes over the genesis of test chains (tests/support/fast_chain.py), value by value. `runtime` takes the
+    place of the released one; its genesis may lack what later ones have, so `patch` then goes over the development
+    preset.
     """
     found = binaries()
-    with Node(found if runtime is None else Binaries(found.node, runtime), folder, patch=patch) as node:
+    used = found if runtime is None else Binaries(found.node, runtime)
+    with Node(used, folder, patch=fast(patch) if runtime is None else patch) as node:
         chain: Chain | None = None
         try:
             chain = Chain(node.port, await connect(node.url))

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from offchain.local import ports
 from offchain.local.network import Network, clean
+from offchain.local.node import read_patch
 from offchain.local.places import LocalError, Places
 from offchain.local.release import binaries
 from offchain.local.up import parse, up
@@ -30,9 +31,10 @@ def down(arguments: list[str]) -> int:
 
 
 def base(arguments: list[str]) -> int:
-    """A node and a Docker engine for tests, until told to end. The argument is a state folder.
+    """Run a node and a Docker engine for tests until a signal ends the process.
 
-    One JSON object says where they are.
+    The arguments are a state folder and, optionally, the file of a genesis patch. One JSON object on standard output
+    names the URL of the node, its genesis hash and the address of the engine.
     """
     places = Places(Path(arguments[0]).absolute())
 
@@ -44,7 +46,8 @@ def base(arguments: list[str]) -> int:
         signal.signal(number, stop)
     network = None
     try:
-        network = Network(places, binaries(), ports.free(), lambda _what, _happened: None)
+        patch = read_patch(Path(arguments[1])) if len(arguments) > 1 else None
+        network = Network(places, binaries(), ports.free(), lambda _what, _happened: None, patch)
         genesis = network.start_base()
         facts = {"url": network.url, "genesis_hash": genesis, "docker_host": network.engine_url}
         sys.stdout.write(json.dumps(facts) + "\n")
@@ -68,10 +71,10 @@ def main() -> int:
             return up(parse(arguments))
         case "down":
             return down(arguments)
-        case "base" if len(arguments) == 1:
+        case "base" if len(arguments) in (1, 2):
             return base(arguments)
     sys.stderr.write(
-        "Usage: python -m offchain.local up [OPTIONS] | down | base FOLDER\n\nscripts/up --help says more.\n"
+        "Usage: python -m offchain.local up [OPTIONS] | down | base FOLDER [PATCH]\n\nscripts/up --help says more.\n"
     )
     return 0 if command in ("-h", "--help") else 2
 

@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from offchain.local import engine, node, node_rpc, ports
 from offchain.local.keeper import Keeper
@@ -36,11 +37,19 @@ _CLEAR_SECONDS = 60.0
 class Network:
     """A node, a gateway, the workers, one agent, and an engine if there is none."""
 
-    def __init__(self, places: Places, binaries: Binaries, rpc_port: int, say: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        places: Places,
+        binaries: Binaries,
+        rpc_port: int,
+        say: Callable[[str, str], None],
+        genesis_patch: Mapping[str, Any] | None = None,
+    ) -> None:
         self.places = places
         self.binaries = binaries
         self.rpc_port = rpc_port
         self.say = say
+        self.genesis_patch = genesis_patch
         self.keeper = Keeper()
         self.url = f"ws://127.0.0.1:{rpc_port}"
         self.engine_url = ""
@@ -115,7 +124,7 @@ class Network:
     def _start_node(self) -> None:
         command = node.command(
             self.binaries,
-            node.write_spec(self.binaries, self.places.node),
+            node.write_spec(self.binaries, self.places.node, self.genesis_patch),
             self.places.node / "data",
             *node.AUTHOR,
             *node.LIMITS,

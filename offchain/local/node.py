@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib.util
 import json
 import os
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from offchain.local import node_rpc, ports
-from offchain.local.places import LocalError
+from offchain.local.places import LocalError, cache_dir
 from offchain.local.process import Child
 from offchain.local.release import Binaries
 
@@ -24,20 +27,54 @@ LIMITS = ("--pool-limit=32768", "--pool-kbytes=65536", "--trie-cache-size=268435
 Authors wait while the table of the cache of state grows, longer the larger it is; at the SDK's 1 GiB they miss slots.
 """
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+_SPECS_KEPT = 64
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 
 
-def chain_spec(found: Binaries, *options: str) -> str:
-    """The specification of a chain that begins with the development preset. Raises LocalError."""
-    command = [str(found.node), "chain-spec", f"--runtime={found.runtime}", "--preset=development", *options]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
+def chain_spec(found: Binaries, *options: str, patch: Mapping[str, Any] | None = None) -> str:
+    """Return the specification of a chain that begins with the development preset, as JSON. Raises LocalError.
+
+    `patch` goes over the preset, value by value. The node compiles the runtime twice to make a specification, which
+    takes seconds, so specifications are kept in the cache.
+    """
+    kept = cache_dir() / "chain-specs" / f"{_spec_key(found, options, patch)}.json"
+    with contextlib.suppress(OSError):
+        text = kept.read_text(encoding="utf-8")
+        os.utime(kept)
+        return text
+    with tempfile.TemporaryDirectory(prefix="gantry-spec-") as folder:
+        command = [str(found.node), "chain-spec", f"--runtime={found.runtime}", "--preset=development", *options]
+        if patch is not None:
+            file = Path(folder) / "patch.json"
+            file.write_text(json.dumps(patch), encoding="utf-8")
+            command.append(f"--patch={file}")
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise LocalError(
             f"the chain's specification could not be made: {made.stderr.strip()[-500:]}",
-            "Get the release back with: git checkout -- chain/release",
+            "Correct the genesis patch, or get the release back with: git checkout -- chain/release",
         )
+    with contextlib.suppress(OSError):
+        _keep_spec(kept, made.stdout)
     return made.stdout
+
+
+def _spec_key(found: Binaries, options: Sequence[str], patch: Mapping[str, Any] | None) -> str:
+    node = found.node.stat()
+    runtime = hashlib.sha256(found.runtime.read_bytes()).hexdigest()
+    of = [str(found.node), node.st_size, node.st_mtime_ns, runtime, list(options), patch]
+    return hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
+
+
+def _keep_spec(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(f".part{os.getpid()}")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+    newest = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for old in newest[_SPECS_KEPT:]:
+        old.unlink(missing_ok=True)
 
 
 def endow(found: Binaries, amounts: Mapping[str, int]) -> dict[str, Any]:
@@ -46,15 +83,25 @@ def endow(found: Binaries, amounts: Mapping[str, int]) -> dict[str, Any]:
     return {"balances": {"balances": [*preset["balances"]["balances"], *([who, n] for who, n in amounts.items())]}}
 
 
+def read_patch(file: Path) -> dict[str, Any]:
+    """Read a genesis patch, a JSON object, from a file. Raises LocalError."""
+    remedy = f'Write one JSON object to {file}, for example {{"validators": {{"slotMs": 500}}}}'
+    try:
+        patch = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LocalError(f"the genesis patch {file} cannot be read: {error.strerror}", remedy) from None
+    except ValueError as error:
+        raise LocalError(f"the genesis patch {file} is not JSON: {error}", remedy) from None
+    if not isinstance(patch, dict):
+        raise LocalError(f"the genesis patch {file} is not a JSON object", remedy)
+    return patch
+
+
 def write_spec(found: Binaries, folder: Path, patch: Mapping[str, Any] | None = None) -> Path:
     """The specification as a file in this folder; `patch` goes over the preset, value by value."""
     folder.mkdir(parents=True, exist_ok=True)
-    options = []
-    if patch is not None:
-        (folder / "patch.json").write_text(json.dumps(patch), encoding="utf-8")
-        options.append(f"--patch={folder / 'patch.json'}")
     file = folder / "spec.json"
-    file.write_text(chain_spec(found, *options), encoding="utf-8")
+    file.write_text(chain_spec(found, patch=patch), encoding="utf-8")
     return file
 
 
@@ -80,6 +127,7 @@ def command(
         f"--state-pruning={pruning}",
         # It makes its network key itself, in its data folder: none stands in a list of processes.
         "--unsafe-force-node-key-generation",
+        f"--runtime-cache={cache_dir() / 'compiled-runtimes'}",
         f"--rpc-port={rpc_port}",
         f"--listen-addr=/ip4/127.0.0.1/tcp/{ports.free()}",
         "--no-prometheus" if metrics_port is None else f"--prometheus-port={metrics_port}",

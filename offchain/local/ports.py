@@ -1,9 +1,11 @@
-"""TCP ports on this machine."""
+"""Ports on loopback that are free."""
 
 from __future__ import annotations
 
 import errno
+import random
 import socket
+from pathlib import Path
 
 from offchain.local.places import LocalError
 
@@ -21,20 +23,44 @@ def require_free(port: int, what: str, remedy: str) -> None:
             raise
 
 
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST = 10_240
+_CHOICE = random.SystemRandom()
+
+
 def free(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """A port that is free at the moment."""
-    with socket.socket(type=kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nothing is bound to.
+
+    The port lies below the range from which the kernel takes the ports of outgoing connections. Otherwise a
+    connection of another process could take the port before it is bound.
+    """
+    while True:
+        port = _CHOICE.randrange(_LOWEST, _first_ephemeral())
+        if _is_free(port, kind):
+            return port
 
 
 def free_for_both() -> int:
-    """A port that is free at the moment for TCP and for UDP."""
-    with socket.socket(type=socket.SOCK_DGRAM) as udp:
-        while True:
-            port = free()
-            try:
-                udp.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+    """Return a port that nothing is bound to, neither for TCP nor for UDP."""
+    while True:
+        port = free()
+        if _is_free(port, socket.SOCK_DGRAM):
             return port
+
+
+def _is_free(port: int, kind: socket.SocketKind) -> bool:
+    with socket.socket(type=kind) as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _first_ephemeral() -> int:
+    try:
+        first = int(_EPHEMERAL.read_text(encoding="utf-8").split()[0])
+    except (OSError, ValueError, IndexError):
+        first = 32_768
+    # Where the kernel may use nearly all ports, there is no range without outgoing connections.
+    return first if first > _LOWEST + 1_000 else 32_768

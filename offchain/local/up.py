@@ -17,6 +17,7 @@ from typing import Any
 
 from offchain.local import ports
 from offchain.local.network import TENANT, Network, clean
+from offchain.local.node import read_patch
 from offchain.local.places import ROOT, LocalError, Places
 from offchain.local.process import read_record, write_record
 from offchain.local.release import binaries
@@ -42,6 +43,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--from-source", action="store_true", help="build node and runtime instead of using the release"
     )
+    parser.add_argument(
+        "--genesis-patch",
+        type=Path,
+        metavar="FILE",
+        help="JSON object that is merged over the development genesis, for example to shorten slots and periods",
+    )
     parser.add_argument("--rpc-port", type=int, default=9944, metavar="N", help="port of the node's RPC (9944)")
     options = parser.parse_args(arguments)
     if not 1 <= options.rpc_port <= 65535:
@@ -51,10 +58,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def say(what: str, happened: str) -> None:
-    """A line of progress on standard error."""
-    sys.stderr.write(f"{what:<22} {happened}\n")
-    sys.stderr.flush()
+class Progress:
+    """Prints steps on standard error and keeps when each was printed first: name -> seconds since `began`."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+        self.timeline: dict[str, float] = {}
+
+    def say(self, what: str, happened: str) -> None:
+        """Print that a step is done."""
+        self.timeline.setdefault(what, round(time.time() - self._began, 1))
+        sys.stderr.write(f"{what:<22} {happened}\n")
+        sys.stderr.flush()
 
 
 def up(options: argparse.Namespace) -> int:
@@ -78,17 +93,20 @@ def up(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, places: Places, began: float, detached: int | None) -> None:
     remedy = f"Stop what uses it, or choose another: scripts/up --rpc-port {options.rpc_port + 1}"
     ports.require_free(options.rpc_port, "for the node's RPC", remedy)
-    network = Network(places, binaries(from_source=options.from_source), options.rpc_port, say)
+    patch = None if options.genesis_patch is None else read_patch(options.genesis_patch)
+    progress = Progress(began)
+    say = progress.say
+    network = Network(places, binaries(from_source=options.from_source), options.rpc_port, say, patch)
     say("Release", "checked")
     try:
         network.start()
-        report = _demo(network, began)
+        report = _demo(network, progress)
         network.keeper.starting = False
         _show(report, as_json=options.json)
         if options.once:
             return
         if detached is not None:
-            _let_go(detached, places.log / "supervisor.log")
+            _let_go(detached, places.log / "supervisor.log", progress)
         else:
             say("Network", "is up. Ctrl-C or scripts/down ends it; scripts/gantry talks to it")
         while True:
@@ -100,12 +118,12 @@ def _run(options: argparse.Namespace, places: Places, began: float, detached: in
         network.stop()
 
 
-def _demo(network: Network, began: float) -> dict[str, Any]:
+def _demo(network: Network, progress: Progress) -> dict[str, Any]:
     """The example's outcome, as gantry submit --wait --json reports it."""
     status, _ = network.run("host", "wait", "--timeout", "90s")
     if status != 0:
         raise LocalError("no host came online", f"The agent's log is {network.places.log / 'agent.log'}")
-    say("Host", "is online")
+    progress.say("Host online", "and ready for tasks")
     status, output = network.run("submit", str(_EXAMPLE), "--account", TENANT, "--wait", "--json")
     try:
         outcome: dict[str, Any] = json.loads(output.splitlines()[-1])
@@ -113,12 +131,13 @@ def _demo(network: Network, began: float) -> dict[str, Any]:
         outcome = {}
     if status != 0 or outcome.get("state") != "Settled":
         raise LocalError("the example did not get to its end", f"The reason is above; logs are in {network.places.log}")
-    return outcome | {"seconds": round(time.time() - began, 1)}
+    progress.say("Task", "settled")
+    return outcome | {"seconds": progress.timeline["Task"], "timeline": progress.timeline}
 
 
 def _show(outcome: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        keys = ("task", "state", "result_digest", "paid", "host_score", "seconds", "result", "host", "fee")
+        keys = ("task", "state", "result_digest", "paid", "host_score", "seconds", "result", "host", "fee", "timeline")
         sys.stdout.write(json.dumps({key: outcome[key] for key in keys if key in outcome}) + "\n")
     else:
         rows = (
@@ -182,8 +201,8 @@ def _detach() -> int:
     return theirs
 
 
-def _let_go(pipe: int, log: Path) -> None:
-    say("Network", "is up, in the background. scripts/down ends it; scripts/gantry talks to it")
+def _let_go(pipe: int, log: Path, progress: Progress) -> None:
+    progress.say("Network", "is up, in the background. scripts/down ends it; scripts/gantry talks to it")
     with log.open("ab") as target:
         os.dup2(target.fileno(), 1)
         os.dup2(target.fileno(), 2)

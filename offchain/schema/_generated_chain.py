@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "669315a53169560c75386b95b68765e56d54ccdc54291693e6031c98dbe4373e"
+METADATA_SHA256: Final = "3261343301973b8494e23e78ac9c2050129d6a56d730a8c2dd546f45ebed3a83"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 2
 TRANSACTION_VERSION: Final = 2
@@ -3551,6 +3551,11 @@ class storage:
     validators_epoch_slots: Final[StorageItem[int]] = StorageItem("Validators", "EpochSlots", _same)
     """Slots of a session, which is a BABE epoch. Written at genesis and never again: BABE computes the epoch of a slot
     from it.
+    """
+
+    validators_slot_ms: Final[StorageItem[int]] = StorageItem("Validators", "SlotMs", _same)
+    """Length of a slot, and so the time between two blocks, in milliseconds. Written at genesis and never again: BABE
+    computes the slot of a block from it.
     """
 
     governance_next_enactment_id: Final[StorageItem[int]] = StorageItem("Governance", "NextEnactmentId", _same)

@@ -150,6 +150,7 @@ def _arguments() -> argparse.Namespace:
     faults.add_argument("--tasks", type=int, default=100, metavar="N", help="that run meanwhile (100)")
     faults.add_argument("--hosts", type=int, default=5, metavar="N", help="agents, on one private engine (5)")
     faults.add_argument("--seed", type=int, default=1, metavar="N", help="which victims, and when (1)")
+    faults.add_argument("--slot-ms", type=int, default=2_000, metavar="N", help="length of a slot of the chain (2000)")
     faults.add_argument("--keep-logs", type=Path, metavar="FOLDER", help="move the logs there where something is wrong")
     index = add(
         "index",
@@ -247,7 +248,8 @@ def _agent(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
 
 
 def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
-    found = run_faults(Plan(options.kills, options.tasks, options.hosts, options.seed), say, options.keep_logs)
+    plan = Plan(options.kills, options.tasks, options.hosts, options.seed, options.slot_ms)
+    found = run_faults(plan, say, options.keep_logs)
     said = [str(line) for line in found["said"]] if isinstance(found["said"], list) else []
     return [], said or ["Every task ended once and was paid once; nothing is left behind; every coin is there."], found
 

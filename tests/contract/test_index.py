@@ -18,6 +18,7 @@ from offchain.link.errors import ChainUnreachable, StoreStuck, WrongChain
 from offchain.link.fake import FakeChain
 from tests.history_blocks import GENESIS, HOSTS, TENANTS, History
 from tests.postgres_server import server
+from tests.support.examples import examples
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +219,7 @@ class Fragile:
         return write
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fuses=st.lists(st.integers(0, 60), max_size=6), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=5))
 def test_killed_at_any_write_every_block_is_in_it_once(tmp_path_factory, fuses, sizes):
     address = str(tmp_path_factory.mktemp("index") / "index.db")

@@ -1,19 +1,25 @@
-"""A running local network, as scripts/up left it in the folder named by GANTRY_TEST_STATE."""
+"""A local network that `scripts/up` starts for this folder, unless GANTRY_TEST_STATE names a running one."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import docker
 import pytest
-from local_network import ROOT, Net, Pods
+from local_network import ROOT, Net, Pods, engine_url
 
 from offchain.link.substrate import SubstrateChain
+from offchain.local.ports import free
+from tests.support.fast_chain import write_fast_genesis
 
 HERE = Path(__file__).parent
+LOG_LINES = 40
 _SETTLED = pytest.StashKey[int]()
 
 
@@ -23,15 +29,46 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.network)
 
 
+def assert_every_coin_is_accounted_for(state: Path) -> None:
+    """Fail where the sums of the chain's records differ from the coins that exist."""
+    command = [sys.executable, "-m", "offchain.cli", "doctor", "--audit", "--json"]
+    env = {**os.environ, "GANTRY_STATE": str(state), "PYTHONPATH": str(ROOT)}
+    audit = subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True, text=True)
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+
+
 @pytest.fixture(scope="session")
-def state() -> Path:
+def state(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The network's state folder. After all tests every coin must be where the records of the chain say.
+
+    If a test failed, the ends of the network's logs are printed.
+    """
     named = os.environ.get("GANTRY_TEST_STATE")
-    if not named:
-        pytest.fail("GANTRY_TEST_STATE names no running network. scripts/test starts one and sets it.")
-    folder = Path(named).absolute()
-    if not (folder / "network.json").is_file():
-        pytest.fail(f"{folder} is not the state of a running network: it has no network.json")
-    return folder
+    if named:
+        folder = Path(named).absolute()
+        if not (folder / "network.json").is_file():
+            pytest.fail(f"{folder} is not the state of a running network: it has no network.json")
+        yield folder
+        assert_every_coin_is_accounted_for(folder)
+        return
+    # Sockets need a short path.
+    with tempfile.TemporaryDirectory(prefix="gantry-n-") as made:
+        folder = Path(made) / "net"
+        env = {**os.environ, "GANTRY_STATE": str(folder)}
+        genesis = write_fast_genesis(Path(made) / "genesis.json")
+        options = ("--detach", f"--rpc-port={free()}", f"--genesis-patch={genesis}")
+        up = subprocess.run([ROOT / "scripts/up", *options], env=env, check=False, stdout=subprocess.DEVNULL)
+        try:
+            if up.returncode != 0:
+                pytest.exit("the local network did not start; the reason is above", 1)
+            yield folder
+            assert_every_coin_is_accounted_for(folder)
+        finally:
+            if request.session.testsfailed or up.returncode != 0:
+                for log in sorted((folder / "log").glob("*.log")):
+                    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+                    sys.stderr.write("\n".join([f"--- the end of {log.name}", *lines, ""]))
+            subprocess.run([ROOT / "scripts/down"], env=env, check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -48,9 +85,7 @@ async def net(state: Path) -> AsyncIterator[Net]:
 
 @pytest.fixture
 def pods(state: Path) -> AsyncIterator[Pods]:
-    own = state / "sock" / "docker.sock"
-    url = os.environ.get("DOCKER_HOST") or (f"unix://{own}" if own.exists() else "unix:///var/run/docker.sock")
-    client = docker.DockerClient(base_url=url, timeout=30)
+    client = docker.DockerClient(base_url=engine_url(state), timeout=30)
     try:
         yield Pods(client)
     finally:

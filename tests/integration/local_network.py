@@ -23,10 +23,12 @@ from offchain.local.process import read_record
 from offchain.schema._generated_chain import Lease
 from offchain.schema.ids import lease_id
 from offchain.schema.manifest_variables import resolve
+from tests.support.jobs import end_job
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MANIFESTS = Path(__file__).parent / "manifests"
 STEPS = MANIFESTS / "steps.yaml"
+UNTIL_SIGNAL = MANIFESTS / "until_signal.yaml"
 TENANT = "//Charlie"
 STRANGER = "//Ferdie"
 PATIENCE = 120.0
@@ -71,6 +73,12 @@ async def run(*command: str | Path, env: Mapping[str, str], patience: float = PA
     return Done(process.returncode, out.decode(), err.decode())
 
 
+def engine_url(state: Path) -> str:
+    """Return the address of the Docker engine of the network: DOCKER_HOST, its private one, or the machine's."""
+    own = state / "sock" / "docker.sock"
+    return os.environ.get("DOCKER_HOST") or (f"unix://{own}" if own.exists() else "unix:///var/run/docker.sock")
+
+
 def steps_output(steps: int) -> bytes:
     """What steps.yaml prints."""
     return b"".join(f"step {step} of {steps}\n".encode() for step in range(1, steps + 1))
@@ -96,6 +104,21 @@ class Net:
         done = await self.gantry("submit", STEPS, "--account", account, "--json", env={"STEPS": str(steps)})
         assert done.code == 0, done.said
         return int(done.json["task"])
+
+    async def submit_until_signal(self) -> int:
+        """Submit until_signal.yaml, whose pod runs until `end_pod`; return the task's number."""
+        done = await self.gantry("submit", UNTIL_SIGNAL, "--account", TENANT, "--json")
+        assert done.code == 0, done.said
+        return int(done.json["task"])
+
+    async def end_pod(self, task: int, pods: Pods) -> None:
+        """Have the only container of a task of until_signal.yaml end by itself, once it runs."""
+
+        async def running() -> list[Any]:
+            return pods.of(task)
+
+        (container,) = await self.each_block(running, f"a container of task {task}")
+        await asyncio.to_thread(end_job, container)
 
     def manifest(self, steps: int) -> bytes:
         """The text of steps.yaml as it goes on the chain."""

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import json
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import docker
 import docker.errors
 import pytest
 import pytest_asyncio
+from local_network import engine_url
 
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
@@ -129,24 +129,16 @@ class Scene:
         await self.until(look, f"everything of lease {number} to go")
 
 
-def engine_url() -> str:
-    """The engine of scripts/test, or of the network that runs for these tests."""
-    state = os.environ.get("GANTRY_TEST_STATE")
-    own = Path(state or "/nowhere").absolute() / "sock" / "docker.sock"
-    found = os.environ.get("GANTRY_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
-    return found or (f"unix://{own}" if own.exists() else "unix:///var/run/docker.sock")
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
+async def scene(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
     """The same for all tests of this module: each has a lease of its own there."""
     tmp_path = tmp_path_factory.mktemp("kinds")
-    url = engine_url()
+    url = engine_url(state)
     image = await asyncio.to_thread(demo_image.load, url)
     async with contextlib.AsyncExitStack() as stack:
         chain = await stack.enter_async_context(chain_of(tmp_path / "node", SHORT))
-        state = stack.enter_context(contextlib.closing(StateDir(tmp_path / "agent")))
-        key = state.host_key()
+        agent_state = stack.enter_context(contextlib.closing(StateDir(tmp_path / "agent")))
+        key = agent_state.host_key()
         transport = MemoryNetwork().endpoint(key.public_key)
         call = registration_call(
             key,
@@ -162,14 +154,14 @@ async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene
             DockerImages(url), ImageBook(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 30, now_ms=unix_ms
         )
         stack.push_async_callback(images.close)
-        driver = await DockerDriver.connect(url, key.address, images, files=state.files)
+        driver = await DockerDriver.connect(url, key.address, images, files=agent_state.files)
         stack.push_async_callback(driver.close)
-        agent = Agent(chain.link, driver, transport, state, key, HARDWARE, now_ms=unix_ms)
+        agent = Agent(chain.link, driver, transport, agent_state, key, HARDWARE, now_ms=unix_ms)
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         engine = docker.APIClient(base_url=url, version="auto", timeout=60)
         stack.callback(engine.close)
-        made = Scene(chain, agent, state, engine, image)
+        made = Scene(chain, agent, agent_state, engine, image)
 
         async def online() -> bool:
             record = await GantryChain(chain.link).host(key.address)

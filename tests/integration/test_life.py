@@ -23,7 +23,7 @@ async def test_the_demo_is_settled_and_billed_by_the_rule(net: Net, root):
     (lease,) = await net.leases(outcome["task"])
     assert lease.result is not None
     assert outcome["result_digest"] == lease.result.digest.hex()
-    assert outcome["result"].strip() == "primes below 3000000: 216816, the largest is 2999999"
+    assert outcome["result"].strip() == "primes below 1000000: 78498, the largest is 999983"
     assert 0 < outcome["host_score"] < 1_000_000
 
 

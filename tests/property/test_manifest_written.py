@@ -15,8 +15,9 @@ from offchain.schema.manifest import MAX_BYTES, ManifestError, parse_manifest
 from offchain.schema.manifest_task import to_task_spec
 from offchain.schema.manifest_types import Manifest
 from offchain.schema.manifest_variables import resolve
+from tests.support.examples import examples
 
-untimed = settings(deadline=None, max_examples=60)
+untimed = settings(deadline=None, max_examples=examples(60))
 
 trees = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from offchain.schema.wire import Answer, Code, Refusal, Request, WireError
 from offchain.schema.wire_frames import LONGEST, Frame, FrameReader, Kind, encode
 from offchain.schema.wire_mux import MAX_SESSIONS, LocalProtocolError, Mux, Received, RemoteProtocolError
+from tests.support.examples import examples
 
 NO = Refusal(Code.GONE, "No.", "")
 frames = st.lists(
@@ -142,5 +143,5 @@ class Sessions(RuleBasedStateMachine):
             assert self.sent[key][: len(got)] == got
 
 
-Sessions.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+Sessions.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=60, deadline=None)
 TestSessions = Sessions.TestCase

@@ -13,6 +13,11 @@ pub struct Cli {
     /// Options of the running node.
     #[command(flatten)]
     pub run: sc_cli::RunCmd,
+
+    /// Directory of compiled runtimes, so that a node need not compile a runtime that it or another node compiled before.
+    /// The node runs the code in it, so no other user may be able to write to it. Default: a directory in the base path.
+    #[arg(long, value_name = "DIR")]
+    pub runtime_cache: Option<PathBuf>,
 }
 
 /// Everything but running.

@@ -16,7 +16,7 @@ use sc_service::{config::ExecutorConfiguration, error::Error, Configuration, Tas
 use sc_telemetry::{Telemetry, TelemetryWorker};
 use sc_transaction_pool_api::OffchainTransactionPoolFactory;
 use sp_runtime::traits::Block as BlockT;
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 /// Runs the wasm. No host functions beyond the SDK's, so any SDK node could run our runtime.
 pub type Executor = WasmExecutor<sp_io::SubstrateHostFunctions>;
@@ -39,7 +39,9 @@ type BoxedBlockImport = sc_consensus::BoxBlockImport<Block>;
 
 /// Runs calls in the memory that the runtime declares for itself, and gives more only to those that need it. To give it to
 /// every call means to change the protection of its pages at each, and to interrupt the other processors for that.
-fn new_executor(config: &ExecutorConfiguration) -> Executor {
+///
+/// Compiled runtimes are kept in `cache`: to compile one takes a node some seconds at each start.
+fn new_executor(config: &ExecutorConfiguration, cache: &Path) -> Executor {
     let memory = HeapAllocStrategy::Dynamic { maximum_pages: Some(MOST_PAGES) };
     Executor::builder()
         .with_execution_method(config.wasm_method)
@@ -47,8 +49,16 @@ fn new_executor(config: &ExecutorConfiguration) -> Executor {
         .with_offchain_heap_alloc_strategy(memory)
         .with_max_runtime_instances(config.max_runtime_instances)
         .with_runtime_cache_size(config.runtime_cache_size)
+        .with_cache_path(cache)
         .build()
 }
+
+/// Where compiled runtimes are kept in the base path.
+const RUNTIME_CACHE: &str = "compiled-runtimes";
+
+/// The time in which a vote on finality is expected to reach all validators is a slot divided by this number: 333 ms on a
+/// chain with slots of 2 s. A GRANDPA round takes four times as long, with one validator too.
+const GOSSIP_TIMES_PER_SLOT: u32 = 6;
 
 /// Every so many blocks a justification is kept, so that finality can be proven to light clients.
 const JUSTIFICATION_PERIOD: u32 = 512;
@@ -76,8 +86,9 @@ fn inherents(slot_duration: sp_consensus_babe::SlotDuration) -> InherentProvider
     (slot, timestamp)
 }
 
-/// Opens the database and builds everything that does not need a network.
-pub fn new_partial(config: &Configuration) -> Result<Partial, Error> {
+/// Opens the database and builds everything that does not need a network. Compiled runtimes are kept in `runtime_cache`,
+/// or in the base path.
+pub fn new_partial(config: &Configuration, runtime_cache: Option<&Path>) -> Result<Partial, Error> {
     well_known::refuse_in_genesis(&*config.chain_spec).map_err(Error::Other)?;
     let telemetry = config
         .telemetry_endpoints
@@ -90,7 +101,8 @@ pub fn new_partial(config: &Configuration) -> Result<Partial, Error> {
         })
         .transpose()?;
 
-    let executor = new_executor(&config.executor);
+    let own_cache = config.base_path.path().join(RUNTIME_CACHE);
+    let executor = new_executor(&config.executor, runtime_cache.unwrap_or(&own_cache));
     let (client, backend, keystore, task_manager) = sc_service::new_full_parts::<Block, RuntimeApi, _>(
         config,
         telemetry.as_ref().map(|(_, telemetry)| telemetry.handle()),
@@ -163,7 +175,7 @@ pub fn new_partial(config: &Configuration) -> Result<Partial, Error> {
 }
 
 /// Starts a full node, and a validator where the role says so.
-pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
+pub fn new_full(config: Configuration, runtime_cache: Option<&Path>) -> Result<TaskManager, Error> {
     type Net = Litep2pNetworkBackend;
 
     let Partial {
@@ -179,8 +191,9 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
         babe_worker,
         grandpa_link,
         mut telemetry,
-    } = new_partial(&config)?;
+    } = new_partial(&config, runtime_cache)?;
 
+    let slot_duration = babe_link.config().slot_duration();
     let genesis_hash: Hash =
         client.block_hash(0)?.ok_or_else(|| Error::Other("the chain has no genesis block".into()))?;
     let metrics = <Net as NetworkBackend<Block, Hash>>::register_notification_metrics(config.prometheus_registry());
@@ -304,7 +317,6 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
             telemetry.as_ref().map(|t| t.handle()),
         );
         let proposer = TimedFactory::new(factory, client.clone());
-        let slot_duration = babe_link.config().slot_duration();
         let babe = sc_consensus_babe::start_babe(sc_consensus_babe::BabeParams {
             keystore: keystore.keystore(),
             client,
@@ -326,9 +338,10 @@ pub fn new_full(config: Configuration) -> Result<TaskManager, Error> {
     }
 
     if enable_grandpa {
+        let gossip_duration = slot_duration.as_duration() / GOSSIP_TIMES_PER_SLOT;
         let grandpa = sc_consensus_grandpa::run_grandpa_voter(sc_consensus_grandpa::GrandpaParams {
             config: sc_consensus_grandpa::Config {
-                gossip_duration: Duration::from_millis(333),
+                gossip_duration,
                 justification_generation_period: JUSTIFICATION_PERIOD,
                 name: Some(name),
                 observer_enabled: false,

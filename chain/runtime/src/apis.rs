@@ -17,11 +17,13 @@ use sp_runtime::{
     ApplyExtrinsicResult, ExtrinsicInclusionMode,
 };
 
-/// Reads metadata as it is on every chain of this runtime, so that clients can be made for a runtime: the length of an
-/// epoch, which BABE puts into it as a constant, is a chain's own and stands in `Validators.EpochSlots`.
-fn without_the_chains_own<R>(read: impl FnOnce() -> R) -> R {
+/// Reads metadata as it is on every chain of this runtime, so that clients can be made for a runtime. The lengths of an
+/// epoch and of a slot are set at genesis, but pallets show them as constants. The metadata therefore holds the default
+/// values; `Validators.EpochSlots` and `Validators.SlotMs` hold those of the chain.
+fn with_default_constants<R>(read: impl FnOnce() -> R) -> R {
     // A runtime API call works on an overlay that is thrown away.
     pallet_gantry_validators::EpochSlots::<Runtime>::kill();
+    pallet_gantry_validators::SlotMs::<Runtime>::kill();
     read()
 }
 
@@ -42,11 +44,11 @@ impl_runtime_apis! {
 
     impl sp_api::Metadata<Block> for Runtime {
         fn metadata() -> OpaqueMetadata {
-            OpaqueMetadata::new(without_the_chains_own(Runtime::metadata).into())
+            OpaqueMetadata::new(with_default_constants(Runtime::metadata).into())
         }
 
         fn metadata_at_version(version: u32) -> Option<OpaqueMetadata> {
-            without_the_chains_own(|| Runtime::metadata_at_version(version))
+            with_default_constants(|| Runtime::metadata_at_version(version))
         }
 
         fn metadata_versions() -> Vec<u32> {

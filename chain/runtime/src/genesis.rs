@@ -120,7 +120,7 @@ fn chain(pace: Pace, people: People) -> Value {
         balances: BalancesConfig { balances },
         babe: pallet_babe::GenesisConfig { epoch_config: BABE_EPOCH },
         session: SessionConfig { keys },
-        validators: ValidatorsConfig { epoch_slots },
+        validators: ValidatorsConfig { epoch_slots, slot_ms: SLOT_DURATION_MS },
         sudo: SudoConfig { key: people.sudo.map(|key| key.to_account_id()) },
         council: CouncilConfig { members },
         governance: GovernanceConfig { params: governance(pace) },

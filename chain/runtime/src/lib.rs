@@ -69,8 +69,8 @@ pub type Executive =
 pub const GTY: Balance = 1_000_000_000_000;
 /// The least an account may hold.
 pub const EXISTENTIAL_DEPOSIT: Balance = GTY / 1_000;
-/// Length of a slot, and so of a block, in milliseconds.
-pub const SLOT_DURATION_MS: u64 = 2_000;
+/// Length of a slot, and so the time between two blocks, in milliseconds, on a chain whose genesis gives no other.
+pub const SLOT_DURATION_MS: u64 = pallet_gantry_validators::DEFAULT_SLOT_MS;
 
 /// Tells which runtime this is. Any change of behaviour raises `spec_version`; a change of how
 /// transactions are encoded raises `transaction_version` too.

@@ -3,14 +3,14 @@
 mod common;
 
 use codec::Encode;
-use common::{next_block, next_block_by, next_session, started, started_with};
+use common::{externalities_of, next_block, next_block_by, next_session, open_in, started, started_with, FIRST_SLOT};
 use frame_support::{
     assert_ok,
-    traits::{fungible::InspectHold, KeyOwnerProofSystem},
+    traits::{fungible::InspectHold, KeyOwnerProofSystem, Time},
 };
 use gantry_runtime::{
-    genesis, AccountId, Babe, Grandpa, Header, Historical, Runtime, RuntimeOrigin, Session, SessionKeys, System,
-    Validators,
+    genesis, AccountId, Babe, Executive, Grandpa, Header, Historical, Runtime, RuntimeOrigin, Session, SessionKeys,
+    System, Timestamp, Validators,
 };
 use pallet_gantry_validators::{RemovalReason, Validators as Listed};
 use serde_json::json;
@@ -137,11 +137,39 @@ fn an_account_sets_session_keys_for_a_deposit_and_is_added() {
 }
 
 #[test]
-fn metadata_is_the_same_whatever_the_length_of_an_epoch() {
-    let metadata = |slots: u64| {
-        started_with(genesis::STAGING, &json!({ "validators": { "epochSlots": slots } })).execute_with(|| {
+fn metadata_is_the_same_whatever_the_lengths_of_epochs_and_slots() {
+    let metadata = |slots: u64, slot_ms: u64| {
+        let patch = json!({ "validators": { "epochSlots": slots, "slotMs": slot_ms } });
+        externalities_of(genesis::STAGING, &patch).execute_with(|| {
             <Runtime as sp_api::runtime_decl_for_metadata::Metadata<gantry_runtime::Block>>::metadata().encode()
         })
     };
-    assert_eq!(metadata(7), metadata(300));
+    assert_eq!(metadata(7, 300), metadata(300, 2_000));
+}
+
+#[test]
+fn slots_are_as_long_as_genesis_says() {
+    let patch = json!({ "validators": { "slotMs": 300 } });
+    externalities_of(genesis::DEVELOPMENT, &patch).execute_with(|| {
+        assert_eq!(Babe::slot_duration(), 300);
+        let configuration =
+            <Runtime as sp_consensus_babe::runtime_decl_for_babe_api::BabeApi<gantry_runtime::Block>>::configuration();
+        assert_eq!(configuration.slot_duration, 300);
+        let genesis = Header::new(0, Default::default(), Default::default(), Default::default(), Default::default());
+        open_in(FIRST_SLOT, FIRST_SLOT * 300, 1, genesis, 0);
+        let first = Executive::finalize_block();
+        open_in(FIRST_SLOT + 1, (FIRST_SLOT + 1) * 300, 2, first, 0);
+        assert_eq!(<Timestamp as Time>::now(), (FIRST_SLOT + 1) * 300);
+    });
+}
+
+#[test]
+fn a_slot_that_babe_cannot_halve_is_refused() {
+    let build = |slot_ms: u64| {
+        std::panic::catch_unwind(|| {
+            drop(externalities_of(genesis::STAGING, &json!({ "validators": { "slotMs": slot_ms } })));
+        })
+    };
+    assert!(build(301).is_err() && build(50).is_err() && build(70_000).is_err());
+    assert!(build(302).is_ok());
 }

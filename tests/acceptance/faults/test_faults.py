@@ -6,17 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from offchain.local.places import ROOT
+from tests.support.fast_chain import SLOT_MS
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="an engine and a network of its own need root")
 def test_any_process_may_be_killed_and_every_task_ends_once_and_is_paid_once(tmp_path):
     logs = tmp_path / "logs"
     line = [sys.executable, str(ROOT / "tests" / "benchmarks"), "faults", "--kills=12", "--tasks=10", "--hosts=3"]
+    line.append(f"--slot-ms={SLOT_MS}")
     # In a process of its own: it leaves this machine's network for one of its own.
     done = subprocess.run(
         [*line, "--json", "--no-record", f"--keep-logs={logs}"],

@@ -40,12 +40,14 @@ from tests.gpu_stub.build import Machine as Gpus
 from tests.gpu_stub.build import build as build_stub
 from tests.gpu_stub.build import compiler, eight
 from tests.real_chain import GTY, PATIENCE, Chain, connect
+from tests.support.fast_chain import fast
+from tests.support.jobs import end_job
 
 REMARK = Call("System", "remark", {"remark": b""})
 ALICE, TENANT = from_uri("//Alice"), from_uri("//Charlie")
-STEPS = ROOT / "tests/integration/manifests/steps.yaml"
-# A bond is free as soon as its host has retired.
-PATCH = {"hosts": {"params": {"unbondingMs": 1}}}
+UNTIL_SIGNAL = ROOT / "tests/integration/manifests/until_signal.yaml"
+# A bond is free as soon as its host has retired. Nothing is paid before the tenant accepts it.
+PATCH = {"hosts": {"params": {"unbondingMs": 1}}, "tasks": {"params": {"disputeWindowMs": 3_600_000}}}
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces are made by root alone"),
@@ -56,7 +58,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     folder = tmp_path_factory.mktemp("node")
-    with Node(binaries(), folder, "--unsafe-rpc-external", "--rpc-cors=all", patch=PATCH) as running:
+    with Node(binaries(), folder, "--unsafe-rpc-external", "--rpc-cors=all", patch=fast(PATCH)) as running:
         yield running
 
 
@@ -106,15 +108,22 @@ async def sign_elsewhere(chain: Chain, who: Signer, call: bytes) -> None:
     await chain.link.broadcast(replace(signed, data=compact(len(body)) + body))
 
 
-def asked_to_sign(process: subprocess.Popen[str]) -> bytes:
-    """The call that a command asks to have signed elsewhere."""
+def said_step(process: subprocess.Popen[str], name: str) -> dict[str, Any]:
+    """Read the output of a command up to the step of this name, and return the step."""
     assert process.stdout is not None
     said = []
     for line in process.stdout:
         said.append(line)
-        if line.startswith("{") and (step := json.loads(line)).get("step") == "sign":
-            return bytes.fromhex(step["call"][2:])
+        if line.startswith("{"):
+            step: dict[str, Any] = json.loads(line)
+            if step.get("step") == name:
+                return step
     raise AssertionError("".join(said))
+
+
+def asked_to_sign(process: subprocess.Popen[str]) -> bytes:
+    """The call that a command asks to have signed elsewhere."""
+    return bytes.fromhex(said_step(process, "sign")["call"][2:])
 
 
 def end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
@@ -125,15 +134,17 @@ def end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
-async def run_job(chain: Chain, host: str, image: str, steps: int) -> int:
-    """Submit a job and place it on this host; gives its lease."""
-    manifest = resolve(STEPS.read_text(), {"GANTRY_DEMO_IMAGE": image, "STEPS": str(steps)}).encode()
+async def run_job(chain: Chain, host: str, image: str) -> int:
+    """Submit a job that runs until `end_only_job`, place it on this host, and return its lease once it runs."""
+    manifest = resolve(UNTIL_SIGNAL.read_text(), {"GANTRY_DEMO_IMAGE": image}).encode()
     spec = to_task_spec(parse_manifest(manifest), sha256(manifest).digest())
     events = await chain.do(TENANT, gen.calls.tasks_submit(spec=spec, manifest=manifest))
     (first,) = [event.fields["first"] for event in events if event.name == "Submitted"]
     placement = gen.PodPlacement(pod=0, host=host, devices=b"\x00")
     await chain.do(TENANT, gen.calls.tasks_assign(task=first, pods=(placement,)))
-    return lease_id(first, 0, 0)
+    lease = lease_id(first, 0, 0)
+    await until_task(chain, lease, "Running")
+    return lease
 
 
 async def state_of(chain: Chain, lease: int) -> str:
@@ -158,6 +169,16 @@ def demo_image(here: Machine) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def end_only_job(here: Machine) -> None:
+    """Have the only job on this machine end by itself."""
+    client = docker.DockerClient(base_url=here.engine_url, timeout=30)
+    try:
+        (container,) = client.containers.list(filters={"label": "gantry.lease"})
+        end_job(container)
+    finally:
+        client.close()
 
 
 def containers(here: Machine) -> list[str]:
@@ -228,8 +249,7 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
 
     # A job runs while the agent is replaced by another release; it is paid once it is accepted.
     image = demo_image(fresh)
-    lease = await run_job(chain, host, image, steps=60)
-    await until_task(chain, lease, "Running")
+    lease = await run_job(chain, host, image)
     running = containers(fresh)
     assert len(running) == 1
     bundle = tmp_path / "agent.tar.gz"
@@ -249,6 +269,7 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
     assert "the one before it runs again" in undone.last["error"]["message"]
     assert fresh.status()["release"] == good
     assert containers(fresh) == running
+    end_only_job(fresh)
     await until_task(chain, lease, "Reported")
     due = fresh.until(lambda found: found["due"], "the job to be owed")["due"]
     assert due[0]["lease"] == lease
@@ -286,11 +307,11 @@ async def test_a_new_provider_signs_by_hand_works_is_paid_and_leaves(  # noqa: P
     assert not [line for line in again.last["changed"] if "disk" not in line]
 
     # It leaves once its last job has ended, and the bond comes back.
-    lease = await run_job(chain, host, image, steps=15)
-    left = fresh.agent("leave", "--provider-uri-env", "PROVIDER", "--json", env=secret)
-    assert left.code == 0, left.out + left.err
-    assert [line["live_leases"] for line in left.lines if line.get("step") == "waiting"] == [1]
-    assert left.last["status"] == "Retiring"
+    lease = await run_job(chain, host, image)
+    leaving = fresh.start_agent("leave", "--provider-uri-env", "PROVIDER", "--json", env=secret)
+    assert said_step(leaving, "waiting")["live_leases"] == 1
+    end_only_job(fresh)
+    assert end_of(leaving)["status"] == "Retiring"
     assert await state_of(chain, lease) in ("Reported", "Verified", "Settled")
     bond = (await GantryChain(chain.link).balance(provider.address)).held
     assert bond > 0

@@ -30,6 +30,7 @@ from offchain.schema.ids import lease_id
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from tests.real_chain import PATIENCE, Chain, connect
+from tests.support.fast_chain import fast
 
 TENANT = from_uri("//Charlie")
 HOUR_MS = 3_600_000
@@ -91,7 +92,7 @@ class StormNet:
         path = f"{tools}:{self._env.get('PATH', '')}"
         self.dockerd, self.engine_url = engine.private_child(self.places, self._env | {"PATH": path})
         self.dockerd.start()
-        self.node = Node(binaries(), self.places.node, *LIMITS, "--rpc-cors=all", patch=PATCH)
+        self.node = Node(binaries(), self.places.node, *LIMITS, "--rpc-cors=all", patch=fast(PATCH))
         self.node.start()
         self._child("settler", "worker", "settler", f"--url={self.node.url}", "--account=//Eve",
                     f"--state-dir={self.places.state / 'settler'}", clock=self.clock("settler", -HOUR_MS))  # fmt: skip

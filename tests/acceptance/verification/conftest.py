@@ -15,6 +15,7 @@ from verification_world import World, stories_of
 from offchain.local.node import Node, endow
 from offchain.local.release import binaries
 from offchain.schema._generated_chain import VerificationParams
+from tests.support.fast_chain import fast
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -23,7 +24,7 @@ async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     stories = stories_of(request.session.items)
     found = await asyncio.to_thread(binaries)
     coins = await asyncio.to_thread(endow, found, endowed(cast for _, cast in stories))
-    node = Node(found, tmp_path_factory.mktemp("verification"), patch={**GENESIS, **coins})
+    node = Node(found, tmp_path_factory.mktemp("verification"), patch=fast({**GENESIS, **coins}))
     link = NewestBlocks(node.url, timeout=PATIENCE)
     client = Client(link)
     made: World | None = None

@@ -43,9 +43,9 @@ JOB = task_spec(
     resources=Resources(1_000, 1_024, 1, GpuRequest(1, 1_000, 0, ())),
     max_rate_per_hour=3_600 * GTY,
 )
-PRICE = GTY
+PRICE = GTY * 15 // 100
 """What a pod costs that says it ran for WALL_MS."""
-WALL_MS = 1_000
+WALL_MS = 150
 FEE = 50
 """One in so many coins of every bill is the network's."""
 ONE_OBSERVATION = 8_000_000

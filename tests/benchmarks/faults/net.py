@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 class FaultNet:
     """Everything that runs. All methods belong to one thread: the kernel ends children with the thread behind them."""
 
-    def __init__(self, folder: Path, hosts: int, say: Say) -> None:
+    def __init__(self, folder: Path, hosts: int, say: Say, slot_ms: int) -> None:
         self.places = Places(folder)
         self.keeper = Keeper()
         self.children: dict[str, Child] = {}
@@ -46,6 +46,7 @@ class FaultNet:
         self.image = ""
         self._hosts = hosts
         self._say = say
+        self._patch = {**PATCH, "validators": {"slotMs": slot_ms}}
         self._env = _environment(self.places)
         self._binaries = binaries()
 
@@ -115,7 +116,7 @@ class FaultNet:
         self._keep(Child(name, line, log=self.places.log, run=self.places.run, env=self._env))
 
     def _node(self) -> Child:
-        spec = node.write_spec(self._binaries, self.places.node, PATCH)
+        spec = node.write_spec(self._binaries, self.places.node, self._patch)
         line = node.command(
             self._binaries,
             spec,

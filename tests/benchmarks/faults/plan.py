@@ -19,12 +19,13 @@ class Blow:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does. `seed` repeats it, as far as the machine's own timing allows."""
+    """What a run does. `seed` repeats it, as far as the machine's own timing allows. `slot_ms`: slots of its chain."""
 
     kills: int
     tasks: int
     hosts: int
     seed: int
+    slot_ms: int = 2_000
 
     def blows(self) -> list[Blow]:
         """Every process once before any twice, then at random: none is left out of a short run."""

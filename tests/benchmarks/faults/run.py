@@ -46,7 +46,7 @@ def run_faults(plan: Plan, say: Callable[[str], None], keep_logs: Path | None = 
     killed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="gantry-f-") as name:
         folder = Path(name)
-        net = FaultNet(folder, plan.hosts, say)
+        net = FaultNet(folder, plan.hosts, say, plan.slot_ms)
         findings: Findings | None = None
         try:
             net.start()

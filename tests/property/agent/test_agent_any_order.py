@@ -20,6 +20,7 @@ from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase, Pod
 from node_agent.core.values import EndKind, Found, Handle, HostFailure, LeaseStatus, Outcome, Report, TaskKind
+from tests.support.examples import examples
 
 JOB, SERVICE, RENTAL = 1, 2, 3
 NUMBERS = (JOB, SERVICE, RENTAL)
@@ -518,4 +519,4 @@ class Agents(RuleBasedStateMachine):
 
 
 TestAgents = Agents.TestCase
-TestAgents.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestAgents.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)

@@ -17,6 +17,7 @@ from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState
 from node_agent.core.values import Outcome, Report
+from tests.support.examples import examples
 
 WHOLE = MANIFEST.replace(
     b"pids: 32}",
@@ -91,7 +92,7 @@ class World:
             assert one.devices != other.devices or one.tenant == other.tenant or not shares
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(opened | ended | executed | executed | passes | failed, max_size=60))
 def test_no_share_is_beside_another_account(steps):
     world = World()

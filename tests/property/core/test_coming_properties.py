@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from offchain.core.planning.desk import Desk
 from offchain.core.values import GpuRequest, Layout, Task
 from tests.desk_world import gpu_host, job
+from tests.support.examples import examples
 
 KINDS = ((1, 1000, 1), (1, 300, 1), (2, 1000, 1), (0, 0, 2))
 """GPUs, thousandths of each, pods."""
@@ -31,7 +32,7 @@ def task(number: int, kind: tuple[int, int, int], tenant: str, unlike: int) -> T
     return replace(made, resources=asked, **later)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(blocks)
 def test_many_at_once_are_as_one_after_the_other(of):
     one, many = Desk(b"seed"), Desk(b"seed")

@@ -38,9 +38,10 @@ from tests.core_strategies import (
     snapshots,
     times,
 )
+from tests.support.examples import examples
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(snapshots() | crowded(), times, seeds)
 def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed: bytes):
     cpu: dict[str, int] = defaultdict(int)
@@ -65,7 +66,7 @@ def test_no_host_is_filled_over_its_capacity(snapshot: Snapshot, now: int, seed:
         assert taken <= snapshot.hosts[name].devices[index].milli_free
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(snapshots() | crowded(), times, seeds)
 def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot, now: int, seed: bytes):
     for task_id, pods in plan(snapshot, now, seed).placements.items():
@@ -95,7 +96,7 @@ def test_every_placed_pod_satisfies_the_tasks_own_conditions(snapshot: Snapshot,
                 assert not task.resources.gpus.models or device.spec.model in task.resources.gpus.models
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(snapshots() | crowded(), times, seeds)
 def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
@@ -107,7 +108,7 @@ def test_gangs_are_whole_and_every_queued_task_is_answered(snapshot: Snapshot, n
     assert answered == [t.id for t in snapshot.tasks.values() if t.open_pods]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(snapshots() | crowded(), times, seeds)
 def test_the_same_input_gives_the_same_plan(snapshot: Snapshot, now: int, seed: bytes):
     backwards = Snapshot(
@@ -122,7 +123,7 @@ def test_the_same_input_gives_the_same_plan(snapshot: Snapshot, now: int, seed: 
     assert list(first.placements) == list(second.placements)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(snapshots() | crowded(), times, seeds)
 def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snapshot, now: int, seed: bytes):
     made = plan(snapshot, now, seed)
@@ -132,7 +133,7 @@ def test_a_waiting_task_fits_nowhere_once_the_plan_is_carried_out(snapshot: Snap
     assert {w.task for w in again.waiting} == {w.task for w in made.waiting}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(crowded(), times, seeds)
 def test_a_host_more_never_leaves_more_unplaced(snapshot: Snapshot, now: int, seed: bytes):
     more = plan(snapshot, now, seed)
@@ -146,7 +147,7 @@ def pods_of(made: Plan) -> int:
     return sum(map(len, made.placements.values()))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(crowded(), times, seeds)
 def test_a_plan_keeps_to_layouts(snapshot: Snapshot, now: int, seed: bytes):
     for number, pods in plan(snapshot, now, seed).placements.items():

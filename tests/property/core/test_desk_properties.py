@@ -15,6 +15,7 @@ from offchain.core.rate import rate_per_hour
 from offchain.core.snapshot import Snapshot
 from offchain.core.values import Host, Task
 from tests.core_strategies import HOST_IDS, carried_out, crowded, hosts_with, tasks_with
+from tests.support.examples import examples
 
 events = st.lists(
     st.one_of(
@@ -150,7 +151,7 @@ def test_who_waits_after_a_round_fits_nowhere(told: list[object], seed: bytes):
             assert not isinstance(found, Fit)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(crowded(), st.binary(max_size=64))
 def test_hosts_that_come_cost_nobody_a_place(snapshot: Snapshot, seed: bytes):
     desk = Desk(seed)
@@ -166,7 +167,7 @@ def test_hosts_that_come_cost_nobody_a_place(snapshot: Snapshot, seed: bytes):
         assert {blocked.task for blocked in made.blocked} <= waiting == set(desk.waiting)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(crowded(), st.binary(max_size=64))
 def test_a_round_keeps_within_capacity_and_price_and_gangs_are_whole(snapshot: Snapshot, seed: bytes):
     desk = Desk(seed)

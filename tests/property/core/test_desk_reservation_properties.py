@@ -10,6 +10,7 @@ from offchain.core.planning.heads import PATIENCE_MS
 from offchain.core.planning.reserved import START_MS, WAY_MS
 from offchain.core.values import Layout, Task
 from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.examples import examples
 
 LAST_MS = 10**9
 
@@ -62,7 +63,7 @@ def histories(draw: st.DrawFn) -> History:
     return hosts, sorted(work, key=lambda one: one[0].submitted_at)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(histories(), st.binary(max_size=8))
 def test_nobody_starts_later_than_it_was_promised_and_all_start(
     history: tuple[list[int], list[tuple[Task, int]]], seed
@@ -93,7 +94,7 @@ def test_nobody_starts_later_than_it_was_promised_and_all_start(
         assert layouts[number] is not Layout.PROVIDERS or len(providers) == len(on)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(2, 4), st.integers(1, 30), st.binary(max_size=8), st.sampled_from(Layout))
 def test_a_gang_waits_no_longer_than_is_said_however_many_small_tasks_come(
     hosts: int, longest: int, seed: bytes, layout: Layout

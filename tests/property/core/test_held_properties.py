@@ -17,6 +17,7 @@ from offchain.core.planning.desk import Desk
 from offchain.core.planning.placements import Batch
 from offchain.core.timing.ends import Ends
 from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.examples import examples
 
 WANT = Want.of(job(0, 1))
 ROWS = 5
@@ -114,7 +115,7 @@ def story(hosts: int, of: list[tuple[int, int, int, str, int]], late_ms: int, *,
         return world.started, world.at, world.promised
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(1, 4), st.lists(jobs, min_size=1, max_size=6), st.integers(0, 30_000))
 def test_what_is_reserved_beside_batches_is_what_is_beside_single_tasks(
     hosts: int, of: list[tuple[int, int, int, str, int]], late_ms: int

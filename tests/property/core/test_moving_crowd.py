@@ -17,6 +17,7 @@ from offchain.core.values import Host, HostStatus, Lease, LeaseState, StandbyPla
 from offchain.schema.ids import lease_id, lease_parts
 from tests.chain_records import escrow
 from tests.desk_world import gpu_host, job
+from tests.support.examples import examples
 
 BLOCK_MS = 2_000
 SCHEDULERS = ("anna", "bert", "carl")
@@ -123,7 +124,7 @@ def decided(made: Mover, now_ms: int) -> tuple[list[Move], list[Naming]]:
     return [move for one in found for move in one.moves], [naming for one in found for naming in one.namings]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(worlds(), st.integers(0, 4 * SHIFT_MS // BLOCK_MS))
 def test_no_two_schedulers_move_the_same_pod_or_name_its_standby(world: tuple[list[Host], list[Task]], blocks: int):
     chain = Chain(*world, at_ms=NOW + blocks * BLOCK_MS)
@@ -137,7 +138,7 @@ def test_no_two_schedulers_move_the_same_pod_or_name_its_standby(world: tuple[li
         assert before >= {*moved, *named}, "nobody acts for a lease that another has moved already"
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.sampled_from(SCHEDULERS), st.integers(0, 8), st.integers(1, 6), st.integers(0, 3))
 def test_what_the_dead_leave_the_living_do(survivor: str, dies_after: int, pods: int, shift: int):
     """All but one die, with whatever they had sent last lost on the way."""

@@ -10,6 +10,7 @@ from offchain.core.placing.cluster import Cluster, HostSpec
 from offchain.core.placing.names import POLICIES
 from offchain.core.placing.policies import make
 from offchain.core.placing.shapes import WHOLE_GPU, Mix, Shape
+from tests.support.examples import examples
 
 MODELS = ("red", "blue", "green")
 
@@ -45,7 +46,7 @@ def work(specs, pods, policy, seed, check):
     return [check(cluster, board, pod) for pod in pods]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     specs=hosts,
     pods=st.lists(shapes(), min_size=1, max_size=40),
@@ -75,7 +76,7 @@ def test_what_fits_is_placed_and_nothing_is_given_twice(specs, pods, policy, see
     assert first == work(specs, pods, policy, seed, lambda _, board, pod: board.place(pod))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     specs=hosts, pods=st.lists(shapes(), min_size=1, max_size=30), policy=st.sampled_from(["worth", "fgd", "best_fit"])
 )

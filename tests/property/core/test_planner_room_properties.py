@@ -12,6 +12,7 @@ from offchain.core.placing.board import Place
 from offchain.core.planning.planner import Planner
 from offchain.core.values import Host
 from tests.desk_world import gpu_host, job
+from tests.support.examples import examples
 
 GPUS = 3
 HOSTS = 2
@@ -26,7 +27,7 @@ gone = st.tuples(st.just("gone"), st.integers(0, HOSTS - 1))
 
 @example([("place", [(0, 0)]), ("host", (0, 1)), ("release", 0)])
 @example([("place", [(0, 0)]), ("behind", 0), ("host", (0, 1)), ("release", 0)])
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(placed | of_task | of_host | gone, min_size=3, max_size=24))
 def test_what_is_free_is_what_the_record_leaves(steps: list[tuple[str, object]]):
     planner = Planner(b"seed")

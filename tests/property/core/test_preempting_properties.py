@@ -14,6 +14,7 @@ from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.rights import ABOVE_ROOT, Node, Rights
 from tests.property.core.test_timing_properties import clusters, shapes
 from tests.queue_samples import OWN
+from tests.support.examples import examples
 from tests.timing_samples import fits, room_of
 
 NOW = 10_000
@@ -73,7 +74,7 @@ def fits_apart(cluster, shape, pods, apart):
     return len({apart[host] for host in range(len(cluster)) if cluster.fits(host, shape)}) >= pods
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(work(), shapes(), st.integers(1, 3), st.integers(0, 3), st.frozensets(st.integers(0, 6), max_size=2), groups)
 def test_only_those_leave_who_may_are_enough_and_are_needed(work, shape, pods, priority, leaving, groups):
     cluster, running = work
@@ -113,7 +114,7 @@ PARTS = 3
 """Beside each other in the root, which is node 0; the last of them asks."""
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(work(), shapes(), st.integers(1, 3), groups, st.data())
 def test_whom_a_plain_search_finds_among_those_who_may_leave_is_found(work, shape, pods, groups, data):
     cluster, running = work

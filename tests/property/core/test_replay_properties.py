@@ -15,6 +15,7 @@ from offchain.core.replay.names import ORDERS
 from offchain.core.replay.orders import make_order
 from offchain.core.replay.reserved import Reserved
 from offchain.core.replay.simulate import simulate
+from tests.support.examples import examples
 
 hosts = st.lists(
     st.builds(
@@ -83,7 +84,7 @@ def held(runs, at_ms):
     return cpu, devices
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     specs=hosts,
     lines=tasks,
@@ -109,7 +110,7 @@ def test_each_task_runs_once_and_no_host_gives_more_than_it_has(specs, lines, po
     assert outcome == work(specs, trace, policy, order, seed, backfill)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(specs=hosts, lines=tasks)
 def test_in_order_of_arrival_nobody_starts_before_who_came_before(specs, lines):
     runs = work(specs, traced(lines), "best_fit", "fifo", 1).replayed.runs
@@ -118,7 +119,7 @@ def test_in_order_of_arrival_nobody_starts_before_who_came_before(specs, lines):
     assert starts == sorted(starts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(specs=hosts, lines=tasks, order=st.sampled_from(list(ORDERS)))
 def test_a_task_starts_only_when_it_comes_or_another_ends(specs, lines, order):
     outcome = work(specs, traced(lines), "best_fit", order, 1)
@@ -136,7 +137,7 @@ def fits_somewhere(specs, runs, shape, at_ms):
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(specs=hosts, lines=tasks, policy=st.sampled_from(["worth", "first_fit"]))
 def test_while_the_first_in_line_waits_there_is_no_room_for_it(specs, lines, policy):
     runs = work(specs, traced((*line[:4], 1) for line in lines), policy, "fifo", 1).replayed.runs

@@ -21,6 +21,7 @@ from offchain.core.planning.scores import Weights
 from offchain.core.values import GpuRequest, HostStatus, Resources
 from tests.chain_records import ask
 from tests.desk_world import GTY, gpu_host, job
+from tests.support.examples import examples
 
 HOSTS = 6
 
@@ -53,7 +54,7 @@ def points(rows: Rows, want: Want):
 
 
 @pytest.mark.parametrize("few", [0, rows_of_points.FEW])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(done=acts)
 def test_points_that_are_kept_are_those_that_would_be_counted_anew(few, done):
     """`few`: how many hosts are scored at once; of more, only those that come to be the best by a bound."""
@@ -114,7 +115,7 @@ def _points_are_those_that_would_be_counted_anew(done) -> None:  # noqa: C901  (
 devices_free = st.tuples(st.integers(0, 10), st.sampled_from([None, "alice", "bob"]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.lists(devices_free, max_size=4)), max_size=40),
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12),
@@ -140,7 +141,7 @@ def test_what_is_placed_by_bounds_is_what_is_placed_by_points(hosts, fills):
     assert placed[0] == placed[1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(st.floats(0, 9, width=32) | st.just(np.inf), min_size=1, max_size=4 * BLOCK),
     st.lists(st.tuples(st.integers(0, 9 * BLOCK), st.floats(0, 9, width=32) | st.just(np.inf)), max_size=50),

@@ -15,6 +15,7 @@ from offchain.core.timing.claims import FOREVER
 from offchain.core.timing.reservations import Reservation
 from offchain.core.values import Host, Task
 from tests.desk_world import MINUTE, gpu_host, job
+from tests.support.examples import examples
 
 NOW = 60 * MINUTE
 
@@ -127,7 +128,7 @@ def begun(hosts: dict[str, Host], tasks: list[Task], queues: Tree | None, *, who
     return scene
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(histories(3, 2, (0,)), st.sampled_from((None, LIMITED)))
 def test_where_nothing_can_be_reserved_a_whole_round_finds_no_place_that_is_left(history, queues):
     hosts, tasks, events = history
@@ -142,7 +143,7 @@ def test_where_nothing_can_be_reserved_a_whole_round_finds_no_place_that_is_left
     assert set(scene.desk.waiting) == waiting
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(histories(1, 1, (0,)), st.sampled_from((None, LIMITED)))
 def test_where_all_ask_for_the_same_the_same_are_placed(history, queues):
     hosts, tasks, events = history
@@ -154,7 +155,7 @@ def test_where_all_ask_for_the_same_the_same_are_placed(history, queues):
         assert scene.desk.planner.held == anew.desk.planner.held
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(histories(1, 1, (1, 10, 60)))
 def test_as_many_have_a_place_whatever_is_reserved(history):
     hosts, tasks, events = history
@@ -167,7 +168,7 @@ def test_as_many_have_a_place_whatever_is_reserved(history):
     assert len(scene.desk.planner.held) == len(anew.desk.planner.held)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(histories(3, 2, (1, 10, 60), (0,)))
 def test_nobody_is_put_off_for_whom_a_place_is_reserved(history):
     hosts, tasks, events = history
@@ -189,7 +190,7 @@ def later(scene: Scene, before: Mapping[int, Reservation]) -> list[int]:
     return [number for number in waiting if number not in now or now[number].start_ms > before[number].start_ms]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(histories(1, 2, (1, 10, 60), (0,), most=1))
 def test_where_a_host_has_room_for_one_a_whole_round_finds_more_only_by_other_reservations(history):
     # Elsewhere it may reserve other devices than a pod would take by itself, and so find room in the same moment.

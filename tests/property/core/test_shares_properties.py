@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from offchain.core.planning.desk import Desk
 from offchain.core.values import GpuRequest, Task
 from tests.desk_world import MINUTE, World, gpu_host, job
+from tests.support.examples import examples
 
 wishes = st.tuples(
     st.sampled_from(("alice", "bob", "carol")),
@@ -27,7 +28,7 @@ def task_of(number: int, account: str, milli: int, pods: int, minutes: int) -> T
     return replace(made, resources=replace(made.resources, gpus=gpus))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.lists(wishes, max_size=4), min_size=1, max_size=8), st.integers(1, 3), st.integers(1, 3))
 def test_no_two_accounts_have_shares_of_one_device(
     coming: list[list[tuple[str, int, int, int, int]]], hosts: int, gpus: int

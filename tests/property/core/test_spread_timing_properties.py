@@ -10,10 +10,11 @@ from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.start import Never, Start, earliest
 from tests.property.core.test_timing_properties import LAST, busy, rooms, shapes
+from tests.support.examples import examples
 from tests.timing_samples import most_pods
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(busy(), shapes(), st.integers(1, 3), st.integers(1, 8), st.lists(st.integers(0, 2), min_size=3, max_size=3))
 def test_a_spread_gang_starts_at_the_first_moment_at_which_so_many_groups_of_hosts_have_room(
     work, shape, pods, longest_ms, groups

@@ -12,6 +12,7 @@ from offchain.core.vacancy import Together, most_of, open_to, released, room
 from offchain.core.values import LeaseState, Task
 from offchain.schema.escrow import NEVER, ends_at
 from tests.core_strategies import crowded, snapshots
+from tests.support.examples import examples
 
 SNAPSHOTS = st.one_of(snapshots(), crowded())
 
@@ -44,7 +45,7 @@ def first_moment(snapshot: Snapshot, task: Task) -> int | None:
     return None
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(SNAPSHOTS)
 def test_with_nobody_ahead_the_latest_start_is_the_first_moment_at_which_all_have_room(snapshot: Snapshot):
     stopped = any(lease.state is LeaseState.SUSPENDED for one in snapshot.tasks.values() for lease in one.leases)
@@ -52,7 +53,7 @@ def test_with_nobody_ahead_the_latest_start_is_the_first_moment_at_which_all_hav
         assert starts(snapshot, task, ()).latest_ms == first_moment(snapshot, task)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(SNAPSHOTS)
 def test_the_earliest_start_is_not_after_the_latest_and_who_is_ahead_brings_none_nearer(snapshot: Snapshot):
     tasks = waiting(snapshot)

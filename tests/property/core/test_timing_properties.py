@@ -13,6 +13,7 @@ from offchain.core.timing.claims import Claim, Claims
 from offchain.core.timing.releases import Profile
 from offchain.core.timing.reservations import Waiting
 from offchain.core.timing.start import Start, earliest
+from tests.support.examples import examples
 from tests.timing_samples import GPU, HALF, PAIR, Job, Replay, gpus, most_pods, room_of
 
 MODELS = ("red", "blue")
@@ -79,7 +80,7 @@ def rooms(cluster, leases, windows, host, moments):
     return least
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(busy(), shapes(), st.integers(1, 3), st.integers(1, 8))
 def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, shape, pods, longest_ms):
     cluster, leases, windows = work
@@ -108,7 +109,7 @@ def test_a_gang_starts_at_the_first_moment_at_which_it_fits_to_its_end(work, sha
         assert earliest(profile, shape, pods, longest_ms).at_ms == at
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(busy(), st.lists(st.tuples(shapes(), st.integers(0, 2), st.integers(1, 30)), max_size=6))
 def test_what_may_be_backfilled_is_the_same_after_placing_as_when_it_is_found_anew(work, pods):
     cluster, leases, windows = work
@@ -145,7 +146,7 @@ def jobs(draw):
     return made
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=2), jobs(), st.integers(1, 3), st.sampled_from([0, 10, 1000]))
 def test_with_backfill_nobody_starts_later_than_it_was_promised(counts, work, depth, patience_ms):
     cluster = gpus(*counts)

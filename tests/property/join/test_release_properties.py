@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.install.releases import INSTALLED, MAX_STARTS, Releases
+from tests.support.examples import examples
 
 NAMES = [letter * 64 for letter in "abc"]
 STEP = st.one_of(
@@ -18,7 +19,7 @@ STEP = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(STEP, max_size=25))
 def test_only_what_was_ready_or_is_tried_is_started_and_no_trial_lasts(steps):
     with tempfile.TemporaryDirectory() as folder:

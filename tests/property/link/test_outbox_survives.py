@@ -17,6 +17,7 @@ from offchain.link.outbox import Dead, Included, Outbox
 from offchain.link.ports import Call
 from offchain.link.store import Store
 from offchain.link.watcher import Watcher
+from tests.support.examples import examples
 
 ALICE = from_uri("//Alice", "ed25519")
 REFUSALS = [kind for kind in SubmitRefusal if kind is not SubmitRefusal.ALREADY_IN_POOL]
@@ -242,7 +243,9 @@ class World:
             assert isinstance(outcome, Included) == (n in done), n
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(st.lists(st.tuples(STEPS, st.integers(0, 40)), min_size=10, max_size=60))
 def test_nothing_is_lost_and_nothing_is_done_twice(steps):
     async def story():
@@ -276,7 +279,7 @@ async def busy_story(world, chooser):
         world.check()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(fuse=st.integers(0, 400), seed=st.integers(0, 2**16))
 def test_killed_at_any_point(fuse, seed):
     async def story():

@@ -13,6 +13,7 @@ from offchain.core.queues.ageing import HOUR_MS, Ageing
 from offchain.core.queues.amount import NOTHING, Amount
 from offchain.core.queues.tree import Most, Queue, tree
 from tests.queue_samples import GPU, TOTALS, Told, claim, fill, holding, take, turn
+from tests.support.examples import examples
 
 AMOUNTS = (GPU, Amount(1000, 2000, 4000), Amount(4000, 1000, 0), Amount(500, 9000, 500))
 NAMES = ("default", "lab/one", "lab/two", "shop", "nowhere")
@@ -64,7 +65,7 @@ frees = st.builds(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(queues=trees(), waiting=claims(), free=frees)
 def test_a_round_ends_only_when_nothing_fits_that_no_limit_holds(queues, waiting, free):
     found = Told(queues, TOTALS, (), waiting, 5000)
@@ -77,7 +78,7 @@ def test_a_round_ends_only_when_nothing_fits_that_no_limit_holds(queues, waiting
             assert not one.amount.within(left) or found.held(one.id) is not None
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(queues=trees(), waiting=claims(most=40))
 def test_no_limit_is_ever_broken(queues, waiting):
     found = Told(queues, TOTALS, (), waiting, 5000)
@@ -98,7 +99,7 @@ def test_no_limit_is_ever_broken(queues, waiting):
         assert limit is None or held.within(limit)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     weights=st.tuples(st.integers(1, 9), st.integers(1, 9)),
     accounts=st.integers(1, 3),
@@ -117,7 +118,7 @@ def test_two_queues_that_always_want_stay_within_one_task_of_their_weights(weigh
     assert abs(lab - rounds * weights[0] / sum(weights)) < 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @example(priority=255, per_hour=10)
 @given(
     priority=st.integers(1, 255),
@@ -139,7 +140,7 @@ def test_nobody_waits_for_ever_behind_a_stream_of_higher_priority(priority, per_
     raise AssertionError(f"still waiting after {bound} turns")
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(waiting=claims(most=30), ageing=ageings, now_s=st.integers(5, 400))
 def test_in_a_queue_the_effective_priority_decides(waiting, ageing, now_s):
     ageing = ageing or Ageing()
@@ -159,7 +160,7 @@ def _rest(one):
     return {"amount": one.amount, "priority": one.priority, "submitted_at": one.submitted_at}
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(queues=trees(), waiting=claims(), later=claims(), data=st.data())
 def test_kept_over_rounds_it_is_the_same_as_made_anew(queues, waiting, later, data):
     found = Told(queues, TOTALS, (), waiting, 5000)
@@ -196,7 +197,7 @@ steps_of_runs = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(waiting=claims(most=40), steps=steps_of_runs, sweep=st.sampled_from((0, 1, 100)))
 def test_who_left_in_a_run_waits_no_more(waiting, steps, sweep):
     found = turn(*waiting)

@@ -7,6 +7,7 @@ from offchain.core.queues.amount import NOTHING
 from offchain.core.queues.counted import Counted
 from tests.property.queues.test_queues_properties import ACCOUNTS, AMOUNTS, NAMES, claims, trees
 from tests.queue_samples import TOTALS, Told, holding
+from tests.support.examples import examples
 
 SAME = 1e-6
 
@@ -15,7 +16,7 @@ def parts_of(found):
     return sorted({found.part(queue, account) for queue in NAMES for account in ACCOUNTS})
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(queues=trees(), waiting=claims(), running=claims())
 def test_rights_are_of_one_network_and_whoever_wants_its_share_has_it(queues, waiting, running):
     found = Told(queues, TOTALS, map(holding, running), waiting, 5000)
@@ -33,7 +34,7 @@ def test_rights_are_of_one_network_and_whoever_wants_its_share_has_it(queues, wa
             assert rights.right(part) >= min(demand, 1 / 100) - SAME, "by weight, of whatever siblings there can be"
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(queues=trees(), waiting=claims(), running=claims(most=12), data=st.data())
 def test_only_what_is_lent_is_taken_or_two_change_places(queues, waiting, running, data):
     found = Told(queues, TOTALS, map(holding, running), waiting, 5000)
@@ -64,7 +65,7 @@ def test_only_what_is_lent_is_taken_or_two_change_places(queues, waiting, runnin
                 assert rights.left(part, lost) >= rights.share(asking) - SAME
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(queues=trees(), waiting=claims(), running=claims(most=12))
 def test_rights_that_commands_count_are_those_of_the_scheduler(queues, waiting, running):
     found = Told(queues, TOTALS, map(holding, running), waiting, 5000)

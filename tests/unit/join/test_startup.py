@@ -37,7 +37,7 @@ async def test_an_agent_that_ends_ends_all():
 
 async def test_a_trial_that_fails_ends_the_agent(tmp_path):
     releases = Releases(tmp_path)
-    releases.begin_trial(NEW, unix_ms() + 50)
+    releases.begin_trial(NEW, unix_ms())
     with pytest.raises(OurError, match="did not become ready"):
         await _serve(forever(), _confirm(releases, NEW, asyncio.Event()), forever())
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from offchain.link.errors import OurError
 from offchain.link.tar_files import BadArchive, check, pack, plan, unpack
+from tests.support.examples import examples
 
 
 def packed(source, name="copy"):
@@ -55,7 +56,7 @@ def test_the_same_files_give_the_same_bytes_and_others_another_identity(source):
     assert plan(source, "copy").identity != before.identity
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30), deadline=None)
 @given(st.dictionaries(st.text("ab.", min_size=1, max_size=5).filter(lambda n: n.strip(".")), st.binary(max_size=1500)))
 def test_any_files_survive(tmp_path, files):
     root = tmp_path / hashlib.sha256(repr(files).encode()).hexdigest()[:8]

@@ -25,7 +25,7 @@ mod mock;
 mod tests;
 
 pub use pallet::*;
-pub use sessions::{EpochLength, Unit};
+pub use sessions::{EpochLength, MinimumPeriod, SlotDuration, Unit};
 pub use types::RemovalReason;
 pub use weights::WeightInfo;
 
@@ -33,6 +33,17 @@ pub use weights::WeightInfo;
 pub const DEFAULT_EPOCH_SLOTS: u64 = 300;
 /// The fewest slots a session may have. Announcing the next session's validators needs blocks of this one.
 pub const MIN_EPOCH_SLOTS: u64 = 5;
+/// Length of a slot in milliseconds where genesis gives no other.
+pub const DEFAULT_SLOT_MS: u64 = 2_000;
+/// The shortest slot that genesis may set, in milliseconds. An author needs about 50 ms for a block without load.
+pub const MIN_SLOT_MS: u64 = 100;
+/// The longest slot that genesis may set, in milliseconds.
+pub const MAX_SLOT_MS: u64 = 60_000;
+
+/// Whether a chain may have slots of this length, in milliseconds.
+pub(crate) fn is_valid_slot_ms(slot_ms: u64) -> bool {
+    (MIN_SLOT_MS..=MAX_SLOT_MS).contains(&slot_ms) && slot_ms % 2 == 0
+}
 
 #[frame_support::pallet]
 pub mod pallet {
@@ -83,11 +94,24 @@ pub mod pallet {
     #[pallet::storage]
     pub type EpochSlots<T: Config> = StorageValue<_, u64, ValueQuery, DefaultEpochSlots>;
 
+    /// Length of a slot where genesis wrote nothing.
+    #[pallet::type_value]
+    pub fn DefaultSlotMs() -> u64 {
+        DEFAULT_SLOT_MS
+    }
+
+    /// Length of a slot, and so the time between two blocks, in milliseconds. Written at genesis and never again: BABE
+    /// computes the slot of a block from it.
+    #[pallet::storage]
+    pub type SlotMs<T: Config> = StorageValue<_, u64, ValueQuery, DefaultSlotMs>;
+
     /// What the chain starts with. Its first validators are the accounts that have session keys at genesis.
     #[pallet::genesis_config]
     pub struct GenesisConfig<T: Config> {
         /// Slots of a session.
         pub epoch_slots: u64,
+        /// Length of a slot in milliseconds: even, because BABE takes half of it as the minimum period between blocks.
+        pub slot_ms: u64,
         /// Nothing.
         #[serde(skip)]
         pub _config: core::marker::PhantomData<T>,
@@ -95,7 +119,7 @@ pub mod pallet {
 
     impl<T: Config> Default for GenesisConfig<T> {
         fn default() -> Self {
-            Self { epoch_slots: DEFAULT_EPOCH_SLOTS, _config: Default::default() }
+            Self { epoch_slots: DEFAULT_EPOCH_SLOTS, slot_ms: DEFAULT_SLOT_MS, _config: Default::default() }
         }
     }
 
@@ -103,7 +127,12 @@ pub mod pallet {
     impl<T: Config> BuildGenesisConfig for GenesisConfig<T> {
         fn build(&self) {
             assert!(self.epoch_slots >= MIN_EPOCH_SLOTS, "validators.epochSlots must be at least {MIN_EPOCH_SLOTS}");
+            assert!(
+                is_valid_slot_ms(self.slot_ms),
+                "validators.slotMs must be an even number from {MIN_SLOT_MS} to {MAX_SLOT_MS}"
+            );
             EpochSlots::<T>::put(self.epoch_slots);
+            SlotMs::<T>::put(self.slot_ms);
             let list = pallet_session::Pallet::<T>::validators();
             Validators::<T>::put(BoundedVec::try_from(list).expect("session.keys has at most MaxValidators entries"));
         }

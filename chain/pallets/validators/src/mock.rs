@@ -128,7 +128,7 @@ pub fn new_chain() -> sp_io::TestExternalities {
             keys: (1..=4).map(|who| (account(who), account(who), keys(who.into()))).collect(),
             ..Default::default()
         },
-        list: crate::GenesisConfig { epoch_slots: 20, ..Default::default() },
+        list: crate::GenesisConfig { epoch_slots: 20, slot_ms: 300, ..Default::default() },
         ..Default::default()
     };
     gantry_mock::begin::<Test>(genesis)

@@ -8,7 +8,7 @@ use pallet_session::{historical, NextKeys, Pallet as Session, SessionManager};
 use sp_runtime::traits::Convert;
 use sp_staking::SessionIndex;
 
-use crate::{Config, EpochSlots, Pallet, Validators};
+use crate::{Config, EpochSlots, Pallet, SlotMs, Validators};
 
 /// Slots of a session of this chain, for BABE.
 pub struct EpochLength<T>(PhantomData<T>);
@@ -16,6 +16,24 @@ pub struct EpochLength<T>(PhantomData<T>);
 impl<T: Config> Get<u64> for EpochLength<T> {
     fn get() -> u64 {
         EpochSlots::<T>::get()
+    }
+}
+
+/// Length of a slot of this chain in milliseconds.
+pub struct SlotDuration<T>(PhantomData<T>);
+
+impl<T: Config> Get<u64> for SlotDuration<T> {
+    fn get() -> u64 {
+        SlotMs::<T>::get()
+    }
+}
+
+/// Least time between two blocks in milliseconds, for the timestamp pallet. BABE takes twice this time as its slot.
+pub struct MinimumPeriod<T>(PhantomData<T>);
+
+impl<T: Config> Get<u64> for MinimumPeriod<T> {
+    fn get() -> u64 {
+        SlotMs::<T>::get() / 2
     }
 }
 

@@ -6,7 +6,10 @@ use pallet_session::historical;
 use sp_runtime::{key_types::DUMMY, DispatchError, Perbill};
 use sp_staking::offence::{OffenceDetails, OnOffenceHandler};
 
-use crate::{migration::TakeOverSession, mock::*, EpochLength, EpochSlots, Error, Event, RemovalReason, Validators};
+use crate::{
+    is_valid_slot_ms, migration::TakeOverSession, mock::*, EpochLength, EpochSlots, Error, Event, MinimumPeriod,
+    RemovalReason, SlotDuration, SlotMs, Validators,
+};
 
 fn equivocate(who: u8) {
     let details = OffenceDetails { offender: (account(who), ()), reporters: vec![account(9)] };
@@ -190,4 +193,21 @@ fn a_chain_from_before_the_list_takes_over_its_validators_once() {
         TakeOverSession::<Test>::on_runtime_upgrade();
         assert_eq!(listed(), vec![2, 3, 4]);
     });
+}
+
+#[test]
+fn the_length_of_a_slot_is_the_one_of_genesis_and_two_seconds_on_a_chain_that_has_none() {
+    on_chain(|| {
+        assert_eq!(<SlotDuration<Test> as Get<u64>>::get(), 300);
+        assert_eq!(<MinimumPeriod<Test> as Get<u64>>::get(), 150);
+        SlotMs::<Test>::kill();
+        assert_eq!(<SlotDuration<Test> as Get<u64>>::get(), 2_000);
+        assert_eq!(<MinimumPeriod<Test> as Get<u64>>::get(), 1_000);
+    });
+}
+
+#[test]
+fn a_slot_is_even_and_between_the_limits() {
+    assert_eq!([98, 99, 100, 101, 102].map(is_valid_slot_ms), [false, false, true, false, true]);
+    assert_eq!([59_999, 60_000, 60_002].map(is_valid_slot_ms), [false, true, false]);
 }

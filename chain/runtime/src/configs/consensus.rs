@@ -1,15 +1,12 @@
 //! BABE makes blocks, GRANDPA finalizes them, the session pallet rotates their keys.
 
 use super::{governance::AdminOrigin, session_keys::SessionKeys};
-use crate::{
-    AccountId, Babe, Balance, Balances, Historical, Offences, Runtime, RuntimeEvent, Session, Validators,
-    SLOT_DURATION_MS,
-};
+use crate::{AccountId, Babe, Balance, Balances, Historical, Offences, Runtime, RuntimeEvent, Session, Validators};
 use frame_support::{
     parameter_types,
     traits::{ConstU32, ConstU64, Get},
 };
-use pallet_gantry_validators::{EpochLength, Unit};
+use pallet_gantry_validators::{EpochLength, SlotDuration, Unit};
 use pallet_session::historical;
 use sp_consensus_babe::{AllowedSlots, BabeEpochConfiguration};
 use sp_runtime::traits::{ConvertInto, OpaqueKeys};
@@ -36,7 +33,7 @@ impl Get<u64> for ReportLongevity {
 
 impl pallet_babe::Config for Runtime {
     type EpochDuration = EpochLength<Runtime>;
-    type ExpectedBlockTime = ConstU64<SLOT_DURATION_MS>;
+    type ExpectedBlockTime = SlotDuration<Runtime>;
     type EpochChangeTrigger = pallet_babe::ExternalTrigger;
     type DisabledValidators = Session;
     type WeightInfo = ();

@@ -3,13 +3,13 @@
 use crate::{
     AccountId, Balance, Balances, Block, Hash, Migrations, Nonce, PalletInfo, Runtime, RuntimeCall, RuntimeEvent,
     RuntimeFreezeReason, RuntimeHoldReason, RuntimeOrigin, RuntimeTask, System, UncheckedExtrinsic,
-    EXISTENTIAL_DEPOSIT, SLOT_DURATION_MS, VERSION,
+    EXISTENTIAL_DEPOSIT, VERSION,
 };
 use frame_support::{
     derive_impl,
     dispatch::DispatchClass,
     parameter_types,
-    traits::{ConstU32, ConstU64, VariantCountOf},
+    traits::{ConstU32, VariantCountOf},
     weights::{
         constants::{WEIGHT_REF_TIME_PER_MICROS, WEIGHT_REF_TIME_PER_MILLIS},
         RuntimeDbWeight, Weight,
@@ -92,7 +92,7 @@ where
 impl pallet_timestamp::Config for Runtime {
     type Moment = u64;
     type OnTimestampSet = crate::Babe;
-    type MinimumPeriod = ConstU64<{ SLOT_DURATION_MS / 2 }>;
+    type MinimumPeriod = pallet_gantry_validators::MinimumPeriod<Runtime>;
     type WeightInfo = pallet_timestamp::weights::SubstrateWeight<Runtime>;
 }
 

@@ -45,11 +45,19 @@ pub fn started(name: &str) -> sp_io::TestExternalities {
     started_with(name, &json!({}))
 }
 
-/// A chain of a preset with a patch, in its first block.
-pub fn started_with(name: &str, patch: &Value) -> sp_io::TestExternalities {
+/// The genesis state of a preset with a patch.
+pub fn externalities_of(name: &str, patch: &Value) -> sp_io::TestExternalities {
     let mut externalities = sp_io::TestExternalities::new_empty();
     externalities.execute_with(|| {
         assert_ok!(build(name, patch));
+    });
+    externalities
+}
+
+/// A chain of a preset with a patch, in its first block.
+pub fn started_with(name: &str, patch: &Value) -> sp_io::TestExternalities {
+    let mut externalities = externalities_of(name, patch);
+    externalities.execute_with(|| {
         open(1, Header::new(0, Default::default(), Default::default(), Default::default(), Default::default()), 0);
     });
     externalities

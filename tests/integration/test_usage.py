@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from local_network import STRANGER, TENANT, Net
+from local_network import STRANGER, TENANT, Net, Pods
 
 from offchain.schema.receipt import Receipt, SignedReceipt
 from offchain.schema.wire_values import canonical_json
 
-STEPS = 20
-"""Seconds that the pod runs."""
 COUNTERS = ("wall_ms", "cpu_ms", "received_bytes", "sent_bytes", "memory_mib_s", "memory_peak_mib", "disk_peak_mib")
 
 
@@ -34,14 +32,15 @@ async def answered(net: Net, task: int) -> bool:
     return done.code == 0 and read(done.json["pods"][0]).bill.since_ms is not None
 
 
-async def test_what_is_metered_is_what_is_settled(net: Net):
-    task = await net.submit(steps=STEPS)
+async def test_what_is_metered_is_what_is_settled(net: Net, pods: Pods):
+    task = await net.submit_until_signal()
     await net.until(task, {"Running"})
     # Receipts are written from final blocks; that the task runs is seen before.
     await net.each_block(lambda: answered(net, task), f"a receipt of task {task}")
     running, pod = await the_receipt(net, task)
     assert (running.final, pod["countersigned_by"]) == (False, None)
     net.kill("agent")
+    await net.end_pod(task, pods)
     await net.until(task, {"Settled"})
     last, pod = await the_receipt(net, task, "--countersign")
     assert pod["countersigned_by"] == last.tenant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import click
 
@@ -12,8 +12,20 @@ from node_agent.cli.output import Teller, finish
 from node_agent.startup import Settings, connected, find_hardware, registration
 from node_agent.state_dir import StateDir
 from offchain.link.errors import RefusedError
+from offchain.link.once import first_of
+from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask
+
+INCLUDED, FINALIZED = "included", "finalized"
+
+
+async def included(port: ChainPort, there: Callable[[], Awaitable[bool]]) -> None:
+    """Return when `there` holds at the newest block. A block that is reverted gives its calls back to the pool."""
+    async with contextlib.aclosing(port.best()) as heads:
+        async for _ in heads:
+            if await there():
+                return
 
 
 @click.command()
@@ -21,6 +33,13 @@ from offchain.schema._generated_chain import Ask
 @options.REGION
 @options.prices
 @options.TIER
+@click.option(
+    "--wait-for",
+    type=click.Choice([INCLUDED, FINALIZED]),
+    default=FINALIZED,
+    show_default=True,
+    help="Return when the newest block has the host, or when that block is final and cannot be reverted any more.",
+)
 @options.JSON
 @options.machine
 def register(
@@ -29,6 +48,7 @@ def register(
     region: str | None,
     ask: Callable[[Ask | None], Ask],
     *,
+    wait_for: str,
     as_json: bool,
 ) -> None:
     """Register this machine as a host, and do nothing else. The provider's account posts the bond and is paid."""
@@ -52,7 +72,8 @@ def register(
                         return await chain.host(key.address) is not None
 
                     desk = signing.Desk(port, authority, tell, settings.url)
-                    await desk.agreed(call, "The host is ready to be registered.", there)
+                    agreed = desk.agreed(call, "The host is ready to be registered.", there)
+                    await (agreed if wait_for == FINALIZED else first_of(agreed, included(port, there)))
                     record = await chain.host(key.address)
                 elif record.provider != authority.provider:
                     raise RefusedError(

@@ -27,6 +27,7 @@ SCHEDULER = "//Dave"
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 PROFILE = "a100x2"
 _PROFILE = "rtx4090"
+_REGISTER = (f"--provider={PROVIDER}", "--region=local", "--wait-for=included")
 _UDP = socket.SOCK_DGRAM
 _NODE_SECONDS = 60.0
 _GATEWAY_SECONDS = 60.0
@@ -54,18 +55,25 @@ class Network:
         self.url = f"ws://127.0.0.1:{rpc_port}"
         self.engine_url = ""
         self._env = _child_env(places)
+        self._commands: list[Command] = []
 
     def start(self) -> None:
-        """Everything up, the demo's image loaded, the network written down for the gantry command."""
+        """Start everything, load the demo's image, and write the network down for the gantry command.
+
+        The host's registration waits for a block; the workers start and the image is loaded meanwhile.
+        """
         genesis = self.start_base()
         self._start_gateway()
-        self._load_image()
+        image = self._begin([sys.executable, "-m", "offchain.local.demo_image"])
         answers = f"127.0.0.1:{ports.free()}"
         facts: dict[str, object] = {"url": self.url, "genesis_hash": genesis, "docker_host": self.engine_url}
         facts["schedulers"] = [f"http://{answers}"]
         self._write(self.places.network_file, json.dumps(facts) + "\n")
+        options = self._agent_options()
+        registration = self._begin(self._agent("register", *_REGISTER, *options))
         self._start_workers(answers)
-        self._start_agent()
+        self._image_loaded(image)
+        self._start_agent(registration, options)
 
     def start_base(self) -> str:
         """Engine and node only; gives the genesis hash."""
@@ -81,6 +89,8 @@ class Network:
         """Everything down, the last started first; the engine's containers before the engine."""
         self.places.network_file.unlink(missing_ok=True)
         self.places.env_file.unlink(missing_ok=True)
+        for command in self._commands:
+            command.stop()
         self.keeper.stop()
 
     def run(self, *arguments: str) -> tuple[int, str]:
@@ -89,27 +99,12 @@ class Network:
 
     def run_beside(self, command: list[str]) -> tuple[int, str]:
         """Run a command to its end while minding the children; gives exit status and standard output."""
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            env=self._env,
-            text=True,
-        ) as process:
-            assert process.stdout is not None  # noqa: S101  (asked for above)
-            lines: list[bytes] = []
-            fd = process.stdout.fileno()
-            try:
-                while True:
-                    if self.keeper.wait(3600, fd):
-                        chunk = os.read(fd, 65536)
-                        if not chunk:
-                            break
-                        lines.append(chunk)
-            except BaseException:
-                process.terminate()
-                raise
-            return process.wait(), b"".join(lines).decode()
+        return self._begin(command).finish()
+
+    def _begin(self, command: list[str]) -> Command:
+        begun = Command(command, self._env, self.keeper)
+        self._commands.append(begun)
+        return begun
 
     def _start_engine(self) -> Child | None:
         found = engine.find()
@@ -145,17 +140,11 @@ class Network:
             self.keeper.wait(_POLL_SECONDS)
         raise LocalError(f"the node does not answer at {self.url}", f"Its log is {self.places.log / 'node.log'}")
 
-    def _load_image(self) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", "offchain.local.demo_image"],
-            env=self._env,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
+    def _image_loaded(self, loading: Command) -> None:
+        status, output = loading.finish()
+        if status != 0:
             raise LocalError("the demo's image could not be made", "The reason is above")
-        reference = done.stdout.strip()
+        reference = output.strip()
         self._write(self.places.env_file, f"GANTRY_DEMO_IMAGE={reference}\n")
         self.say("Demo image", reference)
 
@@ -185,19 +174,23 @@ class Network:
         self.say("Gateway", "runs")
         return file.read_text(encoding="utf-8").strip()
 
-    def _start_agent(self) -> None:
+    def _agent(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "offchain.cli", "agent", *arguments]
+
+    def _agent_options(self) -> list[str]:
+        """Return the options of the agent's commands; waits for the gateway's address."""
         self.places.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        agent = [sys.executable, "-m", "offchain.cli", "agent"]
-        common = [f"--url={self.url}", f"--state={self.places.agent}", f"--bind=127.0.0.1:{ports.free(_UDP)}"]
-        common += [f"--gateway={self._gateway_address()}", "--share-gpus"]
-        simulated = not Path("/dev/nvidiactl").exists()
-        if simulated:
-            common.append(f"--simulate={_PROFILE}")
-        status, _ = self.run_beside([*agent, "register", f"--provider={PROVIDER}", "--region=local", *common])
+        options = [f"--url={self.url}", f"--state={self.places.agent}", f"--bind=127.0.0.1:{ports.free(_UDP)}"]
+        options += [f"--gateway={self._gateway_address()}", "--share-gpus"]
+        return [*options, *([f"--simulate={_PROFILE}"] if _simulated() else [])]
+
+    def _start_agent(self, registration: Command, options: list[str]) -> None:
+        """Start the agent when the host is registered: both commands use its folder, one at a time."""
+        status, _ = registration.finish()
         if status != 0:
             raise LocalError("the host could not be registered", "The reason is above")
-        self.say("Host", "registered, with a simulated GPU" if simulated else "registered, with this machine's GPUs")
-        command = [*agent, "run", f"--docker-host={self.engine_url}", *common]
+        self.say("Host", "registered, with a simulated GPU" if _simulated() else "registered, with this machine's GPUs")
+        command = self._agent("run", f"--docker-host={self.engine_url}", *options)
         self.keeper.add(Child("agent", command, log=self.places.log, run=self.places.run, env=self._env))
         self.say("Agent", "runs")
 
@@ -205,6 +198,41 @@ class Network:
         part = path.with_suffix(".part")
         part.write_text(text, encoding="utf-8")
         part.replace(path)
+
+
+class Command:
+    """A command that runs beside the network, from now on, until `finish` returns or `stop` ends it."""
+
+    def __init__(self, command: list[str], env: Mapping[str, str], keeper: Keeper) -> None:
+        self._keeper = keeper
+        # Errors and progress go to the terminal.
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env)
+
+    def finish(self) -> tuple[int, str]:
+        """Wait for its end while minding the network's processes; return exit status and standard output."""
+        assert self._process.stdout is not None  # noqa: S101  (asked for above)
+        chunks: list[bytes] = []
+        fd = self._process.stdout.fileno()
+        while True:
+            if self._keeper.wait(3600, fd):
+                chunk = os.read(fd, 65536)
+                if not chunk:
+                    break
+                chunks.append(chunk)
+        self._process.stdout.close()
+        return self._process.wait(), b"".join(chunks).decode()
+
+    def stop(self) -> None:
+        """End it, if it still runs."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        with self._process:
+            pass
+
+
+def _simulated() -> bool:
+    """Return whether this machine has no NVIDIA GPU, so that the host offers a simulated one."""
+    return not Path("/dev/nvidiactl").exists()
 
 
 def clean(places: Places) -> bool:

@@ -57,18 +57,34 @@ def state(request: pytest.FixtureRequest) -> Iterator[Path]:
         env = {**os.environ, "GANTRY_STATE": str(folder)}
         genesis = write_fast_genesis(Path(made) / "genesis.json")
         options = ("--detach", f"--rpc-port={free()}", f"--genesis-patch={genesis}")
-        up = subprocess.run([ROOT / "scripts/up", *options], env=env, check=False, stdout=subprocess.DEVNULL)
+        up = subprocess.run(
+            [ROOT / "scripts/up", *options],
+            env=env,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         try:
             if up.returncode != 0:
-                pytest.exit("the local network did not start; the reason is above", 1)
+                # pytest discards what was captured when a session is exited, so the message has it all.
+                pytest.exit(f"the local network did not start:\n{up.stdout}\n{ends_of_logs(folder)}", 1)
             yield folder
             assert_every_coin_is_accounted_for(folder)
         finally:
-            if request.session.testsfailed or up.returncode != 0:
-                for log in sorted((folder / "log").glob("*.log")):
-                    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
-                    sys.stderr.write("\n".join([f"--- the end of {log.name}", *lines, ""]))
+            if request.session.testsfailed:
+                sys.stderr.write(ends_of_logs(folder))
             subprocess.run([ROOT / "scripts/down"], env=env, check=True, capture_output=True)
+
+
+def ends_of_logs(state: Path) -> str:
+    """Return the last lines of each log of the network."""
+    text = []
+    for log in sorted((state / "log").glob("*.log")):
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+        text += [f"--- the end of {log.name}", *lines, ""]
+    return "\n".join(text)
 
 
 @pytest.fixture

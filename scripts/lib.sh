@@ -145,8 +145,11 @@ ensure_postgres_installed() {
 }
 
 ensure_rust() {
+  # Scripts that are called from here on keep the Python that was found before PATH changes, and so its environments.
+  find_python
+  GANTRY_PYTHON=$("$python" -c 'import sys; print(sys.executable)')
   # The distribution's compiler goes before any rustup shim: it carries the sources that the wasm build needs.
-  export PATH=/usr/bin:$PATH
+  export GANTRY_PYTHON PATH=/usr/bin:$PATH
   local tool sysroot
   for tool in cargo rustc clang protoc wasm-opt wasm-ld; do
     if ! command -v "$tool" >/dev/null 2>&1; then install_rust; return; fi

@@ -139,9 +139,19 @@ class Follower:
 
     async def _read_best(self, head: BlockRef) -> None:
         async with self._reading:
-            for lease in await live_leases(self._chain, self._host, head.hash, known=self._held()):
+            held = self._held()
+            known = {number for number, pod in held.items() if pod.started_known or not pod.started_sent}
+            for lease in await live_leases(self._chain, self._host, head.hash, known):
+                if head.number <= self._final:
+                    continue
+                pod = held.get(lease.number)
+                if pod is not None:
+                    # A result may follow its started report before that is final: the reports have consecutive nonces,
+                    # so no fork includes them in another order.
+                    if lease.started and lease.is_same_as(pod.lease):
+                        self._emit(ev.LeaseAssigned(lease))
                 # Data is taken over only once it is certain whose it is.
-                if head.number > self._final and lease.data_from is None:
+                elif lease.data_from is None:
                     self._unsure[lease.number] = head.number
                     self._emit(ev.LeaseAssigned(lease))
 

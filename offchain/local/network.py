@@ -27,6 +27,7 @@ SCHEDULER = "//Dave"
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 PROFILE = "a100x2"
 _PROFILE = "rtx4090"
+_GANTRY = (sys.executable, "-m", "offchain.cli")
 _REGISTER = (f"--provider={PROVIDER}", "--region=local", "--wait-for=included")
 _UDP = socket.SOCK_DGRAM
 _NODE_SECONDS = 60.0
@@ -70,7 +71,7 @@ class Network:
         facts["schedulers"] = [f"http://{answers}"]
         self._write(self.places.network_file, json.dumps(facts) + "\n")
         options = self._agent_options()
-        registration = self._begin(self._agent("register", *_REGISTER, *options))
+        registration = self.begin("agent", "register", *_REGISTER, *options)
         self._start_workers(answers)
         self._image_loaded(image)
         self._start_agent(registration, options)
@@ -95,11 +96,11 @@ class Network:
 
     def run(self, *arguments: str) -> tuple[int, str]:
         """Run a gantry command beside the network; gives exit status and standard output."""
-        return self.run_beside([sys.executable, "-m", "offchain.cli", *arguments])
+        return self.begin(*arguments).finish()
 
-    def run_beside(self, command: list[str]) -> tuple[int, str]:
-        """Run a command to its end while minding the children; gives exit status and standard output."""
-        return self._begin(command).finish()
+    def begin(self, *arguments: str) -> Command:
+        """Start a gantry command beside the network."""
+        return self._begin([*_GANTRY, *arguments])
 
     def _begin(self, command: list[str]) -> Command:
         begun = Command(command, self._env, self.keeper)
@@ -150,16 +151,16 @@ class Network:
 
     def _start_workers(self, answers: str) -> None:
         self.places.workers.mkdir(parents=True, exist_ok=True, mode=0o700)
-        command = [sys.executable, "-m", "offchain.cli", "worker", "all"]
+        command = [*_GANTRY, "worker", "all"]
         command += [f"--account={SCHEDULER}", f"--state-dir={self.places.workers}", f"--answers={answers}"]
         self.keeper.add(Child("workers", command, log=self.places.log, run=self.places.run, env=self._env))
-        index = [sys.executable, "-m", "offchain.cli", "worker", "indexer"]
+        index = [*_GANTRY, "worker", "indexer"]
         self.keeper.add(Child("indexer", index, log=self.places.log, run=self.places.run, env=self._env))
         self.say("Workers", "scheduler, settler and indexer run")
 
     def _start_gateway(self) -> None:
         self.places.gateway.mkdir(parents=True, exist_ok=True, mode=0o700)
-        command = [sys.executable, "-m", "offchain.cli", "worker", "gateway", f"--url={self.url}"]
+        command = [*_GANTRY, "worker", "gateway", f"--url={self.url}"]
         command += [f"--state-dir={self.places.gateway}", f"--bind=127.0.0.1:{ports.free_for_both()}"]
         self.keeper.add(Child("gateway", command, log=self.places.log, run=self.places.run, env=self._env))
 
@@ -174,9 +175,6 @@ class Network:
         self.say("Gateway", "runs")
         return file.read_text(encoding="utf-8").strip()
 
-    def _agent(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "offchain.cli", "agent", *arguments]
-
     def _agent_options(self) -> list[str]:
         """Return the options of the agent's commands; waits for the gateway's address."""
         self.places.agent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -190,7 +188,7 @@ class Network:
         if status != 0:
             raise LocalError("the host could not be registered", "The reason is above")
         self.say("Host", "registered, with a simulated GPU" if _simulated() else "registered, with this machine's GPUs")
-        command = self._agent("run", f"--docker-host={self.engine_url}", *options)
+        command = [*_GANTRY, "agent", "run", f"--docker-host={self.engine_url}", *options]
         self.keeper.add(Child("agent", command, log=self.places.log, run=self.places.run, env=self._env))
         self.say("Agent", "runs")
 

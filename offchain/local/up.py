@@ -119,12 +119,14 @@ def _run(options: argparse.Namespace, places: Places, began: float, detached: in
 
 
 def _demo(network: Network, progress: Progress) -> dict[str, Any]:
-    """The example's outcome, as gantry submit --wait --json reports it."""
+    """Run the example; return its outcome as `gantry submit --wait --json` reports it."""
+    # The task may be in a block before the host is online: the scheduler assigns it in the next one.
+    task = network.begin("submit", str(_EXAMPLE), "--account", TENANT, "--wait", "--json")
     status, _ = network.run("host", "wait", "--timeout", "90s")
     if status != 0:
         raise LocalError("no host came online", f"The agent's log is {network.places.log / 'agent.log'}")
     progress.say("Host online", "and ready for tasks")
-    status, output = network.run("submit", str(_EXAMPLE), "--account", TENANT, "--wait", "--json")
+    status, output = task.finish()
     try:
         outcome: dict[str, Any] = json.loads(output.splitlines()[-1])
     except (ValueError, IndexError):

@@ -193,12 +193,12 @@ class World:
             await running
             state.close()
 
-    async def until(self, condition, *, blocks=60):
-        """Make final blocks until it holds."""
+    async def until(self, condition, *, blocks=60, final=True):
+        """Make blocks, by default final ones, until it holds."""
         for _ in range(blocks):
             if condition():
                 return
-            await self.chain.produce()
+            await self.chain.produce(finalize=final)
             for _ in range(200):
                 if condition():
                     return

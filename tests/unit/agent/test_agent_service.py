@@ -63,6 +63,23 @@ async def test_a_pod_starts_before_its_block_is_final(world):
         assert world.engine.starts == 1
 
 
+async def test_a_result_is_reported_before_its_started_report_is_final(world):
+    async with world.agent() as agent:
+        await world.until(lambda: world.calls)
+        number = world.open_lease()
+        await world.until(lambda: world.reports, final=False)
+        ((lease, result),) = world.reports
+        assert (lease, result["digest"]) == (number, DIGEST)
+        reporting = agent.state.phase(number)
+        final = (await world.chain.finalized_head()).number
+        await world.until(lambda: not agent.state.pods)
+    assert reporting is Phase.REPORTING
+    nonces = [nonce for call, _, nonce in world.chain.executed if call.function.startswith("report_")]
+    assert len(nonces) == 2
+    assert nonces == sorted(nonces)
+    assert final < (await world.chain.finalized_head()).number
+
+
 async def test_a_reverted_lease_leaves_no_container(world):
     world.program = RUNS
     async with world.agent() as agent:
@@ -374,7 +391,10 @@ async def test_nothing_is_said_of_a_lease_that_was_lost_while_the_chain_was_sile
     passed_ms = 0
     async with world.agent(ticks=lambda: world.now_ms + passed_ms) as agent:
         number = world.open_lease()
-        await world.until(lambda: agent.state.pods and agent.state.pods[number].started_known)
+        # Until the started report is final and its block is read: a failed reading is repeated after seconds.
+        await world.until(lambda: agent.state.phase(number) is Phase.RUNNING and not agent._outbox.unfinished)
+        follower, newest = agent._follower, await world.chain.best_head()
+        await settle(lambda: follower._final == newest.number and not follower._reading.locked())
         world.chain.unreachable = True
         if ended_first:  # its report is in the outbox already
             world.engine.finish(world.host, number)

@@ -84,16 +84,33 @@ ensure_venv() { # lock file; sets venv
       apt_install "Python environment" python3-venv
     fi
     step "Python environment" "installing $(grep -c '==' "$lock") packages from $(basename "$lock")"
-    "$python" -m venv "$venv" >"$cache/venv.log" 2>&1 ||
+    # The interpreter's own pip, if it can install elsewhere: to install another one takes seconds.
+    local make=("$python" -m venv) pip=("$venv/bin/python" -m pip)
+    if "$python" -c 'import sys; from pip import __version__ as v; sys.exit(int(v.split(".")[0]) < 23)' 2>/dev/null; then
+      make+=(--without-pip) pip=("$python" -m pip --python "$venv/bin/python")
+    fi
+    "${make[@]}" "$venv" >"$cache/venv.log" 2>&1 ||
       die "the Python environment could not be made in $venv" "The reason is in $cache/venv.log."
-    if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --require-hashes --no-deps \
-      -r "$lock" >>"$cache/venv.log" 2>&1 </dev/null; then
+    if ! install_packages "$lock" "${pip[@]}"; then
       grep -m 5 -i error "$cache/venv.log" >&2 || tail -n 5 "$cache/venv.log" >&2
       die "the packages of $(basename "$lock") could not be installed" \
         "The whole story is in $cache/venv.log. Is the package index reachable?"
     fi
     touch "$venv/.complete"
   ) 9>"$cache/venv.lock" || exit 1
+}
+
+# Installs a lock file into $venv. What the scheduler's loops are compiled with comes first, so that they are compiled while
+# the other packages are installed. Modules are compiled to bytecode when they are first imported; most never are.
+install_packages() { # lock file, pip...
+  local lock=$1 part
+  shift
+  for part in 1 0; do
+    awk -v first="$part" '/^[^ #]/ { named = ($0 ~ /^(llvmlite|numba|numpy|pyyaml)==/) == first } named' "$lock" >"$venv/lock"
+    if ! "$@" install --disable-pip-version-check --no-input --no-compile --require-hashes --no-deps \
+      -r "$venv/lock" >>"$cache/venv.log" 2>&1 </dev/null; then return 1; fi
+    if [ "$part" = 1 ] && grep -q '^numba==' "$venv/lock"; then compile_ahead 9>&-; fi
+  done
 }
 
 # Compiles the scheduler's loops, if nobody has yet, beside what comes next: a scheduler that starts meanwhile waits for it.

@@ -1,4 +1,4 @@
-"""`python -m offchain.local up|down|base`."""
+"""`python -m offchain.local up|down|prepare|base`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from offchain.local import ports
+from offchain.local import node, ports
 from offchain.local.network import Network, clean
-from offchain.local.node import read_patch
 from offchain.local.places import LocalError, Places
 from offchain.local.release import binaries
 from offchain.local.up import parse, up
@@ -27,6 +26,16 @@ def down(arguments: list[str]) -> int:
     sys.stderr.write("The local network is stopped.\n" if running else "No local network is running.\n")
     if any(places.log.glob("*.log")):
         sys.stderr.write(f"Its logs are in {places.log}.\n")
+    return 0
+
+
+def prepare() -> int:
+    """Fill the cache with what a first start of the network takes seconds to make: node and chain specification."""
+    try:
+        node.chain_spec(binaries())
+    except LocalError as error:
+        sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
+        return 1
     return 0
 
 
@@ -46,7 +55,7 @@ def base(arguments: list[str]) -> int:
         signal.signal(number, stop)
     network = None
     try:
-        patch = read_patch(Path(arguments[1])) if len(arguments) > 1 else None
+        patch = node.read_patch(Path(arguments[1])) if len(arguments) > 1 else None
         network = Network(places, binaries(), ports.free(), lambda _what, _happened: None, patch)
         genesis = network.start_base()
         facts = {"url": network.url, "genesis_hash": genesis, "docker_host": network.engine_url}
@@ -71,10 +80,12 @@ def main() -> int:
             return up(parse(arguments))
         case "down":
             return down(arguments)
+        case "prepare" if not arguments:
+            return prepare()
         case "base" if len(arguments) in (1, 2):
             return base(arguments)
     sys.stderr.write(
-        "Usage: python -m offchain.local up [OPTIONS] | down | base FOLDER [PATCH]\n\nscripts/up --help says more.\n"
+        "Usage: python -m offchain.local up [OPTIONS] | down | prepare | base FOLDER [PATCH]\n\nscripts/up --help says more.\n"
     )
     return 0 if command in ("-h", "--help") else 2
 

@@ -31,6 +31,8 @@ TENANT = "//Charlie"
 EXAMPLE = ROOT / "examples" / "primes.yaml"
 SETTLE_SECONDS = 120.0
 TICKS = os.sysconf("SC_CLK_TCK")
+STEPS = {"packages": "Release", "node": "Node", "host": "Host online", "task": "Task"}
+"""Steps of scripts/up -> the entry of its timeline with which each ends."""
 
 
 class BenchError(Exception):
@@ -151,6 +153,19 @@ async def _until_idle(chain: GantryChain) -> None:
                 return
 
 
+def _by_step(name: str, outcomes: list[dict[str, Any]], target: float) -> list[Figure]:
+    """Return the whole time of runs of scripts/up, and how it divides into steps."""
+    figures = [Figure(name, "s", tuple(round(outcome["wall"], 1) for outcome in outcomes), target)]
+    before = ""
+    for step, end in STEPS.items():
+        times = [outcome["timeline"] for outcome in outcomes]
+        taken = tuple(round(time[end] - time.get(before, 0.0), 1) for time in times)
+        figures.append(Figure(f"{name}-{step}", "s", taken))
+        before = end
+    stopping = tuple(round(outcome["wall"] - outcome["timeline"][before], 1) for outcome in outcomes)
+    return [*figures, Figure(f"{name}-stop", "s", stopping)]
+
+
 def measure(tasks: int, *, cold: bool) -> list[Figure]:
     """All figures of the main job."""
     figures = []
@@ -159,10 +174,9 @@ def measure(tasks: int, *, cold: bool) -> list[Figure]:
         if cold:
             say("an empty cache: Python environment and release are unpacked anew")
             outcome = up(state, "--once", cache=Path(folder) / "cache")
-            figures.append(Figure("cold", "s", (round(outcome["wall"], 1),), 300))
+            figures += _by_step("cold", [outcome], 45)
         say("scripts/up --once, three times")
-        warm = tuple(round(up(state, "--once")["wall"], 1) for _ in range(3))
-        figures.append(Figure("warm", "s", warm, 60))
+        figures += _by_step("warm", [up(state, "--once") for _ in range(3)], 25)
         with network(state):
             node, python = memory(state)
             figures.append(Figure("node-memory", "MiB", (node,), 200))

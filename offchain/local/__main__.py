@@ -85,7 +85,8 @@ def main() -> int:
         case "base" if len(arguments) in (1, 2):
             return base(arguments)
     sys.stderr.write(
-        "Usage: python -m offchain.local up [OPTIONS] | down | prepare | base FOLDER [PATCH]\n\nscripts/up --help says more.\n"
+        "Usage: python -m offchain.local up [OPTIONS] | down | prepare | base FOLDER [PATCH]\n\n"
+        "scripts/up --help says more.\n"
     )
     return 0 if command in ("-h", "--help") else 2
 

@@ -64,8 +64,8 @@ def end(pid: int, *, seconds: float = _STOP_SECONDS) -> None:
         os.close(handle)
 
 
-def _die_with_parent() -> list[str]:
-    """A prefix that has the kernel end a child whose parent is gone; nothing where the tool is missing."""
+def die_with_parent() -> list[str]:
+    """Return a prefix of a command that has the kernel end it when its parent ends; empty where setpriv is missing."""
     tool = shutil.which("setpriv")
     return [tool, "--pdeathsig", "TERM", "--"] if tool else []
 
@@ -87,7 +87,7 @@ class Child:
         log: IO[bytes]
         with self.log_path.open("ab") as log:
             self.process = subprocess.Popen(
-                [*_die_with_parent(), *self.command],
+                [*die_with_parent(), *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

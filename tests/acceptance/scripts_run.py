@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from dataclasses import dataclass, field
@@ -51,6 +52,16 @@ class Scripts:
         """The recorded processes that live, by name."""
         found = {path.stem: read_record(path) for path in (self.state / "run").glob("*.json")}
         return {name: pid for name, pid in found.items() if pid is not None}
+
+    def processes(self) -> list[int]:
+        """Every process that was started for this state folder, recorded or not, and lives."""
+        mine = f"GANTRY_STATE={self.state}".encode()
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mine in path.read_bytes().split(b"\0"):
+                    found.append(int(path.parent.name))
+        return found
 
     def left(self) -> list[str]:
         """What is in the state folder besides logs and the empty lock."""

@@ -34,14 +34,15 @@ __all__ = ["Dead", "DeadLetter", "Failed", "Included", "Outbox", "Outcome"]
 
 ERA_BLOCKS = 32
 _REMIND_AFTER_BLOCKS = 4
-_STUCK_PAUSE_S = 1.0
+STUCK_PAUSE_S = 1.0
 _log = logging.getLogger("gantry.outbox")
 
 
 class Outbox:
     """The lane of one account. Feed it every final block with :meth:`observe`, and keep :meth:`run` running.
 
-    `now_ms` dates the intents for people. Only one outbox may use an account at a time.
+    `now_ms` dates the intents for people. `stuck_pause_s`: time between attempts while the disk is full, in seconds.
+    Only one outbox may use an account at a time.
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class Outbox:
         *,
         now_ms: Callable[[], int],
         era_blocks: int = ERA_BLOCKS,
+        stuck_pause_s: float = STUCK_PAUSE_S,
     ) -> None:
         self._chain = chain
         self._store = store
         self._signer = signer
         self._now_ms = now_ms
         self._era_blocks = era_blocks
+        self._stuck_pause_s = stuck_pause_s
         self._intents = Intents(store, signer.address)
         self._wake = asyncio.Event()
         self._ended: dict[str, asyncio.Event] = {}
@@ -168,7 +171,7 @@ class Outbox:
                 if str(error) != stuck:
                     stuck = str(error)
                     _log.warning("%s Nothing is sent until then.", stuck)
-                await asyncio.sleep(_STUCK_PAUSE_S)
+                await asyncio.sleep(self._stuck_pause_s)
                 continue
             await self._wake.wait()
 

@@ -130,7 +130,8 @@ class World:
         self.tasks = []
 
     def start(self):
-        self.outbox = Outbox(self.chain, self.store, ALICE, now_ms=lambda: 0, era_blocks=16)
+        # No pause of real time: nothing here waits for seconds.
+        self.outbox = Outbox(self.chain, self.store, ALICE, now_ms=lambda: 0, era_blocks=16, stuck_pause_s=0)
         watcher = Watcher(self.chain, self.store, "w", start="finalized")
         self.tasks = [asyncio.ensure_future(w) for w in (self.outbox.run(), watcher.run(self.outbox.observe))]
 

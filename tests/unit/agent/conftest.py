@@ -1,0 +1,11 @@
+"""Settings of the agent's unit tests."""
+
+import pytest
+
+from node_agent import follower
+
+
+@pytest.fixture(autouse=True)
+def no_pause_before_the_node_is_asked_again(monkeypatch):
+    """Blocks of these tests come as fast as the processor makes them, so a pause of seconds would outlast all of them."""
+    monkeypatch.setattr(follower, "RECONNECT_S", 0)

@@ -7,5 +7,5 @@ from node_agent import follower
 
 @pytest.fixture(autouse=True)
 def no_pause_before_the_node_is_asked_again(monkeypatch):
-    """Blocks of these tests come as fast as the processor makes them, so a pause of seconds would outlast all of them."""
+    """Blocks of these tests come as fast as they are made: a pause of seconds would outlast them all."""
     monkeypatch.setattr(follower, "RECONNECT_S", 0)

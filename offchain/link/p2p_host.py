@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -20,6 +21,8 @@ from offchain.schema.wire_ops import PingArgs, ProbeArgs
 log = logging.getLogger(__name__)
 
 MAX_NONCES = 65_536
+MAX_NONCES_PER_ACCOUNT = 2_048
+"""Some 34 requests a second: a request lives for a minute at most."""
 MAX_CONNECTIONS = 1024
 MAX_STRANGERS = 256
 """Connections on which nobody has proven yet to be a tenant."""
@@ -55,24 +58,43 @@ class Handler(Protocol):
 
 
 class NonceCache:
-    """Nonces of requests that have not expired yet. Bounded: when full it refuses, since forgetting allows a replay."""
+    """Nonces of requests that have not expired yet. Bounded: when full it refuses, since forgetting allows a replay.
 
-    def __init__(self, capacity: int = MAX_NONCES) -> None:
+    One account can fill its own part only, so that it cannot keep other accounts out.
+    """
+
+    def __init__(self, capacity: int = MAX_NONCES, per_account: int = MAX_NONCES_PER_ACCOUNT) -> None:
         self._capacity = capacity
-        self._expiry: dict[tuple[str, str], int] = {}
+        self._per_account = per_account
+        self._kept: set[tuple[str, str]] = set()
+        self._of_account: Counter[str] = Counter()
+        self._by_expiry: list[tuple[int, str, str]] = []
+        """A heap of (expires_ms, account, nonce)."""
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def seen(self, request: Request) -> bool:
         """Whether this account used this nonce, in a request that could still be replayed."""
-        return (request.account, request.nonce) in self._expiry
+        return (request.account, request.nonce) in self._kept
 
     def add(self, request: Request, now_ms: int) -> bool:
-        """Remember it. False where the cache is full of live nonces."""
-        if len(self._expiry) >= self._capacity:
-            self._expiry = {key: expiry for key, expiry in self._expiry.items() if expiry >= now_ms}
-        if len(self._expiry) >= self._capacity:
+        """Remember it. False where the account, or all accounts together, have too many live nonces."""
+        self._forget_expired(now_ms)
+        if len(self._kept) >= self._capacity or self._of_account[request.account] >= self._per_account:
             return False
-        self._expiry[(request.account, request.nonce)] = request.expires_ms
+        self._kept.add((request.account, request.nonce))
+        self._of_account[request.account] += 1
+        heapq.heappush(self._by_expiry, (request.expires_ms, request.account, request.nonce))
         return True
+
+    def _forget_expired(self, now_ms: int) -> None:
+        while self._by_expiry and self._by_expiry[0][0] < now_ms:
+            _, account, nonce = heapq.heappop(self._by_expiry)
+            self._kept.discard((account, nonce))
+            self._of_account[account] -= 1
+            if not self._of_account[account]:
+                del self._of_account[account]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -299,7 +321,11 @@ class HostServer:
         if self._nonces.seen(request):
             raise refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
         if not self._nonces.add(request, now_ms):
-            raise refused(Code.BUSY, "The host has too many requests in hand.", "Try again in a minute.")
+            raise refused(
+                Code.BUSY,
+                f"The host keeps {MAX_NONCES_PER_ACCOUNT} requests a minute of an account, and {MAX_NONCES} of all.",
+                "Try again in a minute.",
+            )
         return request
 
     async def _probe(self, request: Request, session: Session) -> None:

@@ -130,7 +130,7 @@ class Request:
         crypto = read.text(fields, "crypto", 16)
         if crypto not in _CRYPTOS:
             raise WireError(f"crypto {crypto!r} is none of {', '.join(_CRYPTOS)}")
-        return cls(
+        request = cls(
             args=decode_args(Op(op), fields.get("args")),
             lease=lease,
             account=read.text(fields, "account", 64),
@@ -139,6 +139,11 @@ class Request:
             crypto=crypto,
             signature=read.hexadecimal(fields, "signature", _SIGNATURE_BYTES),
         )
+        # The signature covers the known fields only.
+        unknown = sorted(fields.keys() - {*request.unsigned(), "signature"})
+        if unknown:
+            raise WireError(f"field {unknown[0][:20]!r} is unknown")
+        return request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -347,14 +347,32 @@ async def test_a_host_that_says_nothing_is_not_waited_for_for_ever(net, monkeypa
     accepting.cancel()
 
 
-def test_the_nonce_cache_refuses_rather_than_forgets():
-    cache = NonceCache(capacity=2)
+def requests():
+    """A function that makes requests, each with another nonce."""
     numbers = itertools.count()
 
-    def request(expires_ms):
+    def request(expires_ms, account="a"):
         nonce = f"{next(numbers):032x}"
-        return Request(args=PingArgs(), account="a", nonce=nonce, expires_ms=expires_ms, crypto="ed25519")
+        return Request(args=PingArgs(), account=account, nonce=nonce, expires_ms=expires_ms, crypto="ed25519")
 
+    return request
+
+
+def test_an_account_that_fills_its_part_of_the_nonce_cache_keeps_no_other_out():
+    cache, request = NonceCache(capacity=10, per_account=3), requests()
+    of_one = [request(expires_ms) for expires_ms in (30, 10, 20, 40)]
+    assert [cache.add(one, 5) for one in of_one] == [True, True, True, False]
+    assert cache.add(request(30, "b"), 5)
+    # The earliest leaves first, whatever the order of arrival.
+    assert cache.add(of_one[3], 11)
+    assert [cache.seen(one) for one in of_one] == [True, False, True, True]
+    assert len(cache) == 4
+    assert cache.add(request(99, "b"), 50)
+    assert len(cache) == 1
+
+
+def test_the_nonce_cache_refuses_rather_than_forgets():
+    cache, request = NonceCache(capacity=2), requests()
     early, late, third = request(10), request(20), request(30)
     assert cache.add(early, 5)
     assert cache.add(late, 5)

@@ -108,6 +108,7 @@ def test_the_signed_bytes_are_fixed():
         ({"args": {"colour": 1}}, "colour"),
         ({"args": []}, "args"),
         ({"account": "x" * 65}, "account"),
+        ({"priority": 9}, "priority"),
         ({"nonce": "0f"}, "nonce"),
         ({"nonce": "zz" * 16}, "nonce"),
         ({"expires_ms": -1}, "expires_ms"),

@@ -126,7 +126,8 @@ class Network:
             *node.AUTHOR,
             *node.LIMITS,
             "--rpc-max-connections=1000",
-            "--rpc-cors=all",
+            # The SDK's default origins, and no method that changes the node: any page of a browser here can reach this port.
+            "--rpc-methods=safe",
             rpc_port=self.rpc_port,
         )
         env = node.frugal(self._env)

@@ -126,7 +126,7 @@ class Network:
             *node.AUTHOR,
             *node.LIMITS,
             "--rpc-max-connections=1000",
-            # The SDK's default origins, and no method that changes the node: any page of a browser here can reach this port.
+            # The SDK's default origins, and no method that changes the node: pages in a browser here reach this port.
             "--rpc-methods=safe",
             rpc_port=self.rpc_port,
         )

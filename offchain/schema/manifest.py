@@ -24,6 +24,7 @@ from offchain.schema.manifest_types import (
     ServiceSpec,
     TmpfsMount,
 )
+from offchain.schema.yaml_bounded import compose
 
 __all__ = [
     "MAX_BYTES",
@@ -61,7 +62,7 @@ def _document(data: bytes, reader: Reader) -> Field | None:
         refuse(1, f"the manifest is {len(data)} bytes long", f"Keep it to {MAX_BYTES} bytes; put data into the image")
         return None
     try:
-        node = yaml.compose(data.decode("utf-8"), Loader=yaml.SafeLoader)
+        node = compose(data.decode("utf-8"))
     except UnicodeDecodeError as error:
         refuse(data[: error.start].count(b"\n") + 1, "the text is not UTF-8", "Save the file as UTF-8")
     except yaml.MarkedYAMLError as error:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 from offchain.schema.manifest_types import ManifestError, Problem
+from offchain.schema.yaml_bounded import compose
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OPERATORS = (":-", ":?", ":+", "-", "?", "+")
@@ -36,7 +37,7 @@ def resolve(text: str, env: Mapping[str, str], *, source: str = "manifest") -> s
     Raises ManifestError. Text that is not YAML is returned unchanged: the parser says what is wrong with it.
     """
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = compose(text)
     except (yaml.YAMLError, RecursionError):
         return text
     if root is None:
@@ -163,7 +164,7 @@ def _quoted(value: str) -> str:
 
 def _reads_as(document: str, value: str) -> bool:
     try:
-        node = yaml.compose(document, Loader=yaml.SafeLoader)
+        node = compose(document)
     except (yaml.YAMLError, RecursionError):
         return False
     items = node.value if isinstance(node, yaml.SequenceNode) else []

@@ -6,12 +6,13 @@ import yaml
 
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_types import Problem
+from offchain.schema.yaml_bounded import compose
 
 
 def section(text: str, key: str, example: str, reader: Reader) -> dict[str, Field]:
     """The entries of the section `key`, the only one. Problems are noted in `reader`; `example` names a whole file."""
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = compose(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         about = ", ".join(part for part in (error.problem, error.context) if part)

@@ -58,7 +58,7 @@ async def test_iroh_answers_at_the_address_of_bind_only():
     try:
         for address in other_ports:
             with pytest.raises(HostUnreachable, match="no answer"):
-                await near.dial(far.key, [address.replace("[::]", "[::1]").replace("0.0.0.0", "127.0.0.1")], 2)
+                await near.dial(far.key, [address.replace("[::]", "[::1]")], 2)
         # Another key: QUIC remembers where it has dialled the first one.
         again = await IrohTransport.bind(os.urandom(32), listen=False)
         await (await again.dial(far.key, far.addresses, world.PATIENCE_S)).write(b"hello")

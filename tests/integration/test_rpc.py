@@ -17,15 +17,13 @@ async def asked(net: Net, call: dict[str, object], **headers: str) -> tuple[int,
         return answer.status, await answer.text()
 
 
-@pytest.mark.parametrize(
-    "headers", [{}, {"Origin": "http://localhost:3000"}, {"Origin": "http://127.0.0.1"}], ids=lambda each: str(each)
-)
+@pytest.mark.parametrize("headers", [{}, {"Origin": "http://localhost:3000"}, {"Origin": "http://127.0.0.1"}], ids=str)
 async def test_programs_and_pages_of_this_machine_are_answered(net: Net, headers: dict[str, str]) -> None:
     status, body = await asked(net, CHAIN_NAME, **headers)
     assert (status, "Gantry" in body) == (200, True), body
 
 
-@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Host": "evil.example:9944"}], ids=lambda each: str(each))
+@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Host": "evil.example:9944"}], ids=str)
 async def test_a_page_that_resolves_its_name_to_this_machine_is_refused(net: Net, headers: dict[str, str]) -> None:
     status, body = await asked(net, CHAIN_NAME, **headers)
     assert (status, "Gantry" in body) == (403, False), body

@@ -15,7 +15,18 @@ from typing import Final
 from offchain.local.places import ROOT, cache_dir
 
 # The last one removes tasks that others look at.
-NETWORK_TESTS: Final = ("kills", "life", "gateway", "other_clients", "refusals", "rpc", "shares", "spot", "usage", "pruning")
+NETWORK_TESTS: Final = (
+    "kills",
+    "life",
+    "gateway",
+    "other_clients",
+    "refusals",
+    "rpc",
+    "shares",
+    "spot",
+    "usage",
+    "pruning",
+)
 WORKLOAD_TESTS: Final = ("autoscaler", "examples", "kinds", "rental", "services", "way")
 """Files of tests/integration, on two networks at the same time."""
 

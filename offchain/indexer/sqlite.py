@@ -13,6 +13,7 @@ from typing import Any
 from offchain.indexer.database import IndexFault, insert_statement
 from offchain.indexer.rows import Amount, Column, R, Row, columns_of
 from offchain.link.errors import GantryError, StoreStuck
+from offchain.link.secret_file import make_private
 
 _BUSY_MS = 5000
 _CACHE_KIB = 65_536
@@ -29,6 +30,7 @@ class Sqlite:
         self._lock: Any = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path)
             # Writing goes on in a thread, so that reading the next block can; one thread at a time.
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             for pragma in (

@@ -1,4 +1,4 @@
-"""Files that hold a secret: made once, readable by their owner only, and refused where others may read them."""
+"""Files for their owner only: secrets, made once and refused where others may read them, and databases."""
 
 from __future__ import annotations
 
@@ -18,6 +18,19 @@ def write_new(path: Path, text: str) -> None:
         file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def make_private(path: Path) -> None:
+    """Make sure that the file is there and that only its owner may read it. Raises OSError.
+
+    A file that is there is not opened: to close it would release the locks that SQLite has on it in this process.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    except FileExistsError:
+        found = path.stat()
+        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077 and found.st_uid == os.geteuid():
+            path.chmod(0o600)
 
 
 def read(path: Path, most: int) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from offchain.link.errors import GantryError, StoreCorrupt, StoreStuck
+from offchain.link.secret_file import make_private
 
 _BUSY_MS = 5000
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
@@ -29,6 +30,8 @@ class Store:
         try:
             if self.path != ":memory:":
                 Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+                # SQLite gives its other files the rights of this one.
+                make_private(Path(self.path))
             self._db = sqlite3.connect(self.path, isolation_level=None)
             self._db.row_factory = sqlite3.Row
             for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_BUSY_MS}"):

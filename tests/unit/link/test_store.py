@@ -1,5 +1,6 @@
 import pytest
 
+from offchain.indexer.sqlite import Sqlite
 from offchain.link import intents
 from offchain.link.errors import StoreCorrupt
 from offchain.link.ports import Call
@@ -19,6 +20,20 @@ def test_migrations_run_once_each(tmp_path):
     assert store.one("PRAGMA journal_mode")[0] == "wal"
     assert store.one("PRAGMA synchronous")[0] == 2
     store.close()
+
+
+@pytest.mark.parametrize("database", [Store, Sqlite])
+def test_only_the_owner_reads_the_files_of_a_database(tmp_path, database):
+    path = tmp_path / "s.db"
+    opened = database(path)
+    opened.close()
+    path.chmod(0o644)
+    opened = database(path)
+    opened._db.execute("CREATE TABLE t (n INTEGER)")
+    files = sorted(tmp_path.iterdir())
+    assert {file.name for file in files} == {"s.db", "s.db-shm", "s.db-wal"}
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    opened.close()
 
 
 def test_a_failing_step_leaves_nothing_behind(tmp_path):

@@ -32,7 +32,7 @@ async def test_a_page_that_resolves_its_name_to_this_machine_is_refused(net: Net
 async def test_a_page_of_another_origin_may_not_read_an_answer(net: Net) -> None:
     """Browsers ask first, and need the header. They do not ask for websockets, so only safe methods are served."""
     url = net.url.replace("ws://", "http://")
-    for origin, allowed in (("http://evil.example", False), ("http://localhost:3000", True)):
+    for origin, allowed in (("http://evil.example", False), ("https://polkadot.js.org", True)):
         headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
         async with aiohttp.ClientSession() as session, session.options(url, headers=headers) as answer:
             assert ("Access-Control-Allow-Origin" in answer.headers) is allowed, origin

@@ -25,18 +25,21 @@ def read(pod: dict[str, Any]) -> Receipt:
     return SignedReceipt.decode(canonical_json(fields)).receipt
 
 
-async def answered(net: Net, task: int) -> bool:
-    """Whether the host writes receipts of the lease as the chain has it now: as one that was started."""
+async def metered(net: Net, task: int) -> bool:
+    """Whether the host writes receipts of the lease as one that was started, and has measured its pod."""
     done = await net.gantry("task", "usage", str(task), "--account", TENANT, "--json")
     assert done.code == 0 or done.json["error"]["code"] == "NotReady", done.said
-    return done.code == 0 and read(done.json["pods"][0]).bill.since_ms is not None
+    if done.code != 0:
+        return False
+    receipt = read(done.json["pods"][0])
+    return receipt.bill.since_ms is not None and receipt.totals.cpu_ms > 0
 
 
 async def test_what_is_metered_is_what_is_settled(net: Net, pods: Pods):
     task = await net.submit_until_signal()
     await net.until(task, {"Running"})
-    # Receipts are written from final blocks; that the task runs is seen before.
-    await net.each_block(lambda: answered(net, task), f"a receipt of task {task}")
+    # Receipts are written from final blocks and pods are measured every second; that the task runs is seen before.
+    await net.each_block(lambda: metered(net, task), f"a receipt of task {task} with processor time")
     running, pod = await the_receipt(net, task)
     assert (running.final, pod["countersigned_by"]) == (False, None)
     net.kill("agent")

@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import re
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Any
 
 import iroh
@@ -23,7 +22,6 @@ MOST_READ = 1 << 20
 MAX_HANDSHAKES = 256
 """Connections that have not shown their stream yet; above it, new ones are turned away."""
 HANDSHAKE_S = 10.0
-_ALL_ADDRESSES = ("0.0.0.0", "[::]")  # noqa: S104  (compared with, not bound to)
 CLOSE_S = 0.5
 
 _patched = False
@@ -112,9 +110,9 @@ class IrohTransport:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """See :class:`offchain.link.p2p.Transport`."""
+        """See :class:`offchain.link.p2p.Transport`. An IPv4 bind also opens an IPv6 port, which is left out."""
         sockets: list[str] = self._endpoint.bound_sockets()
-        if self._bind_ip in _ALL_ADDRESSES:
+        if self._bind_ip in ("0.0.0.0", "[::]"):  # noqa: S104  (compared with, not bound to)
             found = dict.fromkeys(self._endpoint.addr().direct_addresses())
             own = bridge_addresses()
             return tuple(address for address in found if address.rpartition(":")[0] not in own) or tuple(found)
@@ -160,32 +158,14 @@ class IrohTransport:
             incoming = await self._endpoint.accept_next()
             if incoming is None:
                 return
-            with contextlib.suppress(iroh.IrohError):
-                if not await self._is_for_bind_address(incoming):
-                    await incoming.ignore()
-                    continue
-                if len(self._handshakes) >= MAX_HANDSHAKES:
+            if len(self._handshakes) >= MAX_HANDSHAKES:
+                with contextlib.suppress(iroh.IrohError):
                     await incoming.refuse()
-                    continue
+                continue
             # A slow or broken peer must not hold up the next one.
             task = asyncio.create_task(self._handshake(incoming))
             self._handshakes.add(task)
             task.add_done_callback(self._handshakes.discard)
-
-    async def _is_for_bind_address(self, incoming: Any) -> bool:
-        """Return whether a connection came to the address of `bind`.
-
-        The endpoint also opens a UDP port at all IPv6 addresses for every IPv4 `bind`; no option prevents that. What
-        arrives there is not answered, unless `bind` is all addresses of the machine.
-        """
-        if self._bind_ip in _ALL_ADDRESSES:
-            return True
-        local = await incoming.local_addr()
-        if local is not None and local.is_ip() and local.addr is not None:
-            return ip_address(local.addr) == ip_address(self._bind_ip.strip("[]"))
-        # The system does not tell the address: both ports differ in the version of IP, too.
-        remote = await incoming.remote_addr()
-        return bool(remote.is_ip() and remote.addr.startswith("[") == self._bind_ip.startswith("["))
 
     async def _handshake(self, incoming: Any) -> None:
         connection = None

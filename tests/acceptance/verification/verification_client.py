@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from offchain.link.errors import SubmitRefused
+from offchain.link.errors import SubmitRefusal, SubmitRefused
 from offchain.link.ports import Block, BlockRef, Call, DispatchFailure, SignedExtrinsic, Signer
 from offchain.link.substrate import SubstrateChain
 from offchain.schema._generated_events import GantryEvent, decode_event
@@ -140,10 +140,22 @@ class Client:
             nonce = self._nonces.get(who.address)
             if nonce is None:
                 nonce = await self.link.next_nonce(who.address)
-            signed = await self.link.sign(call, who, nonce)
-            await self.link.broadcast(signed)
+            try:
+                signed = await self._handed_over(who, call, nonce, era_blocks=64)
+            except SubmitRefused as refused:
+                if refused.kind is not SubmitRefusal.CANNOT_PAY:
+                    raise
+                # The pool may have checked a free call at the block before the newest one. It takes other bytes only.
+                newest = len(self.blocks)
+                await self.until(lambda block: block if block.ref.number > newest else None)
+                signed = await self._handed_over(who, call, nonce, era_blocks=32)
             self._nonces[who.address] = nonce + 1
             return signed
+
+    async def _handed_over(self, who: Signer, call: Call, nonce: int, era_blocks: int) -> SignedExtrinsic:
+        signed = await self.link.sign(call, who, nonce, era_blocks=era_blocks)
+        await self.link.broadcast(signed)
+        return signed
 
     async def restart(self) -> None:
         """The node was killed: it may have lost what was only in its pool, and its newest blocks."""

@@ -138,8 +138,9 @@ async def test_a_shell_is_a_terminal_in_which_ctrl_c_works(net: Net, task: int):
         await shell.until(b"$ ")
         shell.type("test -t 0 && echo is-a-$((40 + 2))-terminal\r")
         await shell.until(b"is-a-42-terminal")
-        shell.type("sleep 300\r")
-        await shell.until(b"sleep 300")
+        # It answers once it is in the foreground: before, Ctrl-C would be for the shell.
+        shell.type("sh -c 'echo sleeps-$((40 + 1)); exec sleep 300'\r")
+        await shell.until(b"sleeps-41")
         shell.type("\x03")
         shell.type("echo after-$((40 + 3))\r")
         await shell.until(b"after-43")

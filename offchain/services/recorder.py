@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -162,9 +161,6 @@ class Recorder:
             store.close()
 
     def _open(self) -> Store:
-        """Readable by nobody else, the files beside it too: SQLite gives them the rights of the first."""
-        with contextlib.suppress(OSError):
-            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
         store = Store(self.path)
         try:
             # A power cut may take the last decisions, which is no harm.

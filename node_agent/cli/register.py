@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import click
 
@@ -13,19 +13,10 @@ from node_agent.startup import Settings, connected, find_hardware, registration
 from node_agent.state_dir import StateDir
 from offchain.link.errors import RefusedError
 from offchain.link.once import first_of
-from offchain.link.ports import ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import Ask
 
 INCLUDED, FINALIZED = "included", "finalized"
-
-
-async def included(port: ChainPort, there: Callable[[], Awaitable[bool]]) -> None:
-    """Return when `there` holds at the newest block. A block that is reverted gives its calls back to the pool."""
-    async with contextlib.aclosing(port.best()) as heads:
-        async for _ in heads:
-            if await there():
-                return
 
 
 @click.command()
@@ -73,7 +64,11 @@ def register(
 
                     desk = signing.Desk(port, authority, tell, settings.url)
                     agreed = desk.agreed(call, "The host is ready to be registered.", there)
-                    await (agreed if wait_for == FINALIZED else first_of(agreed, included(port, there)))
+                    if wait_for == FINALIZED:
+                        await agreed
+                    else:
+                        # A block that is reverted gives its calls back to the pool.
+                        await first_of(agreed, signing.until(port.best(), there))
                     record = await chain.host(key.address)
                 elif record.provider != authority.provider:
                     raise RefusedError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import wraps
@@ -18,7 +18,7 @@ from offchain.link import keystore
 from offchain.link.errors import CallFailed, OurError, RefusedError
 from offchain.link.keys import from_uri
 from offchain.link.once import submit_once
-from offchain.link.ports import Block, Call, ChainEvent, ChainPort, Signer
+from offchain.link.ports import Block, BlockRef, Call, ChainEvent, ChainPort, Signer
 from offchain.schema.manifest_values import check_address
 
 TIMEOUT_S = 120.0
@@ -147,10 +147,15 @@ class Desk:
         if not wait:
             return
         self.tell.text("Waiting for it to be on the chain. You may stop here (Ctrl-C) and run this again later.")
-        async with aclosing(self.port.finalized()) as heads:
-            async for _ in heads:
-                if await done():
-                    return
+        await until(self.port.finalized(), done)
+
+
+async def until(heads: AsyncGenerator[BlockRef, None], done: Callable[[], Awaitable[bool]]) -> None:
+    """Ask `done` at each of these blocks until it is true."""
+    async with aclosing(heads) as stream:
+        async for _ in stream:
+            if await done():
+                return
 
 
 def proxied(provider: str, call: Call) -> Call:

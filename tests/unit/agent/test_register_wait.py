@@ -2,7 +2,7 @@
 
 import asyncio
 
-from node_agent.cli.register import included
+from node_agent.cli.signing import until
 from offchain.link.fake import FakeChain
 
 
@@ -15,7 +15,7 @@ async def test_the_wait_ends_with_a_block_that_is_not_final():
         asked.set()
         return registered
 
-    waiting = asyncio.create_task(included(chain, there))
+    waiting = asyncio.create_task(until(chain.best(), there))
     async with asyncio.timeout(60):
         await asked.wait()
     await asyncio.sleep(0)

@@ -92,9 +92,14 @@ class NonceCache:
         while self._by_expiry and self._by_expiry[0][0] < now_ms:
             _, account, nonce = heapq.heappop(self._by_expiry)
             self._kept.discard((account, nonce))
-            self._of_account[account] -= 1
-            if not self._of_account[account]:
-                del self._of_account[account]
+            _count_down(self._of_account, account)
+
+
+def _count_down(counter: Counter[str], account: str) -> None:
+    """Take one from an account's count; an account that has none takes no memory."""
+    counter[account] -= 1
+    if not counter[account]:
+        del counter[account]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,9 +285,7 @@ class HostServer:
                 work.result()
         finally:
             self._live.discard(live)
-            self._of_account[request.account] -= 1
-            if not self._of_account[request.account]:
-                del self._of_account[request.account]
+            _count_down(self._of_account, request.account)
             for task in (work, left):
                 task.cancel()
             await asyncio.gather(work, left, return_exceptions=True)

@@ -69,9 +69,11 @@ ensure_any_venv() { # sets venv
   if [ ! -e "$venv/.complete" ]; then ensure_venv "$root/requirements.lock"; fi
 }
 
-# An environment from a lock file: it never changes once it is complete.
-ensure_venv() { # lock file; sets venv
-  local lock=$1
+# An environment from a lock file: it never changes once it is complete. While packages are installed, the command runs
+# beside it; what it fails at is tried again, and reported, by whoever needs it.
+ensure_venv() { # lock file, [command...]; sets venv
+  local lock=$1 beside=
+  shift
   name_venv "$lock"
   if [ -e "$venv/.complete" ]; then return; fi
   mkdir -p "$cache"
@@ -80,6 +82,10 @@ ensure_venv() { # lock file; sets venv
     flock 9
     if [ -e "$venv/.complete" ]; then exit 0; fi
     rm -rf "$venv"
+    if [ $# -gt 0 ]; then
+      "$@" >/dev/null 2>&1 </dev/null 9>&- &
+      beside=$!
+    fi
     if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
       apt_install "Python environment" python3-venv
     fi
@@ -96,6 +102,7 @@ ensure_venv() { # lock file; sets venv
       die "the packages of $(basename "$lock") could not be installed" \
         "The whole story is in $cache/venv.log. Is the package index reachable?"
     fi
+    if [ -n "$beside" ]; then wait "$beside" || true; fi
     touch "$venv/.complete"
   ) 9>"$cache/venv.lock" || exit 1
 }

@@ -15,8 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -162,15 +161,15 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
         os.killpg(process.pid, number)
 
 
-@contextmanager
-def _interrupted_by_signals() -> Iterator[None]:
+def _interrupt_on_signals() -> None:
+    """Have signals that end a process raise KeyboardInterrupt, so that running suites are stopped first."""
+
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         del number, frame
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
-    yield
 
 
 def report(results: list[SuiteResult]) -> int:
@@ -205,7 +204,8 @@ def main(arguments: list[str]) -> int:
     except LocalError as error:
         sys.stderr.write(f"error: {error.message}.\n  {error.remedy}.\n")
         return 2
-    with _interrupted_by_signals(), tempfile.TemporaryDirectory(prefix="gantry-test-") as folder:
+    _interrupt_on_signals()
+    with tempfile.TemporaryDirectory(prefix="gantry-test-") as folder:
         runner = Runner(suites, Path(folder), rest, long=long, isolate=isolate)
         try:
             runner.run()

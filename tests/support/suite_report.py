@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 _CARGO_RESULT: Final = re.compile(r"^test result: \S+ (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
-_CARGO_PROGRAM: Final = re.compile(r"^\s+(?:Running|Doc-tests) .*?([\w-]+?)(?:-[0-9a-f]{16}\))?$", re.MULTILINE)
 _FAILURE_LINE: Final = re.compile(r"^(_{3,} .* _{3,}$|>|E  |\S+\.py:\d+: |FAILED |ERROR |---- .* stdout ----|thread ')")
 _FAILURE_LINES: Final = 80
 _TAIL_LINES: Final = 40

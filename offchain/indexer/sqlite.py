@@ -123,7 +123,7 @@ class Sqlite:
         return list(self.stream(table, rest, *values))
 
     def stream(self, table: type[R], rest: str = "", *values: Any) -> Iterator[R]:
-        """The same, one by one."""
+        """Yield the rows of a SELECT one by one."""
         columns = columns_of(table)
         names = ", ".join(column.name for column in columns)
         amounts = [place for place, column in enumerate(columns) if column.kind is Amount]

@@ -9,6 +9,10 @@ from pathlib import Path
 
 from offchain.local.places import LocalError
 
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST = 10_240
+_CHOICE = random.SystemRandom()
+
 
 def require_free(port: int, what: str, remedy: str) -> None:
     """Raise LocalError where something listens on this port already."""
@@ -21,11 +25,6 @@ def require_free(port: int, what: str, remedy: str) -> None:
                 why = "is in use" if error.errno == errno.EADDRINUSE else "may not be used by this user"
                 raise LocalError(f"port {port}, {what}, {why}", remedy) from None
             raise
-
-
-_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_LOWEST = 10_240
-_CHOICE = random.SystemRandom()
 
 
 def free(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:

@@ -9,8 +9,9 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from local_network import MANIFESTS, PATIENCE, ROOT, Net
 from test_examples import ACCOUNT, ended, runs, variables
+
+from tests.support.local_network import MANIFESTS, PATIENCE, ROOT, Net
 
 
 @contextlib.asynccontextmanager

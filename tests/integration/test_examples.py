@@ -12,10 +12,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from local_network import ROOT, TENANT, Net
 from test_usage import the_receipt
 
 from offchain.local import demo_image
+from tests.support.local_network import ROOT, TENANT, Net
 
 EXAMPLES = ROOT / "examples"
 ACCOUNT = ("--account", TENANT)

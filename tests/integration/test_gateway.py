@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from local_network import TENANT, Net
 
 from offchain.schema._generated_chain import HostRecord
 from offchain.schema.wire import parse_endpoint
 from offchain.schema.wire_gateway import is_gateway, parse_gateway
+from tests.support.local_network import TENANT, Net
 
 STEPS = 2
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from local_network import Net, Pods, sha256
 
 from tests.support.jobs import OUTPUT
+from tests.support.local_network import Net, Pods, sha256
 
 
 async def settled_and_paid_once(net: Net, task: int) -> None:

@@ -15,7 +15,6 @@ import docker
 import docker.errors
 import pytest
 import pytest_asyncio
-from local_network import engine_url
 
 from node_agent.drivers.docker import DockerDriver
 from node_agent.images.book import ImageBook
@@ -36,6 +35,7 @@ from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
 from tests.chain_records import ask
 from tests.real_chain import PATIENCE, Chain, chain_of
+from tests.support.local_network import engine_url
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TENANT, PROVIDER = from_uri("//Charlie"), from_uri("//Bob")

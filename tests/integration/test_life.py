@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output
 
 from offchain.link.keys import from_uri
 from offchain.link.once import submit_once
 from offchain.schema._generated_chain import EndReasonCancelled, LeaseStateEnded, calls
 from offchain.schema.manifest import parse_manifest
 from offchain.schema.manifest_task import manifest_digest, to_task_spec
+from tests.support.local_network import STRANGER, TENANT, Net, Pods, sha256, steps_output
 
 
 async def test_the_demo_is_settled_and_billed_by_the_rule(net: Net, root):

@@ -10,7 +10,8 @@ import os
 import shutil
 
 import pytest
-from local_network import ROOT, Net, run
+
+from tests.support.local_network import ROOT, Net, run
 
 
 def prepared(variable: str, default: str | None = None) -> str:

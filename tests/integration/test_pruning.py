@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from local_network import Net
-
 from offchain.link.keys import from_uri
 from offchain.link.once import submit_once
 from offchain.link.ports import Call
 from offchain.schema._generated_chain import TasksParams, calls
+from tests.support.local_network import Net
 
 
 async def set_params(net: Net, params: TasksParams) -> None:

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from local_network import ROOT, STEPS, TENANT, Done, Net, run
+
+from tests.support.local_network import ROOT, STEPS, TENANT, Done, Net, run
 
 
 def assert_one_message(done: Done, *parts: str) -> None:

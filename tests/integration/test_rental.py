@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from local_network import Net, Pods, run
 from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, submitted, variables
 
 from offchain.link.keys import from_uri
@@ -21,6 +20,7 @@ from offchain.link.once import submit_once
 from offchain.local import demo_image
 from offchain.schema._generated_chain import LeasesParams, calls
 from tests.real_chain import by_sudo
+from tests.support.local_network import Net, Pods, run
 
 ROOT_KEY = from_uri("//Alice")
 RETENTION_MS = 6_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import aiohttp
 import pytest
-from local_network import Net
+
+from tests.support.local_network import Net
 
 CHAIN_NAME = {"id": 1, "jsonrpc": "2.0", "method": "system_chain", "params": []}
 ROTATE_KEYS = CHAIN_NAME | {"method": "author_rotateKeys"}

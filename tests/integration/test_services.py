@@ -7,9 +7,10 @@ import os
 import sys
 
 import aiohttp
-from local_network import ROOT, Net
 from test_autoscaler import autoscaler
 from test_examples import ACCOUNT, EXAMPLES, act, ended, forwarded, runs, submitted, variables
+
+from tests.support.local_network import ROOT, Net
 
 GREETER = EXAMPLES / "greeter.yaml"
 QUICK = ("--settle", "1s", "--patience", "30s")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from local_network import ROOT, STRANGER, TENANT, Net, Pods
 from test_examples import variables
 
 from offchain.core.fit import Misfit
+from tests.support.local_network import ROOT, STRANGER, TENANT, Net, Pods
 
 SHARE = ROOT / "examples" / "share.yaml"
 

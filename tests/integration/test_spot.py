@@ -7,8 +7,9 @@ import json
 from datetime import datetime
 from typing import Any
 
-from local_network import MANIFESTS, TENANT, Net, Pods
 from test_examples import variables
+
+from tests.support.local_network import MANIFESTS, TENANT, Net, Pods
 
 ACCOUNT = ("--account", TENANT)
 

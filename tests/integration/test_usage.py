@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from local_network import STRANGER, TENANT, Net, Pods
-
 from offchain.schema.receipt import Receipt, SignedReceipt
 from offchain.schema.wire_values import canonical_json
+from tests.support.local_network import STRANGER, TENANT, Net, Pods
 
 COUNTERS = ("wall_ms", "cpu_ms", "received_bytes", "sent_bytes", "memory_mib_s", "memory_peak_mib", "disk_peak_mib")
 

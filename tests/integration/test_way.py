@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from local_network import PATIENCE, ROOT, STRANGER, TENANT, Net
 
 from offchain.link.keys import from_uri
 from offchain.link.once import submit_once
 from offchain.link.ports import Call
+from tests.support.local_network import PATIENCE, ROOT, STRANGER, TENANT, Net
 
 LONG = 500
 """Seconds; the pod is cancelled when its test is over."""

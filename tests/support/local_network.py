@@ -26,7 +26,7 @@ from offchain.schema.manifest_variables import resolve
 from tests.support.jobs import end_job
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MANIFESTS = Path(__file__).parent / "manifests"
+MANIFESTS = ROOT / "tests" / "integration" / "manifests"
 STEPS = MANIFESTS / "steps.yaml"
 UNTIL_SIGNAL = MANIFESTS / "until_signal.yaml"
 TENANT = "//Charlie"

@@ -58,6 +58,11 @@ class Connection(Protocol):
         ...
 
     @property
+    def remote_address(self) -> str:
+        """The IP address that the peer's bytes come from, without a port; empty where the transport does not know."""
+        ...
+
+    @property
     def via(self) -> str:
         """What carries it, for people: `iroh`, `websocket` or `memory`."""
         ...

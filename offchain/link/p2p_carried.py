@@ -61,6 +61,8 @@ class CarriedConnection:
     """One end, once :func:`dial` or :func:`answer` has proven the keys of both."""
 
     via = "gateway"
+    remote_address = "gateway"
+    """Who the gateway carries is not known: all who come by gateways count as one address."""
 
     def __init__(self, stream: SessionStream, context: ssl.SSLContext, *, server: bool) -> None:
         self._stream = stream

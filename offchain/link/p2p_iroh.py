@@ -37,12 +37,18 @@ class IrohConnection:
         self._send = streams.send()
         self._recv = streams.recv()
         self._remote_key = bytes(connection.remote_id().to_bytes())
+        self._remote_address = next((path.remote_addr for path in connection.paths() if path.is_ip), "")
         self._asked = LEAST_READ
 
     @property
     def remote_key(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
         return self._remote_key
+
+    @property
+    def remote_address(self) -> str:
+        """See :class:`offchain.link.p2p.Connection`."""
+        return self._remote_address.rpartition(":")[0].strip("[]")
 
     async def read(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""

@@ -41,6 +41,7 @@ class MemoryConnection:
     """One end of a connection."""
 
     via = "memory"
+    remote_address = "127.0.0.1"
 
     def __init__(self, remote_key: bytes) -> None:
         self._remote_key = remote_key

@@ -49,6 +49,12 @@ class WsConnection:
         """See :class:`offchain.link.p2p.Connection`."""
         return self._remote_key
 
+    @property
+    def remote_address(self) -> str:
+        """See :class:`offchain.link.p2p.Connection`."""
+        peer = self._socket.remote_address
+        return str(peer[0]) if peer else ""
+
     async def read(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -37,6 +38,8 @@ class DockerLogs:
         self._engine = engine
         self._pool = ThreadPoolExecutor(MAX_READERS, thread_name_prefix="docker-logs")
         self._readers = 0
+        self._count = threading.Lock()
+        """Logs are read in the loop of the link and in the agent's own."""
 
     def close(self) -> None:
         """End all readers."""
@@ -117,6 +120,10 @@ class DockerLogs:
                 queue.get_nowait()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _add_readers(self, count: int) -> None:
+        with self._count:
+            self._readers += count
+
     async def _lines(self, identity: str, tail: int | None, *, follow: bool) -> AsyncGenerator[bytes, None]:
         splitter = LineSplitter(MAX_LINE_BYTES)
         async with contextlib.aclosing(self._pieces(identity, tail, follow=follow)) as pieces:
@@ -130,7 +137,7 @@ class DockerLogs:
         wanted: dict[str, Any] = {"stdout": True, "stderr": True, "timestamps": True, "stream": True, "follow": follow}
         wanted["tail"] = "all" if tail is None else tail
         stream = await self._engine.call(lambda: self._engine.api.logs(identity, **wanted))
-        self._readers += 1
+        self._add_readers(1)
         hose = Hose(stream)
         # A follower blocks its thread until the next line: not one of the engine's.
         self._pool.submit(_read, hose, stream)
@@ -140,7 +147,7 @@ class DockerLogs:
         except _BROKEN as error:
             raise EngineUnreachable(f"the engine broke off while it gave a log: {error}") from None
         finally:
-            self._readers -= 1
+            self._add_readers(-1)
             hose.close()
             with contextlib.suppress(OSError, AttributeError):
                 stream.close()

@@ -75,6 +75,10 @@ class Connection(Protocol):
         """All of `data`; waits while the way is full. One writer at a time. Raises :class:`ConnectionLost`."""
         ...
 
+    async def wait_closed(self) -> None:
+        """Wait until either side has ended the connection, or it broke. Never raises."""
+        ...
+
     async def close(self) -> None:
         """End it, both ways, at once; what was not sent is lost. Never raises."""
         ...

@@ -49,6 +49,10 @@ class SessionStream:
         except GantryError as error:
             raise ConnectionLost(error.message) from None
 
+    async def wait_closed(self) -> None:
+        """Wait until the session is over."""
+        await self._session.gone()
+
     async def close(self) -> None:
         """Never raises."""
         self._session.drop()
@@ -116,6 +120,10 @@ class CarriedConnection:
             except ssl.SSLError as error:
                 raise _broken(error) from None
             await self._flush()
+
+    async def wait_closed(self) -> None:
+        """See :class:`offchain.link.p2p.Connection`."""
+        await self._stream.wait_closed()
 
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Connection`."""

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol
 
 from offchain.link import ss58
@@ -27,7 +28,7 @@ MAX_STRANGERS = 256
 """Connections on which nobody has proven yet to be a tenant."""
 STRANGER_S = 20.0
 """Such a connection is closed after this time: places are few."""
-NETWORK_PART = 4
+NETWORK_PART = 8
 """One address may have so many such connections at once: `MAX_STRANGERS` divided by this."""
 MAX_SESSIONS_PER_ACCOUNT = 128
 RECHECK_S = 6.0
@@ -182,6 +183,9 @@ class HostServer:
                     peer.release()
                     continue
                 task = self._spawn(self._serve_session(session, peer, limits, known))
+                # Nothing more is done for a session that its peer has dropped.
+                session.when_over(partial(_cancel, task))
+                task.add_done_callback(partial(_release, session, peer))
                 sessions.add(task)
                 task.add_done_callback(sessions.discard)
         finally:
@@ -227,13 +231,7 @@ class HostServer:
     async def _serve_session(
         self, session: Session, peer: Peer, limits: ConnectionLimits, known: asyncio.Event
     ) -> None:
-        work = asyncio.current_task()
-        assert work is not None  # noqa: S101  (a coroutine that runs has a task)
-        # Nothing more is done for a session that its peer has dropped.
-        session.when_over(lambda: None if asyncio.current_task() is work else work.cancel())
         try:
-            if session.over:
-                return
             request = await self._admit(session.request, limits)
             if request.op is not Op.PING:
                 peer.prove(request.account)
@@ -252,8 +250,6 @@ class HostServer:
             session.drop(
                 Refusal(Code.INTERNAL, "The host failed at this.", "Try again; tell the provider if it stays.")
             )
-        finally:
-            peer.release()
 
     async def _run(self, request: Request, session: Session) -> None:
         handler = self._handlers.get(request.op)
@@ -350,6 +346,17 @@ class HostServer:
 _TOO_MANY_REFUSED: Final = Refusal(
     Code.BUSY, "Too many requests were refused on this connection.", "Correct them, and connect again."
 )
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    if asyncio.current_task() is not task:
+        task.cancel()
+
+
+def _release(session: Session, peer: Peer, _task: asyncio.Task[None]) -> None:
+    # A session and a task that refer to each other would be freed late, and with them the connection's buffers.
+    session.when_over(None)
+    peer.release()
 
 
 def _check_in_time(request: Request, now_ms: int) -> None:

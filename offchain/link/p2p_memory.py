@@ -83,6 +83,11 @@ class MemoryConnection:
         self._tell()
         await asyncio.sleep(0)
 
+    async def wait_closed(self) -> None:
+        """See :class:`offchain.link.p2p.Connection`."""
+        while not self._closed:
+            await self._wait()
+
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Connection`."""
         for end in (self, self._peer):

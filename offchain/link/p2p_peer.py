@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from offchain.link.p2p import Connection, ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
 from offchain.schema import wire_mux as mux
@@ -84,7 +84,7 @@ class Session:
             self._peer.mux.accept(self._number, self._answer, window)
         self._peer.wake()
 
-    def when_over(self, act: Callable[[], object]) -> None:
+    def when_over(self, act: Callable[[], object] | None) -> None:
         """Call `act` once, when the other side drops the session, this side does, or the connection breaks."""
         self._when_over = act
 
@@ -187,8 +187,9 @@ class Session:
         """For :class:`Peer`: nothing more will come."""
         if self._error is None:
             self._error = error
-            if self._when_over is not None:
-                self._when_over()
+            act, self._when_over = self._when_over, None
+            if act is not None:
+                act()
         self._wake_all()
 
     def take(self, event: mux.Event) -> None:
@@ -249,6 +250,8 @@ class Peer:
         self._limits = limits
         self._at_work = 0
         self._released = asyncio.Event()
+        self._closing: asyncio.Task[None] | None = None
+        """Ends with the connection; made when the connection is not read for a while."""
         self.mux = mux.Mux(dialler)
         self._sessions: dict[int, Session] = {}
         self._opened: asyncio.Queue[Session | None] = asyncio.Queue()
@@ -311,9 +314,12 @@ class Peer:
                 await asyncio.wait_for(self._gone.wait(), FAREWELL_S)
         self._fail(HostUnreachable("the connection was closed"))
         await self.connection.close()
-        for task in self._tasks:
+        tasks = self._tasks if self._closing is None else [*self._tasks, self._closing]
+        # A cancelled task keeps its frames, and these this peer: without the references, the buffers are freed at once.
+        self._tasks, self._closing = [], None
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- for sessions ---------------------------------------------------------------------------------------------
 
@@ -382,11 +388,23 @@ class Peer:
         now_s = asyncio.get_running_loop().time()
         wait_s = limits.spend(self.mux.frames - frames, self.mux.opened - opened, len(data), now_s)
         if wait_s:
-            await asyncio.sleep(wait_s)
+            await self._pause(wait_s)
         # A proven peer is refused instead: its sessions wait for frames of each other.
         while self._at_work >= STRANGER_SLOTS and not limits.is_proven and self._error is None:
             self._released.clear()
-            await self._released.wait()
+            waiting = asyncio.ensure_future(self._released.wait())
+            try:
+                await self._pause(None, waiting)
+            finally:
+                waiting.cancel()
+
+    async def _pause(self, wait_s: float | None, *until: asyncio.Future[Any]) -> None:
+        """Do not read for some seconds, or until one is done. Raises :class:`ConnectionLost` once the peer has left."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self.connection.wait_closed())
+        await asyncio.wait({self._closing, *until}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        if self._closing.done():
+            raise ConnectionLost("the other side ended the connection")
 
     async def _flushed(self) -> None:
         while self.mux.pending and self._error is None:

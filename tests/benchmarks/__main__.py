@@ -17,6 +17,7 @@ import growth
 import replays
 import rush
 import scheduler
+import siege
 import way
 from chainbench import report as chain
 from chainbench.node import NodeError
@@ -55,7 +56,7 @@ def main() -> int:
     return 1 if facts.get("said") else 0
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:  # noqa: PLR0915  (one statement an option)
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Measures Gantry on this machine, prints each figure with its target and whether it holds, and "
@@ -140,6 +141,15 @@ def _arguments() -> argparse.Namespace:
     of_agent.add_argument("--starts", type=int, default=agent.STARTS, metavar="N", help=f"of each ({agent.STARTS})")
     of_agent.add_argument(
         "--seconds", type=int, default=agent.IDLE_SECONDS, metavar="N", help=f"of being idle ({agent.IDLE_SECONDS})"
+    )
+    of_siege = add(
+        "siege",
+        "attacks of strangers and a tenant on agent and gateway while a pod runs",
+        "On a network of scripts/up with a Docker engine: first the tenant's questions without attacks, then with. "
+        "About 2 minutes. Short: --seconds 10.",
+    )
+    of_siege.add_argument(
+        "--seconds", type=int, default=siege.SECONDS, metavar="N", help=f"of attacks ({siege.SECONDS})"
     )
     faults = add(
         "faults",
@@ -247,6 +257,11 @@ def _agent(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str]
     return _plain(agent.measure(options.starts, options.seconds))
 
 
+def _siege(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
+    figures, facts = siege.measure(options.seconds)
+    return figures, facts["said"] or ["No heartbeat was late, the pod lived, and the tenant was answered."], facts
+
+
 def _faults(options: argparse.Namespace) -> tuple[Sequence[Figure], Sequence[str], dict[str, Any]]:
     plan = Plan(options.kills, options.tasks, options.hosts, options.seed, options.slot_ms)
     found = run_faults(plan, say, options.keep_logs)
@@ -288,6 +303,7 @@ _BENCHMARKS = {
     "chain": _chain,
     "way": _way,
     "faults": _faults,
+    "siege": _siege,
     "index": _index,
     "agent": _agent,
     "scheduler": _scheduler,

@@ -76,7 +76,10 @@ def gateway_of(net: Net) -> Target:
 
 
 async def attack(net: Net, plan: Plan, seconds: float) -> dict[str, Any]:
-    """Run one process of attackers for this time; return what it did."""
+    """Run one process of attackers for this time; return what it did.
+
+    It has the lowest priority: attackers have machines of their own, and take no processor from those they attack.
+    """
     options = {
         "key": plan.target.key.hex(),
         "genesis": net.genesis.hex(),
@@ -88,7 +91,7 @@ async def attack(net: Net, plan: Plan, seconds: float) -> dict[str, Any]:
         **({} if plan.account is None else {"account": plan.account}),
     }
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.support.link_attacker", plan.kind),
+        *("nice", "-n", "19", sys.executable, "-m", "tests.support.link_attacker", plan.kind),
         *(f"--{name}={value}" for name, value in options.items()),
         cwd=ROOT,
         stdin=asyncio.subprocess.DEVNULL,
@@ -120,6 +123,9 @@ class Observed:
 
     late_ms: int = 0
     """The longest time between a heartbeat of the host and the time of a block, milliseconds."""
+    heartbeats_late: int = 0
+    """Blocks at which the last heartbeat was older than half of the time after which a host may be reported absent."""
+    blocks: int = 0
     absent: int = 0
     """Events that report the host absent, or slash it."""
     lost: int = 0
@@ -160,12 +166,16 @@ async def observed(net: Net, lease: int) -> AsyncIterator[Observed]:
 
 async def _follow(net: Net, host: str, seen: Observed) -> None:
     last = (await net.chain.finalized_head()).number
+    late_ms = (await net.typed.params("Hosts")).absence_limit_ms // 2
     async for head in net.chain.finalized():
         for number in range(last + 1, head.number + 1):
             block: Block = await net.chain.block(number)
             record = await net.typed.host(host, at=block.ref.hash)
             assert record is not None
-            seen.late_ms = max(seen.late_ms, block.timestamp_ms - record.last_heartbeat)
+            waited_ms = block.timestamp_ms - record.last_heartbeat
+            seen.late_ms = max(seen.late_ms, waited_ms)
+            seen.heartbeats_late += waited_ms > late_ms
+            seen.blocks += 1
             names = [f"{event.pallet}.{event.name}" for event in block.events]
             seen.absent += sum(name in {"Hosts.AbsenceReported", "Hosts.Slashed", "Tasks.Slashed"} for name in names)
             seen.lost += sum(name in {"Tasks.PodLost", "Tasks.Requeued"} for name in names)

@@ -176,11 +176,6 @@ def _checked(member: Member) -> str:
         raise BadArchive(f"the archive holds {shown}, which leads outside", "Do not trust where it comes from.")
     if len(path.parts) > MAX_DEPTH:
         raise BadArchive(f"the archive holds {shown}, more than {MAX_DEPTH} folders deep", "Pack it first.")
-    if member.kind is Kind.OTHER:
-        raise BadArchive(
-            f"the archive holds {shown}, which is neither a file nor a folder nor a link",
-            "Hard links, devices, sockets and sparse files are not copied: pack the folder into one file first.",
-        )
     if member.kind is Kind.LINK:
         link = PurePosixPath(member.target)
         depth = len(path.parts) - 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import IO, Final
 
@@ -46,8 +46,7 @@ class Kind(Enum):
     FILE = "file"
     FOLDER = "folder"
     LINK = "link"
-    OTHER = "other"
-    """A hard link, device, pipe, or a type that is not known."""
+    """A symbolic link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +134,27 @@ class Members:
         return data
 
 
+_KINDS: Final = {
+    tarfile.REGTYPE: Kind.FILE,
+    tarfile.AREGTYPE: Kind.FILE,
+    tarfile.DIRTYPE: Kind.FOLDER,
+    tarfile.SYMTYPE: Kind.LINK,
+}
+
+
 def _member(header: tarfile.TarInfo) -> Member:
-    kinds = {tarfile.REGTYPE: Kind.FILE, tarfile.AREGTYPE: Kind.FILE, tarfile.DIRTYPE: Kind.FOLDER}
-    kind = Kind.LINK if header.type == tarfile.SYMTYPE else kinds.get(header.type, Kind.OTHER)
+    kind = _KINDS.get(header.type)
+    if kind is None:
+        raise _neither(header.name)
     size = header.size if kind is Kind.FILE else 0
     return Member(header.name, kind, size, header.mode, header.mtime, header.linkname if kind is Kind.LINK else "")
+
+
+def _neither(name: str) -> BadArchive:
+    return BadArchive(
+        f"the archive holds {name[:200]!r}, which is neither a file nor a folder nor a link",
+        "Hard links, devices, sockets and sparse files are not copied: pack the folder into one file first.",
+    )
 
 
 def _records(data: bytes) -> dict[str, str]:
@@ -161,7 +176,7 @@ def _records(data: bytes) -> dict[str, str]:
 def _patched(member: Member, records: dict[str, str]) -> Member:
     """The member with what its extended header says; an empty value leaves what the plain header says."""
     if any(name.startswith(_SPARSE) for name in records):
-        return replace(member, kind=Kind.OTHER, size=0)
+        raise _neither(member.name)
     name, target = records.get("path") or member.name, records.get("linkpath") or member.target
     size, mtime = member.size, member.mtime
     if member.kind is Kind.FILE and (said := records.get("size")):

@@ -24,7 +24,7 @@ from offchain.link.tar_members import BLOCK, CHUNK, MAX_ENTRIES, BadArchive, Kin
 __all__ = ["CHUNK", "MAX_DEPTH", "MAX_ENTRIES", "BadArchive", "Packing", "check", "pack", "plan", "unpack"]
 
 MAX_DEPTH: Final = 64
-COPY_INSIDE: Final = "Copy to another folder, and move the files from inside the pod (gantry exec)."
+COPY_INSIDE: Final = "Name another folder, and copy between the two from inside the pod (gantry exec)."
 """What to do where files are not copied into a mount of a pod."""
 _END: Final = bytes(2 * BLOCK)
 _PERMISSIONS: Final = 0o777

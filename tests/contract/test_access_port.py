@@ -271,7 +271,7 @@ async def test_a_port_on_the_pods_own_loopback_is_reached(real):
 
 
 @pytest.mark.docker
-async def test_a_link_to_a_mount_is_seen_through_and_volumes_are_reached(docker_api, shell_image, tmp_path):  # noqa: F811
+async def test_a_link_to_a_mount_is_seen_through_and_volumes_are_reached(docker_api, shell_image, tmp_path):  # noqa: F811, ARG001
     async with docker_driver(tmp_path, network=False) as driver:
         script = "ln -s /sys /alias; ln -s alias/kernel /chain; ln -s /data /good; ln -s loop /loop; echo up; sleep 600"
         container = {

@@ -54,12 +54,17 @@ class DockerHttp:
             return await response.json() if response.content_type == "application/json" else None
 
     async def path_stat(self, path: str, inside: str) -> dict[str, Any] | None:
-        """What the engine says of a path in a container, None where it is not there. Raises DriverError."""
+        """What the engine says of a path in a container; None where it is not there or no way leads to it.
+
+        Raises EngineUnreachable, EngineBusy.
+        """
         try:
             async with self._asked("HEAD", path, {"path": inside}) as response:
                 said = response.headers.get("X-Docker-Container-Path-Stat", "")
-        except PodGone:
-            return None
+        except EngineUnreachable:
+            raise
+        except DriverError:
+            return None  # an answer to HEAD does not say why; the engine says it when the copy is made
         try:
             found = json.loads(base64.b64decode(said))
         except ValueError:

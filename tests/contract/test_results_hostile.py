@@ -28,13 +28,13 @@ mkdir /out /out/folder /out/many; echo secret > /out/real; ln /out/real /out/har
 ln -s /etc/shadow /out/absolute; ln -s real /out/relative; ln -s relative /out/chain; ln -s /nowhere /out/dangling
 ln -s loop /out/loop; ln -s /proc/self/environ /out/environ; ln -s /dev/zero /out/endless; ln -s /data/inner /out/mount
 ln -s /out /alias; ln -s ../../../../../../../../etc/shadow /out/up; ln -s /proc/1/root/etc/shadow /out/root
-mkfifo /out/fifo; truncate -s 1T /out/sparse; truncate -s 16777217 /out/over; truncate -s 16777216 /out/most
+mkfifo /out/fifo; truncate -s 1024G /out/sparse; truncate -s 16777217 /out/over; truncate -s 16777216 /out/most
 echo hidden > /out/closed; chmod 0 /out/closed; mkdir /out/shut; echo x > /out/shut/file; chmod 0 /out/shut
 i=0; while [ $i -lt 3000 ]; do : > /out/many/$i-nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn; i=$((i + 1)); done
 echo inner > /data/inner; ln -s /etc/shadow /data/link; : > /out/ready; sleep 600
 """
 SPECIAL = (
-    *("absolute", "relative", "chain", "dangling", "loop", "environ", "endless", "mount", "up", "root"),
+    *("absolute", "relative", "chain", "dangling", "environ", "endless", "mount", "up", "root"),
     *("folder", "many", "fifo", "socket", "null", "disk"),
 )
 
@@ -116,6 +116,7 @@ async def test_a_result_that_cannot_be_reached_is_none_and_says_so(driver, left)
         *(
             "/out/absent",
             "/out/dangling/x",
+            "/out/loop",
             "/out/loop/x",
             "/out/real/x",
             "/out/fifo/x",
@@ -169,7 +170,8 @@ async def test_a_result_that_changes_while_it_is_read_ends_in_bounded_time(drive
     await driver.start(spec, "other", 1)
     handle = await driver.start(spec, "main", 1)
     await case.ended(driver, handle)
-    for _ in range(10):
+    for _ in range(4):
         found = await collected(driver, handle, "/data/r")
         assert len(found.data) <= MAX_RESULT_BYTES
-        assert found.data or found.note or found.too_large or found.data == b""
+        if found.note:
+            assert (found.data, found.too_large) in ((b"", True), (b"", False))

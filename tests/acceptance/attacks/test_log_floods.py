@@ -1,0 +1,110 @@
+"""Pods that write as much as they can, and readers of their logs, on a running network."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import jobs
+import pytest
+
+from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES
+from tests.support.local_network import ROOT, TENANT, Net, Pods
+
+FLOODS = {
+    "short lines": "exec yes",
+    "a line without end": "yes | tr -d '\\n'",
+    "bytes that are no text": "exec cat /dev/urandom",
+}
+FOLLOWERS = 3
+BLOCKS = 40
+"""How long the attack goes on: 12 s of blocks that are on time."""
+MEMORY_KIB = 256 << 10
+"""What the agent may take more while the attack lasts."""
+
+
+@contextlib.asynccontextmanager
+async def followers(net: Net, task: int, count: int) -> AsyncIterator[None]:
+    """Commands that follow the log of a task and throw it away."""
+    env = {**os.environ, "GANTRY_STATE": str(net.state), "PYTHONPATH": str(ROOT)}
+    command = (sys.executable, "-m", "offchain.cli", "logs", str(task), "--follow", "--account", TENANT)
+    started = [
+        await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, env=env, cwd=ROOT
+        )
+        for _ in range(count)
+    ]
+    try:
+        yield
+    finally:
+        for process in started:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        for process in started:
+            await process.wait()
+
+
+async def kept_log(net: Net, task: int) -> bytes:
+    """What `gantry logs` prints of a pod that has ended."""
+    env = {**os.environ, "GANTRY_STATE": str(net.state), "PYTHONPATH": str(ROOT)}
+    command = (sys.executable, "-m", "offchain.cli", "logs", str(task), "--account", TENANT)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, env=env, cwd=ROOT
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    return out
+
+
+def memory_kib(pid: int) -> int:
+    """Resident memory of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_a_flood_of_logs_keeps_nobody_else_waiting(net: Net, pods: Pods, tmp_path: Path, flood: str) -> None:
+    agent = net.pid("agent")
+    before = memory_kib(agent)
+    victim = await jobs.submit(net, tmp_path, "echo quiet; sleep 600")
+    attacker = await jobs.submit(net, tmp_path, FLOODS[flood], cpus="0.5")
+    params = await net.typed.params("Hosts")
+    most, late = 0, 0
+    try:
+        for number in (victim, attacker):
+            await net.until(number, {"Running"})
+        host = (await net.leases(victim))[0].host
+        async with followers(net, attacker, FOLLOWERS):
+            blocks = 0
+            async for _ in net.chain.best():
+                most = max(most, memory_kib(agent))
+                record = await net.typed.host(host)
+                assert record is not None
+                late = max(late, time.time_ns() // 1_000_000 - record.last_heartbeat)
+                blocks += 1
+                if blocks >= BLOCKS:
+                    break
+            log = await jobs.told(net, "logs", str(victim))
+            assert (log.code, "quiet" in log.out) == (0, True), log.said
+        record = await net.typed.host(host)
+        assert record is not None
+        assert record.status.tag == "Online"
+        assert late < params.absence_limit_ms, f"the last heartbeat was {late} ms ago"
+        assert most < before + MEMORY_KIB, f"the agent took {most} KiB, {before} KiB before"
+    finally:
+        for number in (victim, attacker):
+            await net.gantry("task", "cancel", str(number), "--account", TENANT)
+
+    async def gone() -> bool:
+        return await asyncio.to_thread(lambda: pods.gone(attacker) and pods.gone(victim))
+
+    await net.each_block(gone, "the containers to be removed")
+    # What is kept of it is its end, within the bounds of every log.
+    kept = await kept_log(net, attacker)
+    assert 0 < len(kept) <= MAX_LOG_BYTES + (1 << 20)
+    assert kept.count(b"\n") <= MAX_LOG_LINES + 10

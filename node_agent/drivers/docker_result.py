@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
 import docker
 
@@ -62,7 +62,7 @@ def read_file(api: Any, container: str, path: str) -> Collected:
         stream.close()
 
 
-def _only_file(archive: IO[bytes], path: str) -> Collected:
+def _only_file(archive: _Reader, path: str) -> Collected:
     members = Members(archive)
     try:
         member = next(iter(members))

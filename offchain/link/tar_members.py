@@ -13,7 +13,7 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import IO, Final
+from typing import Final, Protocol
 
 from offchain.link.errors import TheirError
 
@@ -32,6 +32,14 @@ _USTAR: Final = b"ustar\x0000"
 _MAX_NUMBER: Final = 32
 """Characters of a number in an extended header."""
 _SPARSE: Final = "GNU.sparse."
+
+
+class Source(Protocol):
+    """Where an archive is read from: a file, or a stream."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return `size` bytes, and fewer only at the end."""
+        ...
 
 
 class BadArchive(TheirError):  # noqa: N818
@@ -64,7 +72,7 @@ class Member:
 class Members:
     """Reads an archive from its beginning to its end. Raises :class:`BadArchive`."""
 
-    def __init__(self, archive: IO[bytes]) -> None:
+    def __init__(self, archive: Source) -> None:
         self._archive = archive
         self._unread = 0
         """Bytes of the current member that were not read yet, with their padding."""

@@ -63,7 +63,7 @@ async def test_a_hosts_region_and_endpoint_do_nothing_to_a_terminal(net: Net) ->
     genesis = await net.chain.genesis_hash()
     call = registration.register(host, genesis, provider.address, HARDWARE, name + b"\xff", name, ask())
     await submit_once(net.chain, provider, call)
-    for command in (("host", "list"), ("host", "show", host.address), ("chain", "inspect", "host", host.address)):
+    for command in (("host", "list"), ("host", "show", host.address)):
         shown = await on_terminal(net, *command)
         assert line(ATTACK) in shown, shown
         assert UNSEEN.search(shown) is None, (command, shown)

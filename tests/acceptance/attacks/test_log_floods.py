@@ -13,7 +13,7 @@ from pathlib import Path
 import jobs
 
 from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES
-from tests.support.local_network import ROOT, TENANT, Net, Pods
+from tests.support.local_network import PATIENCE, ROOT, TENANT, Net, Pods
 
 FLOODS = {
     "short lines": "exec yes",
@@ -22,31 +22,55 @@ FLOODS = {
 }
 FOLLOWERS = 2
 """Of each flood."""
+BEGUN_BYTES = 1 << 20
 BLOCKS = 30
 """How long the attack goes on: 9 s of blocks that are on time."""
 MEMORY_KIB = 256 << 10
 """What the agent may take more while the attack lasts."""
 
 
+class Follower:
+    """A command that follows the log of a task; what it prints is counted and thrown away."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._counting = asyncio.create_task(self._count())
+        self.seen = 0
+        self.floods = asyncio.Event()
+
+    async def _count(self) -> None:
+        assert self._process.stdout is not None
+        while data := await self._process.stdout.read(1 << 16):
+            self.seen += len(data)
+            if self.seen >= BEGUN_BYTES:
+                self.floods.set()
+
+    async def end(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+        await self._counting
+
+
 @contextlib.asynccontextmanager
-async def followers(net: Net, tasks: Sequence[int]) -> AsyncIterator[None]:
-    """Commands that follow the logs of tasks and throw them away."""
+async def followers(net: Net, tasks: Sequence[int]) -> AsyncIterator[list[Follower]]:
+    """Followers of these tasks, each of which has got its first MiB."""
     env = {**os.environ, "GANTRY_STATE": str(net.state), "PYTHONPATH": str(ROOT)}
     command = (sys.executable, "-m", "offchain.cli", "logs", "--follow", "--account", TENANT)
-    started = [
-        await asyncio.create_subprocess_exec(
-            *command, str(task), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, env=env, cwd=ROOT
-        )
-        for task in tasks
-    ]
+    started: list[Follower] = []
     try:
-        yield
+        for task in tasks:
+            process = await asyncio.create_subprocess_exec(
+                *command, str(task), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, env=env, cwd=ROOT
+            )
+            started.append(Follower(process))
+        async with asyncio.timeout(PATIENCE):
+            for one in started:
+                await one.floods.wait()
+        yield started
     finally:
-        for process in started:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        for process in started:
-            await process.wait()
+        for one in started:
+            await one.end()
 
 
 async def kept_log(net: Net, task: int) -> bytes:
@@ -79,7 +103,7 @@ async def test_a_flood_of_logs_keeps_nobody_else_waiting(net: Net, pods: Pods, t
         for number in (victim, *attackers):
             await net.until(number, {"Running"})
         host = (await net.leases(victim))[0].host
-        async with followers(net, attackers * FOLLOWERS):
+        async with followers(net, attackers * FOLLOWERS) as reading:
             blocks = 0
             async for _ in net.chain.best():
                 most = max(most, memory_kib(agent))
@@ -89,6 +113,7 @@ async def test_a_flood_of_logs_keeps_nobody_else_waiting(net: Net, pods: Pods, t
                 blocks += 1
                 if blocks >= BLOCKS:
                     break
+            passed = sum(one.seen for one in reading) >> 20
             log = await jobs.told(net, "logs", str(victim))
             assert (log.code, "quiet" in log.out) == (0, True), log.said
         record = await net.typed.host(host)
@@ -109,4 +134,4 @@ async def test_a_flood_of_logs_keeps_nobody_else_waiting(net: Net, pods: Pods, t
         kept = await kept_log(net, attacker)
         assert 0 < len(kept) <= MAX_LOG_BYTES + (1 << 20), flood
         assert kept.count(b"\n") <= MAX_LOG_LINES + 10, flood
-    sys.stderr.write(f"memory {before} to {most} KiB, heartbeat at most {late} ms old\n")
+    sys.stderr.write(f"memory {before} to {most} KiB, heartbeat at most {late} ms old, {passed} MiB followed\n")

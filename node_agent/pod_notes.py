@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
@@ -28,6 +29,8 @@ class PodNotes:
         self._pod_of = pod_of
         self._now_ms = now_ms
         self._readers: dict[LogKey, list[Woven]] = {}
+        self._turn = threading.Lock()
+        """Notes are written in the agent's loop and read in that of the link: none is missed, none comes twice."""
 
     def say(self, number: int, text: str) -> None:
         """Have a line in the log of this lease's pod, also for those who follow it now. Nothing where it is gone."""
@@ -37,24 +40,27 @@ class PodNotes:
             return
         key = LogKey(number, pod.lease.created_at_ms)
         line = stamp_of_ms(self._now_ms()) + f"Z [{harmless.line(text)}]\n".encode()
-        try:
-            self._store.note(key, line)
-        except OSError as error:
-            log.warning("lease %d: its log does not say so: %s", number, error)
-        for reader in self._readers.get(key, ()):
-            reader.add(line)
+        with self._turn:
+            try:
+                self._store.note(key, line)
+            except OSError as error:
+                log.warning("lease %d: its log does not say so: %s", number, error)
+            for reader in self._readers.get(key, ()):
+                reader.add(line)
 
     @contextmanager
     def read(self, key: LogKey) -> Iterator[Woven]:
         """What was said so far, and what is said meanwhile."""
-        notes = Woven(self._store.notes(key))
-        self._readers.setdefault(key, []).append(notes)
+        with self._turn:
+            notes = Woven(self._store.notes(key))
+            self._readers.setdefault(key, []).append(notes)
         try:
             yield notes
         finally:
-            self._readers[key].remove(notes)
-            if not self._readers[key]:
-                del self._readers[key]
+            with self._turn:
+                self._readers[key].remove(notes)
+                if not self._readers[key]:
+                    del self._readers[key]
 
 
 class Woven:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from node_agent.access.agent_loop import BoundSnapshots
 from node_agent.access.checkpoints import CheckpointAnswers
 from node_agent.access.handlers import Access
 from node_agent.access.ports import PodAccess
@@ -22,11 +23,13 @@ from node_agent.background import Background, restarted
 from node_agent.chain_clock import ChainClock, Silence, ticks_ms
 from node_agent.checkpoints import Checkpoints, OpenHost
 from node_agent.core import events as ev
+from node_agent.core.checkpoints import Kept, PodKey
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
 from node_agent.core.values import Host, Lease, LocalDevice, Report
 from node_agent.follower import Follower, patiently
 from node_agent.heartbeat import Heartbeat
+from node_agent.loop_thread import LoopThread, SameLoop, bound_to
 from node_agent.pod_notes import PodNotes
 from node_agent.ports import Driver, DriverError
 from node_agent.rounds import every
@@ -62,6 +65,10 @@ class Agent:
     `open_host`: how other hosts are dialled for the checkpoints of pods; None: they are not.
 
     `ticks`: milliseconds that only grow. Time is measured by them, for the clock may be wrong, and may be set.
+
+    `link`: the loop that `transport`, `pods` and `handlers` belong to, and in which peers are served, so that their
+    load delays neither heartbeats nor reports; None: the agent's own. `link_port`: the connection to the node by which
+    that loop asks who may do what.
     """
 
     def __init__(
@@ -79,17 +86,23 @@ class Agent:
         pods: PodAccess | None = None,
         open_host: OpenHost | None = None,
         handlers: Mapping[Op, Handler] = MappingProxyType({}),
+        link: LoopThread | None = None,
+        link_port: ChainPort | None = None,
     ) -> None:
         self._beside = beside
         self._handlers = handlers
+        self._loop = asyncio.get_running_loop()
+        self._link = link or SameLoop()
         self._port = port
+        self._link_chain = GantryChain(link_port or port)
         self._chain = GantryChain(port)
         self._driver = driver
         self._transport = transport
         self._dir = state
         self._key = key
         self._now_ms = now_ms
-        self._access = None if pods is None else Access(pods, state.path / "uploads", key, self.deliver)
+        deliver = bound_to(self._loop, self.deliver)
+        self._access = None if pods is None else Access(pods, state.path / "uploads", key, deliver)
         self._host = key.address
         self._hardware = hardware
         self._state = AgentState(Host(self._host, local_devices(hardware)))
@@ -164,8 +177,10 @@ class Agent:
             authorise=(answers := self._answers()).authorise,
             handlers={
                 **answers.handlers(),
-                **CheckpointAnswers(self._dir.checkpoints).handlers(),
-                **SnapshotAnswers(self._driver, self._pod, self.emit).handlers(),
+                **CheckpointAnswers(bound_to(self._loop, self._find_checkpoint), self._dir.checkpoints.path).handlers(),
+                **SnapshotAnswers(
+                    BoundSnapshots(self._loop, self._driver), self._pod, bound_to(self._loop, self._take_event)
+                ).handlers(),
                 **self._handlers,
                 **({} if self._access is None else self._access.handlers()),
             },
@@ -180,7 +195,7 @@ class Agent:
             asyncio.create_task(every(PRESENCE_S, self._heartbeat.look), name="heartbeat"),
             asyncio.create_task(every(TICK_S, self._tick), name="tick"),
             asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
-            asyncio.create_task(server.serve(), name="p2p"),
+            asyncio.create_task(self._link.run(server.serve()), name="p2p"),
             asyncio.create_task(patiently(self._outbox.run), name="outbox"),
             asyncio.create_task(patiently(self._follower.follow_final), name="final"),
             asyncio.create_task(patiently(self._follower.follow_best), name="best"),
@@ -198,9 +213,9 @@ class Agent:
             self._timers.shutdown(wait=False)
             for wake in self._wakes:
                 wake.cancel()
-            await server.close()
+            await self._link.run(server.close())
             if self._access is not None:
-                await self._access.close()
+                await self._link.run(self._access.close())
             for task in (*tasks, *helpers):
                 task.cancel()
             await asyncio.gather(*tasks, *helpers, return_exceptions=True)
@@ -291,7 +306,7 @@ class Agent:
                 self._take_back_reports(before.pods[number].lease)
         if self._access is not None:
             for number in (number for number, pod in changed.items() if pod is None):
-                self._background.run(self._access.end_lease(number))
+                self._background.run(self._link.run(self._access.end_lease(number)))
         self._runner.run(commands)
 
     def _take_back_reports(self, lease: Lease) -> None:
@@ -310,6 +325,12 @@ class Agent:
             raise ValueError(f"the pod of lease {lease} waits for no files (it is {pod.phase.value})")
         await asyncio.to_thread(self._dir.files.put, pod.spec, name, data)
         self.emit(ev.FileDelivered(lease, name))
+
+    async def _take_event(self, event: ev.Event) -> None:
+        self.emit(event)
+
+    async def _find_checkpoint(self, key: PodKey, digest: bytes) -> Kept | None:
+        return self._dir.checkpoints.find(key, digest)
 
     def _pod(self, number: int) -> Pod | None:
         return self._state.pods.get(number)
@@ -373,7 +394,7 @@ class Agent:
         self._wakes.add(handle)
 
     def _answers(self) -> Answers:
-        return Answers(self._chain, self._host, self._dir, self._driver, self._pod, self._notes)
+        return Answers(self._link_chain, self._host, self._dir, self._driver, self._pod, self._notes)
 
 
 def local_devices(hardware: Hardware) -> tuple[LocalDevice, ...]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from node_agent import memory
+from node_agent.access.agent_loop import BoundReceipts
 from node_agent.access.docker import DockerAccess
 from node_agent.access.orphans import end_orphans
 from node_agent.beacon import Beacon
@@ -25,6 +27,7 @@ from node_agent.images.store import ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
 from node_agent.journal import Journal
+from node_agent.loop_thread import LoopThread
 from node_agent.metering.answers import ReceiptAnswers
 from node_agent.metering.docker import DockerGauge
 from node_agent.metering.gpus import GpuGauges
@@ -54,6 +57,8 @@ from offchain.schema.wire_gateway import GatewayAddress
 DEFAULT_BIND = "0.0.0.0:0"
 FIRST_CONTACT_S = 5.0
 OPEN_FILES = 16_384
+SWITCH_S = 0.001
+"""Seconds after which a thread that computes gives way to the other: heartbeats share the interpreter with the link."""
 HARDWARE = "hardware.json"
 
 
@@ -91,6 +96,7 @@ class Settings:
 async def run_agent(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. A release on trial that does not become ready in its time ends by itself."""
     have_open_files(OPEN_FILES)
+    sys.setswitchinterval(SWITCH_S)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -118,13 +124,14 @@ async def run_agent(settings: Settings) -> None:
             settings.docker_host, key.address, images, network=settings.network, files=state.files
         )
         stack.push_async_callback(driver.close)
-        direct = await listen(state, key, settings.bind)
-        by_gateways = ByGateways(direct, key.seed(), genesis_hash=genesis, signer=key)
-        by_gateways.listen(settings.gateways)
-        transport = Reach(direct, by_gateways)
-        stack.push_async_callback(transport.close)
+        link = LoopThread.start("link")
+        stack.push_async_callback(link.close)
+        link_chain = SubstrateChain(settings.url, expected_genesis=genesis)
+        stack.push_async_callback(lambda: link.run(link_chain.close()))
+        transport, by_gateways = await link.run(_open_link(settings, state, key, genesis))
+        stack.push_async_callback(lambda: link.run(transport.close()))
         pods = DockerAccess(settings.docker_host, key.address)
-        stack.push_async_callback(pods.close)
+        stack.push_async_callback(lambda: link.run(pods.close()))
         await end_orphans(settings.docker_host, key.address)
         watch = DeviceWatch(hardware.devices, sources(), settings.state / FAULTS, now_ms=unix_ms, boot_id=this_boot())
         journal = Journal(state.store)
@@ -145,11 +152,23 @@ async def run_agent(settings: Settings) -> None:
             pods=pods,
             open_host=partial(open_host, genesis_hash=genesis, signer=key),
             beside=(watch.run, journal.run, prober.run, meter.run, memory.keep_small),
-            handlers=ReceiptAnswers(meter).handlers(),
+            handlers=ReceiptAnswers(BoundReceipts(asyncio.get_running_loop(), meter)).handlers(),
+            link=link,
+            link_port=link_chain,
         )
         facts = _facts(agent, watch, prober, by_gateways)
         beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
+
+
+async def _open_link(
+    settings: Settings, state: StateDir, key: Ed25519Signer, genesis: bytes
+) -> tuple[Reach, ByGateways]:
+    """Listen, directly and at gateways. To be run in the loop of the link."""
+    direct = await listen(state, key, settings.bind)
+    by_gateways = ByGateways(direct, key.seed(), genesis_hash=genesis, signer=key)
+    by_gateways.listen(settings.gateways)
+    return Reach(direct, by_gateways), by_gateways
 
 
 def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
 from node_agent.access.resumed import send_from
 from node_agent.chain_view import RUNNABLE, standby_of
-from node_agent.checkpoint_store import CheckpointStore
+from node_agent.core.checkpoints import Kept, PodKey
 from offchain.link.errors import TheirError
 from offchain.link.p2p import refused
 from offchain.link.p2p_host import Handler
@@ -46,10 +46,14 @@ async def check_asker(chain: GantryChain, request: Request) -> None:
 
 
 class CheckpointAnswers:
-    """A handler for :class:`offchain.link.p2p_host.HostServer`; :func:`check_asker` was asked before."""
+    """A handler for :class:`offchain.link.p2p_host.HostServer`; :func:`check_asker` was asked before.
 
-    def __init__(self, store: CheckpointStore) -> None:
-        self._store = store
+    `find` gives the file of a pod with this SHA-256, `path` the place of a file.
+    """
+
+    def __init__(self, find: Callable[[PodKey, bytes], Awaitable[Kept | None]], path: Callable[[Kept], Path]) -> None:
+        self._find = find
+        self._path = path
         self._files = 0
 
     def handlers(self) -> Mapping[Op, Handler]:
@@ -62,14 +66,14 @@ class CheckpointAnswers:
         assert request.lease is not None  # noqa: S101  (a request without is refused)
         assert isinstance(args, CheckpointArgs)  # noqa: S101  (decoded by its op)
         task, pod, _ = lease_parts(request.lease)
-        kept = self._store.find((task, pod), bytes.fromhex(args.file))
+        kept = await self._find((task, pod), bytes.fromhex(args.file))
         if kept is None:
             raise refused(Code.GONE, f"There is no such checkpoint of lease {request.lease} here.", "Ask another host.")
         if self._files >= MAX_FILES:
             raise refused(Code.BUSY, f"{MAX_FILES} checkpoints are being fetched here.", "Try again when one is done.")
         self._files += 1
         try:
-            async with aclosing(_pieces(self._store.path(kept))) as pieces:
+            async with aclosing(_pieces(self._path(kept))) as pieces:
                 await send_from(session, pieces, args.offset, args.digest, "the checkpoint")
         finally:
             self._files -= 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import bisect
 import secrets
-from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,8 @@ HOLD_S: Final = 60.0
 """A program whose tenant lost the connection is ended after so long."""
 REPLAY: Final = 1 << 19
 """Output kept to be sent again; more than the tenant's side grants at once."""
+MOST_IN_PIECE: Final = 1 << 16
+COMPACT: Final = 1024
 AHEAD: Final = 1 << 18
 """The program is not read further than this ahead of what was sent."""
 MAX_PER_LEASE: Final = 32
@@ -26,34 +28,55 @@ MAX_PROGRAMS: Final = 512
 
 
 class Replay:
-    """The last output with its place in the whole, counted in bytes."""
+    """The last output with its place in the whole, counted in bytes. A piece is found in logarithmic time."""
 
     def __init__(self, keep: int = REPLAY) -> None:
         self._keep = keep
-        self._pieces: deque[tuple[int, bytes]] = deque()
-        self.start = 0
+        self._pieces: list[tuple[int, bytearray]] = []
+        self._starts: list[int] = []
+        """The place of each piece's first byte."""
+        self._first = 0
+        """Pieces before this index are forgotten; they are removed when they are the larger part."""
         self.end = 0
 
+    @property
+    def start(self) -> int:
+        """The place of the first byte that is kept."""
+        return self._starts[self._first] if self._first < len(self._starts) else self.end
+
     def add(self, channel: int, data: bytes) -> None:
-        """More output."""
-        self._pieces.append((channel, data))
+        """Add output; short pieces of one channel are put together."""
+        if self._first < len(self._pieces):
+            last_channel, last = self._pieces[-1]
+            if last_channel == channel and len(last) + len(data) <= MOST_IN_PIECE:
+                last += data
+                self.end += len(data)
+                return
+        self._pieces.append((channel, bytearray(data)))
+        self._starts.append(self.end)
         self.end += len(data)
 
     def forget_before(self, place: int) -> None:
-        """What lies further than `keep` before this place is not needed any more."""
-        while self._pieces and self.start + len(self._pieces[0][1]) <= place - self._keep:
-            self.start += len(self._pieces.popleft()[1])
+        """Forget the pieces that lie further than `keep` before this place."""
+        while self._first < len(self._pieces):
+            _, data = self._pieces[self._first]
+            if self._starts[self._first] + len(data) > place - self._keep:
+                break
+            self._pieces[self._first] = 0, bytearray()
+            self._first += 1
+        if self._first > COMPACT and self._first * 2 > len(self._pieces):
+            del self._pieces[: self._first], self._starts[: self._first]
+            self._first = 0
 
     def after(self, place: int) -> tuple[int, bytes] | None:
-        """The piece at this place, from there on; None at the end. Raises LookupError where it is forgotten."""
+        """Return the piece at this place, from there on; None at the end. Raises LookupError where it is forgotten."""
         if not self.start <= place <= self.end:
             raise LookupError(f"byte {place} is not between {self.start} and {self.end}")
-        at = self.start
-        for channel, data in self._pieces:
-            if place < at + len(data):
-                return channel, data[place - at :]
-            at += len(data)
-        return None
+        if place == self.end:
+            return None
+        index = bisect.bisect_right(self._starts, place, self._first) - 1
+        channel, data = self._pieces[index]
+        return channel, bytes(data[place - self._starts[index] :])
 
 
 @dataclass(eq=False)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
-from typing import Final
+from typing import Final, Protocol
 
 from node_agent.access.resumed import send_from
 from node_agent.core import events as ev
 from node_agent.core.runs import RESTORABLE
 from node_agent.core.states import Pod
 from node_agent.core.values import TaskKind
-from node_agent.ports import Driver, DriverError, EngineBusy, EngineUnreachable, PodGone, SnapshotRefused
+from node_agent.ports import DriverError, EngineBusy, EngineUnreachable, PodGone, SnapshotRefused
 from offchain.link.p2p import refused
 from offchain.link.p2p_host import Handler
 from offchain.link.p2p_peer import Session
@@ -25,11 +25,34 @@ MAX_ARCHIVES: Final = 2
 """Images on their way out of this host at once."""
 
 
+class SnapshotDriver(Protocol):
+    """The part of :class:`node_agent.ports.Driver` that is about snapshots."""
+
+    async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
+        """See :class:`node_agent.ports.Driver`."""
+        ...
+
+    async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        ...
+
+    async def remove_snapshot(self, lease: int, name: str) -> None:
+        """See :class:`node_agent.ports.Driver`."""
+        ...
+
+    def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
+        """See :class:`node_agent.ports.Driver`."""
+        ...
+
+
 class SnapshotAnswers:
     """Handlers for :class:`offchain.link.p2p_host.HostServer`. `emit` takes the wish to restore one."""
 
     def __init__(
-        self, driver: Driver, pod_of: Callable[[int], Pod | None], emit: Callable[[ev.RestoreAsked], None]
+        self,
+        driver: SnapshotDriver,
+        pod_of: Callable[[int], Pod | None],
+        emit: Callable[[ev.RestoreAsked], Awaitable[None]],
     ) -> None:
         self._driver = driver
         self._pod_of = pod_of
@@ -116,7 +139,7 @@ class SnapshotAnswers:
         if now is None or now.phase not in RESTORABLE:
             what = "gone" if now is None else now.phase.value.lower()
             raise refused(Code.NOT_READY, f"The machine is {what}.", "Try again when it runs or is stopped.")
-        self._emit(ev.RestoreAsked(lease, name))
+        await self._emit(ev.RestoreAsked(lease, name))
 
 
 def _named(args: SnapshotArgs) -> str:

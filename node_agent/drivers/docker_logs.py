@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -42,6 +43,8 @@ class DockerLogs:
         self._pool = ThreadPoolExecutor(MAX_READERS, thread_name_prefix="docker-logs")
         self._readers = 0
         self._followers: Counter[int] = Counter()
+        self._count = threading.Lock()
+        """Logs are read in the loop of the link and in the agent's own."""
 
     def close(self) -> None:
         """End all readers."""
@@ -60,20 +63,27 @@ class DockerLogs:
                 async for piece in pieces:
                     yield piece
             return
-        count = len(containers)
-        if self._followers[lease] and self._followers[lease] + count > MAX_OF_LEASE:
-            raise EngineBusy(f"{self._followers[lease]} readers follow the log of lease {lease} already; end one first")
-        if self._followers.total() + count > MAX_FOLLOWERS:
-            raise EngineBusy(f"{self._followers.total()} readers follow logs on this host already")
-        self._followers[lease] += count
-        try:
+        with self._following(lease, len(containers)):
             async with contextlib.aclosing(self._read(containers, follow=True, several=several, tail=tail)) as pieces:
                 async for piece in pieces:
                     yield piece
+
+    @contextlib.contextmanager
+    def _following(self, lease: int, count: int) -> Iterator[None]:
+        with self._count:
+            mine, all_of_them = self._followers[lease], self._followers.total()
+            if mine and mine + count > MAX_OF_LEASE:
+                raise EngineBusy(f"{mine} readers follow the log of lease {lease} already; end one first")
+            if all_of_them + count > MAX_FOLLOWERS:
+                raise EngineBusy(f"{all_of_them} readers follow logs on this host already; try again later")
+            self._followers[lease] += count
+        try:
+            yield
         finally:
-            self._followers[lease] -= count
-            if not self._followers[lease]:
-                del self._followers[lease]
+            with self._count:
+                self._followers[lease] -= count
+                if not self._followers[lease]:
+                    del self._followers[lease]
 
     async def _read(
         self, containers: Sequence[tuple[str, str]], *, follow: bool = False, several: bool, tail: int | None
@@ -146,6 +156,10 @@ class DockerLogs:
                 queue.get_nowait()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _add_readers(self, count: int) -> None:
+        with self._count:
+            self._readers += count
+
     async def _lines(self, identity: str, tail: int | None, *, follow: bool) -> AsyncGenerator[bytes, None]:
         splitter = LineSplitter()
         async with contextlib.aclosing(self._pieces(identity, tail, follow=follow)) as pieces:
@@ -159,7 +173,7 @@ class DockerLogs:
         wanted: dict[str, Any] = {"stdout": True, "stderr": True, "timestamps": True, "stream": True, "follow": follow}
         wanted["tail"] = "all" if tail is None else tail
         stream = await self._engine.call(lambda: self._engine.api.logs(identity, **wanted))
-        self._readers += 1
+        self._add_readers(1)
         hose = Hose(stream)
         # A follower blocks its thread until the next line: not one of the engine's.
         self._pool.submit(_read, hose, stream)
@@ -169,7 +183,7 @@ class DockerLogs:
         except _BROKEN as error:
             raise EngineUnreachable(f"the engine broke off while it gave a log: {error}") from None
         finally:
-            self._readers -= 1
+            self._add_readers(-1)
             hose.close()
             with contextlib.suppress(OSError, AttributeError):
                 stream.close()

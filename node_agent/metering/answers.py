@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
-from node_agent.metering.meter import Meter
 from offchain.link.errors import BadKey, BadReply, ChainUnreachable, StoreStuck
 from offchain.link.keys import ss58_decode, verify
 from offchain.link.p2p import HostRefused, refused
 from offchain.link.p2p_host import Handler
 from offchain.link.p2p_peer import Session
-from offchain.schema.receipt import Countersignature
+from offchain.schema.receipt import Countersignature, SignedReceipt
 from offchain.schema.wire import Answer, Code, Control, Op, Request
 from offchain.schema.wire_ops import ReceiptArgs
+
+
+class Receipts(Protocol):
+    """The part of :class:`node_agent.metering.meter.Meter` that tenants ask for."""
+
+    async def newest(self, number: int) -> SignedReceipt | None:
+        """See :class:`node_agent.metering.meter.Meter`."""
+        ...
+
+    async def find(self, number: int, digest: bytes) -> SignedReceipt | None:
+        """See :class:`node_agent.metering.meter.Meter`."""
+        ...
+
+    async def countersign(self, number: int, digest: bytes, given: Countersignature) -> bool:
+        """See :class:`node_agent.metering.meter.Meter`."""
+        ...
 
 
 class ReceiptAnswers:
     """Answers :data:`Op.RECEIPT`. Who asks was found to be the lease's tenant, or its proxy, before."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Receipts) -> None:
         self._meter = meter
 
     def handlers(self) -> Mapping[Op, Handler]:
@@ -52,7 +68,7 @@ class ReceiptAnswers:
         await session.write(body)
 
     async def _take(self, lease: int, digest: bytes, given: Countersignature) -> None:
-        signed = self._meter.find(lease, digest)
+        signed = await self._meter.find(lease, digest)
         if signed is not None and not _is_genuine(given, signed.receipt.tenant_payload):
             raise refused(
                 Code.BAD_SIGNATURE,

@@ -184,7 +184,7 @@ class Meter:
             self._book.put([entry])
             return True
 
-    def find(self, number: int, digest: bytes) -> SignedReceipt | None:
+    async def find(self, number: int, digest: bytes) -> SignedReceipt | None:
         """One of the lease's receipts that can be countersigned."""
         entry = self._book.newest_of(number)
         return None if entry is None else self._find(entry, digest)

@@ -58,6 +58,11 @@ class Connection(Protocol):
         ...
 
     @property
+    def remote_address(self) -> str:
+        """The IP address that the peer's bytes come from, without a port; empty where the transport does not know."""
+        ...
+
+    @property
     def via(self) -> str:
         """What carries it, for people: `iroh`, `websocket` or `memory`."""
         ...
@@ -68,6 +73,10 @@ class Connection(Protocol):
 
     async def write(self, data: bytes) -> None:
         """All of `data`; waits while the way is full. One writer at a time. Raises :class:`ConnectionLost`."""
+        ...
+
+    async def wait_closed(self) -> None:
+        """Wait until either side has ended the connection, or it broke. Never raises."""
         ...
 
     async def close(self) -> None:

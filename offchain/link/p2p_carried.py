@@ -49,6 +49,10 @@ class SessionStream:
         except GantryError as error:
             raise ConnectionLost(error.message) from None
 
+    async def wait_closed(self) -> None:
+        """Wait until the session is over."""
+        await self._session.gone()
+
     async def close(self) -> None:
         """Never raises."""
         self._session.drop()
@@ -61,6 +65,8 @@ class CarriedConnection:
     """One end, once :func:`dial` or :func:`answer` has proven the keys of both."""
 
     via = "gateway"
+    remote_address = "gateway"
+    """Who the gateway carries is not known: all who come by gateways count as one address."""
 
     def __init__(self, stream: SessionStream, context: ssl.SSLContext, *, server: bool) -> None:
         self._stream = stream
@@ -114,6 +120,10 @@ class CarriedConnection:
             except ssl.SSLError as error:
                 raise _broken(error) from None
             await self._flush()
+
+    async def wait_closed(self) -> None:
+        """See :class:`offchain.link.p2p.Connection`."""
+        await self._stream.wait_closed()
 
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Connection`."""

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Final, Protocol
 
 from offchain.link import ss58
 from offchain.link.errors import BadKey, GantryError
 from offchain.link.keys import verify
 from offchain.link.p2p import Connection, HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
+from offchain.link.p2p_limits import ConnectionLimits, Limits
+from offchain.link.p2p_nonces import MAX_NONCES, MAX_NONCES_PER_ACCOUNT, NonceCache, count_down
 from offchain.link.p2p_peer import BULK_WINDOW, Peer, Session
+from offchain.link.p2p_queue import QueryQueue
 from offchain.schema.wire import MAX_REQUEST_LIFE_MS, Answer, Code, Control, Op, Refusal, Request, WireError
 from offchain.schema.wire_ops import PingArgs, ProbeArgs
 
 log = logging.getLogger(__name__)
 
-MAX_NONCES = 65_536
-MAX_NONCES_PER_ACCOUNT = 2_048
-"""Some 34 requests a second: a request lives for a minute at most."""
 MAX_CONNECTIONS = 1024
 MAX_STRANGERS = 256
 """Connections on which nobody has proven yet to be a tenant."""
 STRANGER_S = 20.0
 """Such a connection is closed after this time: places are few."""
+NETWORK_PART = 8
+"""One address may have so many such connections at once: `MAX_STRANGERS` divided by this."""
 MAX_SESSIONS_PER_ACCOUNT = 128
 RECHECK_S = 6.0
 """A session outlives its right by no more than this: three blocks."""
@@ -52,54 +54,9 @@ class Handler(Protocol):
     async def __call__(self, request: Request, session: Session) -> None:
         """Accept the session and serve it to its end, or raise :class:`HostRefused` to say why not.
 
-        Cancelled when the peer leaves, and when the right to the session ends; `session.gone()` tells which.
+        Cancelled when the peer leaves, and when the right to the session ends; `session.error` tells which.
         """
         ...
-
-
-class NonceCache:
-    """Nonces of requests that have not expired yet. Bounded: when full it refuses, since forgetting allows a replay.
-
-    One account can fill its own part only, so that it cannot keep other accounts out.
-    """
-
-    def __init__(self, capacity: int = MAX_NONCES, per_account: int = MAX_NONCES_PER_ACCOUNT) -> None:
-        self._capacity = capacity
-        self._per_account = per_account
-        self._kept: set[tuple[str, str]] = set()
-        self._of_account: Counter[str] = Counter()
-        self._by_expiry: list[tuple[int, str, str]] = []
-        """A heap of (expires_ms, account, nonce)."""
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def seen(self, request: Request) -> bool:
-        """Whether this account used this nonce, in a request that could still be replayed."""
-        return (request.account, request.nonce) in self._kept
-
-    def add(self, request: Request, now_ms: int) -> bool:
-        """Remember it. False where the account, or all accounts together, have too many live nonces."""
-        self._forget_expired(now_ms)
-        if len(self._kept) >= self._capacity or self._of_account[request.account] >= self._per_account:
-            return False
-        self._kept.add((request.account, request.nonce))
-        self._of_account[request.account] += 1
-        heapq.heappush(self._by_expiry, (request.expires_ms, request.account, request.nonce))
-        return True
-
-    def _forget_expired(self, now_ms: int) -> None:
-        while self._by_expiry and self._by_expiry[0][0] < now_ms:
-            _, account, nonce = heapq.heappop(self._by_expiry)
-            self._kept.discard((account, nonce))
-            _count_down(self._of_account, account)
-
-
-def _count_down(counter: Counter[str], account: str) -> None:
-    """Take one from an account's count; an account that has none takes no memory."""
-    counter[account] -= 1
-    if not counter[account]:
-        del counter[account]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +95,10 @@ class HostServer:
         self._nonces = NonceCache()
         self._tasks: set[asyncio.Task[None]] = set()
         self._peers: set[Peer] = set()
-        self._strangers: dict[int, Peer] = {}
+        self._strangers: dict[int, tuple[Peer, str]] = {}
+        """Peers on which no account is proven, and their addresses; the oldest first."""
+        self._limits = Limits()
+        self._queries = QueryQueue()
         self._live: set[_Live] = set()
         self._of_account: Counter[str] = Counter()
         self._probed: dict[str, list[float]] = {}
@@ -161,9 +121,6 @@ class HostServer:
                 if len(self._peers) >= self._most_connections:
                     self._spawn(connection.close())
                     continue
-                if len(self._strangers) >= self._most_strangers:
-                    # The oldest goes: who has something to say says it at once, who wants to hold places does not.
-                    self._spawn(self._strangers.pop(next(iter(self._strangers))).close())
                 self._spawn(self._serve_connection(connection))
         finally:
             rechecking.cancel()
@@ -212,22 +169,49 @@ class HostServer:
     # --- connections ----------------------------------------------------------------------------------------------
 
     async def _serve_connection(self, connection: Connection) -> None:
-        peer = Peer(connection, dialler=False)
+        limits = self._limits.connect(connection.remote_address)
+        self._make_room(limits.network)
+        peer = Peer(connection, dialler=False, limits=limits)
         known = asyncio.Event()
         self._peers.add(peer)
-        self._strangers[id(peer)] = peer
+        self._strangers[id(peer)] = peer, limits.network
         guard = self._spawn(self._watch_stranger(peer, known))
         sessions: set[asyncio.Task[None]] = set()
         try:
             while (session := await peer.accept()) is not None:
-                task = self._spawn(self._serve_session(session, known))
+                if session.over:  # dropped before anything was done for it
+                    peer.release()
+                    continue
+                task = self._spawn(self._serve_session(session, peer, limits, known))
+                # Nothing more is done for a session that its peer has dropped.
+                session.when_over(partial(_cancel, task))
+                task.add_done_callback(partial(_release, session, peer))
                 sessions.add(task)
                 task.add_done_callback(sessions.discard)
         finally:
             self._peers.discard(peer)
+            limits.close(self._now_s())
             guard.cancel()
             await peer.close()
             await asyncio.gather(*sessions, return_exceptions=True)
+
+    def _make_room(self, network: str) -> None:
+        """Close a stranger's connection where there are too many: the oldest, of the same address if that has many.
+
+        A peer that has something to ask asks at once; a peer that only holds connections does not.
+        """
+        of_network = [key for key, (_, known) in self._strangers.items() if known == network]
+        if len(of_network) >= max(1, self._most_strangers // NETWORK_PART):
+            oldest = of_network[0]
+        elif len(self._strangers) >= self._most_strangers:
+            oldest = next(iter(self._strangers))
+        else:
+            return
+        peer, _ = self._strangers.pop(oldest)
+        self._spawn(peer.close())
+
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time()
 
     async def _watch_stranger(self, peer: Peer, known: asyncio.Event) -> None:
         try:
@@ -244,15 +228,20 @@ class HostServer:
         finally:
             self._strangers.pop(id(peer), None)
 
-    async def _serve_session(self, session: Session, known: asyncio.Event) -> None:
+    async def _serve_session(
+        self, session: Session, peer: Peer, limits: ConnectionLimits, known: asyncio.Event
+    ) -> None:
         try:
-            request = await self._admit(session.request)
+            request = await self._admit(session.request, limits)
             if request.op is not Op.PING:
+                peer.prove(request.account)
                 known.set()
             await self._run(request, session)
             session.end()
         except HostRefused as no:
             session.drop(no.refusal)
+            if limits.refuse(self._now_s()):
+                self._spawn(peer.close(_TOO_MANY_REFUSED))
         except (HostUnreachable, HostMisbehaved):
             session.drop()
         except Exception:
@@ -276,33 +265,42 @@ class HostServer:
         self._of_account[request.account] += 1
         if request.lease is not None:
             self._live.add(live)
-        work: asyncio.Future[Any] = asyncio.ensure_future(handler(request, session))
-        left: asyncio.Future[Any] = asyncio.ensure_future(session.gone())
         try:
-            # A peer that goes away must not leave a reader of a running pod behind.
-            await asyncio.wait({work, left}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                work.result()
+            await handler(request, session)
         finally:
             self._live.discard(live)
-            _count_down(self._of_account, request.account)
-            for task in (work, left):
-                task.cancel()
-            await asyncio.gather(work, left, return_exceptions=True)
+            count_down(self._of_account, request.account)
 
-    async def _admit(self, data: bytes) -> Request:
+    async def _admit(self, data: bytes, limits: ConnectionLimits) -> Request:
+        request = self._genuine(data)
+        if request.op is Op.PING:
+            return request  # anybody may ask, and ask again; it is not kept, for anybody could fill the cache
+        if self._nonces.seen(request):
+            raise _replayed()
+        if not self._nonces.has_room(request.account, self._now_ms()):
+            raise _too_many_nonces()
+        if limits.is_proven:
+            await self._authorise(request)
+        else:
+            async with self._queries.turn(limits.network, suspect=limits.is_suspect(self._now_s())):
+                await self._authorise(request)
+        # A nonce is forgotten when its request expires, which may have happened while the chain was asked.
+        _check_in_time(request, self._now_ms())
+        # No await between these two: of two equal requests at once, one passes.
+        if self._nonces.seen(request):
+            raise _replayed()
+        if not self._nonces.add(request, self._now_ms()):
+            raise _too_many_nonces()
+        return request
+
+    def _genuine(self, data: bytes) -> Request:
+        """Return the request, which is in time and signed by its account. Raises :class:`HostRefused`."""
         try:
             request = Request.decode(data)
         except WireError as error:
             raise refused(Code.BAD_REQUEST, f"The request is malformed: {error}.", "Use a matching client.") from None
         now_ms = self._now_ms()
-        if request.expires_ms <= now_ms:
-            late_s = (now_ms - request.expires_ms) / 1000
-            raise refused(
-                Code.EXPIRED,
-                f"The request expired {late_s:.1f} s ago.",
-                "Check your machine's clock and send a new one.",
-            )
+        _check_in_time(request, now_ms)
         if request.expires_ms > now_ms + MAX_REQUEST_LIFE_MS:
             raise refused(
                 Code.EXPIRES_TOO_LATE,
@@ -315,19 +313,6 @@ class HostServer:
                 Code.BAD_SIGNATURE,
                 f"The signature is not one of {request.account} for this host and chain.",
                 "Sign with the tenant's key, for the chain and the host key you are dialling.",
-            )
-        if request.op is Op.PING:
-            return request  # anybody may ask, and ask again; it is not kept, for anybody could fill the cache
-        if not self._nonces.seen(request):
-            await self._authorise(request)
-        # No await between these two: of two equal requests at once, one passes.
-        if self._nonces.seen(request):
-            raise refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
-        if not self._nonces.add(request, now_ms):
-            raise refused(
-                Code.BUSY,
-                f"The host keeps {MAX_NONCES_PER_ACCOUNT} requests a minute of an account, and {MAX_NONCES} of all.",
-                "Try again in a minute.",
             )
         return request
 
@@ -356,6 +341,44 @@ class HostServer:
         if missing:
             raise refused(Code.BAD_REQUEST, f"The probe is not of {request.args.size} bytes.", "Send what you said.")
         await session.say(Control(done=True))
+
+
+_TOO_MANY_REFUSED: Final = Refusal(
+    Code.BUSY, "Too many requests were refused on this connection.", "Correct them, and connect again."
+)
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    if asyncio.current_task() is not task:
+        task.cancel()
+
+
+def _release(session: Session, peer: Peer, _task: asyncio.Task[None]) -> None:
+    # A session and a task that refer to each other would be freed late, and with them the connection's buffers.
+    session.when_over(None)
+    peer.release()
+
+
+def _check_in_time(request: Request, now_ms: int) -> None:
+    if request.expires_ms <= now_ms:
+        late_s = (now_ms - request.expires_ms) / 1000
+        raise refused(
+            Code.EXPIRED,
+            f"The request expired {late_s:.1f} s ago.",
+            "Check your machine's clock and send a new one.",
+        )
+
+
+def _replayed() -> HostRefused:
+    return refused(Code.REPLAYED, "This request was sent before.", "Send one with a new nonce.")
+
+
+def _too_many_nonces() -> HostRefused:
+    return refused(
+        Code.BUSY,
+        f"The host keeps {MAX_NONCES_PER_ACCOUNT} requests a minute of an account, and {MAX_NONCES} of all.",
+        "Try again in a minute.",
+    )
 
 
 async def _pong(request: Request, session: Session) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import iroh
@@ -37,12 +37,18 @@ class IrohConnection:
         self._send = streams.send()
         self._recv = streams.recv()
         self._remote_key = bytes(connection.remote_id().to_bytes())
+        self._remote_address = next((path.remote_addr for path in connection.paths() if path.is_ip), "")
         self._asked = LEAST_READ
 
     @property
     def remote_key(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
         return self._remote_key
+
+    @property
+    def remote_address(self) -> str:
+        """See :class:`offchain.link.p2p.Connection`."""
+        return self._remote_address.rpartition(":")[0].strip("[]")
 
     async def read(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
@@ -63,6 +69,11 @@ class IrohConnection:
         except iroh.IrohError as error:
             raise ConnectionLost(_reason(error)) from None
 
+    async def wait_closed(self) -> None:
+        """See :class:`offchain.link.p2p.Connection`."""
+        with contextlib.suppress(iroh.IrohError):
+            await self._connection.closed()
+
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Connection`."""
         with contextlib.suppress(iroh.IrohError):
@@ -78,6 +89,7 @@ class IrohTransport:
         self._key = bytes(endpoint.id().to_bytes())
         self._ready: asyncio.Queue[Connection | None] = asyncio.Queue()
         self._handshakes: set[asyncio.Task[None]] = set()
+        self._guards: set[asyncio.Task[None]] = set()
         self._acceptor: asyncio.Task[None] | None = None
 
     @classmethod
@@ -151,6 +163,9 @@ class IrohTransport:
         if self._acceptor is not None:
             await self._acceptor
         await asyncio.gather(*self._handshakes)
+        for guard in self._guards:
+            guard.cancel()
+        await asyncio.gather(*self._guards, return_exceptions=True)
         self._ready.put_nowait(None)
 
     async def _accept_all(self) -> None:
@@ -167,12 +182,30 @@ class IrohTransport:
             self._handshakes.add(task)
             task.add_done_callback(self._handshakes.discard)
 
+    def _guard(self, accept: Callable[[], Awaitable[Any]], connection: Any) -> None:
+        """Close a connection whose peer opens another stream: each stream could make this side hold a window of bytes.
+
+        The wheel has no option for the number of streams of a connection that is not there yet.
+        """
+
+        async def guard() -> None:
+            with contextlib.suppress(iroh.IrohError):
+                await accept()
+                connection.close(1, b"one stream")
+
+        task = asyncio.create_task(guard())
+        self._guards.add(task)
+        task.add_done_callback(self._guards.discard)
+
     async def _handshake(self, incoming: Any) -> None:
         connection = None
         try:
             async with asyncio.timeout(HANDSHAKE_S):
                 connection = await (await incoming.accept()).connect()
-                self._ready.put_nowait(IrohConnection(connection, await connection.accept_bi()))
+                self._guard(connection.accept_uni, connection)
+                stream = await connection.accept_bi()
+            self._guard(connection.accept_bi, connection)
+            self._ready.put_nowait(IrohConnection(connection, stream))
         except (iroh.IrohError, TimeoutError):
             if connection is not None:
                 with contextlib.suppress(iroh.IrohError):

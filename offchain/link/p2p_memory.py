@@ -41,6 +41,7 @@ class MemoryConnection:
     """One end of a connection."""
 
     via = "memory"
+    remote_address = "127.0.0.1"
 
     def __init__(self, remote_key: bytes) -> None:
         self._remote_key = remote_key
@@ -81,6 +82,11 @@ class MemoryConnection:
         self._peer._incoming += data
         self._tell()
         await asyncio.sleep(0)
+
+    async def wait_closed(self) -> None:
+        """See :class:`offchain.link.p2p.Connection`."""
+        while not self._closed:
+            await self._wait()
 
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Connection`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 from offchain.link.p2p import Connection, ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
 from offchain.schema import wire_mux as mux
@@ -16,11 +17,37 @@ BACKLOG: Final = 1 << 20
 """A session waits with its body while so many bytes of all sessions are not handed to the connection yet."""
 MOST_UNREAD: Final = 64 << 20
 """More than this waits to be sent only where the other side asks and never reads."""
+MOST_UNREAD_OF_STRANGER: Final = 1 << 18
+SLICE: Final = 1 << 15
+"""Bytes that a host takes in before it looks at a connection's limits again."""
+SLOTS: Final = 2 * mux.MAX_SESSIONS
+"""Requests at work on a connection: as many as may be open, and as many that the peer has dropped meanwhile."""
+STRANGER_SLOTS: Final = 8
+"""Requests at work on a connection on which no account is proven: while there are so many, it is not read."""
+MOST_IN_PIECE: Final = 1 << 16
+"""Small pieces of a body that wait to be read are put together up to this size."""
 FAREWELL_S: Final = 2.0
 WINDOW: Final = 1 << 18
 """Credit for a body where nothing else is said."""
 BULK_WINDOW: Final = 4 << 20
 """Credit for files, so that one round trip of latency does not halve the speed of a copy."""
+
+
+class PeerLimits(Protocol):
+    """What bounds a peer of a host: :class:`offchain.link.p2p_limits.ConnectionLimits`."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the chain has confirmed an account on this connection."""
+        ...
+
+    def prove(self, account: str) -> None:
+        """The chain has confirmed this account on the connection."""
+        ...
+
+    def spend(self, frames: int, requests: int, size: int, now_s: float) -> float:
+        """Charge what was read; return the seconds to wait before the connection is read again."""
+        ...
 
 
 class Session:
@@ -30,12 +57,14 @@ class Session:
         self.request = request
         self._peer = peer
         self._number = number
-        self._inbox: deque[tuple[int, bytes]] = deque()
+        self._inbox: deque[tuple[int, bytes | bytearray, int]] = deque()
+        """Channel, bytes, and the credit that they have used."""
         self._answer: Answer | None = None
         self._error: Exception | None = None
         self._ended = False
         self._ended_here = False
         self._waiters: list[asyncio.Future[None]] = []
+        self._when_over: Callable[[], object] | None = None
 
     # --- the dialler's side ---------------------------------------------------------------------------------------
 
@@ -54,6 +83,10 @@ class Session:
         with contextlib.suppress(mux.LocalProtocolError):  # the other side has left; the next call says so
             self._peer.mux.accept(self._number, self._answer, window)
         self._peer.wake()
+
+    def when_over(self, act: Callable[[], object] | None) -> None:
+        """Call `act` once, when the other side drops the session, this side does, or the connection breaks."""
+        self._when_over = act
 
     @property
     def accepted(self) -> bool:
@@ -84,14 +117,14 @@ class Session:
                 return None
             self._check()
             await self._wait()
-        channel, data = self._inbox.popleft()
-        self._peer.mux.consumed(self._number, len(data) + 1)
+        channel, data, credit = self._inbox.popleft()
+        self._peer.mux.consumed(self._number, credit)
         self._peer.wake()
-        return channel, data
+        return channel, bytes(data)
 
     def left(self) -> list[tuple[int, bytes]]:
         """What came before the connection broke and was not read; it is not read any more."""
-        found = list(self._inbox)
+        found = [(channel, bytes(data)) for channel, data, _ in self._inbox]
         self._inbox.clear()
         return found
 
@@ -154,6 +187,9 @@ class Session:
         """For :class:`Peer`: nothing more will come."""
         if self._error is None:
             self._error = error
+            act, self._when_over = self._when_over, None
+            if act is not None:
+                act()
         self._wake_all()
 
     def take(self, event: mux.Event) -> None:
@@ -162,7 +198,7 @@ class Session:
             case mux.Accepted(_, answer):
                 self._answer = answer
             case mux.Received(_, channel, data):
-                self._inbox.append((channel, data))
+                self._add(channel, data)
             case mux.Ended():
                 self._ended = True
             case mux.Refused(_, refusal) | mux.WasReset(_, refusal):
@@ -170,6 +206,17 @@ class Session:
             case _:
                 pass
         self._wake_all()
+
+    def _add(self, channel: int, data: bytes) -> None:
+        """Keep bytes to be read; small pieces together, or a peer could make each of its bytes cost a hundred."""
+        if self._inbox and channel != mux.CONTROL and len(data) < mux.SMALL:
+            last_channel, last, credit = self._inbox[-1]
+            if last_channel == channel and len(last) + len(data) <= MOST_IN_PIECE:
+                together = last if isinstance(last, bytearray) else bytearray(last)
+                together += data
+                self._inbox[-1] = channel, together, credit + len(data) + 1
+                return
+        self._inbox.append((channel, data, len(data) + 1))
 
     def _check(self) -> None:
         if self._error is not None:
@@ -192,10 +239,19 @@ class Session:
 
 
 class Peer:
-    """A connection with its reader and writer. Close it with :meth:`close`."""
+    """A connection with its reader and writer. Close it with :meth:`close`.
 
-    def __init__(self, connection: Connection, *, dialler: bool) -> None:
+    `limits`: of a peer that dialled this host. A request takes a slot until the host calls :meth:`release` for it,
+    however early the peer drops its session.
+    """
+
+    def __init__(self, connection: Connection, *, dialler: bool, limits: PeerLimits | None = None) -> None:
         self.connection = connection
+        self._limits = limits
+        self._at_work = 0
+        self._released = asyncio.Event()
+        self._closing: asyncio.Task[None] | None = None
+        """Ends with the connection; made when the connection is not read for a while."""
         self.mux = mux.Mux(dialler)
         self._sessions: dict[int, Session] = {}
         self._opened: asyncio.Queue[Session | None] = asyncio.Queue()
@@ -238,6 +294,17 @@ class Peer:
             self._opened.put_nowait(None)
         return session
 
+    def prove(self, account: str) -> None:
+        """The chain has confirmed this account: the limits of strangers end for this connection."""
+        if self._limits is not None:
+            self._limits.prove(account)
+        self._released.set()
+
+    def release(self) -> None:
+        """The work for one accepted session has ended: its slot is free."""
+        self._at_work -= 1
+        self._released.set()
+
     async def close(self, refusal: Refusal | None = None) -> None:
         """End the connection; with a reason, the other side is told, and given a moment to read it."""
         if refusal is not None and self._error is None:
@@ -247,9 +314,12 @@ class Peer:
                 await asyncio.wait_for(self._gone.wait(), FAREWELL_S)
         self._fail(HostUnreachable("the connection was closed"))
         await self.connection.close()
-        for task in self._tasks:
+        tasks = self._tasks if self._closing is None else [*self._tasks, self._closing]
+        # A cancelled task keeps its frames, and these this peer: without the references, the buffers are freed at once.
+        self._tasks, self._closing = [], None
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- for sessions ---------------------------------------------------------------------------------------------
 
@@ -284,11 +354,12 @@ class Peer:
     async def _read(self) -> None:
         try:
             while self._error is None:
-                for event in self.mux.receive(await self.connection.read()):
-                    self._take(event)
-                if self.mux.pending > MOST_UNREAD:
-                    raise WireError("it does not read what it is sent")  # noqa: TRY301
-                self.wake()
+                data = await self.connection.read()
+                if self._limits is None:
+                    self._take_in(data)
+                    continue
+                for start in range(0, len(data), SLICE):
+                    await self._take_in_slowly(data[start : start + SLICE], self._limits)
             await self.connection.close()
         except ConnectionLost as error:
             self._fail(_broken(error))
@@ -301,6 +372,39 @@ class Peer:
             await self.connection.close()
         finally:
             self._gone.set()
+
+    def _take_in(self, data: bytes) -> None:
+        for event in self.mux.receive(data):
+            self._take(event)
+        stranger = self._limits is not None and not self._limits.is_proven
+        if self.mux.pending > (MOST_UNREAD_OF_STRANGER if stranger else MOST_UNREAD):
+            raise WireError("it does not read what it is sent")
+        self.wake()
+
+    async def _take_in_slowly(self, data: bytes, limits: PeerLimits) -> None:
+        """Take in bytes, and return when the connection may be read again."""
+        frames, opened = self.mux.frames, self.mux.opened
+        self._take_in(data)
+        now_s = asyncio.get_running_loop().time()
+        wait_s = limits.spend(self.mux.frames - frames, self.mux.opened - opened, len(data), now_s)
+        if wait_s:
+            await self._pause(wait_s)
+        # A proven peer is refused instead: its sessions wait for frames of each other.
+        while self._at_work >= STRANGER_SLOTS and not limits.is_proven and self._error is None:
+            self._released.clear()
+            waiting = asyncio.ensure_future(self._released.wait())
+            try:
+                await self._pause(None, waiting)
+            finally:
+                waiting.cancel()
+
+    async def _pause(self, wait_s: float | None, *until: asyncio.Future[Any]) -> None:
+        """Do not read for some seconds, or until one is done. Raises :class:`ConnectionLost` once the peer has left."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self.connection.wait_closed())
+        await asyncio.wait({self._closing, *until}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        if self._closing.done():
+            raise ConnectionLost("the other side ended the connection")
 
     async def _flushed(self) -> None:
         while self.mux.pending and self._error is None:
@@ -315,6 +419,10 @@ class Peer:
             case mux.Ready():
                 self._ready.set()
             case mux.Opened(number, request):
+                if self._at_work >= SLOTS:
+                    self.mux.refuse(number, _NO_SLOT)
+                    return
+                self._at_work += 1
                 session = self._sessions[number] = Session(self, number, request)
                 self._opened.put_nowait(session)
             case mux.GoneAway(refusal):
@@ -334,7 +442,15 @@ class Peer:
         self._sessions.clear()
         self._ready.set()
         self._free.set()
+        self._released.set()
         self._opened.put_nowait(None)
+
+
+_NO_SLOT: Final = Refusal(
+    Code.BUSY,
+    f"{SLOTS} requests of this connection are at work, dropped ones included.",
+    "Try again when one of them has ended.",
+)
 
 
 def _broken(error: ConnectionLost) -> HostUnreachable:

@@ -24,7 +24,8 @@ from offchain.link.ws_certificate import client_context, is_certificate_of, serv
 from offchain.schema.wire import WEBSOCKET
 
 CLIENT_CONTEXT = b"gantry/websocket-client/v1"
-MESSAGE_BYTES = 1 << 20
+MESSAGE_BYTES = 1 << 18
+"""Bytes of a message. A few messages wait for their reader, also those of strangers, so they are small."""
 MAX_HANDSHAKES = 128
 """So many that have not finished TLS, and so many that have not proven a key then."""
 HANDSHAKE_S = 10.0
@@ -43,11 +44,17 @@ class WsConnection:
     def __init__(self, socket: Any, remote_key: bytes) -> None:
         self._socket = socket
         self._remote_key = remote_key
+        self._remote_address = str((socket.remote_address or ("",))[0])
 
     @property
     def remote_key(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
         return self._remote_key
+
+    @property
+    def remote_address(self) -> str:
+        """See :class:`offchain.link.p2p.Connection`."""
+        return self._remote_address
 
     async def read(self) -> bytes:
         """See :class:`offchain.link.p2p.Connection`."""
@@ -63,6 +70,10 @@ class WsConnection:
                 await self._socket.send(data[start : start + MESSAGE_BYTES])
         except (WebSocketException, OSError) as error:
             raise ConnectionLost(_reason(error)) from None
+
+    async def wait_closed(self) -> None:
+        """See :class:`offchain.link.p2p.Connection`."""
+        await self._socket.wait_closed()
 
     async def close(self) -> None:
         """See :class:`offchain.link.p2p.Connection`."""

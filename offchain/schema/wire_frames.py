@@ -17,6 +17,7 @@ from offchain.schema.wire import MAX_ANSWER, MAX_REQUEST
 from offchain.schema.wire_values import WireError
 
 _HEADER: Final = struct.Struct(">IBI")
+HEADER_BYTES: Final = _HEADER.size
 MAX_DATA: Final = 1 << 18
 """Bytes of a body in one frame."""
 MAX_SESSION: Final = (1 << 32) - 1

@@ -10,6 +10,7 @@ credit for them, so a slow reader of one session holds up no other and costs no 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -18,7 +19,16 @@ from typing import Final, TypeAlias
 
 from offchain.schema import wire_values as read
 from offchain.schema.wire import VERSION, Answer, Code, Refusal
-from offchain.schema.wire_frames import MAX_DATA, MAX_SESSION, Frame, FrameReader, Kind, encode, encode_data
+from offchain.schema.wire_frames import (
+    HEADER_BYTES,
+    MAX_DATA,
+    MAX_SESSION,
+    Frame,
+    FrameReader,
+    Kind,
+    encode,
+    encode_data,
+)
 from offchain.schema.wire_values import WireError, canonical_json, json_object
 
 PROTOCOL: Final = "gantry/host"
@@ -27,6 +37,9 @@ MAX_SESSIONS: Final = 64
 """Open at once on one connection."""
 MAX_WINDOW: Final = 8 << 20
 """Bytes a side may have granted in one session."""
+SMALL: Final = 4096
+"""Pieces of a body below this size are put together into one frame while the frame waits to be sent."""
+MOST_TOGETHER: Final = 16_384
 CHANNELS: Final = 4
 MAIN, OUT, ERR, CONTROL = range(CHANNELS)
 """MAIN: the body, or a program's input and, with a terminal, its output. OUT, ERR: its outputs. CONTROL: words."""
@@ -182,8 +195,14 @@ class Mux:
     newest: int = VERSION
     oldest: int = OLDEST
     _reader: FrameReader = field(default_factory=FrameReader)
-    _out: list[bytes] = field(default_factory=list)
+    _out: deque[bytes | bytearray] = field(default_factory=deque)
+    _small: tuple[int, int, bytearray] | None = None
+    """Session, channel and frame of the small DATA that is the last of what waits to be sent."""
     _pending: int = 0
+    frames: int = 0
+    """Frames received."""
+    opened: int = 0
+    """OPEN frames received."""
     _sessions: dict[int, _Session] = field(default_factory=dict)
     _last: int = 0
     _version: int | None = None
@@ -216,17 +235,16 @@ class Mux:
 
     def take(self, limit: int = 1 << 20) -> bytes:
         """Bytes to send now, as many frames together as fit in `limit`; at least one where there is one."""
-        if not self._out:
-            return b""
-        size = count = 0
-        for piece in self._out:
-            if count and size + len(piece) > limit:
-                break
+        taken: list[bytes | bytearray] = []
+        size = 0
+        while self._out and (not taken or size + len(self._out[0]) <= limit):
+            piece = self._out.popleft()
             size += len(piece)
-            count += 1
-        taken, self._out = self._out[:count], self._out[count:]
+            taken.append(piece)
+        if not self._out:
+            self._small = None
         self._pending -= size
-        return taken[0] if count == 1 else b"".join(taken)
+        return bytes(taken[0]) if len(taken) == 1 else b"".join(taken)
 
     def open(self, request: bytes, window: int) -> int:
         """Ask. The host may send `window` bytes before more is granted. Gives the session's number."""
@@ -266,11 +284,19 @@ class Mux:
         if len(content) > self.room(session):
             raise LocalProtocolError(f"{len(content)} bytes are more than may be sent now")
         found = self._here(session, Move.DATA_HERE)
+        if self._is_added(session, channel, content):
+            found.may_send -= len(content)
+            return
         head, body = encode_data(session, channel, content)
         found.may_send -= len(content) + 1
-        self._send(head + body if len(body) < 4096 else head)
-        if len(body) >= 4096:
+        if len(body) >= SMALL:
+            self._send(head)
             self._send(body)
+            return
+        frame = bytearray(head + body)
+        self._send(frame)
+        if channel != CONTROL:  # each word is a frame of its own
+            self._small = session, channel, frame
 
     def end(self, session: int) -> None:
         """Everything is sent."""
@@ -306,6 +332,7 @@ class Mux:
         """What the other side said. Raises :class:`RemoteProtocolError`; nothing more may be received then."""
         try:
             frames = self._reader.feed(data)
+            self.frames += len(frames)
             return [event for frame in frames if (event := self._received(frame)) is not None]
         except RemoteProtocolError:
             raise
@@ -390,14 +417,28 @@ class Mux:
         if len(self._sessions) >= MAX_SESSIONS:
             raise RemoteProtocolError(f"more than {MAX_SESSIONS} sessions at once")
         self._last = frame.session
+        self.opened += 1
         self._sessions[frame.session] = _Session()
         return Opened(frame.session, frame.payload)
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, data: bytes | bytearray) -> None:
+        self._small = None
         self._out.append(data)
         self._pending += len(data)
+
+    def _is_added(self, session: int, channel: int, content: bytes) -> bool:
+        """Whether a small piece was added to the frame that waits as the last one."""
+        if self._small is None or self._small[:2] != (session, channel):
+            return False
+        frame = self._small[2]
+        if len(content) >= SMALL or len(frame) + len(content) > MOST_TOGETHER:
+            return False
+        frame += content
+        frame[:4] = (len(frame) - HEADER_BYTES).to_bytes(4, "big")
+        self._pending += len(content)
+        return True
 
     def _grant(self, session: int, found: _Session, window: int) -> None:
         found.window = min(window, MAX_WINDOW)

@@ -74,13 +74,16 @@ class Site:
             open_host=partial(open_host, genesis_hash=net.chain.genesis, signer=self.key),
         )
 
+    async def _find(self, key, digest):
+        return self.store.find(key, digest)
+
     async def serve(self, stack):
         transport = await Ways.bind(self.key.seed(), "127.0.0.1:0")
         self.server = HostServer(
             transport,
             genesis_hash=self.net.chain.genesis,
             authorise=partial(check_asker, GantryChain(self.net.chain)),
-            handlers=CheckpointAnswers(self.store).handlers(),
+            handlers=CheckpointAnswers(self._find, self.store.path).handlers(),
             verify=signature_is_genuine,
             now_ms=unix_ms,
         )

@@ -14,7 +14,7 @@ from p2p_world import BROKEN, DIGEST, GENESIS, LEASE, NOT_READY, NOW_MS, RESULT,
 from offchain.link.keys import from_uri
 from offchain.link.p2p import ConnectionLost, HostMisbehaved, HostRefused, HostUnreachable, refused
 from offchain.link.p2p_client import finished
-from offchain.link.p2p_host import NonceCache
+from offchain.link.p2p_nonces import NonceCache
 from offchain.link.p2p_peer import Peer
 from offchain.schema.wire import Code, Request
 from offchain.schema.wire_frames import Kind, encode
@@ -372,7 +372,7 @@ def test_an_account_that_fills_its_part_of_the_nonce_cache_keeps_no_other_out():
 
 
 def test_the_nonce_cache_refuses_rather_than_forgets():
-    cache, request = NonceCache(capacity=2), requests()
+    cache, request = NonceCache(capacity=2, per_account=2), requests()
     early, late, third = request(10), request(20), request(30)
     assert cache.add(early, 5)
     assert cache.add(late, 5)

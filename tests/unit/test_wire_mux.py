@@ -7,6 +7,7 @@ import pytest
 from offchain.schema.wire import Answer, Code, Refusal
 from offchain.schema.wire_frames import Kind, encode
 from offchain.schema.wire_mux import (
+    CONTROL,
     MAIN,
     MAX_SESSIONS,
     MAX_WINDOW,
@@ -219,3 +220,37 @@ def test_data_that_was_not_granted_or_has_no_channel_is_refused(payload):
 def test_the_documentation_draws_the_table():
     text = (Path(__file__).parents[2] / "docs" / "hosts-access.md").read_text(encoding="utf-8")
     assert diagram() in text
+
+
+def test_small_pieces_that_wait_to_be_sent_travel_in_one_frame():
+    pair = Pair()
+    number, other = pair.session(), pair.session()
+    for byte in b"abc":
+        pair.tenant.data(number, MAIN, bytes([byte]))
+    pair.tenant.data(other, MAIN, b"d")
+    pair.tenant.data(number, MAIN, b"e")
+    assert pair.swap()[1] == [
+        Received(number, MAIN, b"abc"),
+        Received(other, MAIN, b"d"),
+        Received(number, MAIN, b"e"),
+    ]
+
+
+def test_words_of_the_control_channel_stay_apart():
+    pair = Pair()
+    number = pair.session()
+    pair.tenant.data(number, CONTROL, b"{}")
+    pair.tenant.data(number, CONTROL, b"{}")
+    assert pair.swap()[1] == [Received(number, CONTROL, b"{}")] * 2
+
+
+def test_what_is_put_together_uses_no_more_credit_than_was_granted():
+    pair = Pair()
+    number = pair.session(host_window=100)
+    sent = 0
+    while room := pair.tenant.room(number):
+        pair.tenant.data(number, MAIN, b"x" * min(room, 7))
+        sent += min(room, 7)
+    (received,) = pair.swap()[1]
+    assert received == Received(number, MAIN, b"x" * sent)
+    assert sent == 98  # one byte of credit is for the channel, and one would be for that of another frame

@@ -1,0 +1,68 @@
+"""An event loop in a thread of its own: work there cannot delay the loop of the caller."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class LoopThread:
+    """A running event loop in another thread. Make one with :meth:`start`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+        self._loop = loop
+        self._thread = thread
+
+    @classmethod
+    def start(cls, name: str) -> LoopThread:
+        """Start a thread of this name, and its loop."""
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name=name, daemon=True)
+        thread.start()
+        return cls(loop, thread)
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in that loop and wait for its end in this one. Cancelling the wait cancels it there."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    async def close(self) -> None:
+        """Cancel what is left there, then end loop and thread."""
+        await self.run(_cancel_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        await asyncio.to_thread(self._thread.join)
+        self._loop.close()
+
+
+class SameLoop:
+    """What :class:`LoopThread` offers, without a thread: everything runs in the loop of the caller."""
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine here."""
+        return await work
+
+
+def bound_to(
+    loop: asyncio.AbstractEventLoop, function: Callable[P, Coroutine[Any, Any, T]]
+) -> Callable[P, Awaitable[T]]:
+    """Return `function` such that it runs in `loop`, whichever loop it is called and awaited in."""
+
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        work = function(*args, **kwargs)
+        if asyncio.get_running_loop() is loop:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+    return call
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()

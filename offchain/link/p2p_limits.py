@@ -1,0 +1,213 @@
+"""Resource limits of a server of the host link: what a connection, an address and an account may cause. Pure.
+
+Costs are microseconds of one processor, estimated from counts, so that a decision does not depend on the machine. A
+connection is *proven* once the chain has confirmed an account on it; until then its peer is a stranger. A peer that
+exceeds a limit is delayed: its connection is not read for a while, so that flow control holds the peer back. A stranger
+whose requests are refused too often is disconnected.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+FRAME_COST_US: Final = 10
+REQUEST_COST_US: Final = 500
+"""Decoding, one signature check, and a task."""
+KIB_COST_US: Final = 1
+
+SUSPECT_REFUSALS: Final = 16
+"""An address from which so many requests were refused within FORGET_S is a suspect."""
+STRANGER_REFUSALS: Final = 64
+"""A connection on which so many requests were refused before an account was proven is closed."""
+FORGET_S: Final = 60.0
+MOST_ADDRESSES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of one processor: `us_per_s` on average, and `burst_us` at once."""
+
+    us_per_s: float
+    burst_us: float
+
+
+STRANGER: Final = Share(20_000, 50_000)
+"""One connection on which no account is proven: 40 requests/s."""
+ADDRESS: Final = Share(50_000, 150_000)
+"""All strangers' connections from one address together."""
+STRANGERS: Final = Share(150_000, 300_000)
+"""All strangers' connections from addresses that are no suspects."""
+SUSPECTS: Final = Share(50_000, 100_000)
+"""All strangers' connections from suspects."""
+PROVEN: Final = Share(250_000, 1_000_000)
+"""One connection on which an account is proven: 500 requests/s, or 25,000 frames/s."""
+ACCOUNT: Final = Share(300_000, 1_500_000)
+"""All connections on which the same account is proven."""
+
+
+class Bucket:
+    """A token bucket that may be overdrawn: work is paid for after it is done, and the next piece waits."""
+
+    def __init__(self, share: Share) -> None:
+        self._share = share
+        self._left_us = share.burst_us
+        self._at_s = 0.0
+
+    def spend(self, cost_us: float, now_s: float) -> float:
+        """Take `cost_us`; return the seconds after which the balance is positive again, 0 where it is."""
+        refilled = self._left_us + max(0.0, now_s - self._at_s) * self._share.us_per_s
+        self._left_us = min(refilled, self._share.burst_us) - cost_us
+        self._at_s = max(self._at_s, now_s)
+        return max(0.0, -self._left_us / self._share.us_per_s)
+
+    def is_full(self, now_s: float) -> bool:
+        """Whether nothing was taken that has not been refilled."""
+        return self._left_us + (now_s - self._at_s) * self._share.us_per_s >= self._share.burst_us
+
+
+def cost_us(frames: int, requests: int, size: int) -> float:
+    """Return the cost of what was read: `frames` in all, `requests` among them, `size` bytes."""
+    return frames * FRAME_COST_US + requests * REQUEST_COST_US + (size >> 10) * KIB_COST_US
+
+
+def network_of(address: str) -> str:
+    """Return what counts as one address: an IPv4 address, the /64 of an IPv6 address; else the text itself."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0].strip("[]"))
+    except ValueError:
+        return address
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return str(ip.ipv4_mapped)
+        return str(ipaddress.ip_network((ip, 64), strict=False).network_address)
+    return str(ip)
+
+
+@dataclass(slots=True)
+class _Address:
+    bucket: Bucket = field(default_factory=lambda: Bucket(ADDRESS))
+    refusals: float = 0.0
+    at_s: float = 0.0
+    connections: int = 0
+
+    def refusals_now(self, now_s: float) -> float:
+        return self.refusals * max(0.0, 1 - (now_s - self.at_s) / FORGET_S)
+
+
+class Limits:
+    """The limits of one server. Bounded: of addresses without connections the longest unused is forgotten."""
+
+    def __init__(self, most_addresses: int = MOST_ADDRESSES) -> None:
+        self._most_addresses = most_addresses
+        self._addresses: OrderedDict[str, _Address] = OrderedDict()
+        self._accounts: dict[str, tuple[Bucket, int]] = {}
+        self._strangers = Bucket(STRANGERS)
+        self._suspects = Bucket(SUSPECTS)
+
+    def connect(self, address: str) -> ConnectionLimits:
+        """Return the limits of a new connection from this address (an IP address without its port)."""
+        return ConnectionLimits(self, network_of(address))
+
+    # --- for ConnectionLimits -------------------------------------------------------------------------------------
+
+    def add_connection(self, network: str) -> _Address:
+        """Return the record of an address with one connection more."""
+        found = self._addresses.get(network)
+        if found is None:
+            if len(self._addresses) >= self._most_addresses:
+                self._forget_one()
+            found = self._addresses[network] = _Address()
+        self._addresses.move_to_end(network)
+        found.connections += 1
+        return found
+
+    def add_account(self, account: str) -> Bucket:
+        """Return the bucket of an account with one connection more."""
+        bucket, count = self._accounts.get(account, (Bucket(ACCOUNT), 0))
+        self._accounts[account] = (bucket, count + 1)
+        return bucket
+
+    def remove_account(self, account: str, now_s: float) -> None:
+        """Take one connection of an account away; an account is forgotten once nothing is left to refill."""
+        bucket, count = self._accounts[account]
+        self._accounts[account] = (bucket, count - 1)
+        if count == 1 and len(self._accounts) > self._most_addresses:
+            gone = [who for who, (one, left) in self._accounts.items() if not left and one.is_full(now_s)]
+            for who in gone:
+                del self._accounts[who]
+
+    def _forget_one(self) -> None:
+        idle = next((known for known, one in self._addresses.items() if not one.connections), None)
+        if idle is not None:
+            del self._addresses[idle]
+
+    def class_bucket(self, *, suspect: bool) -> Bucket:
+        """Return the bucket that strangers share, or that suspects share."""
+        return self._suspects if suspect else self._strangers
+
+
+class ConnectionLimits:
+    """The limits of one connection."""
+
+    def __init__(self, limits: Limits, network: str) -> None:
+        self._limits = limits
+        self._network = network
+        self._address = limits.add_connection(network)
+        self._stranger = Bucket(STRANGER)
+        self._proven = Bucket(PROVEN)
+        self._accounts: dict[str, Bucket] = {}
+        self._refusals = 0
+        self._closed = False
+
+    @property
+    def network(self) -> str:
+        """The address that this connection counts for."""
+        return self._network
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the chain has confirmed an account on this connection."""
+        return bool(self._accounts)
+
+    def is_suspect(self, now_s: float) -> bool:
+        """Whether many requests from this address were refused lately."""
+        return self._address.refusals_now(now_s) >= SUSPECT_REFUSALS
+
+    def prove(self, account: str) -> None:
+        """The chain has confirmed this account on the connection."""
+        if account not in self._accounts and not self._closed:
+            self._accounts[account] = self._limits.add_account(account)
+
+    def refuse(self, now_s: float) -> bool:
+        """Count a refused request of a stranger; return whether the connection is to be closed for it."""
+        if self.is_proven:
+            return False
+        self._refusals += 1
+        self._address.refusals = self._address.refusals_now(now_s) + 1
+        self._address.at_s = now_s
+        return self._refusals >= STRANGER_REFUSALS
+
+    def spend(self, frames: int, requests: int, size: int, now_s: float) -> float:
+        """Charge what was read; return the seconds to wait before the connection is read again."""
+        cost = cost_us(frames, requests, size)
+        if self.is_proven:
+            buckets = [self._proven, *self._accounts.values()]
+        else:
+            buckets = [
+                self._stranger,
+                self._address.bucket,
+                self._limits.class_bucket(suspect=self.is_suspect(now_s)),
+            ]
+        return max(bucket.spend(cost, now_s) for bucket in buckets)
+
+    def close(self, now_s: float) -> None:
+        """The connection is over."""
+        if self._closed:
+            return
+        self._closed = True
+        self._address.connections -= 1
+        for account in self._accounts:
+            self._limits.remove_account(account, now_s)

@@ -1,0 +1,354 @@
+"""Attacks on a server of the host link, by somebody with a throw-away key, or by a tenant with one byte at a time.
+
+    python -m tests.support.link_attacker KIND --key HEX --genesis HEX --address ADDRESS --seconds S [options]
+
+Runs as a process of its own, so that it competes with the agent for processors and for nothing else. It ends by itself
+after the given time, prints one JSON object with what it did, and attacks loopback addresses only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+import websockets.asyncio.client
+from websockets.exceptions import WebSocketException
+
+from offchain.link.errors import GantryError
+from offchain.link.keys import Ed25519Signer, from_uri
+from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
+from offchain.link.p2p_client import HostClient
+from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.ports import Signer
+from offchain.link.ws_certificate import client_context
+from offchain.link.ws_transport import WsConnection, WsTransport, _proof
+from offchain.schema.wire import VERSION, WEBSOCKET, Code, Refusal, Request
+from offchain.schema.wire_frames import Kind, encode
+from offchain.schema.wire_mux import OLDEST, PROTOCOL
+from offchain.schema.wire_ops import Args, ExecArgs, LogsArgs, PingArgs
+from offchain.schema.wire_values import canonical_json
+
+HELLO = encode(Kind.HELLO, 0, canonical_json({"protocol": PROTOCOL, "oldest": OLDEST, "newest": VERSION}))
+RESET = Refusal(Code.GONE, "", "").encode()
+TOGETHER = 64
+"""Sessions opened with one write."""
+DIAL_S = 10.0
+LIFE_MS = 50_000
+
+
+@dataclass
+class Attack:
+    """What all connections of one attack share, and what they did."""
+
+    key: bytes
+    genesis: bytes
+    address: str
+    until_s: float
+    signer: Signer
+    lease: int
+    sources: int
+    frames: int = 0
+    connections: int = 0
+    dropped: int = 0
+    refused: int = 0
+    _request: tuple[float, bytes] | None = None
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    @property
+    def goes_on(self) -> bool:
+        return time.monotonic() < self.until_s
+
+    def request(self, args: Args | None = None) -> bytes:
+        """Return a validly signed request about a lease of somebody else; made anew when half its life is over."""
+        made = self._request
+        if made is None or made[0] < time.monotonic() - LIFE_MS / 2000:
+            args = args or LogsArgs()
+            lease = None if isinstance(args, PingArgs) else self.lease
+            expires_ms = time.time_ns() // 1_000_000 + LIFE_MS
+            unsigned = Request(
+                args=args,
+                account=self.signer.address,
+                nonce=os.urandom(16).hex(),
+                expires_ms=expires_ms,
+                crypto="sr25519",
+                lease=lease,
+            )
+            signature = self.signer.sign(unsigned.payload(self.genesis, self.key))
+            fields = json.loads(unsigned.encode()) | {"signature": signature.hex()}
+            made = self._request = time.monotonic(), canonical_json(fields)
+        return made[1]
+
+    @contextlib.asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """Connect from the next source address, prove a new key, and say hello."""
+        source = f"127.0.1.{1 + next(self._numbers) % self.sources}"
+        seed = os.urandom(32)
+        if self.address.startswith(WEBSOCKET):
+            made = await _websocket(self.address, self.key, Ed25519Signer(seed), source)
+            transport = None
+        else:
+            transport = await IrohTransport.bind(seed, f"{source}:0", listen=False)
+            made = await transport.dial(self.key, [self.address], DIAL_S)
+        self.connections += 1
+        try:
+            await made.write(HELLO)
+            yield made
+        finally:
+            await made.close()
+            if transport is not None:
+                await transport.close()
+
+
+async def _websocket(address: str, key: bytes, signer: Ed25519Signer, source: str) -> Connection:
+    async with asyncio.timeout(DIAL_S):
+        socket = await websockets.asyncio.client.connect(
+            f"{address}/",
+            ssl=client_context(),
+            compression=None,
+            max_size=1 << 20,
+            ping_interval=None,
+            proxy=None,
+            local_addr=(source, 0),
+        )
+        made = WsConnection(socket, key)
+        nonce = await made.read()
+        await made.write(signer.public_key + signer.sign(_proof(nonce, key)))
+    return made
+
+
+Frames = Callable[[Attack, int], bytes]
+"""(attack, number of the first session) -> frames of TOGETHER sessions."""
+
+
+def _resets(attack: Attack, first: int) -> bytes:
+    request = attack.request()
+    return b"".join(
+        encode(Kind.OPEN, number, request) + encode(Kind.RESET, number, RESET)
+        for number in range(first, first + TOGETHER)
+    )
+
+
+def _large(_attack: Attack, first: int) -> bytes:
+    """Requests of the greatest length, which cannot be read to their end."""
+    request = b'{"v":2,"op":"logs","account":"' + b"x" * 16_000
+    return b"".join(
+        encode(Kind.OPEN, number, request) + encode(Kind.RESET, number, RESET)
+        for number in range(first, first + TOGETHER)
+    )
+
+
+def _data_after_reset(attack: Attack, first: int) -> bytes:
+    session = encode(Kind.OPEN, first, attack.request()) + encode(Kind.RESET, first, RESET)
+    return session + b"".join(encode(Kind.DATA, first, b"\0x") for _ in range(TOGETHER * 8))
+
+
+def _credit(attack: Attack, first: int) -> bytes:
+    one = encode(Kind.CREDIT, first, (1).to_bytes(4, "big"))
+    return encode(Kind.OPEN, first, attack.request()) + one * (TOGETHER * 8) + encode(Kind.RESET, first, RESET)
+
+
+def _pings(attack: Attack, first: int) -> bytes:
+    request = attack.request(PingArgs())
+    return b"".join(
+        encode(Kind.OPEN, number, request) + encode(Kind.RESET, number, RESET)
+        for number in range(first, first + TOGETHER)
+    )
+
+
+WRITERS: dict[str, Frames] = {
+    "rapid-reset": _resets,
+    "large-requests": _large,
+    "data-after-reset": _data_after_reset,
+    "credit": _credit,
+    "pings": _pings,
+}
+
+
+async def _flood(attack: Attack, frames: Frames, *, read: bool) -> None:
+    """Write frames as fast as the connection takes them; read nothing where `read` is False."""
+    async with attack.connection() as connection:
+        reading = asyncio.create_task(_read_all(connection)) if read else None
+        try:
+            for batch in itertools.count():
+                if not attack.goes_on:
+                    return
+                data = frames(attack, 1 + batch * TOGETHER)
+                async with asyncio.timeout(max(0.1, attack.until_s - time.monotonic())):
+                    await connection.write(data)
+                attack.frames += TOGETHER
+        finally:
+            if reading is not None:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+
+
+async def _read_all(connection: Connection) -> None:
+    with contextlib.suppress(ConnectionLost):
+        while True:
+            await connection.read()
+
+
+async def _slow_resets(attack: Attack) -> None:
+    """Open sessions, and reset each only when its work may have begun."""
+    async with attack.connection() as connection:
+        reading = asyncio.create_task(_read_all(connection))
+        try:
+            for number in itertools.count(1):
+                if not attack.goes_on:
+                    return
+                frames = encode(Kind.OPEN, number, attack.request())
+                if number > TOGETHER // 2:
+                    frames += encode(Kind.RESET, number - TOGETHER // 2, RESET)
+                async with asyncio.timeout(max(0.1, attack.until_s - time.monotonic())):
+                    await connection.write(frames)
+                attack.frames += 2
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+
+async def _half_close(attack: Attack) -> None:
+    """Ask, and leave at once."""
+    async with attack.connection() as connection:
+        request = attack.request()
+        await connection.write(b"".join(encode(Kind.OPEN, number, request) for number in range(1, TOGETHER)))
+        attack.frames += TOGETHER
+
+
+async def _many_streams(attack: Attack) -> None:
+    """Open as many streams of a QUIC connection as there may be, and fill each, so that the server keeps the bytes."""
+    async with attack.connection() as connection:
+
+        async def fill(number: int) -> None:
+            make = connection._connection.open_uni if number % 2 else connection._connection.open_bi
+            stream = await make()
+            stream = stream if number % 2 else stream.send()
+            while attack.goes_on:
+                await stream.write_all(bytes(1 << 16))
+                attack.frames += 1
+
+        filling = [asyncio.create_task(fill(number)) for number in range(200)]
+        try:
+            await asyncio.sleep(max(0.0, attack.until_s - time.monotonic()))
+        finally:
+            for task in filling:
+                task.cancel()
+            await asyncio.gather(*filling, return_exceptions=True)
+
+
+async def _single_bytes(attack: Attack) -> None:
+    """As a tenant: programs that echo, given their input in frames of one byte."""
+    source = IrohTransport.bind(os.urandom(32), "127.0.0.1:0", listen=False)
+    transport = WsTransport.client(os.urandom(32)) if attack.address.startswith(WEBSOCKET) else await source
+    client = HostClient(transport, attack.key, [attack.address], genesis_hash=attack.genesis, signer=attack.signer)
+    attack.connections += 1
+
+    async def echo() -> None:
+        session, _ = await client.ask(ExecArgs(("cat",)), attack.lease)
+        reading = asyncio.create_task(_read_session(session))
+        try:
+            while attack.goes_on:
+                room = session._peer.mux.room(session._number)
+                if not room:
+                    await asyncio.sleep(0.001)
+                    continue
+                count = min(room // 2, 4096)
+                session._peer.mux._send(encode(Kind.DATA, session._number, b"\0x") * count)
+                session._peer.mux._sessions[session._number].may_send -= 2 * count
+                session._peer.wake()
+                attack.frames += count
+                await session._peer.drained()
+                await asyncio.sleep(0)
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            session.drop()
+
+    try:
+        await asyncio.gather(*(echo() for _ in range(4)))
+    finally:
+        await client.close()
+        await transport.close()
+
+
+async def _read_session(session) -> None:
+    with contextlib.suppress(GantryError):
+        while await session.read() is not None:
+            pass
+
+
+async def _one(attack: Attack, kind: str) -> None:
+    while attack.goes_on:
+        try:
+            if kind in WRITERS:
+                await _flood(attack, WRITERS[kind], read=True)
+            else:
+                await OTHERS[kind](attack)
+        except (ConnectionLost, HostUnreachable, WebSocketException, OSError, EOFError):
+            attack.dropped += 1
+            await asyncio.sleep(0.05)
+        except TimeoutError:
+            attack.dropped += 1
+        except GantryError:
+            attack.refused += 1
+            await asyncio.sleep(0.05)
+
+
+async def _connects(attack: Attack) -> None:
+    async with attack.connection():
+        attack.frames += 1
+
+
+async def _never_reads(attack: Attack) -> None:
+    await _flood(attack, _resets, read=False)
+
+
+OTHERS: dict[str, Callable[[Attack], Awaitable[None]]] = {
+    "never-reads": _never_reads,
+    "slow-resets": _slow_resets,
+    "half-close": _half_close,
+    "connects": _connects,
+    "streams": _many_streams,
+    "single-bytes": _single_bytes,
+}
+KINDS = [*WRITERS, *OTHERS]
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--key", required=True, help="the server's ed25519 key, hexadecimal")
+    parser.add_argument("--genesis", required=True)
+    parser.add_argument("--address", required=True, help="127.x.y.z:PORT, wss://127.x.y.z:PORT")
+    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--connections", type=int, default=4)
+    parser.add_argument("--sources", type=int, default=1, help="addresses that the connections come from")
+    parser.add_argument("--lease", type=int, default=1)
+    parser.add_argument("--account", help="URI of the tenant; without, a throw-away key")
+    options = parser.parse_args()
+    if not options.address.removeprefix(WEBSOCKET).startswith("127."):
+        parser.error("only loopback addresses are attacked")
+    attack = Attack(
+        key=bytes.fromhex(options.key),
+        genesis=bytes.fromhex(options.genesis),
+        address=options.address,
+        until_s=time.monotonic() + options.seconds,
+        signer=from_uri(options.account or f"//{os.urandom(8).hex()}"),
+        lease=options.lease,
+        sources=options.sources,
+    )
+    await asyncio.gather(*(_one(attack, options.kind) for _ in range(options.connections)))
+    done = {name: getattr(attack, name) for name in ("frames", "connections", "dropped", "refused")}
+    sys.stdout.write(json.dumps(done) + "\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

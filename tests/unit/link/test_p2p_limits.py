@@ -1,0 +1,116 @@
+"""What a connection, an address and an account may cause, decided by counts and an injected time."""
+
+import pytest
+
+from offchain.link.p2p_limits import (
+    FORGET_S,
+    REQUEST_COST_US,
+    STRANGER,
+    STRANGER_REFUSALS,
+    SUSPECT_REFUSALS,
+    Bucket,
+    Limits,
+    Share,
+    network_of,
+)
+
+
+def requests_for(seconds, connections, *, account=None, limits=None):
+    """How many requests connections get through in this time, each waiting as it is told."""
+    limits = limits or Limits()
+    made = [limits.connect(address) for address in connections]
+    if account is not None:
+        for one in made:
+            one.prove(account)
+    next_s, done = [0.0] * len(made), 0
+    while min(next_s) < seconds:
+        which = next_s.index(min(next_s))
+        now_s = next_s[which]
+        next_s[which] = now_s + max(made[which].spend(2, 1, 400, now_s), 0.001)
+        done += 1
+    return done
+
+
+def test_a_bucket_is_overdrawn_once_and_then_waited_for():
+    bucket = Bucket(Share(1000, 500))
+    assert bucket.spend(500, 0) == 0
+    assert bucket.spend(1000, 0) == pytest.approx(1.0)
+    assert bucket.spend(0, 1.0) == pytest.approx(0.0)
+    assert bucket.spend(0, 100.0) == 0
+    assert bucket.spend(501, 100.0) == pytest.approx(0.001)
+
+
+def test_a_strangers_connection_gets_forty_requests_a_second():
+    done = requests_for(60, ["192.0.2.1"])
+    assert done == pytest.approx(60 * STRANGER.us_per_s / (REQUEST_COST_US + 20), rel=0.1)
+
+
+def test_many_connections_of_one_address_get_no_more_than_its_part():
+    one, many = requests_for(60, ["192.0.2.1"]), requests_for(60, ["192.0.2.1"] * 64)
+    assert many < 3 * one
+
+
+def test_many_addresses_get_no_more_than_all_strangers_may():
+    assert requests_for(60, [f"192.0.2.{number}" for number in range(200)]) < 60 * 330
+
+
+def test_one_account_gets_no_more_by_many_connections():
+    one = requests_for(60, ["192.0.2.1"], account="a")
+    assert one > 60 * 400
+    assert requests_for(60, ["192.0.2.1"] * 20, account="a") < 1.3 * one
+
+
+def test_a_suspect_waits_for_suspects_and_nobody_else_waits_for_them():
+    limits = Limits()
+    bad, good = limits.connect("192.0.2.1"), limits.connect("192.0.2.2")
+    for _ in range(SUSPECT_REFUSALS):
+        bad.refuse(0.0)
+    assert bad.is_suspect(0.0)
+    assert not bad.is_suspect(FORGET_S)
+    assert bad.spend(0, 2000, 0, 0.0) > 10
+    assert good.spend(2, 1, 400, 0.0) == 0
+
+
+def test_a_new_connection_of_a_suspect_is_a_suspects():
+    limits = Limits()
+    for _ in range(SUSPECT_REFUSALS):
+        one = limits.connect("2001:db8::1")
+        one.refuse(0.0)
+        one.close(0.0)
+    assert limits.connect("2001:db8::ffff").is_suspect(0.0)
+    assert not limits.connect("2001:db8:0:1::1").is_suspect(0.0)
+
+
+def test_a_stranger_who_is_refused_too_often_is_closed_and_a_tenant_is_not():
+    limits = Limits()
+    stranger, tenant = limits.connect("192.0.2.1"), limits.connect("192.0.2.1")
+    tenant.prove("a")
+    assert [stranger.refuse(0.0) for _ in range(STRANGER_REFUSALS)][-2:] == [False, True]
+    assert not any(tenant.refuse(0.0) for _ in range(10 * STRANGER_REFUSALS))
+
+
+def test_what_is_known_of_addresses_and_accounts_is_bounded():
+    limits = Limits(most_addresses=10)
+    kept = limits.connect("192.0.2.255")
+    for number in range(200):
+        one = limits.connect(f"192.0.2.{number % 250}")
+        one.prove(f"account {number}")
+        one.close(1000.0 * number)
+    assert len(limits._addresses) <= 11
+    assert len(limits._accounts) <= 11
+    assert kept.network in limits._addresses
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("[fe80::1%eth0]", "fe80::"),
+        ("gateway", "gateway"),
+        ("", ""),
+    ],
+)
+def test_an_address_counts_for_its_network(address, network):
+    assert network_of(address) == network

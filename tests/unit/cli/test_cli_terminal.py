@@ -21,7 +21,6 @@ COMMANDS = [
     ("task", "why", "0"),
     ("chain", "inspect", "host", HOST),
     ("chain", "inspect", "task", "0"),
-    ("doctor",),
 ]
 
 

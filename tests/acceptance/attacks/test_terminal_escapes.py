@@ -63,13 +63,16 @@ async def test_a_hosts_region_and_endpoint_do_nothing_to_a_terminal(net: Net) ->
     genesis = await net.chain.genesis_hash()
     call = registration.register(host, genesis, provider.address, HARDWARE, name + b"\xff", name, ask())
     await submit_once(net.chain, provider, call)
-    for command in (("host", "list"), ("host", "show", host.address)):
-        shown = await on_terminal(net, *command)
-        assert line(ATTACK) in shown, shown
-        assert UNSEEN.search(shown) is None, (command, shown)
-        assert re.search(r"(?m)^OK", shown) is None, (command, shown)
-        as_json = await on_terminal(net, *command, "--json")
-        assert UNSEEN.search(as_json) is None, (command, as_json)
+    try:
+        for command in (("host", "list"), ("host", "show", host.address)):
+            shown = await on_terminal(net, *command)
+            assert line(ATTACK) in shown, shown
+            assert UNSEEN.search(shown) is None, (command, shown)
+            assert re.search(r"(?m)^OK", shown) is None, (command, shown)
+            as_json = await on_terminal(net, *command, "--json")
+            assert UNSEEN.search(as_json) is None, (command, as_json)
+    finally:
+        await submit_once(net.chain, provider, gen.calls.hosts_retire(host=host.address))
 
 
 async def test_a_region_that_cannot_be_seen_is_not_registered_by_the_command(net: Net, tmp_path: Path) -> None:

@@ -171,7 +171,9 @@ class Answers:
     ) -> None:
         if kept is not None:
             _accept(session)
-            for piece in joined(since(kept, oldest), CHUNK):
+            # In a thread: of a long log no line may be new enough, and others are served meanwhile.
+            pieces = joined(since(kept, oldest), CHUNK)
+            while piece := await asyncio.to_thread(next, pieces, b""):
                 await session.write(piece)
         if runs:
             running = self._running(number, args.service, follow=args.follow)
@@ -196,7 +198,7 @@ class Answers:
         """Take the last lines into `tail`; the time of the last of them."""
         last = b""
         if kept is not None:
-            tail.add(since(kept, oldest))
+            await asyncio.to_thread(tail.add, since(kept, oldest))
         if runs:
             async with aclosing(self._running(number, args.service, follow=False, tail=args.tail)) as lines:
                 async for some in lines:

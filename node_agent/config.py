@@ -11,6 +11,7 @@ from typing import Any
 from node_agent.telemetry.hardware import MAX_DEVICES
 from node_agent.telemetry.probe import Reserve
 from offchain.link.errors import OurError
+from offchain.link.harmless import unseen
 from offchain.schema._generated_chain import Ask, Tier
 from offchain.schema.manifest_values import check_address
 from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
@@ -132,6 +133,8 @@ def _parsed(text: str) -> Config:
     region = _text(document, "region")
     if len(region.encode()) > MAX_REGION_BYTES:
         raise ValueError(f"region is longer than {MAX_REGION_BYTES} bytes")
+    if (hidden := unseen(region)) is not None:
+        raise ValueError(f"region holds {hidden}, which cannot be seen")
     # Earlier releases handed out whole GPUs alone.
     network, share_gpus = document["network"], document.get("share_gpus", False)
     for name, value in (("network", network), ("share_gpus", share_gpus)):

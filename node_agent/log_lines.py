@@ -51,20 +51,39 @@ def _keyed(place: int, lines: Iterable[bytes]) -> Iterator[tuple[bytes, int, byt
         yield last, place, line
 
 
-class LineSplitter:
-    """Whole lines out of pieces of a stream. One that grows beyond `longest` bytes is cut."""
+MAX_LINE_BYTES = 1 << 16
+"""A line of this length without an end is passed on in parts: a program may write without ever ending one."""
 
-    def __init__(self, longest: int) -> None:
+
+class LineSplitter:
+    """Lines out of pieces of a stream, in time linear in their length. A line longer than `longest` bytes is cut."""
+
+    def __init__(self, longest: int = MAX_LINE_BYTES) -> None:
         self._longest = longest
-        self._rest = b""
+        self._held: list[bytes] = []
+        self._size = 0
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The lines that this piece ends, each with its line feed."""
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        whole = [line + b"\n" for line in lines]
-        return whole + self.end() if len(self._rest) > self._longest else whole
+        """Return the lines that this piece ends, each with its line feed."""
+        *lines, rest = piece.split(b"\n")
+        if lines and self._held:
+            lines[0] = b"".join([*self._held, lines[0]])
+            self._held, self._size = [], 0
+        found = []
+        for line in lines:
+            if len(line) <= self._longest:
+                found.append(line + b"\n")
+            else:
+                found += self._cut(line)
+        if rest:
+            self._held.append(rest)
+            self._size += len(rest)
+        return found + self.end() if self._size > self._longest else found
 
     def end(self) -> list[bytes]:
-        """What is left without a line feed."""
-        rest, self._rest = self._rest, b""
-        return [rest + b"\n"] if rest else []
+        """Return what is left without a line feed."""
+        rest, self._held, self._size = b"".join(self._held), [], 0
+        return self._cut(rest) if rest else []
+
+    def _cut(self, line: bytes) -> list[bytes]:
+        return [line[start : start + self._longest] + b"\n" for start in range(0, len(line), self._longest)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Iterator
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from node_agent.log_lines import merged
+from node_agent.log_lines import MAX_LINE_BYTES, merged
 from node_agent.ports import MAX_LOG_BYTES
+from offchain.link import harmless
 
 _CUT = b"[the log was longer; its beginning was not kept]\n"
 _PIECE = 1 << 18
@@ -54,13 +56,7 @@ class LogStore:
         ring, part = (target.with_name(f".{target.name}.{kind}") for kind in ("ring", "part"))
         try:
             written = await _fill(ring, chunks)
-            with _new(part) as file:
-                with ring.open("rb") as taken:
-                    _unroll(taken, written, file)
-                if note:
-                    file.write(f"[{note}]\n".encode())
-                file.flush()
-                os.fsync(file.fileno())
+            await asyncio.to_thread(_finish, ring, part, written, note)
             part.replace(target)
         finally:
             for left in (ring, part):
@@ -133,6 +129,16 @@ async def _fill(ring: Path, chunks: AsyncGenerator[bytes, None] | None) -> int:
     return written
 
 
+def _finish(ring: Path, part: Path, written: int, note: str) -> None:
+    with _new(part) as file:
+        with ring.open("rb") as taken:
+            _unroll(taken, written, file)
+        if note:
+            file.write(f"[{harmless.line(note)}]\n".encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def _unroll(ring: BinaryIO, written: int, out: BinaryIO) -> None:
     """Copy what the ring holds in its order, from its first whole line on."""
     if written <= MAX_LOG_BYTES:
@@ -141,7 +147,11 @@ def _unroll(ring: BinaryIO, written: int, out: BinaryIO) -> None:
     out.write(_CUT)
     place = written % MAX_LOG_BYTES
     ring.seek(place)
-    begun = len(ring.readline(MAX_LOG_BYTES - place))
+    begun = 0
+    while part := ring.readline(min(_PIECE, MAX_LOG_BYTES - place - begun)):
+        begun += len(part)
+        if part.endswith(b"\n"):
+            break
     _copy(ring, out, MAX_LOG_BYTES - place - begun)
     ring.seek(0)
     _copy(ring, out, place)
@@ -161,7 +171,8 @@ def _lines(files: list[Path]) -> Iterator[bytes]:
     for path in files:
         # One that was removed meanwhile has no lines any more.
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-            yield from file
+            while line := file.readline(MAX_LINE_BYTES):
+                yield line
 
 
 def _place(file: Path) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from node_agent.core.states import Pod
 from node_agent.log_lines import LineSplitter, named
 from node_agent.log_store import LogKey, LogStore
-from node_agent.ports import MAX_LOG_BYTES, MAX_LOG_LINES, Driver, DriverError, PodGone
+from node_agent.ports import MAX_LOG_LINES, Driver, DriverError, PodGone
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class PodLogs:
 
 
 async def _named(pieces: AsyncGenerator[bytes, None], service: str) -> AsyncGenerator[bytes, None]:
-    splitter = LineSplitter(MAX_LOG_BYTES)
+    splitter = LineSplitter()
     async with aclosing(pieces):
         async for piece in pieces:
             for line in splitter.feed(piece):

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import json
 import os
+import posixpath
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Final
 
 from node_agent.access.docker_http import DockerHttp, Hijacked
+from node_agent.access.mounts import hidden_below, mounts_of
 from node_agent.access.net_namespace import connect_inside
 from node_agent.access.orphans import SESSION_MARK, end_process
 from node_agent.access.ports import AccessRefused, ByteStream, ExecSession, Output
@@ -22,6 +24,8 @@ LABEL_INDEX: Final = "gantry.index"
 PIECE: Final = 1 << 17
 _HEAD: Final = struct.Struct(">B3xI")
 _LONGEST_PIECE: Final = 1 << 24
+MAX_DEPTH: Final = 64
+"""Folders above a path of a copy, each of which is asked for."""
 
 
 class DockerExec:
@@ -179,6 +183,9 @@ class DockerAccess:
     async def get(self, lease: int, service: str | None, path: str) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.access.ports.PodAccess`."""
         container = await self._container(lease, service)
+        parent, name = posixpath.split(posixpath.normpath(path))
+        # A link at the end is copied as a link.
+        hidden_below(posixpath.join(await self._real_path(container, parent), name), *await self._mounts(container))
         archive = self._engine.download(f"/containers/{container}/archive", {"path": path})
         try:
             async for piece in archive:
@@ -187,6 +194,11 @@ class DockerAccess:
             raise _no_path(error, path) from None
         finally:
             await archive.aclose()
+
+    async def hidden(self, lease: int, service: str | None, folder: str) -> tuple[str, ...]:
+        """See :class:`node_agent.access.ports.PodAccess`."""
+        container = await self._container(lease, service)
+        return hidden_below(await self._real_path(container, folder), *await self._mounts(container))
 
     async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:
         """See :class:`node_agent.access.ports.PodAccess`."""
@@ -206,6 +218,26 @@ class DockerAccess:
     async def close(self) -> None:
         """See :class:`node_agent.access.ports.PodAccess`."""
         await self._engine.close()
+
+    async def _mounts(self, container: str) -> tuple[frozenset[str], frozenset[str]]:
+        return mounts_of(await self._engine.json("GET", f"/containers/{container}/json"))
+
+    async def _real_path(self, container: str, path: str) -> str:
+        """The absolute path with the links on it followed as the engine follows them, as far as it is there.
+
+        The pod may change its links at any time: good for a message to the tenant, and for nothing else.
+        """
+        real = "/"
+        names = [name for name in posixpath.normpath(path).split("/") if name]
+        if len(names) > MAX_DEPTH:
+            raise AccessRefused(f"{path[:200]} is more than {MAX_DEPTH} folders deep")
+        for place, name in enumerate(names):
+            here = posixpath.join(real, name)
+            found = await self._engine.path_stat(f"/containers/{container}/archive", here)
+            if found is None:
+                return posixpath.join(real, *names[place:])
+            real = str(found.get("linkTarget") or here)
+        return real
 
     async def _container(self, lease: int, service: str | None) -> str:
         """The container of a service; of the pod's first where none is named."""

@@ -7,6 +7,7 @@ a program; both are too dear for sessions that last for hours.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -51,6 +52,24 @@ class DockerHttp:
         """Ask; gives the JSON of the answer. Raises PodGone (404), DriverError."""
         async with self._asked(method, path, query, json=body) as response:
             return await response.json() if response.content_type == "application/json" else None
+
+    async def path_stat(self, path: str, inside: str) -> dict[str, Any] | None:
+        """What the engine says of a path in a container; None where it is not there or no way leads to it.
+
+        Raises EngineUnreachable, EngineBusy.
+        """
+        try:
+            async with self._asked("HEAD", path, {"path": inside}) as response:
+                said = response.headers.get("X-Docker-Container-Path-Stat", "")
+        except EngineUnreachable:
+            raise
+        except DriverError:
+            return None  # an answer to HEAD does not say why; the engine says it when the copy is made
+        try:
+            found = json.loads(base64.b64decode(said))
+        except ValueError:
+            raise EngineBusy("the Docker engine's answer about a path is not understood") from None
+        return found if isinstance(found, dict) else None
 
     async def download(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         """The body of an answer in pieces."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from node_agent.access.mounts import KERNEL, hidden_below
 from node_agent.access.ports import AccessRefused, ByteStream, ExecSession, Output
 from node_agent.ports import PodGone
 
@@ -53,6 +54,8 @@ class FakePod:
     files: dict[str, bytes] = field(default_factory=dict)
     """Absolute path -> content."""
     folders: set[str] = field(default_factory=lambda: {"/"})
+    hidden: frozenset[str] = KERNEL
+    """Mounts that copies do not reach."""
 
 
 class FakeExec:
@@ -174,6 +177,7 @@ class FakeAccess:
         """See :class:`node_agent.access.ports.PodAccess`."""
         pod = self._pod(lease, service)
         base = PurePosixPath(path)
+        hidden_below(path, pod.hidden)
         inside = {found: data for found, data in pod.files.items() if PurePosixPath(found).is_relative_to(base)}
         if not inside and path.rstrip("/") not in pod.folders:
             raise AccessRefused(f"there is no {path} in the pod")
@@ -190,6 +194,10 @@ class FakeAccess:
         view = made.getbuffer()
         for start in range(0, len(view), PIECE):
             yield bytes(view[start : start + PIECE])
+
+    async def hidden(self, lease: int, service: str | None, folder: str) -> tuple[str, ...]:
+        """See :class:`node_agent.access.ports.PodAccess`."""
+        return hidden_below(folder, self._pod(lease, service).hidden)
 
     async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:
         """See :class:`node_agent.access.ports.PodAccess`."""

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final, TypeVar
 
-from node_agent.access.ports import AccessRefused, ByteStream, PodAccess
+from node_agent.access.ports import AccessRefused, ByteStream, PathHidden, PodAccess
 from node_agent.access.programs import Programs
 from node_agent.access.resumed import send_from
 from node_agent.access.uploads import Upload, Uploads, pieces
@@ -20,7 +20,7 @@ from offchain.link.p2p import HostRefused, refused
 from offchain.link.p2p_host import Handler
 from offchain.link.p2p_peer import BULK_WINDOW, WINDOW, Session
 from offchain.link.seal import open_as_host
-from offchain.link.tar_files import BadArchive, check
+from offchain.link.tar_files import COPY_INSIDE, BadArchive, check
 from offchain.schema.wire import Answer, Code, Control, Op, Request, WireError
 from offchain.schema.wire_mux import CONTROL, MAIN
 from offchain.schema.wire_ops import AttachArgs, DeliverArgs, DialArgs, ExecArgs, GetArgs, PutArgs
@@ -112,6 +112,7 @@ class Access:
         """See :class:`offchain.link.p2p_host.Handler`."""
         lease, args = _about(request, PutArgs)
         with self._copying(), _explained(lease):
+            hidden = await self._pods.hidden(lease, args.service, args.path)
             upload = await asyncio.to_thread(
                 self._uploads.begin, lease, request.account, args.upload, args.size, fresh=args.fresh
             )
@@ -122,7 +123,7 @@ class Access:
                 if said is None or said.size != upload.held or said.digest != upload.digest.digest():
                     await asyncio.to_thread(upload.remove)
                     raise refused(Code.CHANGED, "What arrived is not what was sent.", "Copy it again.")
-                await asyncio.to_thread(_check_archive, upload)
+                await asyncio.to_thread(_check_archive, upload, hidden)
                 await self._pods.put(lease, args.service, args.path, pieces(upload.path))
                 await asyncio.to_thread(upload.remove)
                 await session.say(Control(done=True))
@@ -194,9 +195,9 @@ async def _receive(session: Session, upload: Upload) -> Control | None:
     return said
 
 
-def _check_archive(upload: Upload) -> None:
+def _check_archive(upload: Upload, hidden: tuple[str, ...]) -> None:
     with upload.path.open("rb") as file:
-        check(file, most_bytes=upload.size)
+        check(file, most_bytes=upload.size, closed=hidden)
 
 
 async def _both_ways(session: Session, stream: ByteStream) -> None:
@@ -224,6 +225,8 @@ def _explained(lease: int) -> Iterator[None]:
         yield
     except HostRefused:
         raise
+    except PathHidden as error:
+        raise refused(Code.BAD_REQUEST, f"{error}.", COPY_INSIDE) from None
     except AccessRefused as error:
         raise refused(Code.NOT_FOUND, f"{error}.", "gantry task show tells the pod's services.") from None
     except PodGone:

@@ -18,22 +18,25 @@ class LineCutter:
     """Cuts pieces of a log into lines, their ends included."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._held: list[bytes] = []
+        self._size = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that are complete with these bytes."""
         # A carriage return moves a progress bar back; it ends no line.
-        *whole, last = (self._rest + data).split(b"\n")
+        *whole, last = data.split(b"\n")
         lines = [line + b"\n" for line in whole]
-        self._rest = last
-        if len(last) >= MAX_LINE:
-            lines.append(last)
-            self._rest = b""
-        return lines
+        if lines and self._held:
+            lines[0] = b"".join([*self._held, lines[0]])
+            self._held, self._size = [], 0
+        if last:
+            self._held.append(last)
+            self._size += len(last)
+        return lines + self.rest() if self._size >= MAX_LINE else lines
 
     def rest(self) -> list[bytes]:
         """What has no end yet."""
-        last, self._rest = self._rest, b""
+        last, self._held, self._size = b"".join(self._held), [], 0
         return [last] if last else []
 
 

@@ -10,11 +10,15 @@ from typing import Protocol
 
 from node_agent.ports import DriverError
 
-__all__ = ["AccessRefused", "ByteStream", "DriverError", "ExecSession", "Output", "PodAccess"]
+__all__ = ["AccessRefused", "ByteStream", "DriverError", "ExecSession", "Output", "PathHidden", "PodAccess"]
 
 
 class AccessRefused(DriverError):
     """What the tenant asked for cannot be done in this pod: no such service, program, file or port. Fit for users."""
+
+
+class PathHidden(AccessRefused):
+    """The path lies in a mount of the pod to which and from which files cannot be copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,14 @@ class PodAccess(Protocol):
         ...
 
     def get(self, lease: int, service: str | None, path: str) -> AsyncGenerator[bytes, None]:
-        """A file or folder as a tar stream, the same bytes for the same files."""
+        """A file or folder as a tar stream, the same bytes for the same files. Raises PathHidden."""
+        ...
+
+    async def hidden(self, lease: int, service: str | None, folder: str) -> tuple[str, ...]:
+        """Return the paths below `folder`, relative to it, into which `put` would unpack where no program sees it.
+
+        Raises PathHidden if `folder` itself is such a place.
+        """
         ...
 
     async def put(self, lease: int, service: str | None, folder: str, archive: AsyncIterator[bytes]) -> None:

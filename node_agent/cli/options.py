@@ -18,6 +18,7 @@ from node_agent.startup import Settings
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
 from offchain.link.errors import GantryError
+from offchain.link.harmless import unseen
 from offchain.schema._generated_chain import Ask, BillingUnit, GpuPrice, Tier
 from offchain.schema.manifest_values import parse_amount
 from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
@@ -358,6 +359,8 @@ def region_of(text: str) -> str:
     """A region that the chain takes."""
     if len(text.encode()) > configs.MAX_REGION_BYTES:
         raise click.BadParameter(f"it is longer than {configs.MAX_REGION_BYTES} bytes", param_hint="--region")
+    if (hidden := unseen(text)) is not None:
+        raise click.BadParameter(f"it holds {hidden}, which cannot be seen; leave it out", param_hint="--region")
     return text
 
 

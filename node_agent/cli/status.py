@@ -50,7 +50,7 @@ def logs(settings: Settings, lines: int, *, follow: bool) -> None:
         service = service_for(settings.state, options.DEFAULT_STATE)
         # Blocking is right here: nothing else goes on.
         for line in service.log(lines, follow=follow):
-            click.echo(harmless.text(line))
+            click.echo(harmless.line(line))
 
     with contextlib.suppress(BrokenPipeError):
         finish(work())

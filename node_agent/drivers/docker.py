@@ -204,7 +204,7 @@ class DockerDriver:
         chosen = [(_service(one), str(one["Id"])) for one in found if service in (None, _service(one))]
         if not chosen:
             raise PodGone(f"there is no container for lease {lease}")
-        reading = self._logs.read(chosen, follow=follow, several=several, tail=tail)
+        reading = self._logs.read(lease, chosen, follow=follow, several=several, tail=tail)
         async with contextlib.aclosing(reading) as pieces:
             async for piece in pieces:
                 yield piece

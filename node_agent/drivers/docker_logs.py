@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,11 +19,14 @@ from node_agent.drivers.hose import Hose
 from node_agent.log_lines import LineSplitter, named, stamp_of
 from node_agent.ports import EngineBusy, EngineUnreachable, PodGone
 
-MAX_READERS = 32
+MAX_READERS = 64
 """Streams at once; each that follows a container keeps a thread."""
-WAITING_PIECES = 64
-MAX_LINE_BYTES = 1 << 20
-"""A line of this length without an end is passed on in parts."""
+MAX_FOLLOWERS = 48
+"""Of them those that follow: the logs of pods that end are always read, to be kept."""
+MAX_OF_LEASE = 16
+"""Followers of one lease, which leave room for other tenants."""
+WAITING_LINES = 64
+"""Lines of at most MAX_LINE_BYTES that wait for a slow reader."""
 _BROKEN = (
     docker.errors.DockerException,
     requests.exceptions.RequestException,
@@ -38,6 +42,7 @@ class DockerLogs:
         self._engine = engine
         self._pool = ThreadPoolExecutor(MAX_READERS, thread_name_prefix="docker-logs")
         self._readers = 0
+        self._followers: Counter[int] = Counter()
         self._count = threading.Lock()
         """Logs are read in the loop of the link and in the agent's own."""
 
@@ -46,12 +51,43 @@ class DockerLogs:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def read(
-        self, containers: Sequence[tuple[str, str]], *, follow: bool, several: bool, tail: int | None = None
+        self, lease: int, containers: Sequence[tuple[str, str]], *, follow: bool, several: bool, tail: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """The logs of containers, given as service and id. With `several`, each line names its service.
+        """The logs of containers of a lease, given as service and id. With `several`, each line names its service.
 
-        `tail`: of each only so many of the lines that are there already, the last.
+        `tail`: of each only so many of the lines that are there already, the last. Raises EngineBusy where too many
+        read already.
         """
+        if not follow:
+            async with contextlib.aclosing(self._read(containers, several=several, tail=tail)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        with self._following(lease, len(containers)):
+            async with contextlib.aclosing(self._read(containers, follow=True, several=several, tail=tail)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    @contextlib.contextmanager
+    def _following(self, lease: int, count: int) -> Iterator[None]:
+        with self._count:
+            mine, all_of_them = self._followers[lease], self._followers.total()
+            if mine and mine + count > MAX_OF_LEASE:
+                raise EngineBusy(f"{mine} readers follow the log of lease {lease} already; end one first")
+            if all_of_them + count > MAX_FOLLOWERS:
+                raise EngineBusy(f"{all_of_them} readers follow logs on this host already; try again later")
+            self._followers[lease] += count
+        try:
+            yield
+        finally:
+            with self._count:
+                self._followers[lease] -= count
+                if not self._followers[lease]:
+                    del self._followers[lease]
+
+    async def _read(
+        self, containers: Sequence[tuple[str, str]], *, follow: bool = False, several: bool, tail: int | None
+    ) -> AsyncGenerator[bytes, None]:
         if self._readers + len(containers) > MAX_READERS:
             raise EngineBusy(f"{self._readers} readers follow logs already")
         if not several:
@@ -91,7 +127,7 @@ class DockerLogs:
         self, containers: Sequence[tuple[str, str]], tail: int | None
     ) -> AsyncGenerator[bytes, None]:
         """As they come; a reader that is ahead waits until its lines are taken."""
-        queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_PIECES)
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_LINES)
 
         async def pass_on(name: str, identity: str) -> None:
             try:
@@ -125,7 +161,7 @@ class DockerLogs:
             self._readers += count
 
     async def _lines(self, identity: str, tail: int | None, *, follow: bool) -> AsyncGenerator[bytes, None]:
-        splitter = LineSplitter(MAX_LINE_BYTES)
+        splitter = LineSplitter()
         async with contextlib.aclosing(self._pieces(identity, tail, follow=follow)) as pieces:
             async for piece in pieces:
                 for line in splitter.feed(piece):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import tarfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,11 +11,16 @@ import docker
 
 from node_agent.drivers.docker_spec import LOG_FILE_MIB, MIB
 from node_agent.ports import MAX_RESULT_BYTES, Collected
+from offchain.link.tar_members import BadArchive, Kind, Members
 
 LOG_LINE_OVERHEAD = 80
 """Bytes the engine's log file needs for each line beside the line itself, about."""
 _NO_WAY = re.compile(r"too many (levels of symbolic )?links|not a directory|file name too long", re.IGNORECASE)
 """What the program left where the folders of its result should be. The engine calls that a fault of its own."""
+
+
+_SPECIAL = 0x8F280000
+"""Type bits of a mode in the engine's answers (Go's os.ModeType): folder, link, device, pipe, socket, irregular."""
 
 
 def read_output(api: Any, container: str) -> Collected:
@@ -33,7 +37,11 @@ def read_output(api: Any, container: str) -> Collected:
 
 
 def read_file(api: Any, container: str, path: str) -> Collected:
-    """One regular file from the container's file system."""
+    """One regular file from the container's file system.
+
+    The pod decides what is at the path: everything but a regular file of at most MAX_RESULT_BYTES is a failure of the
+    program, told in the note. At most that many bytes are read, whatever the file does meanwhile.
+    """
     try:
         stream, stat = api.get_archive(container, path)
     except docker.errors.NotFound as error:
@@ -45,19 +53,29 @@ def read_file(api: Any, container: str, path: str) -> Collected:
             raise
         return Collected(b"", f"the program left no way to a file {path}")
     try:
+        if int(stat.get("mode", 0)) & _SPECIAL:
+            return Collected(b"", f"{path} is not a regular file")
         if int(stat.get("size", 0)) > MAX_RESULT_BYTES:
             return _too_large(f"{path} has {stat['size']} bytes, more than the {MAX_RESULT_BYTES} a result may have")
-        with tarfile.open(fileobj=_Reader(stream), mode="r|") as archive:
-            member = archive.next()
-            content = archive.extractfile(member) if member is not None and member.isreg() else None
-            if content is None:
-                return Collected(b"", f"{path} is not a regular file")
-            data = content.read(MAX_RESULT_BYTES + 1)
+        return _only_file(_Reader(stream), path)
     finally:
         stream.close()
-    if len(data) > MAX_RESULT_BYTES:
-        return _too_large(f"{path} is more than the {MAX_RESULT_BYTES} bytes a result may have")
-    return Collected(data)
+
+
+def _only_file(archive: _Reader, path: str) -> Collected:
+    members = Members(archive)
+    try:
+        member = next(iter(members))
+    except BadArchive:  # the type of a device or a pipe, or nothing: an archive holds no sockets
+        return Collected(b"", f"{path} is not a regular file")
+    if member.kind is not Kind.FILE:
+        return Collected(b"", f"{path} is not a regular file")
+    if member.size > MAX_RESULT_BYTES:
+        return _too_large(f"{path} has {member.size} bytes, more than the {MAX_RESULT_BYTES} a result may have")
+    try:
+        return Collected(b"".join(members.content(member)))
+    except BadArchive:
+        return Collected(b"", f"{path} became shorter while it was read")
 
 
 def _too_large(note: str) -> Collected:

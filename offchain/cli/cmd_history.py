@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -12,7 +10,7 @@ import click
 
 from offchain.cli import history_address, options
 from offchain.cli.failures import CliError
-from offchain.cli.output import details, emit, progress, say, table
+from offchain.cli.output import csv_rows, details, emit, progress, say, table
 from offchain.cli.story import event_text, time_text
 from offchain.indexer import queries
 from offchain.indexer.database import Database
@@ -292,10 +290,7 @@ def _moved_plain(moved: Moved) -> dict[str, Any]:
 
 
 def _csv(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> None:
-    writer = csv.writer(sys.stdout)
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_cell(row[name]) for name in columns])
+    csv_rows(columns, ([_cell(row[name]) for name in columns] for row in rows))
 
 
 def _cell(value: Any) -> Any:

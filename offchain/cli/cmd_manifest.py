@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from offchain.cli import options
 from offchain.cli.cmd_submit import load
 from offchain.cli.manifest_text import deposit_text, manifest_lines, plain_manifest, service_lines
-from offchain.cli.output import details, emit, say
+from offchain.cli.output import Screen, details, emit, say
 from offchain.schema.manifest_task import manifest_digest
 
 
@@ -40,9 +38,11 @@ def check(file: str, as_json: bool) -> None:
         return
     details([("digest", manifest_digest(text).hex()), ("bytes", len(text)), *manifest_lines(found)])
     for service in found.services:
-        say(f"\nservice {service.name}")
+        say()
+        say(f"service {service.name}")
         details(service_lines(service))
-    say(f"\nThe manifest is good. {deposit_text(found)}")
+    say()
+    say(f"The manifest is good. {deposit_text(found)}")
 
 
 @manifest.command()
@@ -55,5 +55,6 @@ def resolve(file: str) -> None:
       gantry manifest resolve task.yaml > resolved.yaml; sha256sum resolved.yaml
     """
     text, _ = load(file)
-    sys.stdout.buffer.write(text)
-    sys.stdout.buffer.flush()
+    screen = Screen()
+    screen.show(text)
+    screen.end()

@@ -14,7 +14,7 @@ from offchain.cli.cmd_exec import leave
 from offchain.cli.failures import CliError
 from offchain.cli.hostlink import pod_of, pod_option, service_option
 from offchain.cli.session import run
-from offchain.link.harmless import text
+from offchain.link.harmless import line
 from offchain.schema.wire_ops import ExecArgs
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def shell(
 
 def _tell_break(reason: str) -> None:
     # The terminal is in raw mode: a line begins where one says so.
-    sys.stderr.write(f"\r\n[{text(reason)} Connecting again; ~. leaves]\r\n")
+    sys.stderr.write(f"\r\n[{line(reason)} Connecting again; ~. leaves]\r\n")
     sys.stderr.flush()
 
 

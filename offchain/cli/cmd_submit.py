@@ -217,7 +217,8 @@ def _dry_run(
         emit(outlook_text.fields(found) | {"leaving": outlook_text.leaving_fields(found)})
         return
     details(outlook_text.pairs(found) + outlook_text.leaving_pairs(found))
-    say("\nNothing was sent.")
+    say()
+    say("Nothing was sent.")
 
 
 async def _send(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer) -> tuple[int, BlockRef]:
@@ -233,7 +234,8 @@ def _show(outcome: Outcome, seconds: float, *, as_json: bool) -> None:
     for lease in view.leases:
         result = outcome.results.get(lease.pod)
         if result is not None:
-            say(result.decode("utf-8", errors="replace").rstrip("\n"))
+            for line in result.decode("utf-8", errors="replace").rstrip("\n").split("\n"):
+                say(line)
     say()
     pairs: list[tuple[str, object]] = [("Task", view.id), ("State", view.state)]
     for lease in view.leases:
@@ -304,7 +306,8 @@ def _finish(outcome: Outcome, *, as_json: bool) -> None:
         if not as_json:
             raise CliError(message, remedy, code="not_settled")
         # The one object has been printed.
-        progress(f"error: {message}\n  {remedy}")
+        progress(f"error: {message}")
+        progress(f"  {remedy}")
         raise click.exceptions.Exit(1)
     failed = [lease for lease in view.leases if lease.exit_code]
     if failed:

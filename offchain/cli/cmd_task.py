@@ -137,7 +137,8 @@ def show(number: int, url: str | None, as_json: bool) -> None:
         ]
     )
     for lease in view.leases:
-        say(f"\nPod {lease.pod}")
+        say()
+        say(f"Pod {lease.pod}")
         details(
             [
                 ("  Lease", lease.id),

@@ -75,7 +75,8 @@ def why(number: int, schedulers: tuple[str, ...], index: str | None, url: str | 
     if history is not None:
         show_answers(history)
     if not known:
-        say(f"\nWhat schedulers decided is not known. {_HOW.format(task=number)}")
+        say()
+        say(f"What schedulers decided is not known. {_HOW.format(task=number)}")
 
 
 async def _asked(chain: ChainPort, number: int) -> Asked | CliError:
@@ -99,7 +100,8 @@ def _show(number: int, asked: Asked | CliError, heard: tuple[Heard, ...], histor
     details(pairs)
     if not task.open_pods:
         waits = task.state is TaskState.QUEUED
-        say("\nNo scheduler places it: its results are compared." if waits else "\nIt waits for no host.")
+        say()
+        say("No scheduler places it: its results are compared." if waits else "It waits for no host.")
 
 
 def _reserved(heard: tuple[Heard, ...]) -> int | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from offchain.link.harmless import text
+from offchain.link.harmless import line
 from offchain.schema.manifest_types import ManifestError
 
 EXIT_FAILED = 1
@@ -59,11 +59,11 @@ def tell(error: BaseException, *, as_json: bool) -> int:
         return EXIT_FAILED
     status, report = _report(error)
     if as_json:
-        sys.stdout.write(json.dumps({"error": report}) + "\n")
-    for line in report.get("lines", [report["message"]]):
-        sys.stderr.write(f"error: {text(line)}\n")
+        sys.stdout.write(json.dumps({"error": report}).replace("\x7f", "\\u007f") + "\n")
+    for problem in report.get("lines", [report["message"]]):
+        sys.stderr.write(f"error: {line(problem)}\n")
     if report["remedy"]:
-        sys.stderr.write(f"  {text(report['remedy'])}\n")
+        sys.stderr.write(f"  {line(report['remedy'])}\n")
     return status
 
 
@@ -108,7 +108,7 @@ def _bug(error: BaseException) -> tuple[int, dict[str, Any]]:
     where = "and its traceback could not be stored"
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace")
         where = f"its traceback is in {log}"
     except OSError:
         pass

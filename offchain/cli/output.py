@@ -5,25 +5,30 @@ Much of what is told was written by others: hosts, tenants, pods. On its way to 
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
 
-from offchain.link.harmless import Harmless, text
+from offchain.link import harmless
+from offchain.link.harmless import Harmless
 
 
 def emit(value: dict[str, Any]) -> None:
     """One JSON object on a line of its own."""
-    sys.stdout.write(json.dumps(value, default=_plain) + "\n")
+    # JSON writes out every control character but this one.
+    sys.stdout.write(json.dumps(value, default=_plain).replace("\x7f", "\\u007f") + "\n")
     sys.stdout.flush()
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Columns wide enough for what is in them."""
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[harmless.line(str(cell)) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
     for line in [list(header), *cells]:
         say("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -38,13 +43,27 @@ def details(pairs: Sequence[tuple[str, object]]) -> None:
 
 
 def say(line: str = "") -> None:
-    """A line on standard output."""
-    click.echo(text(line))
+    """One line on standard output: line feeds in it are written out."""
+    click.echo(harmless.line(line))
 
 
 def progress(line: str) -> None:
-    """A line on standard error."""
-    click.echo(text(line), err=True)
+    """One line on standard error: line feeds in it are written out."""
+    click.echo(harmless.line(line), err=True)
+
+
+def csv_rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:
+    """CSV on standard output: harmless on a terminal, as it is into a file or a pipe."""
+    if not sys.stdout.isatty():
+        csv.writer(sys.stdout).writerows(itertools.chain([columns], values))
+        return
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="")
+    for row in itertools.chain([columns], values):
+        writer.writerow(row)
+        say(made.getvalue())
+        made.seek(0)
+        made.truncate()
 
 
 class Screen:

@@ -13,25 +13,21 @@ import secrets
 import shutil
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
-from offchain.link.errors import OurError, TheirError
+from offchain.link.errors import OurError
+from offchain.link.tar_members import BLOCK, CHUNK, MAX_ENTRIES, BadArchive, Kind, Member, Members
 
-BLOCK: Final = 512
-CHUNK: Final = 1 << 20
-MAX_ENTRIES: Final = 1_000_000
+__all__ = ["CHUNK", "MAX_DEPTH", "MAX_ENTRIES", "BadArchive", "Packing", "check", "pack", "plan", "unpack"]
+
 MAX_DEPTH: Final = 64
+COPY_INSIDE: Final = "Name another folder, and copy between the two from inside the pod (gantry exec)."
+"""What to do where files are not copied into a mount of a pod."""
 _END: Final = bytes(2 * BLOCK)
 _PERMISSIONS: Final = 0o777
-
-
-class BadArchive(TheirError):  # noqa: N818
-    """An archive that cannot be trusted, or is damaged."""
-
-    code = "bad_archive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +81,27 @@ def pack(packing: Packing) -> Iterator[bytes]:
     yield _END
 
 
-def check(archive: IO[bytes], *, most_bytes: int, root: str | None = None) -> None:
-    """Read a whole archive, and raise :class:`BadArchive` where it holds what must not be unpacked.
+def check(archive: IO[bytes], *, most_bytes: int, root: str | None = None, closed: Collection[str] = ()) -> None:
+    """Read a whole archive, and raise :class:`BadArchive` if it holds something that must not be unpacked.
 
-    `root`: the one file or folder that it is of; then nothing in it leads out of that either.
+    `root`: name of the single file or folder that it may hold; then nothing in it leads out of that either.
+    `closed`: paths, relative to where it is unpacked, into which nothing may be unpacked.
     """
     total = 0
-    links: set[PurePosixPath] = set()
-    for count, (_, member) in enumerate(_members(archive)):
+    links: set[str] = set()
+    for member in Members(archive):
         path = PurePosixPath(_checked(member))
         if root is not None:
             _check_link(member)
-            if path.parts[0] != root or not links.isdisjoint(path.parents):
+            if path.parts[0] != root or not links.isdisjoint(map(str, path.parents)):
                 raise BadArchive(f"the archive holds {member.name[:200]!r}, which is not in {root!r}", "Try again.")
-            if member.issym():
-                links.add(path)
+            if member.kind is Kind.LINK:
+                links.add(str(path))
+        if closed and any(path.is_relative_to(one) for one in closed):
+            raise BadArchive(f"{member.name[:200]!r} would be unpacked below a mount of the pod", COPY_INSIDE)
         total += member.size
-        if total > most_bytes or count >= MAX_ENTRIES:
-            raise BadArchive(f"the archive holds more than {most_bytes} bytes or {MAX_ENTRIES} files", "Copy less.")
+        if total > most_bytes:
+            raise BadArchive(f"the archive holds more than {most_bytes} bytes", "Copy less.")
 
 
 def unpack(archive: IO[bytes], target: Path) -> int:
@@ -135,50 +134,41 @@ def unpack(archive: IO[bytes], target: Path) -> int:
 
 
 def _unpack_into(archive: IO[bytes], work: Path) -> int:
-    links: list[tuple[Path, str]] = []
-    modes: list[tuple[Path, int]] = []
+    # Names and not paths: there may be a million of them.
+    links: list[tuple[str, str]] = []
+    modes: list[tuple[str, int]] = []
     written = 0
-    for count, (tar, member) in enumerate(_members(archive)):
-        if count >= MAX_ENTRIES:
-            raise BadArchive(f"the archive holds more than {MAX_ENTRIES} files", "Copy less.")
+    members = Members(archive)
+    for member in members:
         path = work / _checked(member)
         _check_link(member)
-        if member.isdir():
+        if member.kind is Kind.FOLDER:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            modes.append((path, member.mode & _PERMISSIONS | 0o700))
+            modes.append((member.name, member.mode & _PERMISSIONS | 0o700))
             continue
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if member.issym():
+        if member.kind is Kind.LINK:
             # Made last: nothing can be written through a link that is not there yet.
-            links.append((path, member.linkname))
+            links.append((member.name, member.target))
             continue
-        content = tar.extractfile(member)
-        assert content is not None  # noqa: S101  (it is a regular file)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
         with os.fdopen(os.open(path, flags, member.mode & _PERMISSIONS | 0o600), "wb") as file:
-            shutil.copyfileobj(content, file, CHUNK)
+            for data in members.content(member):
+                file.write(data)
             written += member.size
-        os.utime(path, (member.mtime, member.mtime))
-    for path, mode in modes:
-        path.chmod(mode)
-    for path, link in links:
+        with contextlib.suppress(OverflowError):  # a time that no file can have is left out
+            os.utime(path, (member.mtime, member.mtime))
+    for name, mode in modes:
+        (work / name).chmod(mode)
+    for name, link in links:
         with contextlib.suppress(FileExistsError):
-            path.symlink_to(link)
+            (work / name).symlink_to(link)
     return written
 
 
-def _members(archive: IO[bytes]) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    try:
-        with tarfile.open(fileobj=archive, mode="r|") as tar:
-            for member in tar:
-                yield tar, member
-    except (tarfile.TarError, EOFError, ValueError, UnicodeError) as error:
-        raise BadArchive(f"the archive is damaged: {error}", "Try again.") from None
-
-
-def _checked(member: tarfile.TarInfo) -> str:
+def _checked(member: Member) -> str:
     """The path of a member, relative and harmless."""
     path = PurePosixPath(member.name)
     shown = repr(member.name[:200])
@@ -186,38 +176,33 @@ def _checked(member: tarfile.TarInfo) -> str:
         raise BadArchive(f"the archive holds {shown}, which leads outside", "Do not trust where it comes from.")
     if len(path.parts) > MAX_DEPTH:
         raise BadArchive(f"the archive holds {shown}, more than {MAX_DEPTH} folders deep", "Pack it first.")
-    if not (member.isreg() or member.isdir() or member.issym()) or member.sparse:
-        raise BadArchive(
-            f"the archive holds {shown}, which is neither a file nor a folder nor a link",
-            "Hard links, devices and sockets are not copied: pack the folder into one file first.",
-        )
-    if member.issym():
-        link = PurePosixPath(member.linkname)
+    if member.kind is Kind.LINK:
+        link = PurePosixPath(member.target)
         depth = len(path.parts) - 1
         for part in link.parts:
             depth += -1 if part == ".." else 1
             if depth < 0:
                 break
-        if link.is_absolute() or depth < 0 or "\0" in member.linkname:
+        if link.is_absolute() or depth < 0 or "\0" in member.target or not member.target:
             raise BadArchive(
-                f"the archive holds the link {shown} to {member.linkname[:200]!r}, which leads outside",
+                f"the archive holds the link {shown} to {member.target[:200]!r}, which leads outside",
                 "Copy what it points to, or pack the folder into one file first.",
             )
     return member.name
 
 
-def _check_link(member: tarfile.TarInfo) -> None:
+def _check_link(member: Member) -> None:
     """A link of what is unpacked here stays inside the folder that is copied, wherever other links of it lead.
 
     So every way up comes first: the folders above a link are real ones, what is below a name may be a link again.
     """
-    if not member.issym():
+    if member.kind is not Kind.LINK:
         return
-    parts = PurePosixPath(member.linkname).parts
+    parts = PurePosixPath(member.target).parts
     up = next((place for place, part in enumerate(parts) if part != ".."), len(parts))
     if up > len(PurePosixPath(member.name).parts) - 2 or ".." in parts[up:]:
         raise BadArchive(
-            f"the archive holds the link {member.name[:200]!r} to {member.linkname[:200]!r}, which may lead outside",
+            f"the archive holds the link {member.name[:200]!r} to {member.target[:200]!r}, which may lead outside",
             "Copy what it points to, or pack the folder into one file first.",
         )
 

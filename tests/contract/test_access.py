@@ -415,6 +415,24 @@ async def test_a_hostile_archive_is_refused_and_not_kept(way, tmp_path, member):
     assert not list((tmp_path / "uploads").iterdir())
 
 
+async def test_a_copy_below_a_mount_is_refused_and_not_reported_as_done(way, tmp_path):
+    client, source = await way.client(), tmp_path / "shm"
+    source.mkdir()
+    (source / "x").write_bytes(b"x")
+    for folder in ("/sys", "/dev", "/dev/shm", "/proc/1"):
+        with pytest.raises(HostRefused, match="a mount whose files cannot be copied") as refused_copy:
+            await put(client, source, folder)
+        assert refused_copy.value.refusal.code is Code.BAD_REQUEST
+    # Their names are in the archive and not in the folder.
+    way.pods.pods[LEASE].hidden |= {"/data/shm"}
+    way.pods.pods[LEASE].folders.add("/data")
+    with pytest.raises(HostRefused, match="below a mount"):
+        await put(client, source, "/data")
+    await put(client, source, "/data", "other")
+    assert way.pods.pods[LEASE].files == {"/data/other/x": b"x"}
+    assert not list((tmp_path / "uploads").iterdir())
+
+
 async def test_more_than_announced_other_than_said_and_damaged_archives_are_refused(way):
     client = await way.client()
     assert await refusal(send(client, bytes(2000), announced=1000)) is Code.TOO_LARGE

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import io
 import os
 import tarfile
@@ -13,8 +14,9 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 
 from node_agent.access.docker import DockerAccess
 from node_agent.access.orphans import end_orphans, end_process
-from node_agent.access.ports import AccessRefused
+from node_agent.access.ports import AccessRefused, PathHidden
 from node_agent.ports import PodGone
+from offchain.schema.manifest_types import TmpfsMount, VolumeMount
 
 GONE = 1
 
@@ -167,6 +169,19 @@ async def test_places_that_are_not_there(pods):
         await pods.access.put(pods.lease, None, "/nowhere", pieces(tarred({"x": b""})))
 
 
+@pytest.mark.parametrize("path", ["/proc", "/sys/x", "/dev/shm/x", "/dev/shm", "/proc/self/root/etc"])
+async def test_no_file_is_copied_below_a_mount_of_the_kernel_or_out_of_one(pods, path):
+    with pytest.raises(PathHidden, match=path):
+        await pods.access.hidden(pods.lease, None, path)
+    with pytest.raises(PathHidden, match=path):
+        await fetched(pods, path)
+
+
+async def test_the_mounts_that_a_folder_holds_are_told(pods):
+    assert {"dev", "proc", "sys"} <= set(await pods.access.hidden(pods.lease, None, "/"))
+    assert await pods.access.hidden(pods.lease, None, "/etc") == ()
+
+
 # --- what only the fake can do without tools in the image ---------------------------------------------------------
 
 
@@ -253,6 +268,36 @@ async def test_a_port_on_the_pods_own_loopback_is_reached(real):
     assert await stream.read() == b""
     await stream.close()
     await server.wait()
+
+
+@pytest.mark.docker
+async def test_a_link_to_a_mount_is_seen_through_and_volumes_are_reached(docker_api, shell_image, tmp_path):  # noqa: F811, ARG001
+    async with docker_driver(tmp_path, network=False) as driver:
+        script = "ln -s /sys /alias; ln -s alias/kernel /chain; ln -s /data /good; ln -s loop /loop; echo up; sleep 600"
+        container = {
+            "volumes": (VolumeMount("data", "/data", read_only=False),),
+            "tmpfs": (TmpfsMount("/mem", "size=1M"),),
+        }
+        spec = dataclasses.replace(driver_cases.pod(("sh", "-c", script), shell_image, **container), volumes=("data",))
+        await driver_cases.up(driver, spec)
+        access = DockerAccess(os.environ["GANTRY_DOCKER_HOST"], driver_cases.HOST)
+        try:
+            pods = Pods(access, spec.lease)
+            assert await all_of(await pods.exec(("sh", "-c", "until [ -L /loop ]; do :; done")))
+            for path in ("/alias", "/alias/kernel", "/chain", "/chain/mm", "/mem", "/mem/x", "/tmp", "/data/../sys"):
+                with pytest.raises(PathHidden):
+                    await access.hidden(spec.lease, None, path)
+            with pytest.raises(PathHidden):
+                await fetched(pods, "/alias/kernel")
+            assert set(await access.hidden(spec.lease, None, "/")) == {"dev", "mem", "proc", "sys", "tmp"}
+            assert await access.hidden(spec.lease, None, "/good") == ()
+            assert await access.hidden(spec.lease, None, "/loop/x") == ()  # to copy there is refused by the engine
+            with pytest.raises(AccessRefused):
+                await access.put(spec.lease, None, "/loop/x", pieces(tarred({"a": b""})))
+            await access.put(spec.lease, None, "/good", pieces(tarred({"in.bin": b"seen"})))
+            assert (await all_of(await pods.exec(("cat", "/data/in.bin"))))[0] == {1: b"seen"}
+        finally:
+            await access.close()
 
 
 async def test_no_process_outside_the_pod_is_ended():

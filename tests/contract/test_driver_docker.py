@@ -6,18 +6,19 @@ import io
 import os
 import socket
 import tarfile
+from contextlib import AsyncExitStack, aclosing
 
 import driver_cases as case
 import pytest
 from driver_fixtures import docker_api, docker_driver, image_store, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec, EndKind
-from node_agent.drivers import bridges
+from node_agent.drivers import bridges, docker_logs
 from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.docker_spec import bridge_name, bridges_of
 from node_agent.file_store import FileStore
 from node_agent.images.docker_engine import DockerImages
-from node_agent.ports import EngineUnreachable
+from node_agent.ports import EngineBusy, EngineUnreachable
 from offchain.schema.manifest_types import DeliveredFile, ImageRef, ResultSpec, TmpfsMount
 
 pytestmark = pytest.mark.docker
@@ -298,3 +299,26 @@ async def test_a_notice_is_for_whoever_runs_in_the_container_and_nobody_there_ca
             refused, said = (await driver.collect(handle, spec.result)).data.split()
             assert refused != b"0"
             assert said == b"soon"
+
+
+async def test_who_follows_one_pod_keeps_no_other_tenant_from_its_log(driver, shell_image, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(docker_logs, "MAX_OF_LEASE", 2)
+    monkeypatch.setattr(docker_logs, "MAX_FOLLOWERS", 3)
+    mine, other = (case.pod(case.LISTEN, shell_image) for _ in range(2))
+    for spec in (mine, other):
+        await case.up(driver, spec)
+    async with AsyncExitStack() as stack:
+
+        async def follow(spec):
+            return await anext(await stack.enter_async_context(aclosing(driver.logs(spec.lease, follow=True))))
+
+        assert b"up" in await follow(mine)
+        assert b"up" in await follow(mine)
+        with pytest.raises(EngineBusy, match=f"the log of lease {mine.lease}"):
+            await follow(mine)
+        assert b"up" in await follow(other)
+        with pytest.raises(EngineBusy, match="on this host"):
+            await follow(other)
+        # What is only read, to be kept, is not kept out.
+        assert b"up" in b"".join([piece async for piece in driver.logs(mine.lease, follow=False)])
+    assert b"up" in await anext(driver.logs(mine.lease, follow=True))

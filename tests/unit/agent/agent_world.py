@@ -127,9 +127,12 @@ class World:
         """What the chain says to a report that does not fit the lease's state."""
         wanted = {"report_started": ("Pending",), "report_result": ("Active",), "report_failed": ("Pending", "Active")}
         wanted |= {"Purged": ("Retained",), "DataLost": ("Retained",)}
-        state = self.tasks.lease(number).state if function in wanted else None
-        if state is None:
+        if function not in wanted:
             return None
+        try:
+            state = self.tasks.lease(number).state
+        except KeyError:  # a fork without the task
+            return DispatchFailure("Tasks", "UnknownTask", "")
         if state.tag not in wanted[function]:
             return DispatchFailure("Tasks", "WrongState", "")
         if function == "Purged" and state.value > self.now_ms:

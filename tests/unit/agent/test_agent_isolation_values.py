@@ -4,9 +4,13 @@ import os
 import platform
 import signal
 import subprocess
+import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from node_agent.access.log_lines import LineCutter
 from node_agent.drivers import docker_holder
 from node_agent.drivers.bridges import Strays
 from node_agent.drivers.docker_spec import bridge_name, bridges_of
@@ -96,5 +100,25 @@ def test_lines_of_several_containers_are_named_and_in_the_order_of_time():
 def test_a_line_without_an_end_is_passed_on_in_parts():
     splitter = LineSplitter(4)
     assert splitter.feed(b"a\nbc") == [b"a\n"]
-    assert splitter.feed(b"d\nefghi") == [b"bcd\n", b"efghi\n"]
+    assert splitter.feed(b"d\nefghi") == [b"bcd\n", b"efgh\n", b"i\n"]
     assert splitter.end() == []
+    assert splitter.feed(b"123456789\n\nx") == [b"1234\n", b"5678\n", b"9\n", b"\n"]
+    assert splitter.end() == [b"x\n"]
+
+
+@given(st.lists(st.binary(max_size=40)))
+def test_lines_are_split_the_same_however_they_come(pieces):
+    splitter, whole = LineSplitter(1000), b"".join(pieces)
+    lines = [line for piece in pieces for line in splitter.feed(piece)] + splitter.end()
+    assert b"".join(lines) == whole + b"\n" * (not whole.endswith(b"\n") and bool(whole))
+    assert all(line.count(b"\n") == 1 for line in lines)
+
+
+def test_a_line_that_never_ends_takes_linear_time():
+    """Each byte is looked at once: 16 MiB in small pieces took minutes when each piece was added to what was held."""
+    for cut, rest in ((LineSplitter(1 << 30), "end"), (LineCutter(), "rest")):
+        begun = time.process_time()
+        for _ in range(1 << 13):
+            cut.feed(b"x" * (1 << 11))
+        getattr(cut, rest)()
+        assert time.process_time() - begun < 2

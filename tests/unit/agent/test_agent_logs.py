@@ -169,3 +169,21 @@ async def test_notes_are_bounded(store, monkeypatch):
         store.note(KEY, text)
     assert store.notes(KEY) == [b"one\n", b"two\n", b"4\n"]
     assert store.notes(LogKey(8, 1_000)) == []
+
+
+async def test_a_kept_line_without_end_is_read_in_parts(store, monkeypatch):
+    monkeypatch.setattr(log_store, "MAX_LINE_BYTES", 100)
+    await store.save(KEY, 0, 1, pieces(b"x" * 900))
+    lines = list(store.lines(KEY))
+    assert (b"".join(lines), max(map(len, lines))) == (b"x" * 900, 100)
+
+
+async def test_the_beginning_of_a_line_that_was_cut_is_left_out_however_long_it_is(store, monkeypatch):
+    monkeypatch.setattr(log_store, "_PIECE", 64)
+    await store.save(KEY, 0, 1, pieces(b"x" * 900 + b"\n" + b"y" * 600 + b"\n"))
+    assert text(store) == b"[the log was longer; its beginning was not kept]\n" + b"y" * 600 + b"\n"
+
+
+async def test_a_note_is_one_line(store):
+    await store.save(KEY, 0, 1, pieces(), "no file\n2026-01-01T00:00:00Z forged\x1b[2J")
+    assert text(store) == b"[no file\\n2026-01-01T00:00:00Z forged\\x1b[2J]\n"

@@ -1,0 +1,52 @@
+"""A host with a hostile region, model and endpoint, and a hostile task, in each command that shows them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from cli_world import HOST, Pallets, World, the_host
+
+from node_agent.config import MAX_REGION_BYTES
+from offchain.link.harmless import line
+from tests.chain_records import device
+
+ATTACK = "\x1b[2J\x9b6n\u202e\u200b\nOK"
+UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+COMMANDS = [
+    ("host", "list"),
+    ("host", "show", HOST),
+    ("task", "list"),
+    ("task", "show", "0"),
+    ("task", "usage", "0"),
+    ("task", "why", "0"),
+    ("chain", "inspect", "host", HOST),
+    ("chain", "inspect", "task", "0"),
+]
+
+
+@pytest.fixture
+def hostile(world: World, manifest: Path) -> World:
+    name = ATTACK.encode()
+    record = the_host(region=name, endpoint=name + b"\xff", devices=[device(model=name, vram_mib=8192).encode()])
+    world.put("Hosts", "Hosts", HOST, record)
+    world.chain.effects = Pallets(world.chain, window_is_open=True).effects
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--json")
+    assert status == 0, err
+    text = manifest.read_text() + f"# {ATTACK}\n"
+    world.put("Tasks", "Manifests", 0, text.encode())
+    return world
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_no_command_passes_on_what_others_wrote(hostile: World, command: tuple[str, ...], options: tuple[str, ...]):
+    status, out, err = hostile.run(*command, *options)
+    assert (status == 2, bool(out + err)) == (False, True)
+    assert UNSEEN.search(out + err) is None
+    assert "\nOK" not in out + err
+
+
+def test_it_is_shown_so_that_it_can_be_told_apart(hostile: World):
+    assert line(ATTACK) in hostile.run("host", "list")[1]
+    assert hostile.json("host", "show", HOST)["region"] == ATTACK
+    assert len(ATTACK.encode()) <= MAX_REGION_BYTES

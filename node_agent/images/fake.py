@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from node_agent.images.decide import Disk, Platform
-from node_agent.images.ports import GoOn, LocalImage, PullRefused
+from node_agent.images.ports import Came, GoOn, LocalImage, PullRefused
 from node_agent.ports import EngineUnreachable
 from offchain.schema.manifest_types import ImageRef
 
@@ -50,7 +50,7 @@ class FakeImages:
                 return found
         return None
 
-    async def pull(self, reference: str, go_on: GoOn) -> None:
+    async def pull(self, reference: str, go_on: GoOn, came: Came) -> None:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         self.pulls.append(reference)
@@ -63,6 +63,7 @@ class FakeImages:
             raise PullRefused(found.said)
         if not go_on(found.image.size_bytes, self.room):
             raise PullRefused("stopped for want of room", full=True)
+        came(found.image.size_bytes, found.image.size_bytes)
         self.local[reference] = found.image
         if self.room is not None:
             self.room = replace(self.room, free_bytes=self.room.free_bytes - found.image.size_bytes)

@@ -34,6 +34,8 @@ class FakeImages:
     reachable: bool = True
     pulls: list[str] = field(default_factory=list)
     """Every pull that was begun."""
+    came: dict[str, Came] = field(default_factory=dict)
+    """What is told of the last pull of each reference."""
     gate: asyncio.Event | None = None
     """Pulls wait for it."""
 
@@ -54,6 +56,7 @@ class FakeImages:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         self.pulls.append(reference)
+        self.came[reference] = came
         if self.gate is not None:
             await self.gate.wait()
         found = self.registry.get(reference)

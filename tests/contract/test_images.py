@@ -355,7 +355,7 @@ async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F
 
     try:
         image = world.publish(size=16 * MIB)
-        pulling = asyncio.create_task(world.engine.pull(image.reference, go_on))
+        pulling = asyncio.create_task(world.engine.pull(image.reference, go_on, lambda *_: None))
         await asyncio.to_thread(begun.wait, 30)
         await world.engine.close()
         closed.set()

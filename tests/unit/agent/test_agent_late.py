@@ -1,5 +1,6 @@
 """A pod that cannot start in time is given back before the start timeout, with what it waited for."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -12,10 +13,14 @@ from node_agent.core import events as ev
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake import FakeProgram
+from node_agent.images.book import ImageBook
+from node_agent.images.fake import FakeImages
 from node_agent.images.late import STALLED_MS, cause, progress_text
+from node_agent.images.store import MAX_PULLS, ImageStore
 from node_agent.ports import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
 from node_agent.start_notes import StartNotes
 from offchain.schema._generated_chain import LeaseStatePending
+from offchain.schema.manifest_types import ImageRef
 from tests.chain_records import tasks_params
 
 START_BY = 50_000
@@ -130,6 +135,29 @@ def test_progress_is_told_in_sizes():
         f"the image {IMAGE} is being pulled: 1.2 GiB of 3.4 GiB"
     )
     assert progress_text(a_pull()) == f"the image {IMAGE} is being pulled: no data yet"
+
+
+async def test_the_store_tells_which_pulls_wait_for_their_turn_and_which_stand_still(tmp_path):
+    now_ms = [1_000]
+    engine = FakeImages(gate=asyncio.Event())
+    store = ImageStore(
+        engine, ImageBook(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 40, now_ms=lambda: now_ms[0]
+    )
+    images = [ImageRef("lab/demo", f"sha256:{number:064}") for number in range(MAX_PULLS + 1)]
+    waiting = [asyncio.create_task(store.ensure(image)) for image in images]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert len(engine.pulls) == MAX_PULLS
+    assert store.progress(images[0]) == PullProgress(images[0].reference, 0, 0, None, 1)
+    assert store.progress(images[-1]) == PullProgress(images[-1].reference, 0, 0, None, 0)
+    engine.came[images[0].reference](5, 9)
+    now_ms[0] += 700
+    assert store.progress(images[0]) == PullProgress(images[0].reference, 5, 9, 700, 1)
+    for task in waiting:
+        task.cancel()
+    await store.close()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert [store.progress(image) for image in images] == [None] * len(images)
 
 
 # --- the agent ------------------------------------------------------------------------------------------------------

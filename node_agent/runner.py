@@ -106,8 +106,9 @@ class CommandRunner:
             if isinstance(command, cmd.ExplainLateStart):
                 self._spawn(self._explain(command))
                 continue
-            if isinstance(command, cmd.SubmitFailed):
-                # The chain is told at once, also while the engine is still busy with an earlier command.
+            if isinstance(command, cmd.SubmitFailed) and not self._has_started(command.number):
+                # Told at once, also while the engine is still busy with an earlier command: the start timeout is near.
+                # Of a pod that has started, the report of its start is told first.
                 self._report(command)
                 continue
             queue = self._queues.get(command.number)
@@ -115,6 +116,10 @@ class CommandRunner:
                 queue = self._queues[command.number] = asyncio.Queue()
                 self._spawn(self._drain(command.number, queue))
             queue.put_nowait(command)
+
+    def _has_started(self, number: int) -> bool:
+        pod = self._pod_of(number)
+        return pod is not None and (pod.started_sent or pod.started_known)
 
     async def close(self) -> None:
         """Stop where it is; every command is repeated after the next start if its event was not kept."""

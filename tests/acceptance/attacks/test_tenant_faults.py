@@ -20,7 +20,7 @@ from offchain.link.keys import from_uri
 from offchain.schema._generated_chain import calls
 from offchain.schema.reasons import TENANTS_FAULTS, code
 from tests.real_chain import by_sudo
-from tests.support.local_network import TENANT, Done, Net
+from tests.support.local_network import TENANT, Done, Net, Pods
 
 START_TIMEOUT_MS: Final = 20_000
 MS_PER_HOUR: Final = 3_600_000
@@ -92,6 +92,17 @@ def manifest(folder: Path, image: str = DEMO, user: str = "65534:65534", *, secr
     return file
 
 
+def image_with_volume(net: Net, pods: Pods, path: str) -> str:
+    """Make an image of the demo image that declares a volume; return its digest."""
+    lines = (net.state / "env").read_text(encoding="utf-8").splitlines()
+    demo = dict(line.split("=", 1) for line in lines if "=" in line)["GANTRY_DEMO_IMAGE"]
+    container = pods.client.containers.create(demo.partition("@")[2])
+    try:
+        return str(container.commit("lab/volume", changes=f"VOLUME {path}").id)
+    finally:
+        container.remove()
+
+
 async def host_facts(net: Net) -> dict[str, Any]:
     """Bond and score of every host."""
     hosts = await net.typed.hosts()
@@ -160,6 +171,15 @@ async def test_an_image_that_cannot_run_costs_the_tenant_and_not_the_host(net: N
     done = await refused(net, manifest(tmp_path, user="nobody-here"))
     await told(net, done, "image_cannot_run")
     assert "no program of the image could be started" in done.err
+
+
+async def test_an_image_with_a_volume_over_proc_costs_the_tenant_and_not_the_host(
+    net: Net, pods: Pods, tmp_path: Path
+) -> None:
+    image = await asyncio.to_thread(image_with_volume, net, pods, "/proc")
+    done = await refused(net, manifest(tmp_path, image=f"lab/volume@{image}"))
+    await told(net, done, done.json["reason"])
+    assert done.json["reason"] in {"image_invalid", "image_cannot_run"}
 
 
 async def test_the_host_works_on_after_all_of_it(net: Net) -> None:

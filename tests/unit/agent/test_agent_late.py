@@ -218,3 +218,17 @@ async def test_the_log_of_a_pod_says_how_far_its_image_is(tmp_path):
         world.engine.pulls = ()
         world.engine.pulled.set()
         await world.until(lambda: world.reports)
+
+
+async def test_an_agent_that_was_killed_meanwhile_gives_the_lease_back_in_time(tmp_path):
+    world = World(tmp_path / "agent", lambda *_: FakeProgram())
+    world.table("Tasks", "Params")[()] = tasks_params(start_timeout_ms=40_000)
+    async with world.agent() as agent:
+        number = world.open_lease(WITH_SECRET)
+        opened_ms = world.tasks.lease(number).created_at
+        await world.until(lambda: agent.state.phase(number) is Phase.AWAITING)
+    async with world.agent() as agent:
+        assert agent.state.phase(number) is Phase.AWAITING
+        await until_refused(world, agent)
+    assert world.reports == [(number, HostFailure.INPUT_MISSING)]
+    assert world.now_ms - opened_ms < 40_000

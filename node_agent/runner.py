@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from node_agent.background import done_unless
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
@@ -206,7 +207,7 @@ class CommandRunner:
         given_up = self._given_up.setdefault(number, asyncio.Event())
         try:
             self._state.files.put_keys(command.spec)
-            if not await _done_unless(self._driver.prepare(command.spec), given_up):
+            if not await done_unless(self._driver.prepare(command.spec), given_up):
                 return
             await fetching
         except DriverError as error:
@@ -418,21 +419,6 @@ class CommandRunner:
                 log.warning("%s: %s; trying again", what, error)
             await asyncio.sleep(_pause_s(attempt))
             attempt += 1
-
-
-async def _done_unless(work: Coroutine[None, None, None], given_up: asyncio.Event) -> bool:
-    """Wait for the work, or cancel it when it is given up. Whether it was done; raises what it raises."""
-    doing, waiting = asyncio.ensure_future(work), asyncio.ensure_future(given_up.wait())
-    try:
-        await asyncio.wait((doing, waiting), return_when=asyncio.FIRST_COMPLETED)
-        if not doing.done():
-            return False
-        doing.result()
-        return True
-    finally:
-        for task in (doing, waiting):
-            task.cancel()
-        await asyncio.wait((doing, waiting))
 
 
 def report_key(lease: Lease, report: Report) -> str:

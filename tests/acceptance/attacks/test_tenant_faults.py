@@ -7,6 +7,8 @@ accepts connections and never answers.
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -20,9 +22,11 @@ from offchain.link.keys import from_uri
 from offchain.schema._generated_chain import calls
 from offchain.schema.reasons import TENANTS_FAULTS, code
 from tests.real_chain import by_sudo
-from tests.support.local_network import TENANT, Done, Net, Pods
+from tests.support.local_network import TENANT, Done, Net, Pods, sha256
 
 START_TIMEOUT_MS: Final = 20_000
+SLOW_BYTES: Final = 10 << 10
+"""So many bytes of a layer each half second."""
 MS_PER_HOUR: Final = 3_600_000
 SUDO: Final = "//Alice"
 NO_IMAGE: Final = "sha256:" + "1" * 64
@@ -80,6 +84,68 @@ async def registry(answer: bytes | None) -> AsyncIterator[str]:
             writer.close()
 
 
+@asynccontextmanager
+async def slow_registry() -> AsyncIterator[tuple[str, str]]:
+    """A registry with one image, of which a layer comes at 20 KiB a second. Yields its address and the digest."""
+    layer = os.urandom(1 << 20)
+    config = json.dumps(
+        {"architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": [digest(layer)]}}
+    ).encode()
+    kinds = "application/vnd.docker."
+    text = json.dumps(
+        {
+            "schemaVersion": 2,
+            "mediaType": f"{kinds}distribution.manifest.v2+json",
+            "config": {
+                "mediaType": f"{kinds}container.image.v1+json",
+                "size": len(config),
+                "digest": digest(config),
+            },
+            "layers": [
+                {
+                    "mediaType": f"{kinds}image.rootfs.diff.tar.gzip",
+                    "size": len(layer),
+                    "digest": digest(layer),
+                }
+            ],
+        }
+    ).encode()
+    bodies = {digest(text): text, digest(config): config, digest(layer): layer}
+    connections: set[asyncio.StreamWriter] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.add(writer)
+        with suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                first = await reader.readexactly(4)
+                if first not in (b"GET ", b"HEAD"):
+                    break  # The engine tries TLS first, and goes on without it where that fails at once.
+                request = (first + await reader.readuntil(b"\r\n\r\n")).decode()
+                method, path, _ = request.split(" ", 2)
+                body = bodies.get(path.rpartition("/")[2], b"{}")
+                kind = f"{kinds}distribution.manifest.v2+json" if body is text else "application/octet-stream"
+                head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+                writer.write(f"{head}Docker-Content-Digest: {digest(body)}\r\n\r\n".encode())
+                for at in range(0, len(body) if method == "GET" else 0, SLOW_BYTES):
+                    writer.write(body[at : at + SLOW_BYTES])
+                    await writer.drain()
+                    if body is layer:
+                        await asyncio.sleep(0.5)
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", digest(text)
+    finally:
+        server.close()
+        for writer in connections:
+            writer.close()
+
+
+def digest(data: bytes) -> str:
+    return f"sha256:{sha256(data)}"
+
+
 def manifest(folder: Path, image: str = DEMO, user: str = "65534:65534", *, secret: bool = False) -> Path:
     file = folder / "fault.yaml"
     text = MANIFEST.format(
@@ -111,7 +177,7 @@ async def host_facts(net: Net) -> dict[str, Any]:
     }
 
 
-async def refused(net: Net, file: Path) -> Done:
+async def refused(net: Net, file: Path, *, charged: bool = True) -> Done:
     """Submit and wait until the task has failed; check what the chain did, and return what the command said."""
     before, first = await host_facts(net), (await net.chain.finalized_head()).number
     done = await net.gantry("submit", file, "--account", TENANT, "--wait", "--json")
@@ -121,6 +187,7 @@ async def refused(net: Net, file: Path) -> Done:
     params = await net.typed.params("Tasks")
     charge = min(lease.escrow.deposit, lease.escrow.rate_per_hour * params.min_charge_ms // MS_PER_HOUR)
     assert charge > 0
+    charge = charge if charged else 0
     assert (lease.escrow.paid, lease.escrow.fee, lease.escrow.open) == (charge, charge, False), done.said
     assert lease.started_at is None
     assert lease.ended_at is not None
@@ -180,6 +247,15 @@ async def test_an_image_with_a_volume_over_proc_costs_the_tenant_and_not_the_hos
     done = await refused(net, manifest(tmp_path, image=f"lab/volume@{image}"))
     await told(net, done, done.json["reason"])
     assert done.json["reason"] in {"image_invalid", "image_cannot_run"}
+
+
+async def test_an_image_that_comes_slowly_costs_nobody(net: Net, tmp_path: Path) -> None:
+    async with slow_registry() as (address, image):
+        done = await refused(net, manifest(tmp_path, image=f"{address}/lab/slow@{image}"), charged=False)
+        await told(net, done, "image_too_slow")
+    logs = await net.gantry("logs", str(done.json["task"]), "--account", TENANT)
+    assert "is being pulled: " in logs.out, logs.said
+    assert " of 1.0 MiB" in logs.out, logs.said
 
 
 async def test_the_host_works_on_after_all_of_it(net: Net) -> None:

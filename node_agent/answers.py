@@ -125,7 +125,7 @@ class Answers:
         # What is said of a pod is about its first service.
         with nullcontext(Woven()) if place else self._notes.read(key) as notes:
             if kept is None and not notes and not runs:
-                raise refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
+                raise await self._no_log(number, pod)
             before = None if kept is None and not notes else notes.into(kept or ())
             if before is not None and not runs:
                 before = chain(before, notes.rest())
@@ -138,6 +138,17 @@ class Answers:
             await session.write(b"".join(tail.lines()))
             if args.follow and runs:
                 await self._after(number, last, session, args, notes)
+
+    async def _no_log(self, number: int, pod: Pod | None) -> Exception:
+        """What is said where there is nothing to show, by whether anything may still come."""
+        if pod is not None or _is_live((await self._lease(number)).record.state):
+            return refused(Code.NOT_READY, f"Lease {number} has no log yet.", "Ask again when its pod was started.")
+        task = lease_parts(number)[0]
+        return refused(
+            Code.GONE,
+            f"Lease {number} has ended, and its pod left no log here.",
+            f"gantry task show {task} tells why it ended.",
+        )
 
     async def _place(self, number: int, pod: Pod | None, service: str) -> int:
         """The place of a service among those of its pod."""
@@ -267,6 +278,10 @@ class Answers:
 def may_act(proxy: Mapping[str, Any], account: str) -> bool:
     """Whether one definition of `Proxy.Proxies` lets the account act for a tenant's tasks without a delay."""
     return proxy["delegate"] == account and proxy["delay"] == 0 and proxy["proxy_type"] in ACTING_PROXIES
+
+
+def _is_live(state: object) -> bool:
+    return isinstance(state, (LeaseStatePending, LeaseStateActive, LeaseStateSuspended))
 
 
 def _check_runs(number: int, state: object, op: Op) -> None:

@@ -42,3 +42,18 @@ async def restarted(work: Callable[[], Awaitable[None]]) -> None:
         else:
             return
         await asyncio.sleep(PAUSE_S)
+
+
+async def done_unless(work: Coroutine[None, None, None], given_up: asyncio.Event) -> bool:
+    """Wait for the work, or cancel it when it is given up. Whether it was done; raises what it raises."""
+    doing, waiting = asyncio.ensure_future(work), asyncio.ensure_future(given_up.wait())
+    try:
+        await asyncio.wait((doing, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            return False
+        doing.result()
+        return True
+    finally:
+        for task in (doing, waiting):
+            task.cancel()
+        await asyncio.wait((doing, waiting))

@@ -10,6 +10,7 @@ from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema._generated_chain import (
     HostStatusDraining,
     IndexTag,
+    LeaseStatePending,
     LeaseStateRetained,
     Survival,
     VerificationPolicyAcceptance,
@@ -18,6 +19,8 @@ from offchain.schema.escrow import ends_at
 
 HOLDING = frozenset(status.value for status in LeaseStatus)
 """The states of leases that hold something of their host."""
+REPORT_MS = 10_000
+"""So long before its start timeout a lease is given back at the latest: five blocks of a network with slots of 2 s."""
 
 
 async def live_leases(
@@ -31,8 +34,20 @@ async def live_leases(
     downtime_ms = 0 if record is None else record.downtime_ms
     drained = record is not None and isinstance(record.status, HostStatusDraining)
     moves = [lease for lease in live if _may_move(lease) and (drained or lease.record.reclaim_at is not None)]
-    notice_ms = (await chain.params("Tasks")).preemption_notice_ms if moves else None
-    return tuple(_lease(lease, downtime_ms, notice_ms if lease in moves else None) for lease in live)
+    pending = any(isinstance(lease.record.state, LeaseStatePending) for lease in live)
+    params = await chain.params("Tasks") if moves or pending else None
+    notice_ms = None if params is None else params.preemption_notice_ms
+    timeout_ms = None if params is None else params.start_timeout_ms
+    return tuple(_lease(lease, downtime_ms, notice_ms if lease in moves else None, timeout_ms) for lease in live)
+
+
+def start_by_ms(created_at_ms: int, start_timeout_ms: int) -> int:
+    """When a pod that has not started is given back, so that the report is in a block before the start timeout.
+
+    A tenth of the timeout is left for that, and at least :data:`REPORT_MS`, but never more than half of the timeout.
+    """
+    margin_ms = max(start_timeout_ms // 10, REPORT_MS)
+    return created_at_ms + start_timeout_ms - min(margin_ms, start_timeout_ms // 2)
 
 
 def _may_move(lease: LeaseOfTask) -> bool:
@@ -40,8 +55,11 @@ def _may_move(lease: LeaseOfTask) -> bool:
     return lease.task.spec.survival is not Survival.RESTART and lease.task.record.preemption is None
 
 
-def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None) -> Lease:
+def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, start_timeout_ms: int | None) -> Lease:
     record, spec = lease.record, lease.task.spec
+    starts_by_ms = None
+    if isinstance(record.state, LeaseStatePending) and start_timeout_ms is not None:
+        starts_by_ms = start_by_ms(record.created_at, start_timeout_ms)
     preempted = lease.task.record.preemption if lease.task.record.state.tag == "Running" else None
     ends = [at for at in (None if preempted is None else preempted.ends_at, record.reclaim_at) if at is not None]
     return Lease(
@@ -66,6 +84,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None) -> 
         data_from=spec.data_from,
         notice_ends_ms=min(ends, default=None),
         moves_after_ms=moves_after_ms,
+        start_by_ms=starts_by_ms,
         tenant=lease.task.record.tenant,
     )
 

@@ -50,6 +50,18 @@ class ImageInvalid(DriverError):
     reason = HostFailure.IMAGE_INVALID
 
 
+class ImageCannotRun(DriverError):
+    """The image is here and sound, but no program of it can be started as the manifest or the image says."""
+
+    reason = HostFailure.IMAGE_CANNOT_RUN
+
+
+class ImageTooSlow(DriverError):
+    """The image is not here yet, and how long it takes is neither the tenant's nor this host's doing alone."""
+
+    reason = HostFailure.IMAGE_TOO_SLOW
+
+
 class ResourcesUnavailable(DriverError):
     """The machine does not have what the lease is for."""
 
@@ -78,6 +90,21 @@ class Seed:
 
     path: str
     archive: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far the pull of an image is. Sizes are of its compressed layers, as far as the engine knows them yet."""
+
+    reference: str
+    done_bytes: int
+    total_bytes: int
+    idle_ms: int | None
+    """For how long nothing of it has come or was unpacked; None: nothing has come yet."""
+    tries: int
+    """How often it was begun; 0: it waits for its turn."""
+    trouble: str = ""
+    """Why the last try failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +191,18 @@ class Driver(Protocol):
 
     async def prepare(self, spec: PodSpec) -> None:
         """Have ready what the pod's containers need: images, network, volumes (those of `data_from` are taken over)."""
+        ...
+
+    def why_late(self, spec: PodSpec) -> DriverError:
+        """What a pod that is still being prepared waits for. Returns at once.
+
+        :class:`ImageUnavailable` where an image's pull stands still, :class:`ImageTooSlow` where it goes on or has not
+        begun, and another error where the pod waits for something else.
+        """
+        ...
+
+    def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
+        """How far the pulls of the pod's images are; none of images that are here."""
         ...
 
     async def start(

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from node_agent.background import done_unless
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.states import Phase, Pod
@@ -26,6 +27,7 @@ from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import PodResult, ReportDataLost, ReportPurged, calls
 from offchain.schema.chain import Call
 from offchain.schema.manifest_types import ResultSpec
+from offchain.schema.reasons import code
 
 T = TypeVar("T")
 
@@ -93,6 +95,8 @@ class CommandRunner:
         self._queues: dict[int, asyncio.Queue[cmd.Command]] = {}
         self._watches: dict[int, dict[str, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._given_up: dict[int, asyncio.Event] = {}
+        """Of each pod that is being prepared: it waits for an image, and is not to wait any longer."""
 
     def run(self, commands: list[cmd.Command]) -> None:
         """Take commands; returns at once."""
@@ -100,11 +104,23 @@ class CommandRunner:
             if isinstance(command, (cmd.ScheduleStop, cmd.ScheduleRetry)):
                 self._wake_at(command.at_ms)
                 continue
+            if isinstance(command, cmd.ExplainLateStart):
+                self._spawn(self._explain(command))
+                continue
+            if isinstance(command, cmd.SubmitFailed) and not self._has_started(command.number):
+                # Told at once, also while the engine is still busy with an earlier command: the start timeout is near.
+                # Of a pod that has started, the report of its start is told first.
+                self._report(command)
+                continue
             queue = self._queues.get(command.number)
             if queue is None:
                 queue = self._queues[command.number] = asyncio.Queue()
                 self._spawn(self._drain(command.number, queue))
             queue.put_nowait(command)
+
+    def _has_started(self, number: int) -> bool:
+        pod = self._pod_of(number)
+        return pod is not None and (pod.started_sent or pod.started_known)
 
     async def close(self) -> None:
         """Stop where it is; every command is repeated after the next start if its event was not kept."""
@@ -188,9 +204,11 @@ class CommandRunner:
     async def _prepare(self, command: cmd.PreparePod) -> None:
         number = command.number
         fetching = self._spawn(self._have_checkpoint(command))
+        given_up = self._given_up.setdefault(number, asyncio.Event())
         try:
             self._state.files.put_keys(command.spec)
-            await self._driver.prepare(command.spec)
+            if not await done_unless(self._driver.prepare(command.spec), given_up):
+                return
             await fetching
         except DriverError as error:
             log.warning("lease %d: its pod could not be prepared: %s", number, error)
@@ -198,7 +216,17 @@ class CommandRunner:
             return
         finally:
             fetching.cancel()
+            self._given_up.pop(number, None)
         self._emit(ev.Prepared(number))
+
+    async def _explain(self, command: cmd.ExplainLateStart) -> None:
+        number = command.number
+        why = self._driver.why_late(command.spec)
+        log.warning("lease %d: its pod has not started in time: %s", number, why)
+        if self._driver.progress(command.spec) and (given_up := self._given_up.get(number)) is not None:
+            # Nothing of the pod is made before its images are here. The pull itself goes on for whoever needs it next.
+            given_up.set()
+        self._emit(ev.DriverFailed(number, None, why.reason, str(why), transient=False))
 
     async def _have_checkpoint(self, command: cmd.PreparePod) -> None:
         """What the pod goes on from, while its images come. One that ran on this host before has its own files."""
@@ -348,6 +376,7 @@ class CommandRunner:
                 self._send(number, Report.RESULT, calls.tasks_report_result(lease=number, result=result))
             case cmd.SubmitFailed(number, reason, message):
                 log.warning("lease %d: given back with %s: %s", number, reason.value, message)
+                self._say(number, f"the host gave this pod back ({code(reason.value)}): {message}")
                 self._send(number, Report.FAILED, calls.tasks_report_failed(lease=number, reason=reason))
             case cmd.SubmitPurged(number, receipt, attempt):
                 call = calls.tasks_report(lease=number, report=ReportPurged(receipt=receipt))

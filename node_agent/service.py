@@ -35,6 +35,7 @@ from node_agent.ports import Driver, DriverError
 from node_agent.rounds import every
 from node_agent.runner import CommandRunner, over_disk, report_key
 from node_agent.sender import Sender
+from node_agent.start_notes import StartNotes, waiting_text
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
 from offchain.link.errors import OurError
@@ -203,6 +204,8 @@ class Agent:
         ]
         helpers = [asyncio.create_task(restarted(partial(work, self))) for work in self._beside]
         helpers.append(asyncio.create_task(restarted(self._checkpoints.run), name="checkpoints"))
+        starts = StartNotes(self._driver, lambda: self._state.pods, self._notes.say)
+        helpers.append(asyncio.create_task(restarted(starts.run), name="start notes"))
         log.info("ready: host %s at %s", self._host, ", ".join(self._transport.addresses))
         self.ready.set()
         try:
@@ -302,6 +305,8 @@ class Agent:
             self._dir.save_pods(changed)
         self._state = after
         for number, pod in changed.items():
+            if pod is not None and (said := waiting_text(before.pods.get(number), pod)):
+                self._notes.say(number, said)
             if number in before.pods and (pod is None or pod.phase is Phase.ENDING):
                 self._take_back_reports(before.pods[number].lease)
         if self._access is not None:

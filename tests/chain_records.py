@@ -248,6 +248,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         preemption_notice_ms=120_000,
         poor_ppm=300_000,
         checkpoint_min_ms=1_000,
+        min_charge_ms=60_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -33,6 +33,14 @@ class PreparePod:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainLateStart:
+    """Say what a pod that is still being prepared waits for, beside all other commands; answer with DriverFailed."""
+
+    number: int
+    spec: PodSpec
+
+
+@dataclass(frozen=True, slots=True)
 class StartContainer:
     """Start it, or adopt it where this start was made before; answer with ContainerStarted or DriverFailed.
 
@@ -201,6 +209,7 @@ Command = (
     FetchManifest
     | PrefetchImages
     | PreparePod
+    | ExplainLateStart
     | StartContainer
     | WatchContainer
     | StopContainer

@@ -27,6 +27,7 @@ from node_agent.core.steps import (
     collect,
     destroy,
     is_retained,
+    late,
     noticed,
     pause,
     prepare,
@@ -243,6 +244,9 @@ def _tick(_host: Host, pod: Pod | None, _event: ev.Tick, now_ms: int) -> Moved:
         return pod, []
     if pod.phase in _BROUGHT_UP and pod.stop_at_ms is not None and now_ms >= pod.stop_at_ms:
         return _used_up(pod)
+    due_ms = pod.start_due_ms
+    if pod.phase in (Phase.AWAITING, Phase.PREPARING) and due_ms is not None and now_ms >= due_ms:
+        return late(pod)
     pod, commands = runs.restart_due(pod, now_ms)
     if pod.retry_at_ms is not None and now_ms >= pod.retry_at_ms:
         pod, more = _tried_again(replace(pod, retry_at_ms=None), now_ms)

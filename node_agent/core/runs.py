@@ -48,6 +48,7 @@ TOO_MUCH_EXIT_CODE = 137
 """Of a pod that took more than its lease gives while its main container did not run: as of one killed for that."""
 NO_PROGRAM_EXIT_CODE = 127
 """Of a pod of which a container cannot run in its image: as a shell says it."""
+_UNRUNNABLE = (HostFailure.IMAGE_INVALID, HostFailure.IMAGE_CANNOT_RUN)
 MaybeMoved = tuple[Pod | None, list[cmd.Command]]
 
 
@@ -91,7 +92,7 @@ def _not_started(pod: Pod, found: Container, event: ev.DriverFailed, now_ms: int
         # The same start is made again: its number is taken back.
         one = replace(found, stage=Stage.PAUSING, start=found.start - 1, tries=found.tries + 1, retry_at_ms=at_ms)
         return replace(pod, containers=put(pod.containers, one)), [cmd.ScheduleRetry(event.number, at_ms)]
-    if pod.phase is Phase.RUNNING and event.reason is HostFailure.IMAGE_INVALID:
+    if pod.phase is Phase.RUNNING and event.reason in _UNRUNNABLE:
         return _failed(pod, found, NO_PROGRAM_EXIT_CODE, f"{found.name} did not start: {event.message}", now_ms)
     return refuse(pod, event.reason, event.message)
 

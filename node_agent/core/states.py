@@ -85,6 +85,11 @@ class Pod:
         """Files that are still to be delivered."""
         return () if self.spec is None else tuple(sorted(self.spec.files - set(self.delivered)))
 
+    @property
+    def start_due_ms(self) -> int | None:
+        """Chain time by which the pod must have started, or be given back; None where it has started before."""
+        return None if self.started_sent or self.started_known else self.lease.start_by_ms
+
     def may_run(self, now_ms: int) -> bool:
         """Whether the lease is for running containers now, and paid."""
         paid = self.stop_at_ms is None or now_ms < self.stop_at_ms
@@ -170,7 +175,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
             {
                 _E.LeaseAssigned: {_P.AWAITING, _P.SUSPENDING, _P.RETIRING, _P.ENDING},
                 _E.FileDelivered: {_P.AWAITING, _P.PREPARING},
-                _E.Tick: {_P.AWAITING, _P.DEPLETED, _P.SUSPENDING},
+                _E.Tick: {_P.AWAITING, _P.DEPLETED, _P.SUSPENDING, _P.REFUSING},
                 _E.DevicesFailed: {_P.AWAITING, _P.REFUSING},
             },
         ),

@@ -27,11 +27,24 @@ def begin(pod: Pod, spec: PodSpec, now_ms: int) -> Moved:
 
 def prepare(pod: Pod) -> Moved:
     """Have ready what its containers need, as soon as all its files are there."""
-    spec = spec_of(pod)
+    number, spec = pod.lease.number, spec_of(pod)
     pod = replace(pod, retry_at_ms=None)
+    due_ms = pod.start_due_ms
+    due: list[cmd.Command] = [] if due_ms is None else [cmd.ScheduleRetry(number, due_ms)]
     if pod.awaited:
-        return pod.to(Phase.AWAITING), [cmd.PrefetchImages(pod.lease.number, spec)]
-    return pod.to(Phase.PREPARING), [cmd.PreparePod(pod.lease.number, spec)]
+        return pod.to(Phase.AWAITING), [cmd.PrefetchImages(number, spec), *due]
+    return pod.to(Phase.PREPARING), [cmd.PreparePod(number, spec), *due]
+
+
+def late(pod: Pod) -> Moved:
+    """The start timeout is near, and the pod has not started: give the lease back with what it waited for.
+
+    A file that the tenant did not deliver is the tenant's omission. What else a pod waits for only its driver can say.
+    """
+    if pod.phase is Phase.AWAITING:
+        names = ", ".join(pod.awaited)
+        return refuse(pod, HostFailure.INPUT_MISSING, f"the tenant did not deliver in time: {names}")
+    return pod, [cmd.ExplainLateStart(pod.lease.number, spec_of(pod))]
 
 
 def resume(pod: Pod) -> Moved:

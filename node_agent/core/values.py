@@ -144,6 +144,8 @@ class Lease:
     """Its task was told to leave for another, or its provider takes the host back; it may run on until then."""
     moves_after_ms: int | None = None
     """Its host works but is drained, or taken back: its pod is to go on elsewhere, so long after it was told."""
+    start_by_ms: int | None = None
+    """Chain time by which the pod must have started, or the lease is given back; None once it has started."""
     tenant: str = ""
     """The account that pays; "" where an agent kept it that did not know of shares, and so had none."""
 

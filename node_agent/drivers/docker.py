@@ -33,6 +33,7 @@ from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.firewall import Firewall
 from node_agent.drivers.lost_processes import Overlooked
+from node_agent.images import late
 from node_agent.images.ports import Images
 from node_agent.ports import (
     Collected,
@@ -43,6 +44,7 @@ from node_agent.ports import (
     Inspection,
     PodFiles,
     PodGone,
+    PullProgress,
     Seed,
     Volume,
 )
@@ -139,6 +141,15 @@ class DockerDriver:
         # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
         await self._guard()
         await self._starts.own_files(spec)
+
+    def why_late(self, spec: PodSpec) -> DriverError:
+        """See :class:`node_agent.ports.Driver`."""
+        return late.cause(self.progress(spec))
+
+    def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        images = dict.fromkeys(one.service.image for one in spec.containers)
+        return tuple(pull for image in images if (pull := self._images.progress(image)) is not None)
 
     async def start(
         self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None

@@ -320,7 +320,9 @@ def device_requests(uuids: tuple[str, ...], *, cdi: bool) -> list[DeviceRequest]
 _IMAGE_FAULTS = re.compile(
     r"executable file not found|no such file or directory|permission denied|exec format error|is a directory"
     r"|not a directory|unable to find user|no matching entries in passwd|unable to find group|No command specified"
-    r"|no command|invalid user|chdir to cwd|too many levels of symbolic links",
+    r"|no command|invalid user|chdir to cwd|too many levels of symbolic links"
+    # A volume that the image itself declares over a protected path.
+    r"|cannot be mounted because it is",
     re.IGNORECASE,
 )
 _RESOURCE_FAULTS = re.compile(

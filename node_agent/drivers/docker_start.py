@@ -23,7 +23,7 @@ from node_agent.ports import (
     EngineBusy,
     EngineUnreachable,
     FolderRefused,
-    ImageInvalid,
+    ImageCannotRun,
     PodFiles,
     ResourcesUnavailable,
     Seed,
@@ -190,7 +190,7 @@ def _start_fault(error: DriverError) -> DriverError:
     if make.is_resource_fault(message):
         return ResourcesUnavailable(message)
     if make.is_image_fault(message):
-        return ImageInvalid(message)
+        return ImageCannotRun(message)
     return error
 
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from node_agent.core.values import ContainerSpec, Ending, EndKind, Found, Handle, PodSpec, Usage
 from node_agent.drivers.fake_folders import packed, unpacked
+from node_agent.images import late
 from node_agent.log_lines import merged, named
 from node_agent.ports import (
     Collected,
@@ -19,6 +20,7 @@ from node_agent.ports import (
     ImageUnavailable,
     Inspection,
     PodGone,
+    PullProgress,
     ResourcesUnavailable,
     Seed,
     SnapshotRefused,
@@ -88,6 +90,9 @@ class FakeEngine:
         self.data: dict[tuple[str, int], dict[str, _Volume]] = {}
         self.snapshots: dict[tuple[str, int], dict[str, Snapshot]] = {}
         self.notices: dict[tuple[str, int], bytes] = {}
+        self.pulls: tuple[PullProgress, ...] = ()
+        """Images that are not here: pods that need one of them wait for `pulled`."""
+        self.pulled = asyncio.Event()
         self.starts = 0
         self._ids = count(1)
 
@@ -189,9 +194,20 @@ class FakeDriver:
     def prefetch(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
 
+    def why_late(self, spec: PodSpec) -> DriverError:
+        """See :class:`node_agent.ports.Driver`."""
+        return late.cause(self.progress(spec))
+
+    def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
+        """See :class:`node_agent.ports.Driver`."""
+        wanted = {one.service.image.reference for one in spec.containers}
+        return tuple(pull for pull in self._engine.pulls if pull.reference in wanted)
+
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await asyncio.sleep(0)
+        if self.progress(spec):
+            await self._engine.pulled.wait()
         engine, key = self._engine, (self._host, spec.lease)
         if spec.data_from is not None and key not in engine.data and key not in engine.snapshots:
             source = (self._host, spec.data_from)

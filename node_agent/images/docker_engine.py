@@ -17,7 +17,7 @@ import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
 from node_agent.images.decide import Disk, Platform, engine_platform
-from node_agent.images.ports import SNAPSHOT_MARK, GoOn, LocalImage, PullRefused
+from node_agent.images.ports import SNAPSHOT_MARK, Came, GoOn, LocalImage, PullRefused
 from node_agent.images.store import MAX_PULLS
 from node_agent.ports import EngineBusy, EngineUnreachable
 from offchain.schema.manifest_types import ImageRef
@@ -28,6 +28,8 @@ SILENCE_S = 300
 LOOK_S = 0.5
 """How often a pull looks at the disk."""
 THREADS = MAX_PULLS + 4
+_MOVES = frozenset({"Downloading", "Download complete", "Extracting", "Pull complete"})
+"""What the engine says of a layer of which something came or was unpacked."""
 
 T = TypeVar("T")
 
@@ -51,9 +53,9 @@ class DockerImages:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         return await self._call(lambda: self._find(image))
 
-    async def pull(self, reference: str, go_on: GoOn) -> None:
+    async def pull(self, reference: str, go_on: GoOn, came: Came) -> None:
         """See :class:`node_agent.images.ports.ImageEngine`."""
-        await self._call(lambda: self._pull(reference, go_on))
+        await self._call(lambda: self._pull(reference, go_on, came))
 
     async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""
@@ -126,18 +128,25 @@ class DockerImages:
                 return None if is_snapshot(inspection) else _local(inspection)
         return None
 
-    def _pull(self, reference: str, go_on: GoOn) -> None:
+    def _pull(self, reference: str, go_on: GoOn, came: Came) -> None:
         # A connection of its own: closing it is how a pull is stopped.
         api = self._connect(SILENCE_S)
         sizes: dict[str, int] = {}
+        here: dict[str, int] = {}
         disk, seen_s = self._disk(), time.monotonic()
         try:
             for step in api.pull(reference, stream=True, decode=True):
                 if "error" in step:
                     raise PullRefused(str(step["error"]))
-                total = (step.get("progressDetail") or {}).get("total")
-                if isinstance(total, int) and "id" in step:
-                    sizes[str(step["id"])] = max(total, sizes.get(str(step["id"]), 0))
+                detail = step.get("progressDetail") or {}
+                total, layer = detail.get("total"), str(step.get("id", ""))
+                if isinstance(total, int) and layer:
+                    sizes[layer] = max(total, sizes.get(layer, 0))
+                if layer and step.get("status") in _MOVES:
+                    # What is unpacked has come; the engine counts what it unpacks anew.
+                    is_here = step["status"] != "Downloading"
+                    here[layer] = sizes.get(layer, 0) if is_here else int(detail.get("current") or 0)
+                    came(sum(here.values()), sum(sizes.values()))
                 if self._closing:
                     raise PullRefused("the agent is stopping")
                 if time.monotonic() - seen_s >= LOOK_S:

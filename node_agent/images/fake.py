@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from node_agent.images.decide import Disk, Platform
-from node_agent.images.ports import GoOn, LocalImage, PullRefused
+from node_agent.images.ports import Came, GoOn, LocalImage, PullRefused
 from node_agent.ports import EngineUnreachable
 from offchain.schema.manifest_types import ImageRef
 
@@ -34,6 +34,8 @@ class FakeImages:
     reachable: bool = True
     pulls: list[str] = field(default_factory=list)
     """Every pull that was begun."""
+    came: dict[str, Came] = field(default_factory=dict)
+    """What is told of the last pull of each reference."""
     gate: asyncio.Event | None = None
     """Pulls wait for it."""
 
@@ -50,10 +52,11 @@ class FakeImages:
                 return found
         return None
 
-    async def pull(self, reference: str, go_on: GoOn) -> None:
+    async def pull(self, reference: str, go_on: GoOn, came: Came) -> None:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         self.pulls.append(reference)
+        self.came[reference] = came
         if self.gate is not None:
             await self.gate.wait()
         found = self.registry.get(reference)
@@ -63,6 +66,7 @@ class FakeImages:
             raise PullRefused(found.said)
         if not go_on(found.image.size_bytes, self.room):
             raise PullRefused("stopped for want of room", full=True)
+        came(found.image.size_bytes, found.image.size_bytes)
         self.local[reference] = found.image
         if self.room is not None:
             self.room = replace(self.room, free_bytes=self.room.free_bytes - found.image.size_bytes)

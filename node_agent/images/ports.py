@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from node_agent.images.decide import Disk, Platform
+from node_agent.ports import PullProgress
 from offchain.schema.manifest_types import ImageRef
 
 SNAPSHOT_MARK = "gantry-snapshot "
@@ -34,6 +35,8 @@ class LocalImage:
 
 GoOn = Callable[[int, Disk | None], bool]
 """Asked during a pull with the image's size as far as it is known, and the disk as it is then."""
+Came = Callable[[int, int], None]
+"""Told during a pull when something came or was unpacked: bytes that are here, and bytes in all as far as known."""
 
 
 class ImageEngine(Protocol):
@@ -47,8 +50,8 @@ class ImageEngine(Protocol):
         """The image with this digest, whatever it is called."""
         ...
 
-    async def pull(self, reference: str, go_on: GoOn) -> None:
-        """Fetch it, as long as it may go on. Raises :class:`PullRefused`."""
+    async def pull(self, reference: str, go_on: GoOn, came: Came) -> None:
+        """Fetch it, as long as it may go on. Raises :class:`PullRefused`. `came` may be called by another thread."""
         ...
 
     async def remove(self, reference: str) -> bool:
@@ -81,6 +84,10 @@ class Images(Protocol):
 
     def prefetch(self, images: Iterable[ImageRef]) -> None:
         """Begin with these; returns at once, and never fails: `ensure` says what is wrong with them."""
+        ...
+
+    def progress(self, image: ImageRef) -> PullProgress | None:
+        """How far its pull is, or that it waits for its turn; None where none is under way."""
         ...
 
     async def tidy(self) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
 from node_agent.images import decide
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import Disk, Fault, GiveUp, Held, Mirror, Pause, Pull, Search
 from node_agent.images.ports import ImageEngine, LocalImage, PullRefused
-from node_agent.ports import DriverError, ImageInvalid, ImageUnavailable, ResourcesUnavailable
+from node_agent.ports import DriverError, ImageInvalid, ImageUnavailable, PullProgress, ResourcesUnavailable
 from offchain.schema.manifest_types import ImageRef
 
 MAX_PULLS = 3
@@ -42,6 +44,9 @@ class ImageStore:
         self._pause = pause
         self._slots = asyncio.Semaphore(MAX_PULLS)
         self._under_way: dict[str, asyncio.Task[LocalImage]] = {}
+        self._progress: dict[str, PullProgress] = {}
+        """Of the images that are being pulled, or wait for it, by their references."""
+        self._moved_at_ms: dict[str, int] = {}
         self._tidying = asyncio.Lock()
 
     async def ensure(self, image: ImageRef) -> str:
@@ -55,6 +60,13 @@ class ImageStore:
         """See :class:`node_agent.images.ports.Images`."""
         for image in decide.to_prefetch(images, self._under_way, MAX_PULLS):
             self._start(image)
+
+    def progress(self, image: ImageRef) -> PullProgress | None:
+        """See :class:`node_agent.images.ports.Images`."""
+        found, moved_at_ms = self._progress.get(image.reference), self._moved_at_ms.get(image.reference)
+        if found is None or moved_at_ms is None:
+            return found
+        return replace(found, idle_ms=max(0, self._now_ms() - moved_at_ms))
 
     async def tidy(self) -> None:
         """See :class:`node_agent.images.ports.Images`."""
@@ -77,6 +89,8 @@ class ImageStore:
 
     def _ended(self, image: ImageRef, task: asyncio.Task[LocalImage]) -> None:
         self._under_way.pop(image.reference, None)
+        self._progress.pop(image.reference, None)
+        self._moved_at_ms.pop(image.reference, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             # Read here, because of a prefetched image nobody may ask for the error.
             log.info("%s is not to be had: %s", image.reference, error)
@@ -85,6 +99,7 @@ class ImageStore:
         platform = await self._engine.platform()
         found = await self._engine.find(image)
         if found is None:
+            self._progress[image.reference] = PullProgress(image.reference, 0, 0, None, 0)
             async with self._slots:
                 found = await self._search(image)
         if not platform.runs(found.platform):
@@ -121,19 +136,30 @@ class ImageStore:
         def go_on(pulled_bytes: int, disk: Disk | None) -> bool:
             return decide.has_room(pulled_bytes, self._quota_bytes, disk)
 
+        def came(done_bytes: int, total_bytes: int) -> None:
+            self._moved_at_ms[image.reference] = self._now_ms()
+            self._see(image, done_bytes=done_bytes, total_bytes=total_bytes)
+
+        self._see(image, tries=self._progress[image.reference].tries + 1)
         try:
             if not go_on(0, await self._engine.disk()):
                 raise PullRefused("not enough space on the host's disk", full=True)  # noqa: TRY301
-            await self._engine.pull(reference, go_on)
+            await self._engine.pull(reference, go_on, came)
             found = await self._engine.find(image)
             if found is None:
                 raise PullRefused("what came did not match the digest")  # noqa: TRY301
         except PullRefused as error:
+            self._see(image, trouble=str(error))
             return error
         self._book.add(Held(reference, found.id, found.size_bytes, self._now_ms()))
         log.info("pulled %s (%d MiB)", reference, found.size_bytes >> 20)
         await self._evict(all_idle=False)
         return found
+
+    def _see(self, image: ImageRef, **changes: Any) -> None:
+        before = self._progress.get(image.reference)
+        if before is not None:  # else the pull was cancelled, and its engine has not heard of it yet
+            self._progress[image.reference] = replace(before, **changes)
 
     async def _let_go(self, image: ImageRef) -> None:
         """Remove what was pulled of it, and only that."""

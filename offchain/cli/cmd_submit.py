@@ -112,7 +112,7 @@ def submit(
             for name in deliveries(manifest):
                 progress(f"Each pod waits for {name}: gantry deliver {number} {name} FILE")
             if manifest.kind != "job":
-                view, _ = await until_running(chain, number, at, progress)
+                view, _ = await until_running(chain, number, at, signer, progress)
                 return number, view
             return number, await follow(chain, number, at, signer, accept=accept, tell=progress)
 
@@ -292,13 +292,21 @@ def _tell_next(manifest: Manifest, number: int, account: str | None) -> None:
     details(list(next_steps(manifest, number, account)))
 
 
+def _attempts_text(view: TaskView) -> str:
+    """Why a task failed that was tried as often as the chain allows."""
+    last = view.given_up
+    if last is None:
+        return "Every attempt failed, for the reasons above;"
+    return f"All {view.attempts} attempts failed; in the last one, {last.reason_text} (host {last.host});"
+
+
 def _finish(outcome: Outcome, *, as_json: bool) -> None:
     view = outcome.task
     if view.state != "Settled":
         more = f"gantry task show {view.id} tells more."
         remedy = {
             "Expired": "No host took it before its deadline: raise the price limit or the deadline.",
-            "Failed(AttemptsExhausted)": f"Every attempt failed, for the reasons above; {more}",
+            "Failed(AttemptsExhausted)": f"{_attempts_text(view)} {more}",
             "Failed(DurationExceeded)": "It ran longer than x-gantry.duration: raise it.",
             "Failed(DisputeLost)": "Its result was found wrong, so nothing was paid for it. Submit it again.",
         }.get(view.state, more)

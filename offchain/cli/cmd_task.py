@@ -22,6 +22,7 @@ from offchain.cli.output import Screen, details, emit, progress, say, table
 from offchain.cli.session import connected, run
 from offchain.cli.story import time_text
 from offchain.cli.views import LeaseView, TaskView, read_task, read_tasks
+from offchain.cli.waiting import Waited, waited_for, waiting_text
 from offchain.link.ports import Call, ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema._generated_chain import IndexTag, Survival
@@ -113,13 +114,14 @@ def show(number: int, url: str | None, as_json: bool) -> None:
       gantry task show 7
     """
 
-    async def work() -> TaskView:
+    async def work() -> tuple[TaskView, Waited]:
         async with connected(url) as chain:
-            return await read_task(chain, number)
+            view = await read_task(chain, number)
+            return view, await waited_for(chain, view)
 
-    view = run(work())
+    view, waited = run(work())
     if as_json:
-        emit(view.plain())
+        emit(view.plain() | {"deliveries": list(waited.files), "start_by": waited.start_by})
         return
     details(
         [
@@ -145,7 +147,9 @@ def show(number: int, url: str | None, as_json: bool) -> None:
                 ("  Host", lease.host),
                 ("  Standby", _standby_text(view, lease)),
                 ("  Checkpoint", _checkpoint_text(view, lease)),
-                ("  State", lease.state),
+                ("  State", "Ended" if lease.reason_text else lease.state),
+                ("  Reason", lease.reason_text),
+                ("  Waits for", waiting_text(waited, view, lease)),
                 ("  Rate", f"{format_amount(lease.rate_per_hour)} an hour"),
                 ("  Paid until", lease.paid_until and time_text(lease.paid_until)),
                 ("  Kept until", lease.kept_until and time_text(lease.kept_until)),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from offchain.cli.hostlink import fetch_result
 from offchain.cli.session import blocks, send
+from offchain.cli.start_notes import tell_notes
 from offchain.cli.story import event_text, state_after
 from offchain.cli.views import FINAL_STATES, TaskView, read_host, read_task
 from offchain.link.errors import GantryError
@@ -35,11 +36,13 @@ async def follow(
     """Wait until the task is final. Fetches results as soon as they are reported, and accepts them if asked to."""
     results: dict[int, bytes] = {}
     early = asyncio.create_task(_when_reported(chain, number, signer, results, accept=accept, tell=tell))
+    notes = asyncio.create_task(tell_notes(chain, number, signer, tell))
     try:
         at = await _finished(chain, number, submitted, tell)
     finally:
         early.cancel()
-        await asyncio.gather(early, return_exceptions=True)
+        notes.cancel()
+        await asyncio.gather(early, notes, return_exceptions=True)
     view = await read_task(chain, number, at.hash)
     await _fetch(chain, view, signer, results, tell)
     scores = {lease.host: (await read_host(chain, lease.host, at.hash)).score_ppm for lease in view.leases}
@@ -47,10 +50,15 @@ async def follow(
 
 
 async def until_running(
-    chain: ChainPort, number: int, submitted: BlockRef, tell: Callable[[str], None]
+    chain: ChainPort, number: int, submitted: BlockRef, signer: Signer, tell: Callable[[str], None]
 ) -> tuple[TaskView, BlockRef]:
     """Wait until the first pods run, or it has come to nothing; the task as it is then."""
-    at = await _finished(chain, number, submitted, tell, ends=("Running", "Reported", "Verified", *FINAL_STATES))
+    notes = asyncio.create_task(tell_notes(chain, number, signer, tell))
+    try:
+        at = await _finished(chain, number, submitted, tell, ends=("Running", "Reported", "Verified", *FINAL_STATES))
+    finally:
+        notes.cancel()
+        await asyncio.gather(notes, return_exceptions=True)
     return await read_task(chain, number, at.hash), at
 
 

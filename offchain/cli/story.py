@@ -10,6 +10,7 @@ from typing import Any
 from offchain.link.ports import Block, ChainEvent, DispatchFailure
 from offchain.schema.ids import lease_parts
 from offchain.schema.manifest_values import format_amount
+from offchain.schema.reasons import SENTENCES, innermost, sentence
 
 _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "Submitted"): "Submitted by {tenant}{together}.",
@@ -168,12 +169,21 @@ def _result_text(result: Mapping[str, Any]) -> str:
     return f"exit code {result['exit_code']}, result sha256 {bytes(result['digest']).hex()}"
 
 
+def _reason_text(reason: Any) -> str:
+    """In words where there are any; verification has reasons of its own."""
+    if innermost(reason) in SENTENCES:
+        return sentence(reason)
+    return state_text(reason) if isinstance(reason, (str, dict)) else str(reason)
+
+
 def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
     found = list(bills)
     if not found:
         return ""
     paid, fee, back = (sum(bill[name] for bill in found) for name in ("paid", "fee", "refunded"))
     refund = f"{format_amount(back)} back to the tenant"
+    if paid and paid == fee:
+        return f"{format_amount(paid)} paid as the minimum charge, which goes to the treasury; {refund}."
     return f"{format_amount(paid)} paid, {format_amount(fee)} of it protocol fee; {refund}."
 
 
@@ -184,6 +194,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "bill": lambda bill: _bills_text([bill]),
     "leases": _leases_text,
     "result": _result_text,
+    "reason": _reason_text,
 }
 """How fields of these names are told."""
 

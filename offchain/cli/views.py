@@ -14,6 +14,7 @@ from offchain.link.typed import GantryChain, LeaseOfTask, TaskAndSpec
 from offchain.schema import _generated_chain as gen
 from offchain.schema.escrow import owed_by
 from offchain.schema.manifest_values import format_amount
+from offchain.schema.reasons import SENTENCES, code, innermost, sentence
 from offchain.schema.score import host_ppm
 
 FINAL_STATES = ("Settled", "Expired", "Cancelled", "Failed")
@@ -51,6 +52,11 @@ class LeaseView:
     """Until when the data of an ended rental is kept."""
     standby: str | None
     """The host at which the pod goes on where its own fails."""
+    created_at: int = 0
+    reason: str | None = None
+    """Why its pod was given up, as a stable code: input_missing. None where it was not."""
+    reason_text: str | None = None
+    """The same in words."""
 
     def plain(self) -> dict[str, Any]:
         """For --json."""
@@ -73,6 +79,7 @@ class LeaseView:
             "paid_until": self.paid_until,
             "kept_until": self.kept_until,
             "standby": self.standby,
+            "reason": self.reason,
         }
 
 
@@ -112,6 +119,12 @@ class TaskView:
         return sum(lease.paid for lease in self.leases)
 
     @property
+    def given_up(self) -> LeaseView | None:
+        """The lease because of which the last attempt came to nothing, where the chain still has it."""
+        found = [lease for lease in self.leases if lease.reason is not None]
+        return next((lease for lease in found if lease.reason != "gang_aborted"), None)
+
+    @property
     def fee(self) -> int:
         """The protocol's part of what was paid."""
         return sum(lease.fee for lease in self.leases)
@@ -123,6 +136,7 @@ class TaskView:
             "state": self.state,
             "tenant": self.tenant,
             "attempts": self.attempts,
+            "reason": None if self.given_up is None else self.given_up.reason,
             "submitted_at": self.submitted_at,
             "manifest_digest": self.manifest_digest.hex(),
             "max_rate_per_hour": self.max_rate_per_hour,
@@ -246,6 +260,8 @@ def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int)
 
 def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> LeaseView:
     record, result = lease.record, lease.record.result
+    ended = record.state.value.encode() if isinstance(record.state, gen.LeaseStateEnded) else None
+    was_given_up = innermost(ended) in SENTENCES
     return LeaseView(
         id=lease.id,
         pod=record.pod,
@@ -264,6 +280,9 @@ def _lease_view(lease: LeaseOfTask, host: gen.HostRecord | None, now: int) -> Le
         fee=record.escrow.fee,
         paid_until=record.escrow.until if record.state.tag in ("Active", "Suspended") else None,
         standby=None if record.standby is None else record.standby.host,
+        created_at=record.created_at,
+        reason=code(ended) if was_given_up else None,
+        reason_text=sentence(ended) if was_given_up else None,
         kept_until=record.state.value if isinstance(record.state, gen.LeaseStateRetained) else None,
     )
 

@@ -13,10 +13,10 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "3261343301973b8494e23e78ac9c2050129d6a56d730a8c2dd546f45ebed3a83"
+METADATA_SHA256: Final = "7c1c90382bf9f932700db7db0b98d8fb99b30ac662212c70a2d8a20df2c157c5"
 SPEC_NAME: Final = "gantry"
-SPEC_VERSION: Final = 2
-TRANSACTION_VERSION: Final = 2
+SPEC_VERSION: Final = 3
+TRANSACTION_VERSION: Final = 3
 
 
 def _same(plain: Any) -> Any:
@@ -1015,13 +1015,16 @@ class HostFailure(StrEnum):
     MANIFEST_INVALID = "ManifestInvalid"
     RESOURCES_UNAVAILABLE = "ResourcesUnavailable"
     DRIVER_ERROR = "DriverError"
+    INPUT_MISSING = "InputMissing"
+    IMAGE_CANNOT_RUN = "ImageCannotRun"
+    IMAGE_TOO_SLOW = "ImageTooSlow"
 
     @classmethod
     def decode(cls, plain: Any) -> HostFailure:
         return cls(plain)
 
     def scale(self) -> bytes:
-        return bytes([{"ImageUnavailable": 0, "ImageInvalid": 1, "ManifestInvalid": 2, "ResourcesUnavailable": 3, "DriverError": 4}[self.value]])
+        return bytes([{"ImageUnavailable": 0, "ImageInvalid": 1, "ManifestInvalid": 2, "ResourcesUnavailable": 3, "DriverError": 4, "InputMissing": 5, "ImageCannotRun": 6, "ImageTooSlow": 7}[self.value]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -2697,6 +2700,7 @@ class TasksParams:
     preemption_notice_ms: int
     poor_ppm: int
     checkpoint_min_ms: int
+    min_charge_ms: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2714,6 +2718,7 @@ class TasksParams:
             preemption_notice_ms=plain["preemption_notice_ms"],
             poor_ppm=plain["poor_ppm"],
             checkpoint_min_ms=plain["checkpoint_min_ms"],
+            min_charge_ms=plain["min_charge_ms"],
         )
 
     def encode(self) -> Any:
@@ -2731,6 +2736,7 @@ class TasksParams:
             "preemption_notice_ms": self.preemption_notice_ms,
             "poor_ppm": self.poor_ppm,
             "checkpoint_min_ms": self.checkpoint_min_ms,
+            "min_charge_ms": self.min_charge_ms,
         }
 
     def scale(self) -> bytes:
@@ -2748,6 +2754,7 @@ class TasksParams:
             + self.preemption_notice_ms.to_bytes(8, "little")
             + self.poor_ppm.to_bytes(4, "little")
             + self.checkpoint_min_ms.to_bytes(8, "little")
+            + self.min_charge_ms.to_bytes(8, "little")
         )
 
 

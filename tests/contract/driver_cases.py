@@ -14,7 +14,7 @@ from pathlib import Path
 
 from node_agent.core.values import ContainerSpec, PodSpec
 from node_agent.drivers.fake import FakeProgram
-from node_agent.ports import ImageInvalid, ImageUnavailable
+from node_agent.ports import ImageCannotRun, ImageUnavailable
 from offchain.schema.manifest_types import HealthCheck, ImageRef, ResultSpec, ServiceSpec, VolumeMount
 
 HOST = "5DriverContract" + os.urandom(8).hex()
@@ -67,7 +67,7 @@ class FakePrograms:
         if service.image == MISSING:
             return FakeProgram(fails_to_start=ImageUnavailable("no such image"))
         if service.user == NO_SUCH_USER:
-            return FakeProgram(fails_to_start=ImageInvalid("no such user"))
+            return FakeProgram(fails_to_start=ImageCannotRun("no such user"))
         again = (spec.lease, service.name) in self.ran or spec.base is not None
         self.ran.add((spec.lease, service.name))
         kept = spec.data_from is not None or again

@@ -13,7 +13,7 @@ from node_agent.core.values import ContainerSpec, EndKind, PodSpec
 from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.fake import FakeDriver, FakeEngine
 from node_agent.file_store import FileStore
-from node_agent.ports import ImageInvalid, ImageUnavailable, PodGone, ResourcesUnavailable, SnapshotRefused
+from node_agent.ports import ImageCannotRun, ImageUnavailable, PodGone, ResourcesUnavailable, SnapshotRefused
 from offchain.schema.manifest_types import ImageRef, ResultSpec
 from offchain.schema.wire_snapshot import MAX_SNAPSHOTS
 
@@ -245,7 +245,7 @@ async def test_a_program_that_is_not_in_the_image_is_the_tenants_own_failure(set
 
 
 async def test_a_user_that_is_not_in_the_image(setup):
-    with pytest.raises(ImageInvalid):
+    with pytest.raises(ImageCannotRun):
         await case.up(setup.driver, setup.pod(case.HELLO, user=case.NO_SUCH_USER))
     assert await setup.driver.recover() == ()
 

@@ -342,6 +342,15 @@ async def test_no_engine_at_the_address_is_one_clear_message(tmp_path):
     await engine.close()
 
 
+async def test_a_pull_tells_what_comes(world):
+    image = world.publish(size=4 * MIB)
+    seen = []
+    await world.engine.pull(image.reference, lambda *_: True, lambda *now: seen.append(now))
+    assert seen
+    assert all(0 <= done <= total for done, total in seen)
+    assert seen[-1][0] == seen[-1][1] > 0, "all of it is here"
+
+
 @pytest.mark.docker
 async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F811
     world = DockerWorld(docker_api, tmp_path)
@@ -355,7 +364,7 @@ async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F
 
     try:
         image = world.publish(size=16 * MIB)
-        pulling = asyncio.create_task(world.engine.pull(image.reference, go_on))
+        pulling = asyncio.create_task(world.engine.pull(image.reference, go_on, lambda *_: None))
         await asyncio.to_thread(begun.wait, 30)
         await world.engine.close()
         closed.set()

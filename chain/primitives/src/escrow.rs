@@ -141,6 +141,13 @@ impl Escrow {
         Some(())
     }
 
+    /// So many coins of the deposit left the tenant as a charge that goes to the treasury alone, for something else than
+    /// the time of a segment.
+    pub fn charge(&mut self, amount: Balance) {
+        self.accrued = self.accrued.saturating_add(amount);
+        self.pay(0, amount);
+    }
+
     /// Nothing is held any more. Returns what goes back to the tenant.
     pub fn close(&mut self) -> Balance {
         let refunded = self.held();
@@ -295,6 +302,16 @@ mod tests {
         assert_eq!((escrow.deposit, escrow.accrued, escrow.paid, escrow.fee), (24 * 24 + 10, 34, 10, 1));
         assert_eq!((escrow.held(), escrow.due(BEGIN, 0)), (24 * 24, 24));
         assert_eq!(escrow.prepay(Balance::MAX, 1), None);
+    }
+
+    #[test]
+    fn a_charge_before_the_start_is_all_that_is_ever_paid() {
+        for billing in [Billing::ByUnit, Billing::ProRata, Billing::Forfeit] {
+            let mut escrow = Escrow::new(100, 10, Hour);
+            escrow.charge(7);
+            escrow.stop(billing, BEGIN + 5 * HOUR, 0);
+            assert_eq!((escrow.accrued, escrow.paid, escrow.fee, escrow.close()), (7, 7, 7, 93));
+        }
     }
 
     #[test]

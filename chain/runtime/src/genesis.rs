@@ -188,6 +188,7 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         preemption_notice_ms,
         poor_ppm: 300_000,
         checkpoint_min_ms: if pace == Pace::Test { SECOND } else { MINUTE },
+        min_charge_ms: MINUTE,
     }
 }
 

@@ -59,7 +59,10 @@ pub type TxExtension = (
 );
 
 /// Migrations that the next upgrade runs, oldest first.
-pub type Migrations = (pallet_gantry_validators::migration::TakeOverSession<Runtime>,);
+pub type Migrations = (
+    pallet_gantry_validators::migration::TakeOverSession<Runtime>,
+    pallet_gantry_tasks::migration::AddMinimumCharge<Runtime>,
+);
 
 /// Runs blocks.
 pub type Executive =
@@ -79,10 +82,10 @@ pub const VERSION: RuntimeVersion = RuntimeVersion {
     spec_name: Cow::Borrowed("gantry"),
     impl_name: Cow::Borrowed("gantry"),
     authoring_version: 1,
-    spec_version: 2,
+    spec_version: 3,
     impl_version: 1,
     apis: apis::RUNTIME_API_VERSIONS,
-    transaction_version: 2,
+    transaction_version: 3,
     system_version: 1,
 };
 

@@ -65,7 +65,7 @@ FILES = {SERVICE: ("token",)}
 ENDINGS = [an_ending(kind, code) for kind, code in ((EndKind.SELF, 0), (EndKind.SELF, 1))]
 FAULTS = [an_ending(EndKind.KILLED, 137), an_ending(EndKind.UNEXPLAINED, 137), None]
 NAMES = ("main", "side", "init")
-FAILURES = ((HostFailure.DRIVER_ERROR, "away", True), (HostFailure.IMAGE_INVALID, "no such program", False))
+FAILURES = ((HostFailure.DRIVER_ERROR, "away", True), (HostFailure.IMAGE_CANNOT_RUN, "no such program", False))
 """Of a start."""
 DIGEST = b"r" * 32
 RECEIPT = b"p" * 32

@@ -28,7 +28,7 @@ from offchain.schema._generated_chain import (
     TaskStateAssigned,
 )
 from offchain.schema.ids import lease_id, lease_parts
-from tests.chain_records import Tasks, device, host_record, hosts_params, lease, task_spec
+from tests.chain_records import Tasks, device, host_record, hosts_params, lease, task_spec, tasks_params
 
 TENANT = from_uri("//Alice")
 HARDWARE = Hardware(4000, 8192, 100, (Device("Nvidia", "Simulated", 1024, None),))
@@ -104,6 +104,7 @@ class World:
         record = host_record(self.host, status=HostStatusVerified(), devices=devices)
         self.table("Hosts", "Hosts")[(self.host,)] = record.encode()
         self.table("Hosts", "Params")[()] = hosts_params()
+        self.table("Tasks", "Params")[()] = tasks_params()
         self.table("Timestamp", "Now")[()] = 1
 
     def open_lease(self, manifest=MANIFEST, **changes):

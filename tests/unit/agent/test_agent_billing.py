@@ -178,7 +178,7 @@ def test_a_main_container_that_cannot_run_in_its_image_is_a_result_once_somethin
     play = after_init()
     play.up("init")
     ran(play, ended(wall_ms=25_000), ms=25_000)
-    failed = ev.DriverFailed(1, "main", HostFailure.IMAGE_INVALID, "no such program", transient=False)
+    failed = ev.DriverFailed(1, "main", HostFailure.IMAGE_CANNOT_RUN, "no such program", transient=False)
     stop, collect = play(failed)
     assert isinstance(stop, cmd.StopPod)  # It may have been made all the same.
     assert (collect.handle, collect.note) == (None, "main did not start: no such program")
@@ -188,8 +188,8 @@ def test_a_main_container_that_cannot_run_in_its_image_is_a_result_once_somethin
 def test_an_image_of_which_nothing_runs_gives_the_lease_back_and_nothing_is_left_time():
     play = Play(a_service(), a_service("side"))
     play(ev.Prepared(1))
-    refused, destroyed = play(ev.DriverFailed(1, "main", HostFailure.IMAGE_INVALID, "no program", transient=False))
-    assert (refused.reason, type(destroyed)) == (HostFailure.IMAGE_INVALID, cmd.DestroyPod)
+    refused, destroyed = play(ev.DriverFailed(1, "main", HostFailure.IMAGE_CANNOT_RUN, "no program", transient=False))
+    assert (refused.reason, type(destroyed)) == (HostFailure.IMAGE_CANNOT_RUN, cmd.DestroyPod)
 
 
 @pytest.mark.parametrize("reason", [HostFailure.RESOURCES_UNAVAILABLE, HostFailure.DRIVER_ERROR])

@@ -12,7 +12,7 @@ from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake import FakeProgram
 from node_agent.log_store import LogKey
-from node_agent.ports import ImageInvalid
+from node_agent.ports import ImageCannotRun
 from node_agent.state_dir import StateDir
 from offchain.schema._generated_chain import (
     EndReasonDataMoved,
@@ -106,7 +106,7 @@ async def test_a_dependency_that_failed_is_the_result_of_a_pod_whose_main_contai
 
 
 async def test_a_program_that_the_image_does_not_have_is_a_result_after_a_dependency_ran(world):
-    world.programs["main"] = FakeProgram(fails_to_start=ImageInvalid("no such program"))
+    world.programs["main"] = FakeProgram(fails_to_start=ImageCannotRun("no such program"))
     async with world.agent() as agent:
         number = world.open_lease(POD)
         await world.until(lambda: world.reports and not agent.state.pods)

@@ -238,7 +238,7 @@ MOVED = {
     "reason": "HostLost",
 }
 MOVED_TOLD = (
-    "Pod 3 goes on at 5Host, 1 GTY left (lease 16973825); 16973824 ended: HostLost. "
+    "Pod 3 goes on at 5Host, 1 GTY left (lease 16973825); 16973824 ended: the host was lost. "
     "1 GTY paid, 0.1 GTY of it protocol fee; 0 GTY back to the tenant."
 )
 FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
@@ -266,7 +266,7 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
         (
             ("Tasks", "PodLost", LOST),
             "Running",
-            "Pod 3 was lost (lease 16973824): HostLost; 2 attempts have failed.",
+            "Pod 3 was lost (lease 16973824): the host was lost; 2 attempts have failed.",
         ),
         (
             ("Tasks", "LeaseMoved", MOVED),
@@ -277,7 +277,7 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
         (
             ("Tasks", "Requeued", GIVEN_UP),
             "Failed(AttemptsExhausted)",
-            "Lease 16973824 was given up: HostLost; 2 attempts have come to nothing.",
+            "Lease 16973824 was given up: the host was lost; 2 attempts have come to nothing.",
         ),
         (("Leases", "Cranked", {"entries": 4}), None, "Leases.Cranked: entries 4."),
         (("Leases", "ToppedUp", FOR_EVER), None, "1 GTY deposited for lease 0; it lasts until the end of time."),

@@ -23,6 +23,7 @@ mod errors;
 mod index;
 mod judging;
 mod keeping;
+pub mod migration;
 mod preempting;
 mod reporting;
 mod settling;

@@ -45,6 +45,8 @@ pub const LEAVE_WITHIN: u64 = 30_000;
 /// A host with a lower score deteriorates.
 pub const POOR_PPM: u32 = 300_000;
 pub const CHECKPOINT_MIN: u64 = 10_000;
+/// The minimum charge of a pod whose start its tenant prevented: ten minutes at its rate.
+pub const MIN_CHARGE: u64 = HOUR / 6;
 pub const RETENTION: u64 = 10 * HOUR;
 pub const GRACE: u64 = HOUR;
 pub const HELD_BACK: u64 = 60_000;
@@ -442,6 +444,7 @@ impl Default for ExtBuilder {
                 preemption_notice_ms: LEAVE_WITHIN,
                 poor_ppm: POOR_PPM,
                 checkpoint_min_ms: CHECKPOINT_MIN,
+                min_charge_ms: MIN_CHARGE,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

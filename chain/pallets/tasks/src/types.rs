@@ -41,6 +41,9 @@ pub struct Params {
     pub poor_ppm: u32,
     /// The checkpoints of a pod are at least so many milliseconds apart; at least 1.
     pub checkpoint_min_ms: u64,
+    /// The minimum charge: a pod whose start its own tenant prevented costs as much as so many milliseconds at the rate
+    /// of its lease, and at most the deposit. The charge goes to the treasury.
+    pub min_charge_ms: u64,
 }
 
 impl Default for Params {
@@ -59,6 +62,7 @@ impl Default for Params {
             preemption_notice_ms: 120_000,
             poor_ppm: 300_000,
             checkpoint_min_ms: 60_000,
+            min_charge_ms: 60_000,
         }
     }
 }

@@ -42,7 +42,7 @@ pub const MAX_SLOT_MS: u64 = 60_000;
 
 /// Whether a chain may have slots of this length, in milliseconds.
 pub(crate) fn is_valid_slot_ms(slot_ms: u64) -> bool {
-    (MIN_SLOT_MS..=MAX_SLOT_MS).contains(&slot_ms) && slot_ms % 2 == 0
+    (MIN_SLOT_MS..=MAX_SLOT_MS).contains(&slot_ms) && slot_ms.is_multiple_of(2)
 }
 
 #[frame_support::pallet]

@@ -162,12 +162,32 @@ pub enum HostFailure {
     ResourcesUnavailable,
     /// The host's container engine failed.
     DriverError,
+    /// A secret or input that the manifest names was not delivered in time.
+    InputMissing,
+    /// The image was fetched, but no container of it can start: its entry point is missing or is no program for this
+    /// machine, or its user does not exist.
+    ImageCannotRun,
+    /// The image was still being fetched, and made progress, when the start timeout was near.
+    ImageTooSlow,
 }
 
 impl HostFailure {
     /// Whether the host is to blame. A failure that a tenant can cause is not held against a host.
     pub const fn is_hosts_fault(&self) -> bool {
         matches!(self, Self::ResourcesUnavailable | Self::DriverError)
+    }
+
+    /// Whether the tenant is to blame: a pod that does not start for such a reason costs the minimum charge.
+    pub const fn is_tenants_fault(&self) -> bool {
+        match self {
+            Self::ImageUnavailable
+            | Self::ImageInvalid
+            | Self::ManifestInvalid
+            | Self::InputMissing
+            | Self::ImageCannotRun => true,
+            // How fast an image arrives depends on the host, the registry and what lies between them.
+            Self::ResourcesUnavailable | Self::DriverError | Self::ImageTooSlow => false,
+        }
     }
 }
 
@@ -192,6 +212,11 @@ impl RequeueReason {
             Self::StartTimeout | Self::HostLost => true,
             Self::Reclaimed => false,
         }
+    }
+
+    /// Whether the tenant is to blame.
+    pub const fn is_tenants_fault(&self) -> bool {
+        matches!(self, Self::HostRefused(failure) if failure.is_tenants_fault())
     }
 
     /// Whether it counts among the attempts that came to nothing.

@@ -26,7 +26,7 @@ fn a_refused_task_waits_again_and_then_fails() {
                 task,
                 lease: lease_id,
                 reason,
-                bills: vec![LeaseBill { lease: lease_id, paid: 0, fee: 0, refunded: RATE }],
+                bills: vec![LeaseBill { lease: lease_id, paid: RATE / 6, fee: RATE / 6, refunded: RATE - RATE / 6 }],
                 failures: 1,
                 state: TaskState::Queued
             }]

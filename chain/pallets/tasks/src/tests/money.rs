@@ -1,7 +1,7 @@
 use frame_support::assert_ok;
-use gantry_primitives::{BillingUnit, HostFailure};
+use gantry_primitives::{BillingUnit, EndReason, HostFailure, LeaseBill, LeaseState, TaskState};
 
-use crate::mock::*;
+use crate::{mock::*, Event};
 
 /// What the people of a test have, in the order tenant, provider, other provider, treasury.
 fn purses() -> [u128; 4] {
@@ -112,6 +112,133 @@ fn pods_that_ran_in_vain_are_paid_pro_rata_but_not_the_one_to_blame() {
         let rate = GTY / 10 + GTY / 100;
         let paid: Vec<_> = leases.iter().map(|lease| bill(*lease).paid).collect();
         assert_eq!(paid, [0, rate, rate / 2, 0], "one that had its result is paid as it would have been");
+    });
+}
+
+const TENANTS_FAULTS: [HostFailure; 5] = [
+    HostFailure::ImageUnavailable,
+    HostFailure::ImageInvalid,
+    HostFailure::ManifestInvalid,
+    HostFailure::InputMissing,
+    HostFailure::ImageCannotRun,
+];
+const OTHER_FAULTS: [HostFailure; 3] =
+    [HostFailure::ResourcesUnavailable, HostFailure::DriverError, HostFailure::ImageTooSlow];
+/// The minimum charge at the rate of these tests.
+const CHARGE: u128 = RATE / 6;
+
+#[test]
+fn a_tenant_who_prevents_the_start_pays_the_minimum_charge_to_the_treasury() {
+    for failure in TENANTS_FAULTS {
+        on_chain(|| {
+            let [tenant, provider, other, treasury] = purses();
+            let (task, lease) = assigned();
+            let (score, bond) = (Reputation::host_priority_ppm(&host(10)), host_record(10).bond);
+            advance(1_000);
+            assert_ok!(Tasks::report_failed(host_origin(10), lease, failure));
+            assert_eq!(purses(), [tenant - CHARGE, provider, other, treasury + CHARGE], "{failure:?}");
+            let refunded = RATE - CHARGE;
+            assert_eq!(bill(lease), LeaseBill { lease, paid: CHARGE, fee: CHARGE, refunded });
+            assert_eq!((record(task).state, record(task).failures), (TaskState::Queued, 1));
+            assert_eq!(Billing::held(&account(TENANT)), 0);
+            assert_eq!(Reputation::host_priority_ppm(&host(10)), score, "{failure:?} does not count against the host");
+            assert_eq!(host_record(10).bond, bond, "{failure:?} is not slashed");
+        });
+    }
+}
+
+#[test]
+fn a_start_that_the_tenant_did_not_prevent_costs_nothing() {
+    for failure in OTHER_FAULTS {
+        on_chain(|| {
+            let before = purses();
+            let (_, lease) = assigned();
+            assert_ok!(Tasks::report_failed(host_origin(10), lease, failure));
+            assert_eq!(purses(), before, "{failure:?}");
+            assert_eq!(bill(lease).paid, 0);
+        });
+    }
+}
+
+#[test]
+fn an_image_that_comes_too_slowly_is_held_against_nobody() {
+    on_chain(|| {
+        let (task, lease) = assigned();
+        let (score, bond) = (Reputation::host_priority_ppm(&host(10)), host_record(10).bond);
+        assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::ImageTooSlow));
+        assert_eq!((Reputation::host_priority_ppm(&host(10)), host_record(10).bond), (score, bond));
+        assert_eq!(record(task).failures, 1, "it counts as an attempt");
+    });
+}
+
+#[test]
+fn the_minimum_charge_is_at_most_the_deposit() {
+    on_chain(|| {
+        online_host(10);
+        let mut short = spec();
+        short.max_duration_ms = 1_000;
+        let [tenant, provider, other, treasury] = purses();
+        let lease = assign(submit(short), vec![place(0, 10, &[0])])[0];
+        let deposit = escrow(lease).deposit;
+        assert!(deposit < CHARGE);
+        assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::InputMissing));
+        assert_eq!(purses(), [tenant - deposit, provider, other, treasury + deposit]);
+        assert_eq!(bill(lease).refunded, 0);
+    });
+}
+
+#[test]
+fn each_attempt_costs_the_minimum_charge_and_the_last_fails_the_task() {
+    on_chain(|| {
+        let tenant = purses()[0];
+        let (task, first) = assigned();
+        assert_ok!(Tasks::report_failed(host_origin(10), first, HostFailure::InputMissing));
+        let second = assign(task, vec![place(0, 10, &[0])])[0];
+        task_events();
+        assert_ok!(Tasks::report_failed(host_origin(10), second, HostFailure::InputMissing));
+        assert!(matches!(record(task).state, TaskState::Failed(_)));
+        let kept = crate::mock::lease(second);
+        assert_eq!(kept.state, LeaseState::Ended(EndReason::HostRefused(HostFailure::InputMissing)));
+        assert_eq!((kept.escrow.paid, kept.escrow.fee, kept.escrow.open), (CHARGE, CHARGE, false));
+        assert_eq!(purses()[0], tenant - 2 * CHARGE);
+        assert!(matches!(&task_events()[..], [Event::Requeued { bills, .. }] if bills[0].paid == CHARGE));
+    });
+}
+
+#[test]
+fn of_a_gang_only_the_refused_pod_costs_the_minimum_charge() {
+    on_chain(|| {
+        online_host(10);
+        online_host(11);
+        let treasury = purses()[3];
+        let leases = assign(submit(gang(2)), vec![place(0, 10, &[]), place(1, 11, &[])]);
+        assert_ok!(Tasks::report_failed(host_origin(10), leases[0], HostFailure::ImageCannotRun));
+        let paid: Vec<_> = leases.iter().map(|lease| bill(*lease).paid).collect();
+        assert!(paid[0] > 0 && paid[1] == 0, "{paid:?}");
+        assert_eq!(purses()[3], treasury + paid[0]);
+    });
+}
+
+#[test]
+fn after_the_start_a_tenants_fault_costs_no_minimum_charge() {
+    on_chain(|| {
+        let before = purses();
+        let (_, lease) = running();
+        assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::ImageInvalid));
+        assert_eq!(purses(), before, "a job that its host gives up is not paid");
+    });
+}
+
+#[test]
+fn a_minimum_charge_that_the_treasury_cannot_be_credited_with_stays_with_the_tenant() {
+    let mut builder = ExtBuilder { treasury: 0, ..Default::default() };
+    builder.tasks.min_charge_ms = 1;
+    builder.build_and_execute(|| {
+        let before = purses();
+        let (_, lease) = assigned();
+        assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::InputMissing));
+        assert_eq!(purses(), before);
+        assert_eq!(bill(lease), LeaseBill { lease, paid: 0, fee: 0, refunded: RATE });
     });
 }
 

@@ -83,7 +83,7 @@ actions! {
     };
     "Tasks.report_failed" 12 |dice| {
         let found = any_lease(dice, is_live);
-        let reason = dice.pick(&[HostFailure::DriverError, HostFailure::ImageInvalid]);
+        let reason = dice.pick(&[HostFailure::DriverError, HostFailure::ImageInvalid, HostFailure::InputMissing]);
         call(Call::report_failed { lease: found.id, reason }, found.host)
     };
     "Tasks.report" 25 |dice| {

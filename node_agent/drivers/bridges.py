@@ -6,6 +6,8 @@ and never removes it. One that is killed while it joins a container to a network
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import socket
 import struct
@@ -18,6 +20,9 @@ _ACKNOWLEDGED_REQUEST = 5
 _ERROR = 2
 _HEADER = struct.Struct("=IHHII")
 _LINK = struct.Struct("=BxHiII")
+_FLAGS_GET, _FLAGS_SET = 0x8913, 0x8914
+_FLAGS = struct.Struct("=16sh14x")
+_UP = 1
 
 
 def present(prefix: str) -> frozenset[str]:
@@ -37,6 +42,26 @@ def remove_ports(bridge: str) -> None:
     for port in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else ():
         if (_INTERFACES / port).exists():  # not the other end of one that has just gone
             _delete(port)
+
+
+def switch(prefix: str, *, up: bool) -> None:
+    """Set all interfaces that begin like this up or down. A bridge that is down passes nothing.
+
+    Raises OSError if the kernel refuses that for one of them, after it was tried for all.
+    """
+    refused: OSError | None = None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as kernel:
+        for name in sorted(present(prefix)):
+            with contextlib.suppress(OSError):
+                raw, flags = _FLAGS.unpack(fcntl.ioctl(kernel, _FLAGS_GET, _FLAGS.pack(name.encode(), 0)))
+                if bool(flags & _UP) == up:
+                    continue
+                try:
+                    fcntl.ioctl(kernel, _FLAGS_SET, _FLAGS.pack(raw, flags ^ _UP))
+                except OSError as error:
+                    refused = error
+    if refused is not None:
+        raise refused
 
 
 def _delete(name: str) -> None:

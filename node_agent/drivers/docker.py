@@ -31,7 +31,6 @@ from node_agent.drivers.docker_result import read_file, read_output
 from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
-from node_agent.drivers.firewall import Firewall
 from node_agent.drivers.lost_processes import Overlooked
 from node_agent.images import late
 from node_agent.images.ports import Images
@@ -72,7 +71,6 @@ class DockerDriver:
         self._host = host
         self._files = files
         self._engine = Engine(url)
-        self._firewall = Firewall()
         self._images = images
         self._ground = DockerGround(self._engine, host, network=network)
         self._data = DockerData(self._engine, host)
@@ -118,7 +116,7 @@ class DockerDriver:
         able.quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
         if self._ground.network:
             try:
-                await self._firewall.ensure()
+                await self._ground.guard()
             except DriverError as error:
                 self._ground.network = False
                 log.warning("pods get no network, since they could not be kept away from this machine: %s", error)
@@ -139,7 +137,7 @@ class DockerDriver:
         await self._starts.image(spec, spec.main.service.name)
         await self._ground.ensure(spec)
         # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
-        await self._guard()
+        await self._ground.guard()
         await self._starts.own_files(spec)
 
     def why_late(self, spec: PodSpec) -> DriverError:
@@ -166,10 +164,6 @@ class DockerDriver:
                 return handle
             await self._remove(found["Id"])
         return await self._starts.make(spec, service, start, seed)
-
-    async def _guard(self) -> None:
-        if self._ground.network:
-            await self._firewall.ensure()
 
     # --- while it runs ------------------------------------------------------------------------------------------------
 
@@ -222,7 +216,7 @@ class DockerDriver:
 
     async def upkeep(self) -> Mapping[int, int]:
         """See :class:`node_agent.ports.Driver`."""
-        await self._guard()
+        await self._ground.guard()
         await self._ground.sweep()
         wanted = {"label": [f"{make.LABEL_HOST}={self._host}"], "status": ["running"]}
         running = await self._engine.call(functools.partial(self._engine.api.containers, filters=wanted))

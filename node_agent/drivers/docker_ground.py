@@ -13,6 +13,7 @@ from node_agent.core.values import PodSpec
 from node_agent.drivers import bridges, docker_holder
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.docker_engine import Engine
+from node_agent.drivers.firewall import Firewall
 from node_agent.drivers.lost_processes import end_lost
 from node_agent.ports import DriverError, PodGone, ResourcesUnavailable
 
@@ -33,6 +34,7 @@ class DockerGround:
         self.network = network
         """Whether pods have a way out."""
         self.architecture = ""
+        self._firewall = Firewall()
         self._strays = bridges.Strays()
         self._making: set[str] = set()
         """The bridges of networks that are being made."""
@@ -43,6 +45,25 @@ class DockerGround:
         if not make.has_holder(spec):
             return mode
         return f"container:{await self._holder(spec, mode)}"
+
+    async def guard(self) -> None:
+        """Have the firewall rules in force that isolate pods. While they cannot be, the pods' bridges are down.
+
+        Raises :class:`DriverError` where they cannot be.
+        """
+        own = make.bridges_of(self._host)
+        if not self.network and not bridges.present(own):
+            return
+        try:
+            await self._firewall.ensure()
+        except DriverError as error:
+            try:
+                bridges.switch(own, up=False)
+            except OSError as refused:
+                raise DriverError(f"{error} The pods' bridges cannot be set down either: {refused.strerror}.") from None
+            raise
+        with contextlib.suppress(OSError):  # a process that may not set a bridge up has not set it down
+            bridges.switch(own, up=True)
 
     async def rejoin(self, spec: PodSpec, identity: str) -> None:
         """Put a stopped container onto the pod's network where that is another one than when it last ran.

@@ -5,7 +5,9 @@ pods send to this machine, one for what they send through it. A pod reaches publ
 servers. It does not reach any address of the machine itself (its own bridge's among them), another pod, a private or
 link-local network (the provider's other machines; the metadata services of clouds), or anything by IPv6.
 
-The rules are written in one step, found by a fingerprint, and mended whenever they are not as they should be.
+What the rules are, and how a table is compared with them rule by rule, is in
+:mod:`node_agent.drivers.firewall_rules`. This module reads the tables and restores the rules, each table in one
+transaction.
 """
 
 from __future__ import annotations
@@ -13,102 +15,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import hashlib
-import ipaddress
+import logging
 import os
 import shutil
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+from node_agent.drivers import firewall_rules
 from node_agent.drivers.docker_spec import BRIDGE_PREFIX
+from node_agent.drivers.firewall_rules import Wanted
 from node_agent.ports import DriverError
 
-POD = f"{BRIDGE_PREFIX}+"
-"""All pods' bridges, as the kernel's filter takes it."""
-TO_HOST = "GANTRY-INPUT"
-THROUGH = "GANTRY-FORWARD"
-CLOSED = (
-    "0.0.0.0/8",
-    "10.0.0.0/8",
-    "100.64.0.0/10",
-    "127.0.0.0/8",
-    "168.63.129.16/32",
-    "169.254.0.0/16",
-    "172.16.0.0/12",
-    "192.0.0.0/24",
-    "192.168.0.0/16",
-    "198.18.0.0/15",
-    "224.0.0.0/3",
-)
-"""What is not the public internet: private, link-local, shared, for benchmarks, multicast, reserved; and Azure's own
-services, whose address only looks public."""
+log = logging.getLogger(__name__)
+
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 _PATIENCE_S = 20.0
+_TRIES = 3
+"""Another program may change the table between a look at it and the transaction, which then fails as a whole."""
 _RESOLV = Path("/etc/resolv.conf")
 _NAMESPACE = Path("/proc/self/ns/net")
-
-
-def name_servers(resolv_conf: str) -> tuple[str, ...]:
-    """The machine's name servers that are reached through the network: a pod asks them itself. IPv4."""
-    found = []
-    for line in resolv_conf.splitlines():
-        words = line.split()
-        if len(words) >= 2 and words[0] == "nameserver":
-            with contextlib.suppress(ValueError):
-                address = ipaddress.ip_address(words[1])
-                if address.version == 4 and not address.is_loopback:
-                    found.append(str(address))
-    return tuple(sorted(set(found)))
-
-
-def rules(servers: Iterable[str]) -> str:
-    """Both chains, as `iptables-restore` takes them."""
-    to_host = [
-        # What this machine itself began, the way to a pod's ports among it, may be answered.
-        "-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN",
-        "-j DROP",
-    ]
-    through = [
-        f"-o {POD} -j DROP",
-        *(f"-d {server}/32 -p {kind} --dport 53 -j RETURN" for server in servers for kind in ("udp", "tcp")),
-        *(f"-d {network} -j DROP" for network in CLOSED),
-    ]
-    lines = [f"-A {TO_HOST} {rule}" for rule in to_host] + [f"-A {THROUGH} {rule}" for rule in through]
-    mark = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-    marked = [f'-A {chain} -m comment --comment "gantry {mark}"' for chain in (TO_HOST, THROUGH)]
-    return "\n".join(["*filter", f":{TO_HOST} - [0:0]", f":{THROUGH} - [0:0]", *marked, *lines, "COMMIT", ""])
-
-
-CLOSED_RULES_6 = f"""\
-*filter
-:{TO_HOST} - [0:0]
-:{THROUGH} - [0:0]
--A {TO_HOST} -j DROP
--A {THROUGH} -j DROP
-COMMIT
-"""
-"""Pods have no IPv6 addresses; what one makes up for itself leads nowhere."""
-
-
-def hooks(saved: str) -> tuple[tuple[str, str], ...]:
-    """Which of the kernel's chains lead to which of ours. Docker's own place for such rules where there is one."""
-    through = "DOCKER-USER" if ":DOCKER-USER " in saved else "FORWARD"
-    return (("INPUT", TO_HOST), (through, THROUGH))
-
-
-def is_in_force(saved: str, wanted: str) -> bool:
-    """Whether the tables, as `iptables-save` shows them, hold these rules, unchanged and in use."""
-    for chain in (TO_HOST, THROUGH):
-        here = [line for line in saved.splitlines() if line.startswith(f"-A {chain} ")]
-        ours = [line for line in wanted.splitlines() if line.startswith(f"-A {chain} ")]
-        if len(here) != len(ours) or not here or _comment(here[0]) != _comment(ours[0]):
-            return False
-    return all(f"-A {chain} -i {POD} -j {ours}" in saved.splitlines() for chain, ours in hooks(saved))
-
-
-def _comment(line: str) -> str:
-    return line.partition("--comment ")[2]
+_IPV6 = Path("/proc/self/net/if_inet6")
+"""Is there where the kernel has IPv6."""
 
 
 class Firewall:
@@ -117,32 +45,26 @@ class Firewall:
     def __init__(self, resolv_conf: Path = _RESOLV) -> None:
         self._resolv_conf = resolv_conf
         self._lock = asyncio.Lock()
+        self._written = False
 
     async def ensure(self) -> None:
-        """Have the rules in force. Raises :class:`DriverError` where this machine does not let us.
+        """Compare the rules with the expected ones and restore them where they differ.
 
-        They stay for a pod only if its bridge is there already, see :meth:`remove_unused`.
+        Raises :class:`DriverError` if they are not in force afterwards. They stay for a pod only if its bridge is there
+        already, see :meth:`remove_unused`.
         """
         async with self._lock, _alone():
-            wanted = rules(self._servers())
-            saved = await _run("iptables-save", "-t", "filter")
-            if is_in_force(saved, wanted):
-                return
-            await _run("iptables-restore", "--noflush", "--wait", text=wanted)
-            for chain, ours in hooks(saved):
-                if f"-A {chain} -i {POD} -j {ours}" not in saved.splitlines():
-                    await _run("iptables", "-w", "-I", chain, "1", "-i", POD, "-j", ours)
-            with contextlib.suppress(DriverError):  # a kernel without IPv6 needs no rules for it
-                await _run("ip6tables-restore", "--noflush", "--wait", text=CLOSED_RULES_6)
-                saved = await _run("ip6tables-save", "-t", "filter")
-                for chain, ours in (("INPUT", TO_HOST), ("FORWARD", THROUGH)):
-                    if f"-A {chain} -i {POD} -j {ours}" not in saved.splitlines():
-                        await _run("ip6tables", "-w", "-I", chain, "1", "-i", POD, "-j", ours)
+            for tool, wanted in self._tables():
+                restored = await _ensure(tool, wanted)
+                if restored and self._written:
+                    log.warning("the %s rules that isolate pods were changed: %s. Restored.", tool, "; ".join(restored))
+            self._written = True
 
     async def remove(self) -> None:
         """Take the rules away, whoever needs them. Nothing where there are none."""
         async with self._lock, _alone():
             await _remove_all()
+            self._written = False
 
     async def remove_unused(self) -> bool:
         """Take the rules away where no pod of any agent of this machine is left, and tell whether that is so."""
@@ -150,11 +72,16 @@ class Firewall:
             unused = not bridges()
             if unused:
                 await _remove_all()
+                self._written = False
             return unused
+
+    def _tables(self) -> tuple[tuple[str, Wanted], ...]:
+        ipv4 = ("iptables", firewall_rules.rules(self._servers()))
+        return (ipv4, ("ip6tables", firewall_rules.RULES_6)) if _IPV6.exists() else (ipv4,)
 
     def _servers(self) -> tuple[str, ...]:
         try:
-            return name_servers(self._resolv_conf.read_text(encoding="utf-8", errors="replace"))
+            return firewall_rules.name_servers(self._resolv_conf.read_text(encoding="utf-8", errors="replace"))
         except OSError:
             return ()
 
@@ -181,21 +108,35 @@ async def _alone() -> AsyncIterator[None]:
         os.close(handle)
 
 
+async def _ensure(tool: str, wanted: Wanted) -> tuple[str, ...]:
+    """Put the rules of one IP version in force; gives what was wrong before."""
+    saved = await _run(f"{tool}-save", "-t", "filter")
+    before = found = firewall_rules.faults(saved, wanted)
+    failure: DriverError | None = None
+    for _ in range(_TRIES):
+        if not found:
+            return before
+        failure = None
+        try:
+            await _run(f"{tool}-restore", "--noflush", "--wait", text=firewall_rules.repair(saved, wanted))
+        except DriverError as error:
+            failure = error
+        saved = await _run(f"{tool}-save", "-t", "filter")
+        found = firewall_rules.faults(saved, wanted)
+    if not found:
+        return before
+    raise failure or DriverError(
+        f"the {tool} rules that isolate pods do not stay in force: {'; '.join(found)}. "
+        "Which other program on this machine changes the filter table?"
+    )
+
+
 async def _remove_all() -> None:
     for tool in ("iptables", "ip6tables"):
         with contextlib.suppress(DriverError):
-            await _remove(tool)
-
-
-async def _remove(tool: str) -> None:
-    saved = (await _run(f"{tool}-save", "-t", "filter")).splitlines()
-    for line in saved:
-        if line.startswith("-A ") and line.endswith((f"-j {TO_HOST}", f"-j {THROUGH}")):
-            await _run(tool, "-w", "-D", *line.split()[1:])
-    for chain in (TO_HOST, THROUGH):
-        if any(line.startswith(f":{chain} ") for line in saved):
-            await _run(tool, "-w", "-F", chain)
-            await _run(tool, "-w", "-X", chain)
+            text = firewall_rules.removal(await _run(f"{tool}-save", "-t", "filter"))
+            if text:
+                await _run(f"{tool}-restore", "--noflush", "--wait", text=text)
 
 
 async def _run(tool: str, *arguments: str, text: str = "") -> str:

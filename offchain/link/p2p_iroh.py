@@ -13,6 +13,7 @@ import iroh
 from iroh import iroh_ffi
 
 from offchain.link.own_bridges import bridge_addresses
+from offchain.link.own_sockets import drop_all
 from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
 from offchain.schema.wire import ALPN, WEBSOCKET
 
@@ -23,6 +24,9 @@ MAX_HANDSHAKES = 256
 """Connections that have not shown their stream yet; above it, new ones are turned away."""
 HANDSHAKE_S = 10.0
 CLOSE_S = 0.5
+CLOSED_S = 10.0
+"""A look at this process's sockets takes time that a stranger's handshake causes, so it is made this often at most."""
+_ALL_ADDRESSES = ("0.0.0.0", "[::]")  # noqa: S104  (compared with, not bound to)
 
 _patched = False
 
@@ -91,6 +95,7 @@ class IrohTransport:
         self._handshakes: set[asyncio.Task[None]] = set()
         self._guards: set[asyncio.Task[None]] = set()
         self._acceptor: asyncio.Task[None] | None = None
+        self._closed_until_s = 0.0
 
     @classmethod
     async def bind(cls, seed: bytes, bind: str = "127.0.0.1:0", *, listen: bool = True) -> IrohTransport:
@@ -112,6 +117,7 @@ class IrohTransport:
             raise OSError(f"cannot listen on UDP {bind}: {_reason(error)}. Choose another --bind address.") from None
         transport = cls(endpoint, bind.rpartition(":")[0])
         if listen:
+            transport._close_other_sockets()
             transport._acceptor = asyncio.create_task(transport._accept_all(), name="iroh-accept")
         return transport
 
@@ -122,13 +128,25 @@ class IrohTransport:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """See :class:`offchain.link.p2p.Transport`. An IPv4 bind also opens an IPv6 port, which is left out."""
+        """See :class:`offchain.link.p2p.Transport`. Ports beside the one of `bind` are left out."""
         sockets: list[str] = self._endpoint.bound_sockets()
-        if self._bind_ip in ("0.0.0.0", "[::]"):  # noqa: S104  (compared with, not bound to)
+        if self._bind_ip in _ALL_ADDRESSES:
             found = dict.fromkeys(self._endpoint.addr().direct_addresses())
             own = bridge_addresses()
             return tuple(address for address in found if address.rpartition(":")[0] not in own) or tuple(found)
         return tuple(socket for socket in sockets if socket.rpartition(":")[0] == self._bind_ip)
+
+    def _close_other_sockets(self) -> None:
+        """Have the kernel drop what arrives at the UDP ports that iroh opens beside the one of `bind`.
+
+        For an IPv4 address iroh also opens a port at all IPv6 addresses, and no option prevents that.
+        """
+        now_s = asyncio.get_running_loop().time()
+        if self._bind_ip in _ALL_ADDRESSES or now_s < self._closed_until_s:
+            return
+        self._closed_until_s = now_s + CLOSED_S
+        sockets: list[str] = self._endpoint.bound_sockets()
+        drop_all({socket for socket in sockets if socket.rpartition(":")[0] != self._bind_ip})
 
     async def dial(self, key: bytes, addresses: Sequence[str], timeout_s: float) -> Connection:
         """See :class:`offchain.link.p2p.Transport`."""
@@ -173,6 +191,8 @@ class IrohTransport:
             incoming = await self._endpoint.accept_next()
             if incoming is None:
                 return
+            # After a change of the machine's network iroh may have opened its sockets anew.
+            self._close_other_sockets()
             if len(self._handshakes) >= MAX_HANDSHAKES:
                 with contextlib.suppress(iroh.IrohError):
                     await incoming.refuse()

@@ -1,14 +1,16 @@
-"""When the rules that keep pods apart go: with the last pod of the machine, whoever's it was. In a namespace."""
+"""The rules that isolate pods, in a network namespace: restored whatever was changed, removed with the last pod."""
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from node_agent.drivers.firewall import THROUGH, TO_HOST
+from node_agent.drivers.docker_spec import bridges_of
+from node_agent.drivers.firewall_rules import THROUGH, TO_HOST
 from node_agent.file_store import secrets_folder
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -81,6 +83,137 @@ def test_the_rules_go_with_the_last_pod_of_the_machine(machine):
     machine.clear()
     assert machine.rules() == []
     machine.clear()
+
+
+WATCH = """
+import asyncio, sys
+from node_agent.drivers.firewall import Firewall
+async def work():
+    firewall = Firewall()
+    for line in sys.stdin:
+        await firewall.ensure()
+        print("done", flush=True)
+asyncio.run(work())
+"""
+CHANGES = [
+    "{t} -R GANTRY-INPUT {last} -j ACCEPT",
+    "{t} -I GANTRY-FORWARD 1 -j ACCEPT",
+    "{t} -I INPUT 1 -j ACCEPT",
+    "{t} -I FORWARD 1 -i gtr+ -j ACCEPT",
+    "{t} -D GANTRY-FORWARD 1",
+    "{t} -D INPUT 1",
+    "{t} -D GANTRY-INPUT {last}; {t} -I GANTRY-INPUT 1 -j DROP; {t} -I GANTRY-INPUT 2 -j RETURN",
+    "{t} -R INPUT 1 -i gtr+ -p tcp -j GANTRY-INPUT",
+    "{t} -F; {t} -X",
+]
+
+
+@pytest.mark.parametrize("backend", ["nft", "legacy"])
+def test_whatever_is_changed_is_restored(machine, tmp_path, backend):
+    """Of both backends and both IP versions; rules of others, policies and other tables stay as they are."""
+    for tool in ("iptables", "ip6tables"):
+        for suffix in ("", "-save", "-restore"):
+            program = shutil.which(f"{tool}-{backend}{suffix}")
+            if program is None:
+                pytest.skip(f"there is no {tool}-{backend}{suffix}")
+            (tmp_path / f"{tool}{suffix}").symlink_to(program)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+
+    def shell(text):
+        return machine.run("env", f"PATH={path}", "sh", "-ec", text)
+
+    def filters(tool):
+        return [line for line in shell(f"{tool}-save -t filter").splitlines() if not line.startswith("#")]
+
+    shell("iptables -P FORWARD DROP; iptables -A INPUT -p tcp --dport 22 -j ACCEPT")
+    shell("iptables -t mangle -A PREROUTING -i gtr+ -j ACCEPT")
+    others = [line for line in filters("iptables") if line != "COMMIT"]
+    enter = ("ip", "netns", "exec", machine.name, "env", f"PATH={path}", sys.executable, "-c", WATCH)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(enter, text=True, env=environment, **pipes) as agent:
+
+        def ensure():
+            agent.stdin.write("\n")
+            agent.stdin.flush()
+            assert agent.stdout.readline() == "done\n"
+
+        ensure()
+        whole = {tool: filters(tool) for tool in ("iptables", "ip6tables")}
+        assert set(others) <= set(whole["iptables"])
+        for tool, last in (("iptables", 3), ("ip6tables", 1)):
+            for change in CHANGES:
+                shell(change.format(t=tool, last=last))
+                changed = filters(tool)
+                assert changed != whole[tool], change
+                ensure()
+                # Without what the change put there beside our rules, and what it flushed of others.
+                after = filters(tool)
+                ours = [line for line in after if "GANTRY" in line]
+                assert ours == [line for line in whole[tool] if "GANTRY" in line], change
+                assert set(changed) - set(ours) - {line for line in changed if "GANTRY" in line} <= set(after), change
+                for chain in ("INPUT", "FORWARD"):
+                    first = next(line for line in after if line.startswith(f"-A {chain} "))
+                    assert first == f"-A {chain} -i gtr+ -j GANTRY-{chain}", change
+        assert ":FORWARD DROP [0:0]" in filters("iptables")
+        assert "-A PREROUTING -i gtr+ -j ACCEPT" in shell("iptables-save -t mangle")
+        before = {tool: filters(tool) for tool in whole}
+        ensure()
+        assert {tool: filters(tool) for tool in whole} == before
+        agent.stdin.close()
+        said = agent.stderr.read()
+    assert said.count("were changed") == 2 * len(CHANGES)
+
+
+def test_the_rules_come_before_dockers_own(machine):
+    """Docker moves its chain to the front of FORWARD at each new network: our jump is in that chain, too."""
+    machine.protect()
+    machine.run("iptables", "-N", "DOCKER-USER")
+    machine.run("iptables", "-I", "FORWARD", "-j", "ACCEPT")
+    machine.run("iptables", "-I", "FORWARD", "-j", "DOCKER-USER")
+    machine.run("iptables", "-A", "DOCKER-USER", "-j", "ACCEPT")
+    machine.protect()
+    saved = machine.run("iptables-save", "-t", "filter").splitlines()
+    for chain, first in (("FORWARD", "-j DOCKER-USER"), ("DOCKER-USER", f"-i gtr+ -j {THROUGH}")):
+        assert next(line for line in saved if line.startswith(f"-A {chain} ")) == f"-A {chain} {first}"
+    machine.run("iptables", "-I", "FORWARD", "-i", "gtr+", "-j", "ACCEPT")
+    machine.protect()
+    saved = machine.run("iptables-save", "-t", "filter").splitlines()
+    assert next(line for line in saved if line.startswith("-A FORWARD ")) == f"-A FORWARD -i gtr+ -j {THROUGH}"
+
+
+SWITCH = """
+import asyncio, sys
+from node_agent.drivers.docker_ground import DockerGround
+from node_agent.drivers.firewall import DriverError
+ground = DockerGround(None, "5Host", network=True)
+try:
+    asyncio.run(ground.guard())
+except DriverError:
+    print("refused")
+"""
+
+
+def test_bridges_are_down_while_the_rules_cannot_be_restored(machine, tmp_path):
+    """Here `iptables-restore` fails; a bridge of another agent is not touched."""
+    mine = f"{bridges_of('5Host')}0001"
+    for name in (mine, OTHERS):
+        machine.bridge(name)
+        machine.run("ip", "link", "set", name, "up")
+
+    def up():
+        return {name for name in (mine, OTHERS) if ",UP" in machine.run("ip", "-o", "link", "show", name)}
+
+    (tmp_path / "iptables-restore").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "iptables-restore").chmod(0o755)
+    broken = f"PATH={tmp_path}:{os.environ['PATH']}"
+    assert machine.run("env", broken, sys.executable, "-c", SWITCH) == "refused\n"
+    assert up() == {OTHERS}
+    assert machine.python(SWITCH) == ""
+    assert up() == {mine, OTHERS}
+    machine.run("iptables", "-R", TO_HOST, "3", "-j", "ACCEPT")
+    assert machine.run("env", broken, sys.executable, "-c", SWITCH) == "refused\n"
+    assert up() == {OTHERS}
 
 
 CLEAN = """

@@ -51,6 +51,32 @@ async def test_both_ends_learn_the_others_key(net):
     assert dialled.via == accepted.via == {"ways": "iroh"}.get(net.kind, net.kind)
 
 
+@pytest.mark.parametrize("ip", ["127.0.0.1", "[::1]"])
+async def test_iroh_answers_at_the_address_of_bind_only(ip):
+    """The port that iroh opens at all addresses of the other IP version gets no answer; that of `bind` does."""
+    far = await IrohTransport.bind(os.urandom(32), f"{ip}:0")
+    other_ports = [address for address in far._endpoint.bound_sockets() if not address.startswith(f"{ip}:")]
+    try:
+        loopback = "[::1]" if ip == "127.0.0.1" else "127.0.0.1"
+        for address in other_ports:
+            near = await IrohTransport.bind(os.urandom(32), listen=False)
+            with pytest.raises(HostUnreachable, match="no answer"):
+                await near.dial(far.key, [f"{loopback}:{address.rpartition(':')[2]}"], 1)
+            await near.close()
+        # Other keys: QUIC remembers where it has dialled the first one.
+        for _ in range(20):
+            again = await IrohTransport.bind(os.urandom(32), listen=False)
+            dialled = await again.dial(far.key, far.addresses, world.PATIENCE_S)
+            await dialled.write(b"hello")
+            accepted = await far.accept()
+            assert await exactly(accepted, 5) == b"hello"
+            for end in (accepted, dialled, again):
+                await end.close()
+    finally:
+        await far.close()
+    assert other_ports
+
+
 async def test_bytes_travel_both_ways_in_order(net):
     _, _, dialled, accepted = await connected(net)
     data = os.urandom((3 << 20) + 1)

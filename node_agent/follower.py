@@ -32,7 +32,10 @@ REREAD_EVERY_BLOCKS = 15
 
 
 class Follower:
-    """Compares the pods that are `held` with the leases on the chain, and gives the outbox every final block."""
+    """Compares the pods that are `held` with the leases on the chain, and gives the outbox every final block.
+
+    `looked_through` has each of these blocks before the outbox.
+    """
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class Follower:
         silence: Silence,
         outbox: Outbox,
         *,
+        looked_through: Callable[[Block], Awaitable[None]],
         held: Callable[[], Mapping[int, Pod]],
         emit: Callable[[ev.Event], None],
         heard: Callable[[Sequence[ChainEvent]], None],
@@ -53,6 +57,7 @@ class Follower:
         self._clock = clock
         self._silence = silence
         self._outbox = outbox
+        self._looked_through = looked_through
         self._held = held
         self._emit = emit
         self._heard = heard
@@ -95,6 +100,7 @@ class Follower:
     async def _on_final(self, block: Block) -> None:
         self._clock.compare(block.timestamp_ms)
         await self._after_silence()
+        await self._looked_through(block)
         await self._outbox.observe(block)
         self._heard(block.events)
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0

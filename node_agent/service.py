@@ -24,7 +24,8 @@ from node_agent.checkpoints import Checkpoints, OpenHost
 from node_agent.core import events as ev
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
-from node_agent.core.values import Host, Lease, LocalDevice, Report
+from node_agent.core.values import Host, Lease, LeaseStatus, LocalDevice, Report
+from node_agent.duplicates import Duplicates
 from node_agent.follower import Follower, patiently
 from node_agent.heartbeat import Heartbeat
 from node_agent.pod_notes import PodNotes
@@ -48,7 +49,6 @@ from offchain.schema.wire import Op
 log = logging.getLogger(__name__)
 
 TICK_S = 5
-PRESENCE_S = 3
 UPKEEP_S = 10
 TIDY_S = 3600
 ENGINE_PATIENCE_S = 10
@@ -96,6 +96,7 @@ class Agent:
         self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
         self._clock = ChainClock(now_ms, ticks)
         self._silence = Silence(ticks)
+        self._duplicates = Duplicates(self._host, self._chain, state.store, self._outbox)
         self._sender = Sender(self._outbox)
         self._background = Background()
         self._notes = PodNotes(state.logs, self._pod, now_ms)
@@ -117,12 +118,18 @@ class Agent:
             self._clock,
             self._silence,
             self._outbox,
+            looked_through=self._duplicates.on_final,
             held=lambda: self._state.pods,
             emit=self.emit,
             heard=self._checkpoints.heard,
         )
         self._heartbeat = Heartbeat(
-            self._chain, self._host, self._sender, self._background, lambda: self._transport.addresses
+            self._chain,
+            self._host,
+            self._sender,
+            self._background,
+            lambda: self._transport.addresses,
+            self._duplicates.watch,
         )
         self._runner = CommandRunner(
             self._host,
@@ -134,7 +141,7 @@ class Agent:
             emit=self.emit,
             wake_at=self._wake_at,
             pod_of=self._pod,
-            may_report=self._silence.end,
+            may_report=self._may_report,
             say=self._notes.say,
         )
         self._timers = AsyncIOScheduler(timezone=UTC)
@@ -177,7 +184,7 @@ class Agent:
         self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
         self._timers.start()
         tasks = [
-            asyncio.create_task(every(PRESENCE_S, self._heartbeat.look), name="heartbeat"),
+            asyncio.create_task(self._heartbeat.run(), name="heartbeat"),
             asyncio.create_task(every(TICK_S, self._tick), name="tick"),
             asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
             asyncio.create_task(server.serve(), name="p2p"),
@@ -185,6 +192,7 @@ class Agent:
             asyncio.create_task(patiently(self._follower.follow_final), name="final"),
             asyncio.create_task(patiently(self._follower.follow_best), name="best"),
             asyncio.create_task(_until(stop), name="stop"),
+            asyncio.create_task(self._duplicates.until_stopped(), name="duplicates"),
         ]
         helpers = [asyncio.create_task(restarted(partial(work, self))) for work in self._beside]
         helpers.append(asyncio.create_task(restarted(self._checkpoints.run), name="checkpoints"))
@@ -227,6 +235,7 @@ class Agent:
     def troubles(self) -> Mapping[str, str]:
         """What keeps this host from its work, for people, by what it is about."""
         found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        found["identity"] = self._duplicates.trouble
         waited_s = 0 if self._asked_s is None else asyncio.get_running_loop().time() - self._asked_s
         if waited_s >= ENGINE_PATIENCE_S:
             found["engine"] = (
@@ -294,6 +303,12 @@ class Agent:
                 self._background.run(self._access.end_lease(number))
         self._runner.run(commands)
 
+    async def _may_report(self, report: Report) -> None:
+        """Return when this report may be sent: not while another agent may have this host's leases."""
+        if report is not Report.STARTED:  # which ends nothing
+            await self._duplicates.no_doubt()
+        await self._silence.end()
+
     def _take_back_reports(self, lease: Lease) -> None:
         """The lease is over: what was to be said of it and nobody has heard yet is of no use."""
         for report in (Report.STARTED, Report.RESULT, Report.FAILED):
@@ -324,6 +339,9 @@ class Agent:
         ended = await self._follower.reasons(over, live, head.hash)
         files = tuple((number, self._dir.files.names(pod.spec)) for number, pod in pods.items() if pod.spec is not None)
         log.info("found %d containers and %d live leases", len(found), len(live))
+        held = {one.handle.lease for one in found} | leftovers
+        if any(lease.status is LeaseStatus.ACTIVE and lease.number not in held for lease in live):
+            self._duplicates.watch.lack_containers()
         self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
         for lease in self._dir.files.leases() - self._state.pods.keys():
             self._dir.files.remove(lease)

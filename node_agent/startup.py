@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import time
@@ -18,6 +19,7 @@ from node_agent.access.docker import DockerAccess
 from node_agent.access.orphans import end_orphans
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
+from node_agent.duplicates import other_agent_block, wait_for_silence
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import Mirror, parse_mirror
 from node_agent.images.docker_engine import DockerImages
@@ -55,6 +57,9 @@ DEFAULT_BIND = "0.0.0.0:0"
 FIRST_CONTACT_S = 5.0
 OPEN_FILES = 16_384
 HARDWARE = "hardware.json"
+_NO_FACTS: Mapping[str, Mapping[str, Any]] = {"pods": {}, "devices": {}, "network": {}, "gateways": {}}
+
+log = logging.getLogger(__name__)
 
 
 def unix_ms() -> int:
@@ -106,6 +111,8 @@ async def run_agent(settings: Settings) -> None:
             genesis = await first.genesis_hash()
         chain = SubstrateChain(settings.url, expected_genesis=genesis)
         stack.push_async_callback(chain.close)
+        if not await _may_start(chain, key.address, state, release, stop):
+            return
         images = ImageStore(
             DockerImages(settings.docker_host),
             ImageBook(settings.state / "images.json"),
@@ -150,6 +157,34 @@ async def run_agent(settings: Settings) -> None:
         facts = _facts(agent, watch, prober, by_gateways)
         beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
+
+
+async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str, stop: asyncio.Event) -> bool:
+    """Wait for the end of another agent of this host, if the last run of this one ended because of it.
+
+    Returns False where this agent was told to stop meanwhile.
+    """
+    block = other_agent_block(state.store)
+    if block is None:
+        return True
+    said = (
+        "this agent waits, and starts nothing, until the heartbeats of another agent with this host's key end; "
+        f"that one was seen in block {block}: stop it, or stop this one for good"
+    )
+    log.warning("%s", said)
+    beacon = Beacon(state.path, release, (), lambda: {**_NO_FACTS, "troubles": {"identity": said}}, now_ms=unix_ms)
+    saying = asyncio.create_task(beacon.run(asyncio.Event()))
+    waiting = asyncio.create_task(wait_for_silence(chain, host, state.store))
+    told = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({waiting, told}, return_when=asyncio.FIRST_COMPLETED)
+        if waiting.done():
+            waiting.result()
+    finally:
+        for task in (saying, waiting, told):
+            task.cancel()
+        await asyncio.gather(saying, waiting, told, return_exceptions=True)
+    return not stop.is_set()
 
 
 def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:

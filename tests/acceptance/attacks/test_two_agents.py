@@ -1,0 +1,106 @@
+"""A second agent with a copy of a host's key, on another machine that shares the host's engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.local_network import ROOT, Net, Pods, engine_url
+from tests.support.other_network import node_at
+
+CHAIN_PORT = 9944
+
+
+def copy_of(agent: Path, copy: Path) -> None:
+    """Copy the folder of a running agent, as a backup does: the key, the hardware and the database."""
+    copy.mkdir(mode=0o700)
+    for name in ("host.key", "hardware.json"):
+        shutil.copy2(agent / name, copy / name)
+    with (
+        contextlib.closing(sqlite3.connect(agent / "agent.db")) as source,
+        contextlib.closing(sqlite3.connect(copy / "agent.db")) as target,
+    ):
+        source.backup(target)
+
+
+@contextlib.asynccontextmanager
+async def second_agent(net: Net, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    """An agent with this folder in a network namespace of its own; its log is at the standard output."""
+    command = [sys.executable, "-m", "offchain.cli", "agent", "run", f"--url=ws://127.0.0.1:{CHAIN_PORT}"]
+    command += [f"--state={folder}", "--bind=127.0.0.1:0", f"--docker-host={engine_url(net.state)}", "--share-gpus"]
+    socket = folder.parent / "node.sock"
+    socket.unlink(missing_ok=True)
+    async with node_at(socket, int(net.url.rpartition(":")[2])):
+        process = await asyncio.create_subprocess_exec(
+            *("unshare", "--net", sys.executable, ROOT / "tests/support/other_network.py"),
+            *(socket, str(CHAIN_PORT), *command),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+        )
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def line_with(process: asyncio.subprocess.Process, text: str) -> None:
+    """Wait until the process prints a line with this text."""
+    assert process.stdout is not None
+    seen = []
+    while line := (await process.stdout.readline()).decode(errors="replace"):
+        seen.append(line)
+        if text in line:
+            return
+    raise AssertionError(f"it ended without {text!r}:\n{''.join(seen)}")
+
+
+def running_container(pods: Pods, task: int) -> str:
+    (container,) = pods.of(task)
+    return str(container.id)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
+async def test_both_agents_report_the_other_and_the_second_one_stops(net: Net, pods: Pods, tmp_path: Path):
+    task = await net.submit_until_signal()
+    await net.until(task, {"Running"})
+    container = running_container(pods, task)
+    copy_of(net.state / "agent", tmp_path / "copy")
+
+    async def told() -> dict[str, Any] | None:
+        running = json.loads((net.state / "agent" / "running.json").read_text(encoding="utf-8"))
+        return running if "another agent signs" in running["troubles"].get("identity", "") else None
+
+    async with second_agent(net, tmp_path / "copy") as second:
+        await line_with(second, "Another agent serves host")
+        assert await second.wait() != 0
+        assert running_container(pods, task) == container
+        await net.each_block(told, "the first agent to report the second one")
+    status = await net.gantry("agent", "status", "--state", str(net.state / "agent"), "--url", net.url, "--json")
+    assert "another agent signs" in status.json["troubles"]["identity"], status.said
+    assert "another agent signs with the key" in (net.state / "log" / "agent.log").read_text(encoding="utf-8")
+
+    # Started again by its service manager, it starts nothing while the first one lives.
+    async with second_agent(net, tmp_path / "copy") as again:
+        await line_with(again, "waits, and starts nothing")
+        await net.end_pod(task, pods)
+        await net.until(task, {"Settled"})
+        assert again.returncode is None
+    await net.assert_paid_once(task)
+
+    async def quiet() -> bool:
+        return await told() is None
+
+    await net.each_block(quiet, "the first agent to be alone again")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 from collections import deque
@@ -26,7 +27,7 @@ from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
 from node_agent.core.values import Host, Lease, LeaseStatus, LocalDevice, Report
 from node_agent.duplicates import Duplicates
-from node_agent.follower import Follower, patiently
+from node_agent.follower import RECONNECT_S, Follower, patiently
 from node_agent.heartbeat import Heartbeat
 from node_agent.pod_notes import PodNotes
 from node_agent.ports import Driver, DriverError
@@ -35,7 +36,7 @@ from node_agent.runner import CommandRunner, over_disk, report_key
 from node_agent.sender import Sender
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.errors import OurError
+from offchain.link.errors import ChainBehind, OurError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import Transport
@@ -118,6 +119,7 @@ class Agent:
             self._clock,
             self._silence,
             self._outbox,
+            state.store,
             looked_through=self._duplicates.on_final,
             held=lambda: self._state.pods,
             emit=self.emit,
@@ -179,7 +181,8 @@ class Agent:
             verify=signature_is_genuine,
             now_ms=self._clock.now_ms,
         )
-        await self._recover()
+        if not await self._recover(stop):
+            return
         # By the time of day: where that is set, the tidying comes a little sooner or later, which nobody minds.
         self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
         self._timers.start()
@@ -235,6 +238,7 @@ class Agent:
     def troubles(self) -> Mapping[str, str]:
         """What keeps this host from its work, for people, by what it is about."""
         found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        found["chain"] = self._follower.trouble
         found["identity"] = self._duplicates.trouble
         waited_s = 0 if self._asked_s is None else asyncio.get_running_loop().time() - self._asked_s
         if waited_s >= ENGINE_PATIENCE_S:
@@ -329,8 +333,19 @@ class Agent:
     def _pod(self, number: int) -> Pod | None:
         return self._state.pods.get(number)
 
-    async def _recover(self) -> None:
-        head, live = await self._follower.begin()
+    async def _recover(self, stop: asyncio.Event) -> bool:
+        """Take up what runs. Returns False where the agent was told to stop while it waited for its node to sync."""
+        begun = None
+        while begun is None:
+            try:
+                begun = await self._follower.begin()
+            except ChainBehind as error:
+                log.warning("%s Containers run on.", error)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), RECONNECT_S)
+                if stop.is_set():
+                    return False
+        head, live = begun
         found = await self._driver.recover()
         leftovers = await self._driver.leases()
         pods = self._dir.load_pods()
@@ -345,6 +360,7 @@ class Agent:
         self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
         for lease in self._dir.files.leases() - self._state.pods.keys():
             self._dir.files.remove(lease)
+        return True
 
     # --- time -----------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from offchain.core.autoscale import Has, Scaling, Wishes, decide, load_ppm
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.pod_metric import NoNumberError, Told, load_milli
+from offchain.link.continuity import require_continued
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import LinkError
 from offchain.link.ports import Block, ChainPort, Signer
@@ -241,6 +242,7 @@ async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> 
     """Run until cancelled. Raises as the chain's port does; an outbox goes on at the next start."""
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
     watcher = Watcher(chain, store, "autoscaler", start="finalized")
+    await require_continued(chain, watcher.cursor, store.path)
 
     async def observe(block: Block) -> Commit | None:
         await outbox.observe(block)

@@ -18,8 +18,6 @@ import pytest
 from tests.support.local_network import ROOT, Net, Pods, engine_url
 from tests.support.other_network import node_at
 
-CHAIN_PORT = 9944
-
 
 def copy_of(agent: Path, copy: Path) -> None:
     """Copy the folder of a running agent, as a backup does: the key, the hardware and the database."""
@@ -36,14 +34,15 @@ def copy_of(agent: Path, copy: Path) -> None:
 @contextlib.asynccontextmanager
 async def second_agent(net: Net, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """An agent with this folder in a network namespace of its own; its log is at the standard output."""
-    command = [sys.executable, "-m", "offchain.cli", "agent", "run", f"--url=ws://127.0.0.1:{CHAIN_PORT}"]
+    command = [sys.executable, "-m", "offchain.cli", "agent", "run", f"--url={net.url}"]
     command += [f"--state={folder}", "--bind=127.0.0.1:0", f"--docker-host={engine_url(net.state)}", "--share-gpus"]
     socket = folder.parent / "node.sock"
     socket.unlink(missing_ok=True)
-    async with node_at(socket, int(net.url.rpartition(":")[2])):
+    port = net.url.rpartition(":")[2]
+    async with node_at(socket, int(port)):
         process = await asyncio.create_subprocess_exec(
             *("unshare", "--net", sys.executable, ROOT / "tests/support/other_network.py"),
-            *(socket, str(CHAIN_PORT), *command),
+            *(socket, port, *command),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},

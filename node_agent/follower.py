@@ -72,7 +72,7 @@ class Follower:
         self._heard = heard
         # Old blocks hold nothing for an agent: after a start the leases are read as they are now, and the outbox looks
         # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
-        self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
+        self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized", kept_in=store.path)
         self._reading = asyncio.Lock()
         self._final = -1
         self._unsure: dict[int, int] = {}

@@ -24,14 +24,24 @@ class Watcher:
     """Hands over each finalized block; the cursor moves only after a block has been handled.
 
     After a crash the last block may be handed over again unless its handler's effects were in the returned commit.
-    `start`: the first block on the very first run, "finalized" for the newest final one.
+    `start`: the first block on the very first run, "finalized" for the newest final one. `kept_in`: the database that
+    belongs to the chain, for messages, where `store` is another.
     """
 
-    def __init__(self, chain: ChainPort, store: Store, name: str, start: Literal["finalized"] | int = 0) -> None:
+    def __init__(
+        self,
+        chain: ChainPort,
+        store: Store,
+        name: str,
+        start: Literal["finalized"] | int = 0,
+        *,
+        kept_in: str | None = None,
+    ) -> None:
         self._chain = chain
         self._store = store
         self._name = name
         self._start = start
+        self.kept_in = kept_in or store.path
         store.migrate("watcher", _TABLES)
 
     @property
@@ -39,11 +49,6 @@ class Watcher:
         """The last block that was handled."""
         row = self._store.one("SELECT number, hash FROM cursors WHERE name = ?", self._name)
         return None if row is None else BlockRef(row["number"], row["hash"])
-
-    @property
-    def kept_in(self) -> str:
-        """The path of the database with the cursor."""
-        return self._store.path
 
     def acknowledge(self, block: Block, commit: Commit | None = None) -> None:
         """Move the cursor past a block, together with the handler's own writes."""
@@ -62,7 +67,7 @@ class Watcher:
 
     async def blocks(self) -> AsyncGenerator[Block, None]:
         """Every block after the cursor. The caller acknowledges each one before it asks for the next."""
-        async with aclosing(blocks_after(self._chain, self.cursor, self._start, self._store.path)) as blocks:
+        async with aclosing(blocks_after(self._chain, self.cursor, self._start, self.kept_in)) as blocks:
             async for block, _ in blocks:
                 yield block
 

@@ -77,10 +77,10 @@ async def test_a_removed_database_is_proven_at_the_height_that_was_reached(kind,
         await require_continued(world.chain, last, "worker.db")
         await world.restart(wiped=True)
         assert await world.chain.genesis_hash() == genesis
-        with pytest.raises(ChainBehind, match=f"block {last.number} was processed before.*move worker.db away"):
+        with pytest.raises(ChainBehind, match=rf"block {last.number} was processed before.*move worker\.db away"):
             await require_continued(world.chain, last, "worker.db")
         await world.reach(last.number)
-        with pytest.raises(Reorganised, match="serves another chain.*move worker.db away"):
+        with pytest.raises(Reorganised, match=r"serves another chain.*move worker\.db away"):
             await require_continued(world.chain, last, "worker.db")
 
 

@@ -83,6 +83,12 @@ class Duplicates:
             self._looked.clear()
             await self._looked.wait()
 
+    async def heard(self) -> None:
+        """Return when the chain has a heartbeat of this process: another agent would have come before that."""
+        while self.watch.is_first_heartbeat or self.watch.in_doubt:
+            self._looked.clear()
+            await self._looked.wait()
+
     async def until_stopped(self) -> None:
         """Raise DuplicateAgent once another agent is proven that was there first."""
         await self._stop.wait()

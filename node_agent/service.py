@@ -308,8 +308,10 @@ class Agent:
         self._runner.run(commands)
 
     async def _may_report(self, report: Report) -> None:
-        """Return when this report may be sent: not while another agent may have this host's leases."""
-        if report is not Report.STARTED:  # which ends nothing
+        """Return when this report may be sent: not while another agent may have this host's leases and their data."""
+        if report is Report.DATA_LOST:
+            await self._duplicates.heard()
+        elif report is not Report.STARTED:  # which ends nothing
             await self._duplicates.no_doubt()
         await self._silence.end()
 

@@ -27,6 +27,7 @@ from node_agent.images.store import ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
 from node_agent.journal import Journal
+from node_agent.machine_lock import MachineLock
 from node_agent.metering.answers import ReceiptAnswers
 from node_agent.metering.docker import DockerGauge
 from node_agent.metering.gpus import GpuGauges
@@ -111,6 +112,7 @@ async def run_agent(settings: Settings) -> None:
             genesis = await first.genesis_hash()
         chain = SubstrateChain(settings.url, expected_genesis=genesis)
         stack.push_async_callback(chain.close)
+        lock = stack.enter_context(MachineLock(key.address))
         if not await _may_start(chain, key.address, state, release, stop):
             return
         images = ImageStore(
@@ -154,7 +156,7 @@ async def run_agent(settings: Settings) -> None:
             beside=(watch.run, journal.run, prober.run, meter.run, memory.keep_small),
             handlers=ReceiptAnswers(meter).handlers(),
         )
-        facts = _facts(agent, watch, prober, by_gateways)
+        facts = _facts(agent, lock, watch, prober, by_gateways)
         beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 
@@ -187,13 +189,13 @@ async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str,
     return not stop.is_set()
 
 
-def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
+def _facts(agent: Agent, lock: MachineLock, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.troubles().items()}
         gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
         network = prober.facts()
-        troubles = agent.troubles
+        troubles = {**({"identity": lock.trouble} if lock.trouble else {}), **agent.troubles}
         return {"pods": pods, "devices": devices, "network": network, "gateways": gateways, "troubles": troubles}
 
     return facts

@@ -178,7 +178,7 @@ async def test_every_process_reports_a_chain_that_was_started_anew(scene: Scene,
     # Once that is moved away, it serves the new chain.
     shutil.rmtree(scene.settler.state)
     await scene.settler.start()
-    await until(lambda: scene.settler.log.read_text().count("started") == 3, "the settler to start")
+    await until(lambda: scene.settler.log.read_text().count("roles=settler") == 3, "the settler to start")
     scene.index.unlink()
     await scene.indexer.start()
     await until(lambda: scene.index.exists() and scene.indexer.log.read_text().count(" indexed ") > 1, "a new index")

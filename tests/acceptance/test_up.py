@@ -121,6 +121,15 @@ def test_a_network_starts_where_others_were_killed(killed_again_and_again: Scrip
     assert killed_again_and_again.traces() == []
 
 
+def test_down_ends_a_process_that_its_supervisor_had_no_time_to_record(scripts: Scripts) -> None:
+    scripts.state.mkdir()
+    env = {**scripts.env, "GANTRY_LOCAL_NETWORK": str(scripts.state)}
+    with subprocess.Popen(["sleep", "600"], env=env) as left:
+        done = scripts.run("down")
+        assert left.wait(60) != 0
+    assert "The local network is stopped." in done.stderr
+
+
 def test_a_process_that_only_names_the_state_folder_is_not_ended(scripts: Scripts) -> None:
     """A shell in which somebody set GANTRY_STATE, say."""
     scripts.state.mkdir()

@@ -1,4 +1,4 @@
-"""A second agent with a copy of a host's key, on another machine that shares the host's engine."""
+"""A second agent with a copy of a host's folder: on the same machine, and on another one that shares the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -66,6 +65,12 @@ async def line_with(process: asyncio.subprocess.Process, text: str) -> None:
     raise AssertionError(f"it ended without {text!r}:\n{''.join(seen)}")
 
 
+async def identity_trouble(net: Net) -> str:
+    """What the first agent reports of another one with its key."""
+    running = json.loads((net.state / "agent" / "running.json").read_text(encoding="utf-8"))
+    return str(running["troubles"].get("identity", ""))
+
+
 def running_container(pods: Pods, task: int) -> str:
     (container,) = pods.of(task)
     return str(container.id)
@@ -78,9 +83,8 @@ async def test_both_agents_report_the_other_and_the_second_one_stops(net: Net, p
     container = running_container(pods, task)
     copy_of(net.state / "agent", tmp_path / "copy")
 
-    async def told() -> dict[str, Any] | None:
-        running = json.loads((net.state / "agent" / "running.json").read_text(encoding="utf-8"))
-        return running if "another agent signs" in running["troubles"].get("identity", "") else None
+    async def told() -> bool:
+        return "another agent signs" in await identity_trouble(net)
 
     async with second_agent(net, tmp_path / "copy") as second:
         await line_with(second, "Another agent serves host")
@@ -100,6 +104,26 @@ async def test_both_agents_report_the_other_and_the_second_one_stops(net: Net, p
     await net.assert_paid_once(task)
 
     async def quiet() -> bool:
-        return await told() is None
+        return not await told()
 
     await net.each_block(quiet, "the first agent to be alone again")
+
+
+async def test_on_the_same_machine_a_copied_folder_is_refused_at_once(net: Net, pods: Pods, tmp_path: Path):
+    task = await net.submit_until_signal()
+    await net.until(task, {"Running"})
+    container = running_container(pods, task)
+    copy_of(net.state / "agent", tmp_path / "copy")
+    command = ("agent", "run", f"--url={net.url}", f"--state={tmp_path / 'copy'}", "--bind=127.0.0.1:0")
+    refused = await net.gantry(*command, f"--docker-host={engine_url(net.state)}", "--share-gpus")
+    assert refused.code != 0
+    assert f"runs on this machine (process {net.pid('agent')})" in refused.err, refused.said
+
+    async def told() -> bool:
+        return "was started on this machine" in await identity_trouble(net)
+
+    await net.each_block(told, "the first agent to report the second one")
+    assert running_container(pods, task) == container
+    await net.end_pod(task, pods)
+    await net.until(task, {"Settled"})
+    await net.assert_paid_once(task)

@@ -169,6 +169,7 @@ async def test_retained_data_that_is_gone_is_reported_as_lost(world):
         # Another machine might have it, with an agent that beats before this one.
         await world.chain.produce(30)
         assert "report" not in world.calls
+        world.table("Timestamp", "Now")[()] = world.now_ms
         await agent._heartbeat.look()
         await world.until(lambda: "report" in world.calls)
 

@@ -18,7 +18,7 @@ from offchain.gateway.limits import Limits
 from offchain.gateway.relay import Authorise, Relay
 from offchain.link import ss58
 from offchain.link.continuity import require_continued
-from offchain.link.errors import ChainBehind, ChainUnreachable, OurError
+from offchain.link.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
 from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
 from offchain.link.open_files import have_open_files
 from offchain.link.p2p import Transport
@@ -138,7 +138,7 @@ class ChainWatch:
         self.is_behind = False
         """Whether the node has fewer final blocks than this gateway has seen."""
 
-    async def run(self, told: Callable[[ChainUnreachable], None]) -> None:
+    async def run(self, told: Callable[[TheirError], None]) -> None:
         """Compare each final block with the last, for ever. Raises Reorganised and WrongChain.
 
         `told` hears of a node that is away or behind, which is waited for.
@@ -151,7 +151,7 @@ class ChainWatch:
                     async for head in heads:
                         await require_continued(self._chain, self._last, "")
                         self._last = head
-            except ChainUnreachable as error:
+            except (ChainUnreachable, BadReply) as error:
                 self.is_behind = isinstance(error, ChainBehind)
                 told(error)
             await asyncio.sleep(RECONNECT_S)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from offchain.indexer.index import Index
-from offchain.link.continuity import require_continued
+from offchain.link.continuity import continued
 from offchain.link.errors import ChainBehind, Reorganised, TheirError, WrongChain
 from offchain.link.ports import Block, ChainPort
 from offchain.link.watcher import blocks_after
@@ -24,12 +24,12 @@ async def follow(chain: ChainPort, index: Index, told: Callable[[Block], None] =
     node does not have the last block of the index, or has another one in its place, readers of the index are refused.
     """
     try:
-        await require_continued(chain, index.cursor, index.name)
-        await asyncio.to_thread(index.resume)
-        waiting: asyncio.Queue[tuple[Block, bool]] = asyncio.Queue(_MOST_BLOCKS)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_read(chain, index, waiting))
-            group.create_task(_write(index, waiting, told))
+        async with continued(chain, lambda: index.cursor, index.name):
+            await asyncio.to_thread(index.resume)
+            waiting: asyncio.Queue[tuple[Block, bool]] = asyncio.Queue(_MOST_BLOCKS)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_read(chain, index, waiting))
+                group.create_task(_write(index, waiting, told))
     except (TheirError, BaseExceptionGroup) as error:
         if (reason := _other_chain(error)) is not None:
             await asyncio.to_thread(index.halt, str(reason))

@@ -6,7 +6,10 @@ same height. A node that has not reached that height proves nothing: it may be s
 
 from __future__ import annotations
 
-from offchain.link.errors import ChainBehind, Reorganised
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from offchain.link.errors import BadReply, ChainBehind, Reorganised
 from offchain.link.ports import BlockRef, ChainPort
 
 
@@ -26,3 +29,25 @@ async def require_continued(chain: ChainPort, last: BlockRef | None, kept_in: st
         return
     if found.hash != last.hash:
         raise Reorganised(found, last, kept_in)
+
+
+@asynccontextmanager
+async def continued(chain: ChainPort, last: Callable[[], BlockRef | None], kept_in: str) -> AsyncIterator[None]:
+    """Run the block on the chain with `last` only, and raise as `require_continued` does, also while it runs.
+
+    On a chain that was started anew a node does not know the blocks that it is asked about. Such an error says nothing
+    of its cause, so it is replaced by the one that does.
+    """
+    await require_continued(chain, last(), kept_in)
+    try:
+        yield
+    except Exception as error:
+        if _is_of_unknown_block(error):
+            await require_continued(chain, last(), kept_in)
+        raise
+
+
+def _is_of_unknown_block(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return any(_is_of_unknown_block(part) for part in error.exceptions)
+    return isinstance(error, (BadReply, LookupError)) and getattr(error, "code", "") != "state_pruned"

@@ -103,7 +103,13 @@ class SubstrateChain:
         while True:
             await self._ready()
             checked = self._checked
-            result = await self._raw(method, *params)
+            try:
+                result = await self._raw(method, *params)
+            except BadReply:
+                # The node behind a new connection may be of another chain, and not know the block that was meant.
+                if self._rpc.generation == checked:
+                    raise
+                continue
             if self._rpc.generation == checked:
                 return result
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offchain.core.planning.definitions import Definitions
 from offchain.link import chain_pin
-from offchain.link.continuity import require_continued
+from offchain.link.continuity import continued
 from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.link.outbox import Outbox
 from offchain.link.ports import ChainPort, Signer
@@ -168,8 +168,19 @@ async def _work(
     definitions: Definitions | None,
     explains: Explains | None,
 ) -> None:
-    cursor = Watcher(chain, store, "worker").cursor
-    await require_continued(chain, cursor, store.path)
+    kept = Watcher(chain, store, "worker")
+    async with continued(chain, lambda: kept.cursor, store.path):
+        await _follow(roles, chain, store, account, definitions, explains)
+
+
+async def _follow(
+    roles: Sequence[str],
+    chain: ChainPort,
+    store: Store,
+    account: Signer,
+    definitions: Definitions | None,
+    explains: Explains | None,
+) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
     perform = Performer(outbox)
     view = View(chain)

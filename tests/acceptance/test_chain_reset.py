@@ -1,6 +1,6 @@
 """A chain that is started anew under running processes: each reports it and stops serving what it knows of the old one.
 
-Both chains have the same genesis block, so that only the blocks after it tell them apart.
+In the first test both chains have the same genesis block, so that only the blocks after it tell them apart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from node_agent.drivers.fake import FakeDriver, FakeEngine
 from node_agent.service import Agent
 from node_agent.startup import unix_ms
 from node_agent.state_dir import StateDir
-from offchain.link.errors import Reorganised
+from offchain.link.errors import Reorganised, WrongChain
 from offchain.link.p2p_ways import Ways
 from offchain.local.node import Node
 from offchain.local.release import binaries
@@ -33,6 +33,7 @@ from tests.support.local_network import ROOT, Done, run
 BLOCKS = 20
 BEHIND = "was processed before"
 ANOTHER = "serves another chain"
+OTHER_GENESIS = "This is not the expected chain"
 
 
 class Program:
@@ -106,9 +107,11 @@ class Scene:
             env={"PYTHONPATH": str(ROOT)},
         )
 
-    async def start_anew(self) -> None:
+    async def start_anew(self, patch: dict[str, Any] | None = None) -> None:
+        """Remove the node's database; `patch` then goes over the genesis of the new chain."""
         await asyncio.to_thread(self.node.stop)
         shutil.rmtree(self.node.data)
+        self.node.patch = fast(patch)
         await asyncio.to_thread(self.node.start)
 
 
@@ -120,6 +123,24 @@ async def until(condition: Any, wanted: str) -> None:
     assert condition(), wanted
 
 
+@contextlib.asynccontextmanager
+async def agent_on(scene: Scene, folder: Path) -> AsyncIterator[tuple[Agent, asyncio.Task[None]]]:
+    """An agent without containers, and the task that runs it."""
+    with contextlib.closing(StateDir(folder)) as state:
+        link = await connect(scene.node.url)
+        key = state.host_key()
+        driver, transport = FakeDriver(FakeEngine(lasting), key.address), await Ways.bind(key.seed(), "127.0.0.1:0")
+        agent, stop = Agent(link, driver, transport, state, key, HARDWARE, now_ms=unix_ms), asyncio.Event()
+        running = asyncio.create_task(agent.run(stop))
+        await asyncio.wait_for(agent.ready.wait(), PATIENCE)
+        try:
+            yield agent, running
+        finally:
+            stop.set()
+            await asyncio.gather(running, return_exceptions=True)
+            await link.close()
+
+
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     with Node(binaries(), tmp_path / "node", patch=fast()) as node:
@@ -127,24 +148,14 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         try:
             await asyncio.gather(*(program.start() for program in made.programs))
             yield made
-        except BaseException:
-            for program in made.programs:
-                sys.stderr.write(f"--- {program.name}\n{program.log.read_text(errors='replace')[-4000:]}\n")
-            raise
         finally:
             await asyncio.gather(*(program.stop() for program in made.programs))
+            for program in made.programs:  # pytest shows this where the test failed
+                sys.stderr.write(f"--- {program.name}\n{program.log.read_text(errors='replace')[-4000:]}\n")
 
 
 async def test_every_process_reports_a_chain_that_was_started_anew(scene: Scene, tmp_path: Path):
-    with contextlib.closing(StateDir(tmp_path / "agent")) as state:
-        link = await connect(scene.node.url)
-        key = state.host_key()
-        transport = await Ways.bind(key.seed(), "127.0.0.1:0")
-        agent = Agent(
-            link, FakeDriver(FakeEngine(lasting), key.address), transport, state, key, HARDWARE, now_ms=unix_ms
-        )
-        running = asyncio.create_task(agent.run(asyncio.Event()))
-        await asyncio.wait_for(agent.ready.wait(), PATIENCE)
+    async with agent_on(scene, tmp_path / "agent") as (agent, running):
         for program in scene.programs:
             await until(lambda program=program: program.says("started"), f"{program.name} to start")
         await scene.height(BLOCKS)
@@ -164,7 +175,6 @@ async def test_every_process_reports_a_chain_that_was_started_anew(scene: Scene,
             assert program.says(ANOTHER), program.name
         with pytest.raises(Reorganised):
             await asyncio.wait_for(running, PATIENCE)
-        await link.close()
     refused = await scene.history()
     assert refused.code != 0
     assert ANOTHER in refused.err, refused.said
@@ -185,3 +195,19 @@ async def test_every_process_reports_a_chain_that_was_started_anew(scene: Scene,
     done = await scene.history()
     assert done.code == 0, done.said
     assert all(json.loads(line) for line in done.out.splitlines())
+
+
+async def test_every_process_ends_at_a_chain_with_another_genesis_block(scene: Scene, tmp_path: Path):
+    async with agent_on(scene, tmp_path / "agent") as (_, running):
+        for program in scene.programs:
+            await until(lambda program=program: program.says("started"), f"{program.name} to start")
+        await scene.height(3)
+        await scene.start_anew({"validators": {"slotMs": 400}})
+        for program in scene.programs:
+            assert await program.ends() != 0, program.name
+            assert program.says(OTHER_GENESIS), program.name
+        with pytest.raises(WrongChain):
+            await asyncio.wait_for(running, PATIENCE)
+    refused = await scene.history()
+    assert refused.code != 0
+    assert OTHER_GENESIS in refused.err, refused.said

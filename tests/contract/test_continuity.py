@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from offchain.link.continuity import require_continued
-from offchain.link.errors import ChainBehind, Reorganised
+from offchain.link.continuity import continued, require_continued
+from offchain.link.errors import BadReply, ChainBehind, Reorganised
 from offchain.link.fake import FakeChain
 from offchain.link.substrate import SubstrateChain
 from offchain.local.node import Node
@@ -94,3 +94,27 @@ async def test_a_node_without_the_block_is_trusted():
     chain = Pruned()
     await chain.produce(3)
     await require_continued(chain, await chain.finalized_head(), "worker.db")
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+async def test_an_error_about_an_unknown_block_is_explained_by_the_chain_that_was_started_anew(grouped):
+    chain = FakeChain()
+    await chain.produce(3)
+    last = await chain.finalized_head()
+    unknown = BadReply("The chain node refused state_getStorage: UnknownBlock.")
+    error = ExceptionGroup("work", [unknown]) if grouped else unknown
+    with pytest.raises(type(error)):
+        async with continued(chain, lambda: last, "worker.db"):
+            raise error
+
+    async def work():
+        async with continued(chain, lambda: last, "worker.db"):
+            await chain.start_anew()
+            raise error
+
+    with pytest.raises(ChainBehind):
+        await work()
+    await chain.produce(3)
+    with pytest.raises(Reorganised):
+        async with continued(chain, lambda: last, "worker.db"):
+            raise AssertionError("it began on another chain")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -88,8 +89,10 @@ class Beacon:
 
     async def run(self, ready: asyncio.Event) -> None:
         """Say that the agent is there, then that it is ready, then how it is, until cancelled."""
-        self._try_to_say(ready=False)
-        await ready.wait()
+        while not ready.is_set():
+            self._try_to_say(ready=False)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ready.wait(), EVERY_S)
         while True:
             self._try_to_say(ready=True)
             await asyncio.sleep(EVERY_S)

@@ -13,7 +13,9 @@ from node_agent.core import events as ev
 from node_agent.core.states import Pod
 from node_agent.core.steps import DATA_MOVED
 from node_agent.core.values import Lease
-from offchain.link.errors import BadReply, ChainUnreachable, StoreStuck
+from offchain.link.chain_pin import note_block, seen_block
+from offchain.link.continuity import require_continued
+from offchain.link.errors import BadReply, ChainBehind, ChainUnreachable, StoreStuck
 from offchain.link.outbox import Outbox
 from offchain.link.ports import Block, BlockRef, ChainEvent, ChainPort
 from offchain.link.store import Store
@@ -27,12 +29,17 @@ log = logging.getLogger(__name__)
 RECONNECT_S = 2.0
 KEEP_REPORTS_BLOCKS = 5_000
 TIDY_EVERY_BLOCKS = 500
+NOTE_EVERY_BLOCKS = 16
 REREAD_EVERY_BLOCKS = 15
 """Leases are compared with the chain now and then even where no event calls for it."""
 
 
 class Follower:
-    """Compares the pods that are `held` with the leases on the chain, and gives the outbox every final block."""
+    """Compares the pods that are `held` with the leases on the chain, and gives the outbox every final block.
+
+    `looked_through` has each of these blocks before the outbox. `store` keeps one of the last final blocks, by which
+    a chain that was started anew under the agent is recognised: its leases say nothing of the pods that are held.
+    """
 
     def __init__(
         self,
@@ -42,7 +49,9 @@ class Follower:
         clock: ChainClock,
         silence: Silence,
         outbox: Outbox,
+        store: Store,
         *,
+        looked_through: Callable[[Block], Awaitable[None]],
         held: Callable[[], Mapping[int, Pod]],
         emit: Callable[[ev.Event], None],
         heard: Callable[[Sequence[ChainEvent]], None],
@@ -53,19 +62,29 @@ class Follower:
         self._clock = clock
         self._silence = silence
         self._outbox = outbox
+        self._looked_through = looked_through
+        self._store = store
+        self._last: BlockRef | None = None
+        self.trouble = ""
+        """Why the chain's node is not followed now, for people; empty where it is."""
         self._held = held
         self._emit = emit
         self._heard = heard
         # Old blocks hold nothing for an agent: after a start the leases are read as they are now, and the outbox looks
         # for its own extrinsics itself. So the cursor is not kept, and a node without old state serves an agent, too.
-        self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized")
+        self._watcher = Watcher(port, Store(":memory:"), "agent", start="finalized", kept_in=store.path)
         self._reading = asyncio.Lock()
         self._final = -1
         self._unsure: dict[int, int] = {}
         """Leases seen in a block that was not final, and that block's number."""
 
     async def begin(self) -> tuple[BlockRef, tuple[Lease, ...]]:
-        """The newest final block, and the leases that are live there."""
+        """The newest final block, and the leases that are live there.
+
+        Raises Reorganised where the node serves another chain than before, ChainBehind where it may.
+        """
+        self._last = self._last or seen_block(self._store)
+        await self._require_continued()
         head = await self._port.finalized_head()
         self._clock.compare((await self._port.block(head.number)).timestamp_ms)
         self._final = head.number
@@ -81,13 +100,19 @@ class Follower:
 
     async def follow_final(self) -> None:
         """Take every block that becomes final, until the node goes away."""
-        await self._watcher.run(self._on_final)
+        try:
+            await self._watcher.run(self._on_final)
+        except ChainBehind as error:
+            self.trouble = str(error)
+            raise
 
     async def follow_best(self) -> None:
         """New leases are taken up before their block is final; should it be reverted, the pod is removed again."""
         heads = self._port.best()
         async with aclosing(heads) as stream:
             async for head in stream:
+                if head.number < self._final:
+                    raise ChainBehind(head.number, self._final, self._store.path)
                 await self._after_silence()
                 await self._read_best(head)
                 self._silence.heard()
@@ -95,12 +120,16 @@ class Follower:
     async def _on_final(self, block: Block) -> None:
         self._clock.compare(block.timestamp_ms)
         await self._after_silence()
+        await self._looked_through(block)
         await self._outbox.observe(block)
         self._heard(block.events)
         due_again = block.ref.number % REREAD_EVERY_BLOCKS == 0
         if due_again or self._unsure or any(self._concerns_us(event) for event in block.events):
             await self._read_final()
         self._silence.heard()
+        self._last, self.trouble = block.ref, ""
+        if block.ref.number % NOTE_EVERY_BLOCKS == 0:
+            note_block(self._store, block.ref)
         if block.ref.number % TIDY_EVERY_BLOCKS == 0:
             self._outbox.forget_ended_before(block.ref.number - KEEP_REPORTS_BLOCKS)
 
@@ -108,7 +137,15 @@ class Follower:
         """Leases may be others' by now: their pods are stopped before anything more is said of them."""
         if self._silence.long:
             log.info("the chain is heard again after %d s", self._silence.ms // 1000)
+            await self._require_continued()
             await self._read_final()
+
+    async def _require_continued(self) -> None:
+        try:
+            await require_continued(self._port, self._last, self._store.path)
+        except ChainBehind as error:
+            self.trouble = str(error)
+            raise
 
     def _concerns_us(self, event: ChainEvent) -> bool:
         """Whether it opens a lease of this host, or is about a task of which we hold a pod."""
@@ -126,6 +163,8 @@ class Follower:
         """Compare what we hold with what is live in the newest final block."""
         async with self._reading:
             head = await self._port.finalized_head()
+            if head.number < self._final:
+                raise ChainBehind(head.number, self._final, self._store.path)
             live = {lease.number: lease for lease in await live_leases(self._chain, self._host, head.hash)}
             self._final = max(self._final, head.number)
             self._unsure = {

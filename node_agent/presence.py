@@ -13,6 +13,10 @@ from offchain.schema._generated_chain import (
 
 BEAT_AT_PPM = 600_000
 """A heartbeat is free from half a period on; a little later is safe, and leaves time for a few failures."""
+FIRST_BEAT_AT_PPM = 900_000
+"""An agent is slow with the first heartbeat of its run: another one with the same key shows itself before that."""
+EARLY_BEAT_AT_PPM = 500_000
+"""An agent that suspects another one comes before it, so that the other sees a heartbeat that is not its own."""
 
 
 class Due(StrEnum):
@@ -22,14 +26,19 @@ class Due(StrEnum):
     ENDPOINT = "endpoint"
 
 
-def due(host: HostRecord, period_ms: int, endpoint: bytes, now_ms: int) -> frozenset[Due]:
-    """What is due. `endpoint`: where this host is to be found; `now_ms`: the chain's time."""
+def due(
+    host: HostRecord, period_ms: int, endpoint: bytes, now_ms: int, beat_at_ppm: int = BEAT_AT_PPM
+) -> frozenset[Due]:
+    """What is due. `endpoint`: where this host is to be found; `now_ms`: the chain's time.
+
+    `beat_at_ppm`: the part of a period, in millionths, after which a heartbeat follows the last one.
+    """
     if isinstance(host.status, (HostStatusUnverified, HostStatusRetired)):
         return frozenset()
     wanted = set()
     waited_ms = now_ms - host.last_heartbeat
     never = host.last_heartbeat == 0 or isinstance(host.status, HostStatusVerified)
-    if never or waited_ms * 1_000_000 >= period_ms * BEAT_AT_PPM:
+    if never or waited_ms * 1_000_000 >= period_ms * beat_at_ppm:
         wanted.add(Due.HEARTBEAT)
     if endpoint and host.endpoint != endpoint:
         wanted.add(Due.ENDPOINT)

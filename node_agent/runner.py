@@ -62,7 +62,8 @@ class StartsFrom(Protocol):
 class CommandRunner:
     """Executes commands until it is closed. `emit` takes the events, `wake_at` asks for a tick at a time.
 
-    `may_report` returns when it is known whose the leases are by now. `say` tells the tenant of a lease.
+    `may_report` returns when it is known whose the leases are by now, so that this report may be sent. `say` tells the
+    tenant of a lease.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class CommandRunner:
         emit: Callable[[ev.PodEvent], None],
         wake_at: Callable[[int], None],
         pod_of: Callable[[int], Pod | None],
-        may_report: Callable[[], Awaitable[None]],
+        may_report: Callable[[Report], Awaitable[None]],
         say: Callable[[int, str], None],
     ) -> None:
         self._host = host
@@ -394,7 +395,7 @@ class CommandRunner:
 
     async def _sent(self, lease: Lease, report: Report, key: str, call: Call) -> None:
         number = lease.number
-        await self._may_report()
+        await self._may_report(report)
         pod = self._pod_of(number)
         if pod is None or pod.phase is Phase.ENDING or not pod.lease.is_same_as(lease):
             log.warning("lease %d: its report %s is not sent, since the lease is over", number, report.value)

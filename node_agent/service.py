@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 from collections import deque
@@ -26,8 +27,9 @@ from node_agent.core import events as ev
 from node_agent.core.checkpoints import Kept, PodKey
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, IllegalMove, Phase, Pod
-from node_agent.core.values import Host, Lease, LocalDevice, Report
-from node_agent.follower import Follower, patiently
+from node_agent.core.values import Host, Lease, LeaseStatus, LocalDevice, Report
+from node_agent.duplicates import Duplicates
+from node_agent.follower import RECONNECT_S, Follower, patiently
 from node_agent.heartbeat import Heartbeat
 from node_agent.loop_thread import LoopThread, SameLoop, bound_to
 from node_agent.pod_notes import PodNotes
@@ -38,7 +40,7 @@ from node_agent.sender import Sender
 from node_agent.start_notes import StartNotes, waiting_text
 from node_agent.state_dir import StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.errors import OurError
+from offchain.link.errors import ChainBehind, OurError
 from offchain.link.keys import Ed25519Signer
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import Transport
@@ -52,7 +54,6 @@ from offchain.schema.wire import Op
 log = logging.getLogger(__name__)
 
 TICK_S = 5
-PRESENCE_S = 3
 UPKEEP_S = 10
 TIDY_S = 3600
 ENGINE_PATIENCE_S = 10
@@ -110,6 +111,7 @@ class Agent:
         self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
         self._clock = ChainClock(now_ms, ticks)
         self._silence = Silence(ticks)
+        self._duplicates = Duplicates(self._host, self._chain, state.store, self._outbox)
         self._sender = Sender(self._outbox)
         self._background = Background()
         self._notes = PodNotes(state.logs, self._pod, now_ms)
@@ -131,12 +133,19 @@ class Agent:
             self._clock,
             self._silence,
             self._outbox,
+            state.store,
+            looked_through=self._duplicates.on_final,
             held=lambda: self._state.pods,
             emit=self.emit,
             heard=self._checkpoints.heard,
         )
         self._heartbeat = Heartbeat(
-            self._chain, self._host, self._sender, self._background, lambda: self._transport.addresses
+            self._chain,
+            self._host,
+            self._sender,
+            self._background,
+            lambda: self._transport.addresses,
+            self._duplicates.watch,
         )
         self._runner = CommandRunner(
             self._host,
@@ -148,7 +157,7 @@ class Agent:
             emit=self.emit,
             wake_at=self._wake_at,
             pod_of=self._pod,
-            may_report=self._silence.end,
+            may_report=self._may_report,
             say=self._notes.say,
         )
         self._timers = AsyncIOScheduler(timezone=UTC)
@@ -188,12 +197,13 @@ class Agent:
             verify=signature_is_genuine,
             now_ms=self._clock.now_ms,
         )
-        await self._recover()
+        if not await self._recover(stop):
+            return
         # By the time of day: where that is set, the tidying comes a little sooner or later, which nobody minds.
         self._timers.add_job(self._tidy, "interval", seconds=TIDY_S, coalesce=True, misfire_grace_time=None)
         self._timers.start()
         tasks = [
-            asyncio.create_task(every(PRESENCE_S, self._heartbeat.look), name="heartbeat"),
+            asyncio.create_task(self._heartbeat.run(), name="heartbeat"),
             asyncio.create_task(every(TICK_S, self._tick), name="tick"),
             asyncio.create_task(every(UPKEEP_S, self._upkeep), name="upkeep"),
             asyncio.create_task(self._link.run(server.serve()), name="p2p"),
@@ -201,6 +211,7 @@ class Agent:
             asyncio.create_task(patiently(self._follower.follow_final), name="final"),
             asyncio.create_task(patiently(self._follower.follow_best), name="best"),
             asyncio.create_task(_until(stop), name="stop"),
+            asyncio.create_task(self._duplicates.until_stopped(), name="duplicates"),
         ]
         helpers = [asyncio.create_task(restarted(partial(work, self))) for work in self._beside]
         helpers.append(asyncio.create_task(restarted(self._checkpoints.run), name="checkpoints"))
@@ -245,6 +256,8 @@ class Agent:
     def troubles(self) -> Mapping[str, str]:
         """What keeps this host from its work, for people, by what it is about."""
         found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}
+        found["chain"] = self._follower.trouble
+        found["identity"] = self._duplicates.trouble
         waited_s = 0 if self._asked_s is None else asyncio.get_running_loop().time() - self._asked_s
         if waited_s >= ENGINE_PATIENCE_S:
             found["engine"] = (
@@ -314,6 +327,14 @@ class Agent:
                 self._background.run(self._link.run(self._access.end_lease(number)))
         self._runner.run(commands)
 
+    async def _may_report(self, report: Report) -> None:
+        """Return when this report may be sent: not while another agent may have this host's leases and their data."""
+        if report is Report.DATA_LOST:
+            await self._duplicates.heard()
+        elif report is not Report.STARTED:  # which ends nothing
+            await self._duplicates.no_doubt()
+        await self._silence.end()
+
     def _take_back_reports(self, lease: Lease) -> None:
         """The lease is over: what was to be said of it and nobody has heard yet is of no use."""
         for report in (Report.STARTED, Report.RESULT, Report.FAILED):
@@ -340,8 +361,19 @@ class Agent:
     def _pod(self, number: int) -> Pod | None:
         return self._state.pods.get(number)
 
-    async def _recover(self) -> None:
-        head, live = await self._follower.begin()
+    async def _recover(self, stop: asyncio.Event) -> bool:
+        """Take up what runs. Returns False where the agent was told to stop while it waited for its node to sync."""
+        begun = None
+        while begun is None:
+            try:
+                begun = await self._follower.begin()
+            except ChainBehind as error:
+                log.warning("%s Containers run on.", error)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), RECONNECT_S)
+                if stop.is_set():
+                    return False
+        head, live = begun
         found = await self._driver.recover()
         leftovers = await self._driver.leases()
         pods = self._dir.load_pods()
@@ -350,9 +382,13 @@ class Agent:
         ended = await self._follower.reasons(over, live, head.hash)
         files = tuple((number, self._dir.files.names(pod.spec)) for number, pod in pods.items() if pod.spec is not None)
         log.info("found %d containers and %d live leases", len(found), len(live))
+        held = {one.handle.lease for one in found} | leftovers
+        if any(lease.status is LeaseStatus.ACTIVE and lease.number not in held for lease in live):
+            self._duplicates.watch.lack_containers()
         self.emit(ev.Recovered(found, live, tuple(sorted(leftovers)), tuple(ended.items()), files))
         for lease in self._dir.files.leases() - self._state.pods.keys():
             self._dir.files.remove(lease)
+        return True
 
     # --- time -----------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ from node_agent.access.docker import DockerAccess
 from node_agent.access.orphans import end_orphans
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
+from node_agent.duplicates import other_agent_block, wait_for_silence
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import Mirror, parse_mirror
 from node_agent.images.docker_engine import DockerImages
@@ -28,6 +30,7 @@ from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
 from node_agent.journal import Journal
 from node_agent.loop_thread import LoopThread
+from node_agent.machine_lock import MachineLock
 from node_agent.metering.answers import ReceiptAnswers
 from node_agent.metering.docker import DockerGauge
 from node_agent.metering.gpus import GpuGauges
@@ -60,6 +63,9 @@ OPEN_FILES = 16_384
 SWITCH_S = 0.001
 """Seconds after which a thread that computes gives way to the other: heartbeats share the interpreter with the link."""
 HARDWARE = "hardware.json"
+_NO_FACTS: Mapping[str, Mapping[str, Any]] = {"pods": {}, "devices": {}, "network": {}, "gateways": {}}
+
+log = logging.getLogger(__name__)
 
 
 def unix_ms() -> int:
@@ -112,6 +118,9 @@ async def run_agent(settings: Settings) -> None:
             genesis = await first.genesis_hash()
         chain = SubstrateChain(settings.url, expected_genesis=genesis)
         stack.push_async_callback(chain.close)
+        lock = stack.enter_context(MachineLock(key.address))
+        if not await _may_start(chain, key.address, state, release, stop):
+            return
         images = ImageStore(
             DockerImages(settings.docker_host),
             ImageBook(settings.state / "images.json"),
@@ -156,7 +165,7 @@ async def run_agent(settings: Settings) -> None:
             link=link,
             link_port=link_chain,
         )
-        facts = _facts(agent, watch, prober, by_gateways)
+        facts = _facts(agent, lock, watch, prober, by_gateways)
         beacon = Beacon(settings.state, release, transport.addresses, facts, now_ms=unix_ms)
         await _serve(agent.run(stop), _confirm(releases, release, agent.ready), beacon.run(agent.ready))
 
@@ -171,13 +180,41 @@ async def _open_link(
     return Reach(direct, by_gateways), by_gateways
 
 
-def _facts(agent: Agent, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
+async def _may_start(chain: ChainPort, host: str, state: StateDir, release: str, stop: asyncio.Event) -> bool:
+    """Wait for the end of another agent of this host, if the last run of this one ended because of it.
+
+    Returns False where this agent was told to stop meanwhile.
+    """
+    block = other_agent_block(state.store)
+    if block is None:
+        return True
+    said = (
+        "this agent waits, and starts nothing, until the heartbeats of another agent with this host's key end; "
+        f"that one was seen in block {block}: stop it, or stop this one for good"
+    )
+    log.warning("%s", said)
+    beacon = Beacon(state.path, release, (), lambda: {**_NO_FACTS, "troubles": {"identity": said}}, now_ms=unix_ms)
+    saying = asyncio.create_task(beacon.run(asyncio.Event()))
+    waiting = asyncio.create_task(wait_for_silence(chain, host, state.store))
+    told = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({waiting, told}, return_when=asyncio.FIRST_COMPLETED)
+        if waiting.done():
+            waiting.result()
+    finally:
+        for task in (saying, waiting, told):
+            task.cancel()
+        await asyncio.gather(saying, waiting, told, return_exceptions=True)
+    return not stop.is_set()
+
+
+def _facts(agent: Agent, lock: MachineLock, watch: DeviceWatch, prober: Prober, by_gateways: ByGateways) -> Any:
     def facts() -> Mapping[str, Mapping[str, Any]]:
         pods = {str(number): pod.phase.value for number, pod in agent.state.pods.items()}
         devices = {str(index): why for index, why in watch.troubles().items()}
         gateways = {kept.gateway.text: "attached" if kept.attached else kept.trouble for kept in by_gateways.states}
         network = prober.facts()
-        troubles = agent.troubles
+        troubles = {**({"identity": lock.trouble} if lock.trouble else {}), **agent.troubles}
         return {"pods": pods, "devices": devices, "network": network, "gateways": gateways, "troubles": troubles}
 
     return facts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from offchain.link.errors import TheirError
 from offchain.link.p2p import refused
 from offchain.link.typed import GantryChain
@@ -12,13 +14,20 @@ _OF_HOSTS = frozenset({Op.SERVE, Op.TAKE, Op.PROBE})
 
 
 class Admission:
-    """By the chain's newest block."""
+    """By the chain's newest block. `is_behind`: whether the node's newest block is older than what was seen before."""
 
-    def __init__(self, chain: GantryChain) -> None:
+    def __init__(self, chain: GantryChain, is_behind: Callable[[], bool] = lambda: False) -> None:
         self._chain = chain
+        self._is_behind = is_behind
 
     async def __call__(self, request: Request) -> None:
         """Raises :class:`offchain.link.p2p.HostRefused` unless `request.account` may ask this of a gateway."""
+        if self._is_behind():
+            raise refused(
+                Code.BUSY,
+                "The gateway's chain node has lost blocks, or is not synced.",
+                "Try again in a minute, or use another.",
+            )
         try:
             if request.op in _OF_HOSTS:
                 await self._check_host(request)

@@ -7,6 +7,8 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -15,18 +17,20 @@ from offchain.gateway.admission import Admission
 from offchain.gateway.limits import Limits
 from offchain.gateway.relay import Authorise, Relay
 from offchain.link import ss58
-from offchain.link.errors import OurError
+from offchain.link.continuity import require_continued
+from offchain.link.errors import BadReply, ChainBehind, ChainUnreachable, OurError, TheirError
 from offchain.link.keys import Ed25519Signer, load_host_key, new_host_key
 from offchain.link.open_files import have_open_files
 from offchain.link.p2p import Transport
 from offchain.link.p2p_host import HostServer, signature_is_genuine
 from offchain.link.p2p_ways import Ways
+from offchain.link.ports import BlockRef, ChainPort
 from offchain.link.typed import GantryChain
 from offchain.schema.wire import WEBSOCKET, Code, Refusal
 from offchain.schema.wire_gateway import GatewayAddress, parse_gateway
 from offchain.schema.wire_values import WireError
 from offchain.services import log
-from offchain.services.runner import keep_going
+from offchain.services.runner import RECONNECT_S, keep_going
 
 KEY: Final = "gateway.key"
 STATUS: Final = "gateway.json"
@@ -105,14 +109,52 @@ async def run_gateway(settings: Settings) -> None:
         await chain.connect()
         genesis = await chain.genesis_hash()
         transport = await listen(key, settings.bind)
-        gateway = Gateway(transport, genesis_hash=genesis, authorise=Admission(GantryChain(chain)))
+        watch = ChainWatch(chain)
+        gateway = Gateway(
+            transport, genesis_hash=genesis, authorise=Admission(GantryChain(chain), lambda: watch.is_behind)
+        )
         stack.push_async_callback(gateway.close)
         address = public_address(key, transport.addresses, settings.public)
         _write_address(settings.state_dir / ADDRESS, address)
         out.info("started", address=address.text, listens=",".join(transport.addresses), pid=os.getpid())
         saying = asyncio.create_task(_say_status(settings.state_dir / STATUS, address, gateway.relay))
         stack.callback(saying.cancel)
-        await keep_going(gateway.serve, out)
+        await keep_going(lambda: _serve(gateway, watch, out), out)
+
+
+async def _serve(gateway: Gateway, watch: ChainWatch, out: log.EventLog) -> None:
+    """Serve until the gateway is closed, or its node turns out to serve another chain."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(gateway.serve())
+        group.create_task(watch.run(lambda error: out.warning("waiting", reason=error.message, remedy=error.remedy)))
+
+
+class ChainWatch:
+    """Notices that the node serves another chain than before, or has lost its database."""
+
+    def __init__(self, chain: ChainPort) -> None:
+        self._chain = chain
+        self._last: BlockRef | None = None
+        self.is_behind = False
+        """Whether the node has fewer final blocks than this gateway has seen."""
+
+    async def run(self, told: Callable[[TheirError], None]) -> None:
+        """Compare each final block with the last, for ever. Raises Reorganised and WrongChain.
+
+        `told` hears of a node that is away or behind, which is waited for.
+        """
+        while True:
+            try:
+                await require_continued(self._chain, self._last, "")
+                self.is_behind = False
+                async with aclosing(self._chain.finalized()) as heads:
+                    async for head in heads:
+                        await require_continued(self._chain, self._last, "")
+                        self._last = head
+            except (ChainUnreachable, BadReply) as error:
+                self.is_behind = isinstance(error, ChainBehind)
+                told(error)
+            await asyncio.sleep(RECONNECT_S)
 
 
 def own_key(state_dir: Path) -> Ed25519Signer:

@@ -15,6 +15,8 @@ SCHEMA: Final = 1
 """Version of the tables that are read from the chain. :data:`_STEPS` leads from each to the next."""
 DERIVED_VERSION: Final = 2
 """Version of what is derived from the events. Another one in the database: it is derived anew."""
+HALTED: Final = "halted"
+"""Row of `meta`: why the index is not answered from, while the node does not serve the chain that is in it."""
 _KEPT_ROWS = 50_000
 _PAGE_EVENTS = 20_000
 _META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
@@ -46,6 +48,22 @@ class Index:
             self._cursor, self._in_doubt = last_block(self._db), False
         return self._cursor
 
+    @property
+    def name(self) -> str:
+        """The database, for messages."""
+        return self._db.name
+
+    def halt(self, reason: str) -> None:
+        """Refuse readers from now on: the node does not serve the chain that is in the index."""
+        with self._db.transaction():
+            self._note(HALTED, reason)
+
+    def resume(self) -> None:
+        """Answer readers again."""
+        if HALTED in read_meta(self._db):
+            with self._db.transaction():
+                self._db.execute("DELETE FROM meta WHERE name = ?", HALTED)
+
     def prepare(self, genesis: bytes, say: Say = lambda _: None) -> None:
         """Bring the tables to this release's form. `say` hears of what takes long.
 
@@ -59,7 +77,9 @@ class Index:
             self._db.execute(_META)
         meta = read_meta(self._db)
         if meta.get("genesis", genesis.hex()) != genesis.hex():
-            raise WrongChain(f"0x{meta['genesis']}", f"0x{genesis.hex()}", "genesis")
+            error = WrongChain(f"0x{meta['genesis']}", f"0x{genesis.hex()}", "genesis")
+            self.halt(str(error))
+            raise error
         version = int(meta.get("schema", 0))
         if version > len(_STEPS) or int(meta.get("derived", 0)) > DERIVED_VERSION:
             raise newer(self._db)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from offchain.indexer.database import Database, IndexFault, open_index
-from offchain.indexer.index import DERIVED_VERSION, SCHEMA, last_block, newer, read_meta
+from offchain.indexer.index import DERIVED_VERSION, HALTED, SCHEMA, last_block, newer, read_meta
 from offchain.indexer.rows import (
     BillRow,
     BlockRow,
@@ -74,6 +74,13 @@ def _unusable(db: Database) -> IndexFault | None:
             f"The index {db.name} is being brought to the form of this release.",
             "Wait for gantry worker indexer to say that it has started.",
             code="index_busy",
+        )
+    if HALTED in meta:
+        return IndexFault(
+            f"The index {db.name} is not answered from: its indexer found that the node serves something else. "
+            f"{meta[HALTED]}",
+            "Look into the log of gantry worker indexer; it answers again once the node has the blocks of the index.",
+            code="index_halted",
         )
     return None
 

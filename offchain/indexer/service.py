@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from offchain.indexer.index import Index
+from offchain.link.continuity import continued
+from offchain.link.errors import ChainBehind, Reorganised, TheirError, WrongChain
 from offchain.link.ports import Block, ChainPort
 from offchain.link.watcher import blocks_after
 
@@ -18,16 +20,31 @@ async def follow(chain: ChainPort, index: Index, told: Callable[[Block], None] =
     """Put every final block into the index, for ever. `told` hears of the last block of each write.
 
     While it is behind, blocks are written many at a time; at the head each as it comes. What comes is read while what
-    came is written. Ends with the error of the chain or of the index; after that it may be called again.
+    came is written. Ends with the error of the chain or of the index; after that it may be called again. While the
+    node does not have the last block of the index, or has another one in its place, readers of the index are refused.
     """
-    waiting: asyncio.Queue[tuple[Block, bool]] = asyncio.Queue(_MOST_BLOCKS)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_read(chain, index, waiting))
-        group.create_task(_write(index, waiting, told))
+    try:
+        async with continued(chain, lambda: index.cursor, index.name):
+            await asyncio.to_thread(index.resume)
+            waiting: asyncio.Queue[tuple[Block, bool]] = asyncio.Queue(_MOST_BLOCKS)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_read(chain, index, waiting))
+                group.create_task(_write(index, waiting, told))
+    except (TheirError, BaseExceptionGroup) as error:
+        if (reason := _other_chain(error)) is not None:
+            await asyncio.to_thread(index.halt, str(reason))
+        raise
+
+
+def _other_chain(error: BaseException) -> TheirError | None:
+    """The error in `error` that says that the node does not serve what is in the index."""
+    if isinstance(error, BaseExceptionGroup):
+        return next((found for part in error.exceptions if (found := _other_chain(part))), None)
+    return error if isinstance(error, (ChainBehind, Reorganised, WrongChain)) else None
 
 
 async def _read(chain: ChainPort, index: Index, waiting: asyncio.Queue[tuple[Block, bool]]) -> None:
-    async with aclosing(blocks_after(chain, index.cursor, 0)) as blocks:
+    async with aclosing(blocks_after(chain, index.cursor, 0, index.name)) as blocks:
         async for block, head in blocks:
             await waiting.put((block, block.ref.number < head.number))
 

@@ -7,10 +7,16 @@ their owner would sign for a network that it never joined.
 from __future__ import annotations
 
 from offchain.link.errors import WrongChain
+from offchain.link.ports import BlockRef
 from offchain.link.store import Store
 
 _TABLES = [
     "CREATE TABLE pinned_chain (row INTEGER PRIMARY KEY CHECK (row = 0), genesis BLOB NOT NULL) STRICT",
+    """
+    CREATE TABLE seen_block (
+        row INTEGER PRIMARY KEY CHECK (row = 0), number INTEGER NOT NULL, hash BLOB NOT NULL
+    ) STRICT
+    """,
 ]
 
 
@@ -28,3 +34,16 @@ def pin_genesis(store: Store, genesis: bytes) -> None:
     """The database belongs to this chain from now on. WrongChain where it belongs to another."""
     if expected_genesis(store, genesis) == genesis:
         store.run("INSERT OR IGNORE INTO pinned_chain VALUES (0, ?)", genesis)
+
+
+def seen_block(store: Store) -> BlockRef | None:
+    """The last final block that was noted; None where none was."""
+    store.migrate("chain_pin", _TABLES)
+    row = store.one("SELECT number, hash FROM seen_block")
+    return None if row is None else BlockRef(row["number"], bytes(row["hash"]))
+
+
+def note_block(store: Store, ref: BlockRef) -> None:
+    """The database has seen this final block: a chain with another one at its height is another chain."""
+    store.migrate("chain_pin", _TABLES)
+    store.run("INSERT OR REPLACE INTO seen_block VALUES (0, ?, ?)", ref.number, ref.hash)

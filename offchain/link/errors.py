@@ -10,7 +10,17 @@ Workers and the CLI print `message` and `remedy` and nothing else; `code` is sta
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Protocol
+
+
+class _Ref(Protocol):
+    """A block by number and hash."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def hash(self) -> bytes: ...
 
 
 class GantryError(Exception):
@@ -97,10 +107,41 @@ class BadReply(TheirError):  # noqa: N818
     code = "bad_reply"
 
 
+class ChainBehind(ChainUnreachable):
+    """The node has fewer final blocks than were processed: it syncs, lags behind, or its database was removed.
+
+    It is waited for like a node that is away. `kept_in`: the database that knows the processed block.
+    """
+
+    code = "chain_behind"
+
+    def __init__(self, head: int, last: int, kept_in: str) -> None:
+        super().__init__("")
+        self.message = (
+            f"The chain node has final blocks up to {head}, and block {last} was processed before: it is not synced "
+            "yet, or its database was removed."
+        )
+        self.remedy = f"Nothing is sent or answered until it has block {last}. {_started_anew(kept_in)}"
+        self.args = (self.message,)
+
+
 class Reorganised(TheirError):  # noqa: N818
-    """A finalized block does not continue the one before it: another chain, or a wiped one, behind the same address."""
+    """A final block is not the one that was processed at its height: another chain, or one that was started anew."""
 
     code = "reorganised"
+
+    def __init__(self, found: _Ref, last: _Ref, kept_in: str) -> None:
+        super().__init__(
+            f"The chain node serves another chain: block {found.number} is 0x{found.hash.hex()} there, and what was "
+            f"processed before is block {last.number}, 0x{last.hash.hex()}.",
+            f"Connect to a node of the chain that was processed. {_started_anew(kept_in)}",
+        )
+
+
+def _started_anew(kept_in: str) -> str:
+    if kept_in in ("", ":memory:"):
+        return "If the chain was started anew on purpose, start this program again."
+    return f"If the chain was started anew on purpose, stop this program and move {kept_in} away."
 
 
 class WrongChain(TheirError):  # noqa: N818

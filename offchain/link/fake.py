@@ -130,6 +130,13 @@ class FakeChain:
         """Lose all waiting extrinsics, as a node does that is restarted."""
         self._pool.clear()
 
+    async def start_anew(self) -> None:
+        """Go on as a node does whose database was removed: the same genesis block, and no other."""
+        self._best = self._final[0]
+        del self._final[1:]
+        self._pool.clear()
+        await self.drop_subscriptions()
+
     async def drop_subscriptions(self, *, skip: int = 0) -> None:
         """End the open subscriptions for a moment; `skip` blocks come and are final before they are back."""
         self._subscriptions += 1

@@ -176,6 +176,11 @@ class Intents:
         )
         return 0 if row is None else int(row["n"])
 
+    def extrinsics(self) -> frozenset[bytes]:
+        """The hashes of all extrinsics that are kept."""
+        rows = self._store.all("SELECT hash FROM flights WHERE account = ?", self._account)
+        return frozenset(bytes(row["hash"]) for row in rows)
+
     @property
     def scanned(self) -> int | None:
         """The last final block in which extrinsics were looked for."""

@@ -7,13 +7,14 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from offchain.link.errors import CallFailed, GaveUp
+from offchain.link.errors import CallFailed, ChainBehind, GaveUp
 from offchain.link.outbox import Dead, Failed, Included, Outbox
 from offchain.link.ports import Block, Call, ChainPort, Signer
 from offchain.link.store import Store
 from offchain.link.watcher import Watcher
 
 _KEY = "once"
+_BEHIND_S = 1.0
 
 
 async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: float = 120.0) -> tuple[Included, Block]:  # noqa: ASYNC109 - covers all attempts
@@ -26,7 +27,7 @@ async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: flo
     watcher = Watcher(chain, store, _KEY, start="finalized")
     try:
         await outbox.submit(_KEY, call)
-        outcome = await first_of(outbox.wait(_KEY, timeout), outbox.run(), watcher.run(outbox.observe))
+        outcome = await first_of(outbox.wait(_KEY, timeout), outbox.run(), _watch(watcher, outbox))
     finally:
         store.close()
     match outcome:
@@ -37,6 +38,14 @@ async def submit_once(chain: ChainPort, signer: Signer, call: Call, timeout: flo
         case Included(ref):
             return outcome, await chain.block(ref.number)
     raise AssertionError(outcome)
+
+
+async def _watch(watcher: Watcher, outbox: Outbox) -> None:
+    while True:
+        try:
+            await watcher.run(outbox.observe)
+        except ChainBehind:  # a node that was killed may come back with fewer final blocks
+            await asyncio.sleep(_BEHIND_S)
 
 
 async def first_of(*work: Coroutine[Any, Any, Any]) -> Any:

@@ -68,6 +68,8 @@ class Outbox:
         self._height = -1
         self._reminded = -1
         self._nonce: int | None = None
+        self._signed: dict[bytes, int] = {}
+        """Extrinsics that this object has signed and that may still come into a block: hash to last block."""
         self._firm: set[bytes] = set()
         """Extrinsics that a tip does not help, as a node has said."""
         self._crowded = -1
@@ -129,6 +131,14 @@ class Outbox:
         """How many calls have no outcome yet."""
         return self._intents.unfinished()
 
+    def has_signed(self, extrinsic: bytes) -> bool:
+        """Whether this object signed the extrinsic with this hash, for as long as a block may take it."""
+        return extrinsic in self._signed
+
+    def stored_extrinsics(self) -> frozenset[bytes]:
+        """The hashes of all extrinsics in the database, those that earlier processes have signed among them."""
+        return self._intents.extrinsics()
+
     # --- the chain's side -----------------------------------------------------------------------------------------
 
     async def observe(self, block: Block) -> None:
@@ -137,6 +147,8 @@ class Outbox:
             await self._scan(block.ref.number - 1)
             self._take_in(block)
             await self._bury(block)
+        for extrinsic in [one for one, last in self._signed.items() if last < block.ref.number]:
+            del self._signed[extrinsic]
         self._height = max(self._height, block.ref.number)
         self._nonce = None
         self._notice_others()
@@ -264,6 +276,7 @@ class Outbox:
             extrinsic = await self._chain.sign(
                 bundle(calls), self._signer, flight.extrinsic.nonce, era_blocks=self._era_blocks, tip=tip
             )
+            self._signed[extrinsic.hash] = extrinsic.valid_until
             if not any(now.extrinsic == flight.extrinsic for now in self._on_their_way()):
                 continue  # it came into a final block meanwhile
             self._intents.outbid(flight, extrinsic, self._era_blocks, tip)
@@ -296,6 +309,7 @@ class Outbox:
                 self._intents.give_up(intents[0].seq, error.message)
                 self._tell(intents[0].key)
             return True
+        self._signed[extrinsic.hash] = extrinsic.valid_until
         with self._store.transaction():  # `gantry outbox` may be at the same rows
             if not self._still_due(intents):
                 return True

@@ -138,7 +138,7 @@ class ChainPort(Protocol):
         ...
 
     async def block_ref(self, number: int) -> BlockRef:
-        """Number and hash of a block that is final. LookupError where it is not finalized yet."""
+        """Number and hash of a block that is final. LookupError where it is not finalized yet, or not kept."""
         ...
 
     async def block(self, number: int) -> Block:

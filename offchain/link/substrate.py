@@ -103,7 +103,13 @@ class SubstrateChain:
         while True:
             await self._ready()
             checked = self._checked
-            result = await self._raw(method, *params)
+            try:
+                result = await self._raw(method, *params)
+            except BadReply:
+                # The node behind a new connection may be of another chain, and not know the block that was meant.
+                if self._rpc.generation == checked:
+                    raise
+                continue
             if self._rpc.generation == checked:
                 return result
 
@@ -172,10 +178,13 @@ class SubstrateChain:
         return header_ref(await self._call("chain_getHeader"))
 
     async def block_ref(self, number: int) -> BlockRef:
-        """Number and hash of a block that is final. LookupError where it is not finalized yet."""
+        """Number and hash of a block that is final. LookupError where it is not finalized yet, or not kept."""
         if number > self._final.number and number > (await self.finalized_head()).number:
             raise LookupError(f"block {number} is not finalized yet")
-        return BlockRef(number, _unhex(await self._call("chain_getBlockHash", number)))
+        found = await self._call("chain_getBlockHash", number)
+        if found is None:
+            raise LookupError(f"the node does not have block {number}")
+        return BlockRef(number, _unhex(found))
 
     async def block(self, number: int) -> Block:
         """The finalized block with this number. LookupError where it is not finalized yet."""

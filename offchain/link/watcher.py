@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Any, Literal
 
-from offchain.link.errors import Reorganised
+from offchain.link.errors import ChainBehind, Reorganised
 from offchain.link.ports import Block, BlockRef, ChainPort
 from offchain.link.store import Store
 
@@ -24,14 +24,24 @@ class Watcher:
     """Hands over each finalized block; the cursor moves only after a block has been handled.
 
     After a crash the last block may be handed over again unless its handler's effects were in the returned commit.
-    `start`: the first block on the very first run, "finalized" for the newest final one.
+    `start`: the first block on the very first run, "finalized" for the newest final one. `kept_in`: the database that
+    belongs to the chain, for messages, where `store` is another.
     """
 
-    def __init__(self, chain: ChainPort, store: Store, name: str, start: Literal["finalized"] | int = 0) -> None:
+    def __init__(
+        self,
+        chain: ChainPort,
+        store: Store,
+        name: str,
+        start: Literal["finalized"] | int = 0,
+        *,
+        kept_in: str | None = None,
+    ) -> None:
         self._chain = chain
         self._store = store
         self._name = name
         self._start = start
+        self.kept_in = kept_in or store.path
         store.migrate("watcher", _TABLES)
 
     @property
@@ -57,33 +67,34 @@ class Watcher:
 
     async def blocks(self) -> AsyncGenerator[Block, None]:
         """Every block after the cursor. The caller acknowledges each one before it asks for the next."""
-        async with aclosing(blocks_after(self._chain, self.cursor, self._start)) as blocks:
+        async with aclosing(blocks_after(self._chain, self.cursor, self._start, self.kept_in)) as blocks:
             async for block, _ in blocks:
                 yield block
 
 
 async def blocks_after(
-    chain: ChainPort, last: BlockRef | None, start: Literal["finalized"] | int
+    chain: ChainPort, last: BlockRef | None, start: Literal["finalized"] | int, kept_in: str = ""
 ) -> AsyncGenerator[tuple[Block, BlockRef], None]:
     """Every final block after one that was seen, in order, each with the newest final block known then.
 
-    `start`: the first block where none was seen. Raises Reorganised where a block does not follow the one before.
+    `start`: the first block where none was seen. `kept_in`: the database that knows `last`, for messages. Raises
+    Reorganised where a block does not follow the one before, and ChainBehind where the node has fewer final blocks.
     """
     upcoming = last.number + 1 if last is not None else start
     async with aclosing(_heads(chain)) as heads:
         async for head in heads:
             if upcoming == "finalized":
                 upcoming = head.number
+            if last is not None and head.number < last.number:
+                raise ChainBehind(head.number, last.number, kept_in)
+            if last is not None and head.number == last.number and head.hash != last.hash:
+                raise Reorganised(head, last, kept_in)
             if head.number < upcoming:
                 continue
-            async with aclosing(_range(chain, upcoming, head.number)) as gap:
+            async with aclosing(_range(chain, upcoming, head.number, kept_in)) as gap:
                 async for block in gap:
                     if last is not None and block.parent_hash != last.hash:
-                        raise Reorganised(
-                            f"Block {block.ref.number} does not follow block {last.number} as it was seen before: "
-                            f"its parent is 0x{block.parent_hash.hex()}, seen was 0x{last.hash.hex()}.",
-                            "The node serves another chain now. If that is meant, remove this worker's database.",
-                        )
+                        raise Reorganised(block.ref, last, kept_in)
                     yield block, head
                     last, upcoming = block.ref, block.ref.number + 1
 
@@ -96,14 +107,14 @@ async def _heads(chain: ChainPort) -> AsyncGenerator[BlockRef, None]:
             yield head
 
 
-async def _range(chain: ChainPort, first: int, last: int) -> AsyncGenerator[Block, None]:
+async def _range(chain: ChainPort, first: int, last: int, kept_in: str) -> AsyncGenerator[Block, None]:
     """Blocks in order, the next few already on their way."""
     numbers = iter(range(first, last + 1))
     pending: deque[asyncio.Task[Block]] = deque()
     try:
         while True:
             while len(pending) < _FETCHED_AHEAD and (number := next(numbers, None)) is not None:
-                pending.append(asyncio.ensure_future(_fetch(chain, number)))
+                pending.append(asyncio.ensure_future(_fetch(chain, number, kept_in)))
             if not pending:
                 return
             yield await pending.popleft()
@@ -111,8 +122,11 @@ async def _range(chain: ChainPort, first: int, last: int) -> AsyncGenerator[Bloc
         await _drop(pending)
 
 
-async def _fetch(chain: ChainPort, number: int) -> Block:
-    return await chain.block(number)
+async def _fetch(chain: ChainPort, number: int, kept_in: str) -> Block:
+    try:
+        return await chain.block(number)
+    except LookupError:  # it was final a moment ago: another node answers now, or the same one without its database
+        raise ChainBehind((await chain.finalized_head()).number, number, kept_in) from None
 
 
 async def _drop(tasks: deque[Any]) -> None:

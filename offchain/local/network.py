@@ -18,7 +18,7 @@ from offchain.local import engine, node, node_rpc, ports
 from offchain.local.command import Command
 from offchain.local.keeper import Keeper
 from offchain.local.places import ROOT, LocalError, Places
-from offchain.local.process import Child, end, read_record
+from offchain.local.process import Child, command_line, end, marked, read_record
 from offchain.local.release import Binaries
 
 PROVIDER = "//Bob"
@@ -31,6 +31,8 @@ _PROFILE = "rtx4090"
 _GANTRY = (sys.executable, "-m", "offchain.cli")
 _REGISTER = (f"--provider={PROVIDER}", "--region=local", "--wait-for=included")
 _UDP = socket.SOCK_DGRAM
+_MARK = "GANTRY_LOCAL_NETWORK"
+"""In the environment of all processes of a local network, and of no other: the network's state folder."""
 _NODE_SECONDS = 60.0
 _GATEWAY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
@@ -217,6 +219,13 @@ def clean(places: Places) -> bool:
             found = True
             end(pid, seconds=40 if record.stem == "supervisor" else 10)
         record.unlink(missing_ok=True)
+    # Those without a record: commands beside the network, and what a supervisor had just started when it was killed.
+    # The kernel ends a child with its parent only once the child has asked for that.
+    engine_files = os.fsencode(places.sockets)
+    for pid in marked(_MARK, str(places.state)):
+        if engine_files not in command_line(pid):
+            found = True
+            end(pid)
     found = read_record(places.run / "docker.json") is not None or found
     shared = places.shared_engine_file
     used = [shared.read_text(encoding="utf-8")] if shared.is_file() else []
@@ -255,6 +264,7 @@ def _child_env(places: Places) -> dict[str, str]:
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     return node.with_certificates(env) | {
         "GANTRY_STATE": str(places.state),
+        _MARK: str(places.state),
         "PYTHONPATH": str(ROOT),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",

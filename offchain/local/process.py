@@ -64,6 +64,39 @@ def end(pid: int, *, seconds: float = _STOP_SECONDS) -> None:
         os.close(handle)
 
 
+def marked(name: str, value: str) -> list[int]:
+    """The processes whose environment has this variable with this value, but for this one and its ancestors."""
+    wanted = os.fsencode(f"{name}={value}")
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # another user's, or gone by now
+            if wanted in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    ours = _ancestors()
+    return [pid for pid in found if pid not in ours]
+
+
+def command_line(pid: int) -> bytes:
+    """The arguments of a process, each with a zero byte behind it; empty where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _ancestors() -> set[int]:
+    """Return the numbers of the calling process, its parent, and so on."""
+    ours, pid = set(), os.getpid()
+    while pid > 1 and pid not in ours:
+        ours.add(pid)
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            break
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return ours
+
+
 def die_with_parent() -> list[str]:
     """Return a prefix of a command that has the kernel end it when its parent ends; empty where setpriv is missing."""
     tool = shutil.which("setpriv")

@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from offchain.core.autoscale import Has, Scaling, Wishes, decide, load_ppm
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.pod_metric import NoNumberError, Told, load_milli
+from offchain.link.continuity import continued
 from offchain.link.outbox import Outbox
 from offchain.link.p2p import LinkError
 from offchain.link.ports import Block, ChainPort, Signer
@@ -246,7 +247,11 @@ async def work(chain: ChainPort, store: Store, account: Signer, tenant: str) -> 
         await outbox.observe(block)
         return lambda: outbox.forget_ended_before(block.ref.number - REMEMBERED_BLOCKS)
 
-    async with contextlib.AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+    async with (
+        continued(chain, lambda: watcher.cursor, store.path),
+        contextlib.AsyncExitStack() as stack,
+        asyncio.TaskGroup() as group,
+    ):
         ways = Ways(stack, await chain.genesis_hash(), account)
         scaler = Autoscaler(GantryChain(chain), Performer(outbox), ways.to, tenant, account.address)
         group.create_task(outbox.run())

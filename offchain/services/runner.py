@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from offchain.core.planning.definitions import Definitions
 from offchain.link import chain_pin
+from offchain.link.continuity import continued
 from offchain.link.errors import ChainUnreachable, GantryError, OurError, StoreStuck
 from offchain.link.outbox import Outbox
 from offchain.link.ports import ChainPort, Signer
@@ -167,13 +168,26 @@ async def _work(
     definitions: Definitions | None,
     explains: Explains | None,
 ) -> None:
+    kept = Watcher(chain, store, "worker")
+    async with continued(chain, lambda: kept.cursor, store.path):
+        await _follow(roles, chain, store, account, definitions, explains)
+
+
+async def _follow(
+    roles: Sequence[str],
+    chain: ChainPort,
+    store: Store,
+    account: Signer,
+    definitions: Definitions | None,
+    explains: Explains | None,
+) -> None:
     outbox = Outbox(chain, store, account, now_ms=lambda: int(time.time() * 1000))
     perform = Performer(outbox)
     view = View(chain)
     head = await view.start()
     worker = Worker(chain, Watcher(chain, store, "worker", start=head.number), outbox, view)
     made: list[Role] = []
-    async with asyncio.TaskGroup() as group:
+    async with _quiet_after(explains), asyncio.TaskGroup() as group:
         if "scheduler" in roles:
             if account.address not in await GantryChain(chain).schedulers():
                 # The first act of this account, so that no assignment goes out ahead of it.
@@ -182,6 +196,16 @@ async def _work(
         if "settler" in roles:
             made.append(Settler(view, perform, worker.wake))
         group.create_task(worker.run(made))
+
+
+@contextlib.asynccontextmanager
+async def _quiet_after(explains: Explains | None) -> AsyncIterator[None]:
+    """Have nobody told how tasks stand once the scheduler has ended, while the node is away or another."""
+    try:
+        yield
+    finally:
+        if explains is not None:
+            explains.ask(None)
 
 
 def _scheduler(

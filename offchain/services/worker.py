@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from offchain.core.snapshot import Touched
+from offchain.link.errors import ChainBehind
 from offchain.link.outbox import Outbox
 from offchain.link.ports import Block, ChainPort
 from offchain.link.watcher import Commit, Watcher
@@ -70,6 +71,8 @@ class Worker:
 
     async def _follow_best(self) -> None:
         async for ref in self._chain.best():
+            if ref.number < self._view.final.number:
+                raise ChainBehind(ref.number, self._view.final.number, self._watcher.kept_in)
             async with self._turn:
                 await self._step(await self._view.best(ref))
 

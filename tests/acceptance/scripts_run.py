@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +13,16 @@ from typing import IO
 from offchain.local.ports import free
 from offchain.local.process import read_record
 
+COMPILING = b"offchain.services.compiling"
+PODS_BRIDGES = "gtr"
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass
 class Scripts:
     state: Path
+    genesis: Path | None = None
+    """The file of a genesis patch for `up`."""
     port: int = field(default_factory=free)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
@@ -34,11 +39,16 @@ class Scripts:
         )
 
     def up(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("up", "--rpc-port", str(self.port), *arguments)
+        return self.run("up", *self.options, *arguments)
+
+    @property
+    def options(self) -> list[str]:
+        """The options of every `up`."""
+        return ["--rpc-port", str(self.port), *([] if self.genesis is None else [f"--genesis-patch={self.genesis}"])]
 
     def start_up(self) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [str(self.path("up")), "--rpc-port", str(self.port)],
+            [str(self.path("up")), *self.options],
             env=self.env,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -54,14 +64,29 @@ class Scripts:
         return {name: pid for name, pid in found.items() if pid is not None}
 
     def processes(self) -> list[int]:
-        """Every process that was started for this state folder, recorded or not, and lives."""
+        """Every process that was started for this state folder, recorded or not, and lives.
+
+        What compiles the scheduler's loops is for all clones, and is left to its end.
+        """
         mine = f"GANTRY_STATE={self.state}".encode()
         found = []
         for path in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
-                if mine in path.read_bytes().split(b"\0"):
+                if mine in path.read_bytes().split(b"\0") and COMPILING not in (path.parent / "cmdline").read_bytes():
                     found.append(int(path.parent.name))
         return found
+
+    def traces(self) -> list[str]:
+        """What a network leaves on the machine outside its folder: programs of its engine, mounts, bridges of pods."""
+        folder = str(self.state)
+        programs = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if f"{folder}/".encode() in path.read_bytes():
+                    programs.append(path.parent.name)
+        mounts = [line for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines() if folder in line]
+        bridges = [name for _, name in socket.if_nameindex() if name.startswith(PODS_BRIDGES)]
+        return [*programs, *mounts, *bridges]
 
     def left(self) -> list[str]:
         """What is in the state folder besides logs and the empty lock."""

@@ -6,8 +6,15 @@ import json
 import os
 import select
 import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from scripts_run import Scripts, read_until
+
+from tests.support.fast_chain import write_fast_genesis
 
 
 def wait_gone(pids: list[int]) -> None:
@@ -64,6 +71,74 @@ def test_a_killed_supervisor_takes_its_children_with_it(scripts: Scripts) -> Non
     wait_gone(pids)
     assert scripts.run("down").returncode == 0
     assert scripts.left() == []
+
+
+STAGES = (
+    "Release",
+    "Docker engine",
+    "Node",
+    "Gateway",
+    "Workers",
+    "Demo image",
+    "Host",
+    "Agent",
+    "Host online",
+    "Task",
+)
+"""Lines of scripts/up, in the order of a usual start."""
+
+
+@pytest.fixture(scope="module")
+def killed_again_and_again() -> Iterator[Scripts]:
+    """One state folder for all stages: each starts where the one before was killed and cleaned up."""
+    with tempfile.TemporaryDirectory(prefix="gantry-a-") as folder:
+        found = Scripts(Path(folder) / "net", genesis=write_fast_genesis(Path(folder) / "genesis.json"))
+        yield found
+        assert found.run("down").returncode == 0
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_down_leaves_nothing_of_a_network_whose_supervisor_was_killed(
+    killed_again_and_again: Scripts, stage: str
+) -> None:
+    scripts = killed_again_and_again
+    process = scripts.start_up()
+    read_until(process.stderr, stage)
+    # The script becomes the supervisor.
+    process.kill()
+    done = scripts.run("down")
+    assert done.returncode == 0, done.stderr
+    assert scripts.processes() == []
+    assert scripts.traces() == []
+    assert scripts.left() == []
+    process.communicate(timeout=60)
+
+
+def test_a_network_starts_where_others_were_killed(killed_again_and_again: Scripts) -> None:
+    done = killed_again_and_again.up("--once", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["state"] == "Settled"
+    assert killed_again_and_again.traces() == []
+
+
+def test_down_ends_a_process_that_its_supervisor_had_no_time_to_record(scripts: Scripts) -> None:
+    scripts.state.mkdir()
+    env = {**scripts.env, "GANTRY_LOCAL_NETWORK": str(scripts.state)}
+    with subprocess.Popen(["sleep", "600"], env=env) as left:
+        done = scripts.run("down")
+        assert left.wait(60) != 0
+    assert "The local network is stopped." in done.stderr
+
+
+def test_a_process_that_only_names_the_state_folder_is_not_ended(scripts: Scripts) -> None:
+    """A shell in which somebody set GANTRY_STATE, say."""
+    scripts.state.mkdir()
+    with subprocess.Popen(["sleep", "600"], env=scripts.env) as other:
+        try:
+            assert scripts.run("down").returncode == 0
+            assert other.poll() is None
+        finally:
+            other.kill()
 
 
 def test_down_without_a_network_says_so(scripts: Scripts) -> None:

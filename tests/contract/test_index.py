@@ -14,7 +14,7 @@ from offchain.indexer.index import Index, last_block, replayed_digest, stored_di
 from offchain.indexer.queries import Filter
 from offchain.indexer.rows import BlockRow, EventRow, TaskRow, TransferRow
 from offchain.indexer.service import follow
-from offchain.link.errors import ChainUnreachable, StoreStuck, WrongChain
+from offchain.link.errors import ChainBehind, ChainUnreachable, Reorganised, StoreStuck, WrongChain
 from offchain.link.fake import FakeChain
 from tests.history_blocks import GENESIS, HOSTS, TENANTS, History
 from tests.postgres_server import server
@@ -343,3 +343,44 @@ def test_a_server_that_was_killed_is_connected_to_again():
             Index(other).prepare(GENESIS)
         other.close()
         db.close()
+
+
+async def test_while_its_node_serves_another_chain_nobody_is_answered(address):
+    chain = FakeChain()
+    chain.genesis = GENESIS
+    await chain.produce(5)
+    db, index = opened(address)
+
+    async def follow_until(number):
+        written = asyncio.Event()
+        following = asyncio.create_task(
+            follow(chain, index, lambda block: block.ref.number >= number and written.set())
+        )
+        async with asyncio.timeout(60):
+            await written.wait()
+        return following
+
+    following = await follow_until(5)
+    queries.open_for_reading(address).close()
+    kept = chain._final[:]
+    await chain.start_anew()
+    with pytest.raises(ExceptionGroup):
+        await following
+    with pytest.raises(IndexFault, match="block 5 was processed before") as refused:
+        queries.open_for_reading(address)
+    assert refused.value.code == "index_halted"
+    with pytest.raises(ChainBehind):
+        await follow(chain, index)
+    await chain.produce(5)
+    with pytest.raises(Reorganised):
+        await follow(chain, index)
+    with pytest.raises(IndexFault, match="serves another chain"):
+        queries.open_for_reading(address)
+    # The node of the index is back.
+    chain._final, chain._best = kept, kept[-1]
+    await chain.produce()
+    following = await follow_until(6)
+    queries.open_for_reading(address).close()
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    db.close()

@@ -111,9 +111,9 @@ SUITES: Final = (
     ),
     Suite(
         "hosts",
-        "preemption and survival of hosts: workers and agents without containers",
+        "preemption and survival of hosts, a chain started anew: workers and agents without containers",
         200,
-        ("tests/acceptance/test_spot.py", "tests/acceptance/test_survival.py"),
+        ("tests/acceptance/test_spot.py", "tests/acceptance/test_survival.py", "tests/acceptance/test_chain_reset.py"),
     ),
     Suite("join", "a new provider joins, works, is paid and leaves", 200, ("tests/acceptance/join",)),
     Suite("attacks", "attacks on a running network", 200, ("tests/acceptance/attacks",)),

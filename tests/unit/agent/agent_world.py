@@ -174,21 +174,8 @@ class World:
     @contextlib.asynccontextmanager
     async def agent(self, ticks=None):
         """The agent's process. Leaving the block ends it as a kill does: nothing is said to anybody."""
-        state = StateDir(self.folder)
-        driver = FakeDriver(self.engine, self.host)
-        transport = self.network.endpoint(self.key.public_key)
-        agent = Agent(
-            self.chain,
-            driver,
-            transport,
-            state,
-            self.key,
-            HARDWARE,
-            now_ms=lambda: self.now_ms + self.clock_off_ms,
-            ticks=ticks or (lambda: self.now_ms),
-        )
-        stop = asyncio.Event()
-        running = asyncio.create_task(agent.run(stop))
+        state, stop = StateDir(self.folder), asyncio.Event()
+        agent, running = self.started(state, ticks, stop)
         await agent.ready.wait()
         try:
             yield agent
@@ -196,6 +183,20 @@ class World:
             stop.set()
             await running
             state.close()
+
+    def started(self, state, ticks=None, stop=None):
+        """An agent with this folder, and the task that runs it until `stop`."""
+        agent = Agent(
+            self.chain,
+            FakeDriver(self.engine, self.host),
+            self.network.endpoint(self.key.public_key),
+            state,
+            self.key,
+            HARDWARE,
+            now_ms=lambda: self.now_ms + self.clock_off_ms,
+            ticks=ticks or (lambda: self.now_ms),
+        )
+        return agent, asyncio.create_task(agent.run(stop or asyncio.Event()))
 
     async def until(self, condition, *, blocks=60, final=True):
         """Make blocks, by default final ones, until it holds."""

@@ -17,7 +17,7 @@ from node_agent.ports import Collected, ImageUnavailable
 from node_agent.service import check_devices
 from node_agent.state_dir import KEEP_S, StateDir
 from node_agent.telemetry.hardware import Hardware
-from offchain.link.errors import OurError, StoreStuck
+from offchain.link.errors import OurError, Reorganised, StoreStuck
 from offchain.link.keys import Ed25519Signer, from_uri
 from offchain.link.p2p import HostRefused
 from offchain.link.p2p_client import HostClient
@@ -413,3 +413,40 @@ async def test_nothing_is_said_of_a_lease_that_was_lost_while_the_chain_was_sile
             assert not [row for row in agent._dir.store.all("SELECT key FROM intents") if "/result" in row["key"]]
     assert "report_result" not in world.calls[len(calls) :]
     assert world.reports == []
+
+
+# --- a chain that was started anew ------------------------------------------------------------------------------------
+
+
+async def test_a_chain_that_was_started_anew_ends_no_pod_and_ends_the_agent(world):
+    world.program = RUNS
+    away_ms = 0
+    state = StateDir(world.folder)
+    ticks = lambda: world.now_ms + away_ms  # noqa: E731
+    agent, running = world.started(state, ticks)
+    await agent.ready.wait()
+    number = world.open_lease()
+    await world.until(lambda: agent.state.phase(number) is Phase.RUNNING)
+    height = 40
+    await world.until(lambda: agent._follower._last is not None and agent._follower._last.number >= height)
+    world.chain.storage["Tasks", "Tasks"].clear()
+    world.chain.storage["Hosts", "Hosts"].clear()
+    await world.chain.start_anew()
+    await world.chain.produce(2)
+    away_ms = LONG_SILENCE_MS * 10
+    await settle(lambda: agent.troubles.get("chain"))
+    assert "its database was removed" in agent.troubles["chain"]
+    assert agent.state.phase(number) is Phase.RUNNING
+    # Proven once the new chain is as high as the old one was.
+    await world.chain.produce(height)
+    with pytest.raises(Reorganised, match=r"agent\.db away"):
+        await asyncio.wait_for(running, 10)
+    state.close()
+    assert world.engine.containers
+    # It does not start on the new chain either, and touches nothing.
+    state = StateDir(world.folder)
+    agent, running = world.started(state, ticks)
+    with pytest.raises(Reorganised):
+        await asyncio.wait_for(running, 10)
+    state.close()
+    assert world.engine.containers

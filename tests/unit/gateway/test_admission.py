@@ -1,8 +1,13 @@
 """Who may use a gateway, by the chain."""
 
+import asyncio
+
 import pytest
 
+from offchain.gateway import service
 from offchain.gateway.admission import Admission
+from offchain.gateway.service import ChainWatch
+from offchain.link.errors import ChainBehind, Reorganised
 from offchain.link.fake import FakeChain
 from offchain.link.keys import from_uri
 from offchain.link.p2p import HostRefused
@@ -59,3 +64,60 @@ async def test_what_is_asked_of_hosts_is_not_asked_of_a_gateway(chain):
 async def test_a_node_that_is_away_is_told_as_such(chain, args):
     chain.unreachable = True
     assert await verdict(chain, args, HOST) is Code.BUSY
+
+
+async def test_it_carries_for_nobody_while_its_node_has_lost_blocks(chain):
+    request = Request(args=CARRY, account=RICH, nonce="00" * 16, expires_ms=1, crypto="sr25519", lease=None)
+    await Admission(GantryChain(chain), lambda: False)(request)
+    with pytest.raises(HostRefused) as refused:
+        await Admission(GantryChain(chain), lambda: True)(request)
+    assert refused.value.refusal.code == Code.BUSY
+
+
+async def test_a_chain_that_is_started_anew_is_told_and_then_ends_the_watch(chain, monkeypatch):
+    monkeypatch.setattr(service, "RECONNECT_S", 0)
+    told = []
+    watch = ChainWatch(chain)
+    running = asyncio.create_task(watch.run(told.append))
+
+    async def until(condition):
+        for _ in range(10_000):
+            if condition():
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("it does not come to that")
+
+    await chain.produce(5)
+    await until(lambda: watch._last is not None and watch._last.number == 5)
+    assert not watch.is_behind
+    await chain.start_anew()
+    await until(lambda: watch.is_behind)
+    assert isinstance(told[0], ChainBehind)
+    await chain.produce(5)
+    with pytest.raises(Reorganised):
+        await asyncio.wait_for(running, 10)
+
+
+async def test_a_node_that_catches_up_is_no_trouble(chain, monkeypatch):
+    monkeypatch.setattr(service, "RECONNECT_S", 0)
+    watch = ChainWatch(chain)
+    running = asyncio.create_task(watch.run(lambda _: None))
+    await chain.produce(5)
+    ahead = None
+    for _ in range(10_000):
+        await asyncio.sleep(0)
+        if ahead is None and watch._last is not None and watch._last.number == 5:
+            ahead = chain._final[3:]
+            del chain._final[3:]
+            await chain.drop_subscriptions()
+        if ahead and watch.is_behind:
+            chain._final += ahead
+            await chain.produce()
+            ahead = []
+        if ahead == [] and not watch.is_behind:
+            break
+    else:
+        raise AssertionError("it did not catch up")
+    assert not running.done()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

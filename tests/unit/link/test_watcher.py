@@ -3,7 +3,7 @@ from contextlib import suppress
 
 import pytest
 
-from offchain.link.errors import Reorganised
+from offchain.link.errors import ChainBehind, Reorganised
 from offchain.link.fake import FakeChain
 from offchain.link.ports import Block, BlockRef
 from offchain.link.store import Store
@@ -116,7 +116,41 @@ async def test_another_chain_behind_the_same_address_is_noticed():
     await chain.produce()
     with pytest.raises(Reorganised) as refused:
         await Watcher(chain, store, "w").run(Seen())
-    assert "remove this worker's database" in refused.value.remedy
+    assert "serves another chain" in refused.value.message
+
+
+@pytest.mark.parametrize("height", [3, 4])
+async def test_a_chain_that_was_started_anew_is_noticed_at_the_height_of_the_cursor(height):
+    chain, store, seen = FakeChain(), Store(":memory:"), Seen()
+    await chain.produce(3)
+    watching = asyncio.ensure_future(Watcher(chain, store, "w", 1).run(seen))
+    await seen.wait(3)
+    await chain.start_anew()
+    with pytest.raises(ChainBehind, match="block 3 was processed"):
+        await watching
+    await chain.produce(2)
+    with pytest.raises(ChainBehind, match="up to 2"):
+        await Watcher(chain, store, "w", 1).run(seen)
+    await chain.produce(height - 2)
+    with pytest.raises(Reorganised, match="serves another chain"):
+        await Watcher(chain, store, "w", 1).run(seen)
+    assert seen.numbers == [1, 2, 3]
+
+
+async def test_a_node_that_lags_is_waited_for():
+    """Another node behind the same address, or one that lost its last blocks when it was killed."""
+    chain, store, seen = FakeChain(), Store(":memory:"), Seen()
+    await chain.produce(3)
+    await watch(chain, store, seen, seen.wait(3), start=1)
+    ahead = chain._final[3:]
+    del chain._final[3:]
+    with pytest.raises(ChainBehind):
+        await Watcher(chain, store, "w").run(seen)
+    chain._final += ahead
+    again = Seen()
+    await chain.produce()
+    await watch(chain, store, again, again.wait(1))
+    assert again.numbers[-1] == 4
 
 
 async def test_watchers_share_a_store_without_sharing_a_cursor():

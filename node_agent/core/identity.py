@@ -1,0 +1,145 @@
+"""Whether another agent signs with this host's key, as final blocks show it. Pure.
+
+A host's calls are free, so each of them leaves an event with the host's account in its block (`FeeSkipped`). One whose
+extrinsic this process did not sign is *foreign*. A foreign extrinsic alone proves nothing: this agent may have signed
+it before it was killed, and lost its database since. But every extrinsic of an agent is mortal. One that comes into a
+block more than `era_blocks` after a block that holds an extrinsic of this process was signed after this process had
+started, by somebody else. That is the proof. It needs no clock and no database, and holds for a node that lags behind.
+
+To tell which of two agents came later, an agent is slow with its first heartbeat: any other agent comes before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from offchain.link.ports import Block, ChainEvent
+
+FREE = ("SkipFeelessPayment", "FeeSkipped", "origin")
+PAID = ("TransactionPayment", "TransactionFeePaid", "who")
+ALONE_AFTER_PERIODS = 3
+"""Heartbeat periods without a foreign extrinsic after which the other agent counts as gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A final block with an extrinsic of the host's account that this process did not sign."""
+
+    block: int
+    timestamp_ms: int
+    extrinsic: bytes
+
+
+class IdentityWatch:
+    """Reads final blocks of one run of an agent.
+
+    `signed_here`: whether this process signed the extrinsic with this hash. `inherited`: hashes of extrinsics that
+    earlier processes with the same folder signed.
+    """
+
+    def __init__(
+        self,
+        account: str,
+        era_blocks: int,
+        signed_here: Callable[[bytes], bool],
+        inherited: Collection[bytes] = (),
+    ) -> None:
+        self._account = account
+        self._era_blocks = era_blocks
+        self._signed_here = signed_here
+        self._inherited = inherited
+        self._lacks_containers = False
+        self._anchor: int | None = None
+        self._has_beaten = False
+        self._suspicion: Foreign | None = None
+        self._proof: Foreign | None = None
+        self._came_later = False
+
+    def observe(self, block: Block) -> bool:
+        """Take note of a final block, in order; gaps are allowed.
+
+        Returns whether it holds the first proof, or the first since the other agent was gone.
+        """
+        proven = self._proof is not None
+        for extrinsic in self._ours_in(block):
+            if self._signed_here(extrinsic):
+                if self._anchor is None:
+                    self._anchor = block.ref.number
+            elif extrinsic not in self._inherited:
+                self._take(Foreign(block.ref.number, block.timestamp_ms, extrinsic))
+        return self._proof is not None and not proven
+
+    def _take(self, foreign: Foreign) -> None:
+        if not self._has_beaten:
+            self._came_later = True
+        if self._anchor is not None and foreign.block > self._anchor + self._era_blocks:
+            self._proof, self._suspicion = foreign, None
+        else:
+            self._suspicion = foreign
+
+    def lack_containers(self) -> None:
+        """A started lease of the chain has no container on this engine: it may run on another machine."""
+        self._lacks_containers = True
+
+    def has_beaten(self) -> None:
+        """A heartbeat of this process is in a final block."""
+        self._has_beaten = True
+
+    def at(self, block: int, timestamp_ms: int, period_ms: int) -> bool:
+        """Forget what is too old to matter at this final block. `period_ms`: heartbeat period of the chain.
+
+        Returns whether a proof is forgotten: the other agent is gone.
+        """
+        limit_ms = ALONE_AFTER_PERIODS * period_ms
+        seen = self._suspicion
+        if (
+            seen is not None
+            and self._has_beaten
+            and timestamp_ms - seen.timestamp_ms > limit_ms
+            and block > max(seen.block, self._anchor or 0) + self._era_blocks
+        ):
+            self._suspicion, self._came_later = None, False
+        if self._proof is not None and timestamp_ms - self._proof.timestamp_ms > limit_ms:
+            self._proof, self._came_later = None, False
+            return True
+        return False
+
+    @property
+    def proof(self) -> Foreign | None:
+        """The last extrinsic that proves another agent; None where there is none, or its agent is gone."""
+        return self._proof
+
+    @property
+    def came_later(self) -> bool:
+        """Whether the other agent was there before this process sent its first heartbeat."""
+        return self._came_later
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether another agent may be serving this host's leases, so that none may be given up."""
+        return self._suspicion is not None or (self._lacks_containers and not self._has_beaten)
+
+    @property
+    def is_first_heartbeat(self) -> bool:
+        """Whether this process has no heartbeat in a final block yet."""
+        return not self._has_beaten
+
+    def _ours_in(self, block: Block) -> list[bytes]:
+        hashes = {inclusion.index: inclusion.extrinsic_hash for inclusion in block.inclusions}
+        places = {event.extrinsic for event in block.events if signer_of(event) == self._account}
+        return [hashes[place] for place in sorted(place for place in places if place is not None) if place in hashes]
+
+
+def signer_of(event: ChainEvent) -> str | None:
+    """The account whose extrinsic was free of charge or paid for by this event; None for other events."""
+    if (event.pallet, event.name) == PAID[:2]:
+        who: Any = event.fields.get(PAID[2])
+        return who if isinstance(who, str) else None
+    if (event.pallet, event.name) != FREE[:2]:
+        return None
+    origin: Any = event.fields.get(FREE[2])
+    for variant in ("system", "Signed"):
+        origin = origin.get(variant) if isinstance(origin, dict) else None
+    return origin if isinstance(origin, str) else None

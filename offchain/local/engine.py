@@ -216,7 +216,21 @@ def _bridges_of(places: Places) -> list[str]:
 def _remove(folder: Path) -> None:
     """Remove a folder of the engine. One that was killed leaves its mounts: those at or below the folder go first."""
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
-    points = [line.split()[1] for line in mounts.splitlines()]
-    for point in sorted((p for p in points if p == str(folder) or p.startswith(f"{folder}/")), reverse=True):
+    devices = {(fields := line.split())[1]: fields[0] for line in mounts.splitlines()}
+    below = [point for point, device in devices.items() if _is_below(point, folder) or _is_file_below(device, folder)]
+    for point in sorted(below, reverse=True):
         subprocess.run(["umount", point], check=False, capture_output=True)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_below(path: str, folder: Path) -> bool:
+    return path == str(folder) or path.startswith(f"{folder}/")
+
+
+def _is_file_below(device: str, folder: Path) -> bool:
+    """Whether a block device is a file in this folder: leases' file systems are mounted elsewhere."""
+    try:
+        backing = Path(f"/sys/block/{Path(device).name}/loop/backing_file").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return _is_below(backing.strip(), folder)

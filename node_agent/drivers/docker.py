@@ -94,6 +94,10 @@ class DockerDriver:
         """Why leases have no file systems of their own here; empty where they have."""
         return self._disks.trouble
 
+    async def data_is_full(self, spec: PodSpec) -> bool:
+        """Whether the pod has used up its lease's file system; False where leases have none."""
+        return await self._data.is_full(spec)
+
     @classmethod
     async def connect(
         cls, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None

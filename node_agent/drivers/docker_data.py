@@ -109,9 +109,9 @@ class DockerData:
         """Have a container that does not run write to its lease's file system only, where there are such."""
         await self._disks.place(await self.number(spec), container)
 
-    async def prove(self, spec: PodSpec, container: str) -> None:
-        """See whether the container of a pod that was started does."""
-        await self._disks.prove(await self.number(spec), container)
+    async def started(self, spec: PodSpec, container: str) -> None:
+        """Note that a container that was placed has started."""
+        await self._disks.started(await self.number(spec), container)
 
     async def is_full(self, spec: PodSpec) -> bool:
         """Whether the pod has used up its lease's file system."""

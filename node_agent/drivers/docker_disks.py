@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar
 from node_agent.drivers import mounts
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.lease_disks import DiskError, LeaseDisks, copy_tree, remove_tree
-from node_agent.ports import ImageInvalid, PodGone, ResourcesUnavailable
+from node_agent.ports import DriverError, ImageInvalid, PodGone, ResourcesUnavailable
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -141,18 +141,24 @@ class DockerDisks:
         inspection = await self._engine.call(lambda: self._engine.api.inspect_container(container))
         try:
             await _do(lambda: self._place(disks, number, inspection))
+            await _do(lambda: disks.lend(number))
         except ResourcesUnavailable as error:
             if not disks.is_full(number):
                 raise
             raise ImageInvalid(f"the lease's disk is full: {error}") from None
 
-    async def prove(self, number: int, container: str) -> None:
-        """See once that a container that was started is on its file system; where it is not, no more are made.
+    async def started(self, number: int, container: str) -> None:
+        """Take back what was lent to a container for its start, and look whether it is on its file system.
 
-        An engine in a mount namespace of its own does not see what is mounted outside.
+        The first container shows whether the engine sees what is mounted here: one in a mount namespace of its own does
+        not. Then no more file systems are made.
         """
         disks = self._disks
-        if disks is None or self._proven or not self._layered:
+        if disks is None:
+            return
+        with contextlib.suppress(DriverError):
+            await _do(lambda: disks.settle(number))
+        if self._proven or not self._layered:
             return
         with contextlib.suppress(PodGone):
             inspection = await self._engine.call(lambda: self._engine.api.inspect_container(container))

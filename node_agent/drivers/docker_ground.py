@@ -98,6 +98,7 @@ class DockerGround:
             try:
                 await self._data.place(spec, identity)
                 await self._engine.call(lambda: api.start(identity))
+                await self._data.started(spec, identity)
             except DriverError as error:
                 # One that cannot be started is of no use to a later try either.
                 with contextlib.suppress(DriverError):

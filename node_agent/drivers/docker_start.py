@@ -148,7 +148,7 @@ class DockerStarts:
             if seed is not None:
                 await self._folders.put(identity, seed)
             await self._engine.call(lambda: self._engine.api.start(identity))
-            await self._data.prove(spec, identity)
+            await self._data.started(spec, identity)
         except FolderRefused:
             with contextlib.suppress(DriverError):
                 await self._data.remove_container(identity)

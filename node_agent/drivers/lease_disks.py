@@ -22,8 +22,10 @@ from typing import Final
 from node_agent.drivers import mounts
 
 MIB: Final = 1 << 20
-SLACK_MIB: Final = 48
+SLACK_MIB: Final = 56
 """The file is larger than the limit by this; the most by which a lease can exceed its limit on the machine's disk."""
+SPARE_MIB: Final = 4
+"""Of the reserve, so much is lent while a container of a full disk starts: the engine makes folders for it."""
 BYTES_PER_INODE: Final = 16 << 10
 LEAST_INODES: Final = 10_000
 _BLOCK: Final = 4096
@@ -33,7 +35,9 @@ _PROBE: Final = "probe"
 _OPTIONS: Final = "loop,nodev,nosuid,noatime,noinit_itable,discard,errors=remount-ro"
 """`noinit_itable`: the kernel would write the inode tables in the background, and so take space that nobody uses."""
 _PATIENCE_S: Final = 120
-_NAMES_BYTES: Final = 64 << 10
+_MOST_SAID: Final = 64 << 10
+_MENDED: Final = 1
+"""The exit status of e2fsck where it has corrected something."""
 
 
 class DiskError(Exception):
@@ -57,11 +61,11 @@ def layout(limit_mib: int) -> Layout:
 
 
 def reserve_bytes(room_bytes: int, limit_mib: int, kept_mib: int) -> int:
-    """How large the reserve has to be, bytes.
+    """How large the reserve has to be, bytes; never less than what may be lent.
 
     `room_bytes`: what an empty file system gives to files; `kept_mib`: what the lease has elsewhere.
     """
-    return max(0, room_bytes - max(0, limit_mib - kept_mib) * MIB) // _BLOCK * _BLOCK
+    return max(SPARE_MIB * MIB, room_bytes - max(0, limit_mib - kept_mib) * MIB) // _BLOCK * _BLOCK
 
 
 class LeaseDisks:
@@ -101,11 +105,11 @@ class LeaseDisks:
         with self._turn(name):
             if not self._image(name).exists():
                 self._make(name, limit_mib)
-            point = self._mount(name)
-            if limit_mib + SLACK_MIB > self._image(name).stat().st_size // MIB:
+            elif limit_mib + SLACK_MIB > self._image(name).stat().st_size // MIB:
                 self._grow(name, limit_mib)
-            self._write_limit(point, limit_mib)
-            self._set_reserve(point, limit_mib, kept_mib)
+            point = self._mount(name)
+            self._write_bounds(point, limit_mib, kept_mib)
+            self._set_reserve(point)
             return point
 
     def set_kept(self, number: int, kept_mib: int) -> bool:
@@ -115,8 +119,22 @@ class LeaseDisks:
             if not self._image(name).exists():
                 return True
             point = self._mount(name)
-            limit_mib = self._limit(point)
-            return limit_mib is None or self._set_reserve(point, limit_mib, kept_mib)
+            bounds = _bounds(point)
+            if bounds is None:
+                return True
+            self._write_bounds(point, bounds[0], kept_mib)
+            return self._set_reserve(point)
+
+    def lend(self, number: int) -> None:
+        """Where a mounted file system is full, leave a little room to a container that starts, until :meth:`settle`."""
+        if self.is_full(number):
+            with self._turn(str(number)):
+                self._set_reserve(self._points / str(number), lent_mib=SPARE_MIB)
+
+    def settle(self, number: int) -> None:
+        """Take back what was lent, as far as nothing was written there."""
+        with self._turn(str(number)):
+            self._set_reserve(self._points / str(number))
 
     def open(self, number: int) -> Path | None:
         """Mount the file system of this number where it is there, and give where it is."""
@@ -131,7 +149,10 @@ class LeaseDisks:
         return self._points / str(number)
 
     def used_bytes(self, number: int) -> int | None:
-        """What the files in a mounted file system take, its reserve left out; None where it is not mounted."""
+        """What the files in a mounted file system take, its reserve left out; None where it is not mounted.
+
+        What is written to room that was lent does not count.
+        """
         point = self._points / str(number)
         if not mounts.is_mount_point(point):
             return None
@@ -140,7 +161,9 @@ class LeaseDisks:
             reserve = _allocated(point / "reserve")
         except OSError:
             return None
-        return max(0, (found.f_blocks - found.f_bfree) * found.f_frsize - reserve)
+        used = max(0, (found.f_blocks - found.f_bfree) * found.f_frsize - reserve)
+        bounds = _bounds(point)
+        return used if bounds is None else min(used, bounds[0] * MIB)
 
     def is_full(self, number: int) -> bool:
         """Whether nothing more can be written to a mounted file system."""
@@ -202,27 +225,31 @@ class LeaseDisks:
         return point
 
     def _grow(self, name: str, limit_mib: int) -> None:
+        """Make a file system larger while no container uses it: to do so while it is mounted takes CAP_SYS_RESOURCE."""
         image, point = self._image(name), self._points / name
+        if mounts.is_mount_point(point):
+            mounts.unmount(point)
+        _run("e2fsck", "-f", "-p", str(image), allowed=_MENDED)
         os.truncate(image, (limit_mib + SLACK_MIB) * MIB)
-        device = _run("findmnt", "-n", "-o", "SOURCE", "--mountpoint", str(point)).strip()
-        _run("losetup", "-c", device)
-        _run("resize2fs", device)
+        _run("resize2fs", str(image))
 
-    def _write_limit(self, point: Path, limit_mib: int) -> None:
-        if self._limit(point) != limit_mib:
-            (point / "limit").write_text(str(limit_mib), encoding="ascii")
+    def _write_bounds(self, point: Path, limit_mib: int, kept_mib: int) -> None:
+        if _bounds(point) != (limit_mib, kept_mib):
+            # Written over in place: a full file system may have no other block to give.
+            descriptor = os.open(point / "bounds", os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                os.pwrite(descriptor, f"{limit_mib:>12} {kept_mib:>12}".encode(), 0)
+            finally:
+                os.close(descriptor)
 
-    def _limit(self, point: Path) -> int | None:
-        try:
-            return int((point / "limit").read_text(encoding="ascii"))
-        except (OSError, ValueError):
-            return None
-
-    def _set_reserve(self, point: Path, limit_mib: int, kept_mib: int) -> bool:
-        """Whether the reserve is as large as it has to be."""
+    def _set_reserve(self, point: Path, lent_mib: int = 0) -> bool:
+        """Whether the reserve is as large as the bounds of the file system want it."""
+        bounds = _bounds(point)
+        if bounds is None:
+            return False
         found = os.statvfs(point)
         room = (found.f_blocks - (found.f_bfree - found.f_bavail)) * found.f_frsize
-        wanted = reserve_bytes(room, limit_mib, kept_mib)
+        wanted = reserve_bytes(room, *bounds) - lent_mib * MIB
         descriptor = os.open(point / "reserve", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             have = os.fstat(descriptor).st_size
@@ -264,6 +291,15 @@ def copy_tree(source: Path, target: Path) -> None:
     _run("cp", "-a", "--", f"{source}/.", str(target))
 
 
+def _bounds(point: Path) -> tuple[int, int] | None:
+    """The limit of a mounted file system and what counts against it elsewhere, MiB; None before they are written."""
+    try:
+        limit_mib, kept_mib = map(int, (point / "bounds").read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return None
+    return limit_mib, kept_mib
+
+
 def _allocated(path: Path) -> int:
     try:
         return path.lstat().st_blocks * 512
@@ -271,7 +307,8 @@ def _allocated(path: Path) -> int:
         return 0
 
 
-def _run(*command: str) -> str:
+def _run(*command: str, allowed: int = 0) -> None:
+    """Run a program. `allowed`: the highest exit status that is no failure."""
     program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if program is None:
         raise DiskError(f"{command[0]} is not installed (Debian: e2fsprogs, mount, util-linux)")
@@ -286,7 +323,6 @@ def _run(*command: str) -> str:
         )
     except subprocess.TimeoutExpired:
         raise DiskError(f"{command[0]} did not end within {_PATIENCE_S} s") from None
-    if done.returncode != 0:
-        said = done.stderr[:_NAMES_BYTES].decode(errors="replace").strip().splitlines()
-        raise DiskError(f"{command[0]}: {said[0] if said else f'exit status {done.returncode}'}")
-    return done.stdout.decode(errors="replace")
+    if not 0 <= done.returncode <= allowed:
+        said = done.stderr[:_MOST_SAID].decode(errors="replace").strip().splitlines()
+        raise DiskError(f"{command[0]}: {said[-1] if said else f'exit status {done.returncode}'}")

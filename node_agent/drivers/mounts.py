@@ -27,6 +27,12 @@ def detach(target: Path) -> None:
         raise _error(target)
 
 
+def unmount(target: Path) -> None:
+    """Unmount what is mounted at `target`. Raises OSError; EBUSY where it is in use."""
+    if _libc().umount2(os.fsencode(target), 0) != 0:
+        raise _error(target)
+
+
 def is_same(one: Path, other: Path) -> bool:
     """Whether two paths lead to the same file or folder of the same file system. False where one is missing."""
     try:

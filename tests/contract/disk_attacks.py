@@ -5,6 +5,9 @@ error that ended it. Each attack ends by itself at three times the limit, and ti
 fallocate, which costs no writing; one attack writes for real.
 """
 
+# ruff: noqa: PTH102, PTH108, PTH118, T201
+# It loads as little as possible, and what it prints is its answer.
+
 import contextlib
 import errno
 import json
@@ -16,7 +19,7 @@ import sys
 MIB = 1 << 20
 STEP = 8 * MIB
 FAR = 3 << 30
-MANY = 300_000
+MANY = 100_000
 
 
 def grow(descriptor, offset=0):
@@ -186,7 +189,6 @@ def main(volume, image_volume):
         "attributes": attributes(volume),
         "written": written(volume),
         "empty files": many(empty_file, "/empty"),
-        "folders": many(os.mkdir, f"{volume}/folders"),
     }
     print(json.dumps(seen), flush=True)
 

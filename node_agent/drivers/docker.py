@@ -12,6 +12,7 @@ from typing import Any
 
 from node_agent.core.values import Found, Handle, PodSpec, Usage
 from node_agent.drivers import docker_spec as make
+from node_agent.drivers.disk_usage import layers_bytes
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_disks import DockerDisks
 from node_agent.drivers.docker_end import (
@@ -248,11 +249,8 @@ class DockerDriver:
         for lease, mib in (await self._snapshots.used_mib()).items():
             used[lease] = used.get(lease, 0) + mib
         if layers:
-            wanted = {"label": [f"{make.LABEL_HOST}={self._host}", make.LABEL_INDEX]}
-            sized = functools.partial(self._engine.api.containers, all=True, size=True, filters=wanted)
-            for found in await self._engine.call(sized):
-                lease = int(found["Labels"][make.LABEL_LEASE])
-                used[lease] = used.get(lease, 0) + -(-int(found.get("SizeRw") or 0) // make.MIB)
+            for lease, size in (await self._engine.call(lambda: layers_bytes(self._engine.api, self._host))).items():
+                used[lease] = used.get(lease, 0) + -(-size // make.MIB)
         return used
 
     async def tidy(self) -> None:

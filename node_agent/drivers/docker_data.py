@@ -18,7 +18,7 @@ import docker
 
 from node_agent.core.values import PodSpec
 from node_agent.drivers import docker_spec as make
-from node_agent.drivers.disk_usage import tree_bytes
+from node_agent.drivers.disk_usage import charged_bytes, tree_bytes
 from node_agent.drivers.docker_disks import DockerDisks
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE, labels, pod_name
@@ -216,13 +216,13 @@ class DockerData:
         for volume in held.volumes:
             if _label(volume, LABEL_DATA) and not _is_on(volume, devices):
                 lease = held.owner(int(_label(volume, LABEL_DATA)))
-                used[lease] = used.get(lease, 0) + (_size(volume) or 0)
+                used[lease] = used.get(lease, 0) + (charged_bytes(_folder(volume)) or 0)
         for container in self._engine.api.containers(all=True, filters={"label": [f"{LABEL_HOST}={self._host}"]}):
             lease = int(container["Labels"].get(LABEL_LEASE, 0))
             for mount in container.get("Mounts") or ():
                 own = found.get(str(mount.get("Name"))) if mount.get("Type") == "volume" else None
                 if own is not None and not _label(own, LABEL_VOLUME) and not _is_on(own, devices):
-                    used[lease] = used.get(lease, 0) + (_size(own) or 0)
+                    used[lease] = used.get(lease, 0) + (charged_bytes(_folder(own)) or 0)
         return {lease: -(-size // (1 << 20)) for lease, size in used.items()}
 
     def _claim(self, lease: int) -> str:

@@ -37,6 +37,7 @@ IMAGES: Final = "gantry-disks"
 """The folder of their files in the engine's, whose disk pods use."""
 _ENGINE_FILES: Final = ("hosts", "hostname", "resolv.conf")
 _LAYERED: Final = "overlay2"
+"""The storage driver whose layers are folders of a known form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ LEAST_INODES: Final = 10_000
 _BLOCK: Final = 4096
 _JOURNALS_MIB: Final = ((4 << 10, 4), (64 << 10, 16))
 _LARGEST_JOURNAL_MIB: Final = 32
-_PROBE: Final = "probe"
 _OPTIONS: Final = "loop,nodev,nosuid,noatime,noinit_itable,discard,errors=remount-ro"
 """`noinit_itable`: the kernel would write the inode tables in the background, and so take space that nobody uses."""
 _PATIENCE_S: Final = 120
@@ -84,16 +83,16 @@ class LeaseDisks:
         """Why file systems cannot be made here; empty where one was made, mounted and removed."""
         if os.geteuid() != 0:
             return "the agent is not root, and only root may mount"
+        name = f"probe-{os.getpid()}"
         try:
-            with self._turn(_PROBE):
-                self._remove(_PROBE)
-                self._make(_PROBE, 16)
-                self._mount(_PROBE)
+            with self._turn(name):
+                self._make(name, 1)
+                self._mount(name)
         except DiskError as error:
             return str(error)
         finally:
             with contextlib.suppress(DiskError, OSError):
-                self._remove(_PROBE)
+                self._remove(name)
         return ""
 
     def ensure(self, number: int, limit_mib: int, kept_mib: int = 0) -> Path:

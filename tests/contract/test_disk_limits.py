@@ -181,6 +181,34 @@ def fill(folder):
                 os.posix_fallocate(file.fileno(), position, size)
 
 
+async def test_without_file_systems_what_hides_from_a_look_is_counted(
+    docker_api,  # noqa: F811, ARG001  (skips where there is no engine)
+    shell_image,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+):
+    """The fallback: open files without a name, deep folders, the engine's files, many files, some 9 MiB each."""
+    monkeypatch.setattr(LeaseDisks, "try_out", lambda _: "not here")
+    eight = "awk 'BEGIN { while (i++ < 200000) print \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\" }'"
+    name = "d" * 200
+    ways = {
+        "nameless": f"exec 5> /nameless; {eight} >&5; rm /nameless",
+        "deep": f"i=0; while [ $i -lt 25 ]; do mkdir {name}; cd {name}; i=$((i+1)); done; {eight} > big",
+        "hosts": f"{eight} > /etc/hosts",
+        "many": "mkdir /many; i=0; while [ $i -lt 600 ]; do : > /many/$i; i=$((i+1)); done",
+    }
+    async with docker_driver(tmp_path) as driver:
+        assert driver.disk_trouble == "not here"
+        for way, script in ways.items():
+            spec = case.pod(("bash", "-c", f"{script}; echo done; exec sleep 600"), shell_image)
+            await case.up(driver, spec)
+            async with contextlib.aclosing(driver.logs(spec.lease, follow=True)) as log:
+                async for _ in log:
+                    break
+            assert 8 <= (await driver.upkeep())[spec.lease] <= 16, way
+            await driver.destroy(spec.lease, keep_data=False)
+
+
 def test_the_file_of_a_small_disk_is_small_and_grows_in_place(tmp_path):
     disks = LeaseDisks(tmp_path / "images", tmp_path / "points")
     if trouble := disks.try_out():

@@ -297,8 +297,14 @@ class DockerDriver:
         await self._disks.restore()
         path, api = result.path, self._engine.api
         if path is None:
-            return await self._engine.call(lambda: read_output(api, handle.reference))
-        return await self._engine.call(lambda: read_file(api, handle.reference, path))
+            collected = await self._engine.call(lambda: read_output(api, handle.reference))
+        else:
+            collected = await self._engine.call(lambda: read_file(api, handle.reference, path))
+        full_mib = await self._data.full_mib(handle.lease)
+        if full_mib is None:
+            return collected
+        # A program that finds no room may end in any way, and say nothing of it.
+        return replace(collected, note="; ".join(filter(None, (f"its disk of {full_mib} MiB is full", collected.note))))
 
     # --- data ---------------------------------------------------------------------------------------------------------
 

@@ -113,6 +113,11 @@ class DockerData:
         """Note that a container that was placed has started."""
         await self._disks.started(await self.number(spec), container)
 
+    async def full_mib(self, lease: int) -> int | None:
+        """The size of a lease's file system that is used up, MiB; None where there is room, or no file system."""
+        number = (await self.held()).data_of(lease)
+        return None if number is None else await self._disks.full_mib(number)
+
     async def is_full(self, spec: PodSpec) -> bool:
         """Whether the pod has used up its lease's file system."""
         return await self._disks.is_full(await self.number(spec))

@@ -182,6 +182,13 @@ class DockerDisks:
         disks = self._disks
         return disks is not None and await asyncio.to_thread(disks.is_full, number)
 
+    async def full_mib(self, number: int) -> int | None:
+        """The limit of a file system that is used up, MiB; None where there is room."""
+        disks = self._disks
+        if disks is None or not await self.is_full(number):
+            return None
+        return await asyncio.to_thread(disks.limit_mib, number)
+
     async def forget(self, container: str) -> None:
         """Delete what a container that was removed had written. Best effort: the rest goes with the lease."""
         disks = self._disks

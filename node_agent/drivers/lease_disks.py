@@ -172,6 +172,11 @@ class LeaseDisks:
             return False
         return found.f_bavail * found.f_frsize < MIB or found.f_favail == 0
 
+    def limit_mib(self, number: int) -> int | None:
+        """The limit of a mounted file system; None where it is not mounted."""
+        bounds = _bounds(self._points / str(number))
+        return None if bounds is None else bounds[0]
+
     def numbers(self) -> frozenset[int]:
         """All that are there, mounted or not."""
         try:

@@ -214,11 +214,15 @@ def _bridges_of(places: Places) -> list[str]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder of the engine. One that was killed leaves its mounts: those at or below the folder go first."""
+    """Remove a folder of the engine. One that was killed leaves its mounts: those at or below the folder go first.
+
+    Before these go leases' file systems, which are files in the folder, mounted elsewhere.
+    """
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     devices = {(fields := line.split())[1]: fields[0] for line in mounts.splitlines()}
-    below = [point for point, device in devices.items() if _is_below(point, folder) or _is_file_below(device, folder)]
-    for point in sorted(below, reverse=True):
+    inside = [point for point, device in devices.items() if _is_file_below(device, folder)]
+    below = [point for point in devices if _is_below(point, folder) and point not in inside]
+    for point in sorted(inside, reverse=True) + sorted(below, reverse=True):
         subprocess.run(["umount", point], check=False, capture_output=True)
     shutil.rmtree(folder, ignore_errors=True)
 

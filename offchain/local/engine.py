@@ -22,6 +22,10 @@ _ID = re.compile(r"[0-9a-f]{64}")
 _PODS_BRIDGES = "gtr"
 """What the names of pods' bridges begin with (node_agent.drivers.docker_spec)."""
 
+_LEASE_IMAGES = "gantry-disks"
+_LEASE_DISKS = Path("/run/gantry/disks")
+"""Where leases' file systems are, and where they are mounted (node_agent.drivers.docker_disks)."""
+
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str) -> None:
@@ -219,22 +223,12 @@ def _remove(folder: Path) -> None:
     Before these go leases' file systems, which are files in the folder, mounted elsewhere.
     """
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
-    devices = {(fields := line.split())[1]: fields[0] for line in mounts.splitlines()}
-    inside = [point for point, device in devices.items() if _is_file_below(device, folder)]
-    below = [point for point in devices if _is_below(point, folder) and point not in inside]
-    for point in sorted(inside, reverse=True) + sorted(below, reverse=True):
-        subprocess.run(["umount", point], check=False, capture_output=True)
+    points = [line.split()[1] for line in mounts.splitlines()]
+    images = folder / _LEASE_IMAGES
+    own = [str(_LEASE_DISKS / path.name) for path in images.iterdir()] if images.is_dir() else []
+    for top in (*own, str(folder)):
+        for point in sorted((p for p in points if p == top or p.startswith(f"{top}/")), reverse=True):
+            subprocess.run(["umount", point], check=False, capture_output=True)
+    for top in own:
+        shutil.rmtree(top, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_below(path: str, folder: Path) -> bool:
-    return path == str(folder) or path.startswith(f"{folder}/")
-
-
-def _is_file_below(device: str, folder: Path) -> bool:
-    """Whether a block device is a file in this folder: leases' file systems are mounted elsewhere."""
-    try:
-        backing = Path(f"/sys/block/{Path(device).name}/loop/backing_file").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return _is_below(backing.strip(), folder)

@@ -216,6 +216,7 @@ async def test_an_engine_that_hangs_costs_time_and_nothing_else(net: StormNet, s
 
 async def test_a_full_disk_of_the_engine_is_the_hosts_fault(net: StormNet, sky: Sky):
     ben = net.hosts["ben"]
+    await sky.online(ben)
     before = (await sky.chain.link.best_head()).number
     task = await sky.job(ben, "sleep 6; echo done")
     await sky.runs(task, ben)

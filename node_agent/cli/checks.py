@@ -15,6 +15,8 @@ LEAST_ENGINE = (20, 10)
 CDI_ENGINE = (25, 0)
 VSOCK_ENGINE = (23, 0)
 """From here on the engine's seccomp filter closes a hypervisor's sockets to containers."""
+LAYERED = "overlay2"
+"""The storage driver of an engine whose containers' own layers the agent can put onto leases' file systems."""
 LEAST_DISK_GIB = 10
 LEAST_MEMORY_MIB = 512
 CLOCK_WARN_MS = 10_000
@@ -51,6 +53,8 @@ class EngineFacts:
     runtimes: frozenset[str]
     seccomp: bool = True
     """It keeps containers from system calls that they do not need."""
+    storage: str = ""
+    """The engine's storage driver."""
     vsock: bool = False
     """This machine has sockets to its hypervisor. They are outside of every network namespace."""
 
@@ -85,6 +89,8 @@ class Facts:
     """The GPU driver's version."""
     kept_gpus: int = 0
     disk_free_gib: int
+    disk_trouble: str = ""
+    """Why leases cannot have file systems of their own; empty where they can."""
     memory_mib: int
     cores: int
     reserve: Reserve
@@ -110,6 +116,8 @@ def _all(facts: Facts) -> Iterator[Finding]:
     yield from _engine(facts.engine)
     yield from _gpus(facts)
     yield _disk(facts)
+    if isinstance(facts.engine, EngineFacts):
+        yield _disk_limits(facts.disk_trouble, facts.engine.storage)
     yield _memory(facts)
     yield _network(facts.addresses)
     yield from _chain(facts.chain)
@@ -211,6 +219,18 @@ def _disk(facts: Facts) -> Finding:
     if left < LEAST_DISK_GIB:
         return Finding("disk", Verdict.WARN, f"{found}: few images fit", f"Free up {LEAST_DISK_GIB} GiB or more.")
     return Finding("disk", Verdict.PASS, found)
+
+
+def _disk_limits(trouble: str, storage: str) -> Finding:
+    if not trouble and storage not in ("", LAYERED):
+        trouble = f"the engine's storage driver is {storage}, so containers' own layers are elsewhere"
+    if not trouble:
+        return Finding("disk limits", Verdict.PASS, "each lease gets a file system of its own size")
+    return Finding(
+        "disk limits", Verdict.WARN, f"looked at every 10 s only: {trouble}",
+        "Run the agent as root beside an engine with the storage driver overlay2, with e2fsprogs and loop devices. "
+        "Until then a pod can take more disk than its lease has, and fill yours.",
+    )  # fmt: skip
 
 
 def _memory(facts: Facts) -> Finding:

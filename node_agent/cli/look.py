@@ -18,6 +18,7 @@ import yaml
 from docker.utils import kwargs_from_env
 
 from node_agent.cli.checks import ChainFacts, EngineFacts, Facts, FundsFacts
+from node_agent.drivers.docker_disks import disks_of
 from node_agent.install.systemd import has_systemd
 from node_agent.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
 from node_agent.telemetry.hardware import Device
@@ -49,6 +50,7 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
         devices=devices,
         driver=driver_version(),
         kept_gpus=kept,
+        disk_trouble=await asyncio.to_thread(disk_trouble, root_dir, key.address),
         disk_free_gib=psutil.disk_usage(str(disk_of(root_dir, settings.state))).free // GIB,
         memory_mib=psutil.virtual_memory().total // MIB,
         cores=psutil.cpu_count() or 1,
@@ -87,6 +89,7 @@ def engine_facts(url: str | None) -> tuple[EngineFacts | str, Path | None]:
             option.startswith("name=seccomp") and not option.endswith("profile=unconfined")
             for option in info.get("SecurityOptions") or ()
         ),
+        storage=str(info.get("Driver") or ""),
         vsock=_has_vsock(),
     )
     return facts, root_dir if root_dir.is_dir() else None
@@ -124,6 +127,13 @@ def disk_of(root_dir: Path | None, state: Path) -> Path:
     while not folder.is_dir():
         folder = folder.parent
     return folder
+
+
+def disk_trouble(root_dir: Path | None, host: str) -> str:
+    """Why leases cannot have file systems of their own here; empty where they can. One is made for a moment."""
+    if root_dir is None:
+        return "the engine's folder is not on this machine, or closed to this user"
+    return disks_of(root_dir, host).try_out()
 
 
 def least_bond(params: HostsParams, tier: Tier, devices: int) -> int:

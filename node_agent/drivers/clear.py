@@ -17,18 +17,25 @@ from typing import Any
 import docker
 from docker.utils import kwargs_from_env
 
+from node_agent.drivers.docker_disks import disks_of, release_volumes
 from node_agent.drivers.docker_spec import LABEL_HOST
 from node_agent.drivers.firewall import Firewall
+from node_agent.drivers.lease_disks import DiskError
 from node_agent.file_store import secrets_folder
 from node_agent.state_dir import HOST_KEY
 from offchain.link.keys import load_host_key
 
 
 def clear_engine(url: str | None, host: str, *, data: bool) -> None:
-    """Remove a host's containers and networks from an engine, with `data` its volumes, too. Raises docker's errors."""
+    """Remove a host's containers and networks from an engine, with `data` its volumes and leases' file systems, too.
+
+    Raises docker's errors, and :class:`DiskError`.
+    """
     wanted = {"label": [f"{LABEL_HOST}={host}"]}
     where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
     with contextlib.closing(docker.APIClient(version="auto", timeout=60, **where)) as api:
+        disks = disks_of(Path(str(api.info().get("DockerRootDir") or "")), host)
+        release_volumes(disks)
         for container in api.containers(all=True, filters=wanted):
             with contextlib.suppress(docker.errors.NotFound):
                 api.remove_container(container["Id"], v=True, force=True)
@@ -39,6 +46,8 @@ def clear_engine(url: str | None, host: str, *, data: bool) -> None:
         for image in api.images(filters=wanted) if data else ():
             # Snapshots of rentals have the labels of their containers.
             api.remove_image(image["Id"], force=True)
+        for number in disks.numbers() if data else ():
+            disks.remove(number)
 
 
 def forget_secrets(state: Path) -> None:
@@ -54,7 +63,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) == 2 and (key := Path(arguments[0]) / HOST_KEY).exists():
         try:
             clear_engine(arguments[1], load_host_key(key).address, data=True)
-        except docker.errors.DockerException as error:
+        except (docker.errors.DockerException, DiskError) as error:
             sys.stderr.write(f"error: the engine at {arguments[1]} keeps what is labelled {LABEL_HOST}: {error}\n")
             status = 1
     if os.getuid() == 0:

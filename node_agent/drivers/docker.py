@@ -12,7 +12,9 @@ from typing import Any
 
 from node_agent.core.values import Found, Handle, PodSpec, Usage
 from node_agent.drivers import docker_spec as make
+from node_agent.drivers.disk_usage import layers_bytes
 from node_agent.drivers.docker_data import DockerData
+from node_agent.drivers.docker_disks import DockerDisks
 from node_agent.drivers.docker_end import (
     Sample,
     event_window,
@@ -45,6 +47,7 @@ from node_agent.ports import (
     PodGone,
     PullProgress,
     Seed,
+    SnapshotRefused,
     Volume,
 )
 from offchain.schema.manifest_types import ResultSpec
@@ -72,8 +75,9 @@ class DockerDriver:
         self._files = files
         self._engine = Engine(url)
         self._images = images
-        self._ground = DockerGround(self._engine, host, network=network)
-        self._data = DockerData(self._engine, host)
+        self._disks = DockerDisks(self._engine, host)
+        self._data = DockerData(self._engine, host, self._disks)
+        self._ground = DockerGround(self._engine, host, self._data, network=network)
         self._logs = DockerLogs(self._engine)
         self._watch = EndWatch(lambda: self._engine.client(None), f"{make.LABEL_HOST}={host}")
         self._samples: dict[str, Sample] = {}
@@ -85,6 +89,15 @@ class DockerDriver:
         self._starts = DockerStarts(
             self._engine, images, self._ground, self._data, self._snapshots, self._folders, files
         )
+
+    @property
+    def disk_trouble(self) -> str:
+        """Why leases have no file systems of their own here; empty where they have."""
+        return self._disks.trouble
+
+    async def data_is_full(self, spec: PodSpec) -> bool:
+        """Whether the pod has used up its lease's file system; False where leases have none."""
+        return await self._data.is_full(spec)
 
     @classmethod
     async def connect(
@@ -112,8 +125,12 @@ class DockerDriver:
         self._ground.architecture = str(info.get("Architecture"))
         self._root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
+        await self._disks.connect(info)
+        if self._disks.trouble:
+            log.warning("disk limits of pods are checked now and then, not enforced: %s", self._disks.trouble)
         # On other file systems the engine refuses a size; there, the upkeep sees what pods take.
-        able.quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
+        quota = info.get("Driver") in _QUOTA_DRIVERS or status.get("Backing Filesystem") == "xfs"
+        able.quota = quota and not self._disks.holds_layers
         if self._ground.network:
             try:
                 await self._ground.guard()
@@ -132,7 +149,7 @@ class DockerDriver:
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
         images = {one.service.image for one in spec.containers if spec.base is None or one is not spec.main}
-        await asyncio.gather(*(self._images.ensure(image) for image in images))
+        await asyncio.gather(*(self._images.ensure(image) for image in images), self._disk(spec))
         await self._data.ensure(spec)
         await self._starts.image(spec, spec.main.service.name)
         await self._ground.ensure(spec)
@@ -148,6 +165,13 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         images = dict.fromkeys(one.service.image for one in spec.containers)
         return tuple(pull for image in images if (pull := self._images.progress(image)) is not None)
+
+    async def _disk(self, spec: PodSpec) -> None:
+        """Have the lease's own file system mounted, where there are such; its snapshots count against it."""
+        kept_mib = 0
+        if await self._data.number(spec) in self._disks.numbers():
+            kept_mib = (await self._snapshots.used_mib()).get(spec.lease, 0)
+        await self._data.disk(spec, kept_mib)
 
     async def start(
         self, spec: PodSpec, service: str, start: int, follows: str = "", seed: Seed | None = None
@@ -218,10 +242,11 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         await self._ground.guard()
         await self._ground.sweep()
+        await self._disks.restore()
         wanted = {"label": [f"{make.LABEL_HOST}={self._host}"], "status": ["running"]}
         running = await self._engine.call(functools.partial(self._engine.api.containers, filters=wanted))
         await asyncio.to_thread(self._overlooked.look, [str(one["Id"]) for one in running])
-        return await self._used(layers=not self._starts.able.quota)
+        return await self._used(layers=not (self._starts.able.quota or self._disks.holds_layers))
 
     async def _used(self, *, layers: bool) -> Mapping[int, int]:
         """The disk that each lease takes, MiB; with `layers`, its containers' own too."""
@@ -229,11 +254,8 @@ class DockerDriver:
         for lease, mib in (await self._snapshots.used_mib()).items():
             used[lease] = used.get(lease, 0) + mib
         if layers:
-            wanted = {"label": [f"{make.LABEL_HOST}={self._host}", make.LABEL_INDEX]}
-            sized = functools.partial(self._engine.api.containers, all=True, size=True, filters=wanted)
-            for found in await self._engine.call(sized):
-                lease = int(found["Labels"][make.LABEL_LEASE])
-                used[lease] = used.get(lease, 0) + -(-int(found.get("SizeRw") or 0) // make.MIB)
+            for lease, size in (await self._engine.call(lambda: layers_bytes(self._engine.api, self._host))).items():
+                used[lease] = used.get(lease, 0) + -(-size // make.MIB)
         return used
 
     async def tidy(self) -> None:
@@ -270,15 +292,24 @@ class DockerDriver:
         for found in await self._containers(lease, everything=True):
             await self._remove(str(found["Id"]))
         await self._ground.remove_networks(lease)
-        if not keep_data:
+        if keep_data:
+            await self._data.tidy(lease)
+        else:
             await self.purge(lease)
 
     async def collect(self, handle: Handle, result: ResultSpec) -> Collected:
         """See :class:`node_agent.ports.Driver`."""
+        await self._disks.restore()
         path, api = result.path, self._engine.api
         if path is None:
-            return await self._engine.call(lambda: read_output(api, handle.reference))
-        return await self._engine.call(lambda: read_file(api, handle.reference, path))
+            collected = await self._engine.call(lambda: read_output(api, handle.reference))
+        else:
+            collected = await self._engine.call(lambda: read_file(api, handle.reference, path))
+        full_mib = await self._data.full_mib(handle.lease)
+        if full_mib is None:
+            return collected
+        # A program that finds no room may end in any way, and say nothing of it.
+        return replace(collected, note="; ".join(filter(None, (f"its disk of {full_mib} MiB is full", collected.note))))
 
     # --- data ---------------------------------------------------------------------------------------------------------
 
@@ -293,10 +324,18 @@ class DockerDriver:
 
     async def snapshot(self, lease: int, name: str, most_mib: int) -> Snapshot:
         """See :class:`node_agent.ports.Driver`."""
-        room_mib = most_mib - (await self._used(layers=True)).get(lease, 0)
+        await self._disks.restore()
+        room_mib = most_mib - (await self._used(layers=not self._disks.holds_layers)).get(lease, 0)
         for found in await self._containers(lease):
             if found["Labels"].get(make.LABEL_INDEX, MAIN) == MAIN:
-                return await self._snapshots.take(lease, str(found["Id"]), name, room_mib * make.MIB)
+                taken = await self._snapshots.take(lease, str(found["Id"]), name, room_mib * make.MIB)
+                if not await self._data.set_kept(lease, (await self._snapshots.used_mib()).get(lease, 0)):
+                    await self.remove_snapshot(lease, name)
+                    raise SnapshotRefused(
+                        "files that were written meanwhile leave no room for the snapshot on the lease's disk; "
+                        "delete files in the machine, and try again"
+                    )
+                return taken
         raise PodGone(f"there is no container for lease {lease}")
 
     async def snapshots(self, lease: int) -> tuple[Snapshot, ...]:
@@ -306,6 +345,7 @@ class DockerDriver:
     async def remove_snapshot(self, lease: int, name: str) -> None:
         """See :class:`node_agent.ports.Driver`."""
         await self._snapshots.remove(lease, name)
+        await self._data.set_kept(lease, (await self._snapshots.used_mib()).get(lease, 0))
 
     def archive(self, lease: int, name: str) -> AsyncGenerator[bytes, None]:
         """See :class:`node_agent.ports.Driver`."""
@@ -327,9 +367,8 @@ class DockerDriver:
     async def leases(self) -> frozenset[int]:
         """See :class:`node_agent.ports.Driver`."""
         containers = await self._containers(None, everything=True)
-        held = await self._data.held()
         own = {int(one["Labels"][make.LABEL_LEASE]) for one in containers if make.LABEL_LEASE in one["Labels"]}
-        return frozenset(own) | await self._ground.leases() | held.leases() | await self._snapshots.leases()
+        return frozenset(own) | await self._ground.leases() | await self._data.leases() | await self._snapshots.leases()
 
     async def close(self) -> None:
         """See :class:`node_agent.ports.Driver`."""
@@ -364,7 +403,7 @@ class DockerDriver:
 
     async def _remove(self, identity: str) -> None:
         self._samples.pop(identity, None)
-        await self._engine.remove(identity)
+        await self._data.remove_container(identity)
 
     def _inspect(self, identity: str) -> Inspection:
         inspection = self._engine.api.inspect_container(identity)

@@ -3,12 +3,13 @@
 The engine can neither rename a volume nor change its labels. So a volume keeps the number of the lease that made it,
 and where another lease has taken it over, an empty volume of that lease, its *claim*, says so by a label. All of it is
 on the engine: an agent that lost its folder still knows whose data is whose.
+
+Where leases have file systems of their own, volumes are folders in the one with the number of their data.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import docker
 
 from node_agent.core.values import PodSpec
 from node_agent.drivers import docker_spec as make
+from node_agent.drivers.disk_usage import charged_bytes, tree_bytes
+from node_agent.drivers.docker_disks import DockerDisks
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE, labels, pod_name
 from node_agent.ports import ResourcesUnavailable, Volume
@@ -71,40 +74,98 @@ class Held:
 class DockerData:
     """The data of one host's leases on an engine."""
 
-    def __init__(self, engine: Engine, host: str) -> None:
+    def __init__(self, engine: Engine, host: str, disks: DockerDisks) -> None:
         self._engine = engine
         self._host = host
+        self._disks = disks
 
     async def held(self) -> Held:
         """All there is."""
         return await self._engine.call(self._held)
 
+    async def number(self, spec: PodSpec) -> int:
+        """Under which number the pod's data is; takes over the data that its lease continues with."""
+        if not spec.volumes and spec.data_from is None:
+            return spec.lease
+        return await self._engine.call(lambda: self._number(spec))
+
+    async def disk(self, spec: PodSpec, kept_mib: int) -> None:
+        """Have the file system of the pod's lease mounted, if leases have any. `kept_mib`: what its snapshots take."""
+        await self._disks.ensure(await self.number(spec), spec.disk_gib * 1024, kept_mib)
+
+    async def set_kept(self, lease: int, kept_mib: int) -> bool:
+        """Count what a lease's snapshots take against its file system; False where there is no room for them."""
+        number = (await self.held()).data_of(lease)
+        return number is None or await self._disks.set_kept(number, kept_mib)
+
     async def ensure(self, spec: PodSpec) -> dict[str, str]:
         """The pod's volumes, made where they are not there; the engine's names by the manifest's."""
-        if not spec.volumes and spec.data_from is None:
+        number = await self.number(spec)
+        if not spec.volumes:
             return {}
-        return await self._engine.call(lambda: self._ensure(spec))
+        return await self._engine.call(lambda: self._ensure(spec, number))
+
+    async def place(self, spec: PodSpec, container: str) -> None:
+        """Have a container that does not run write to its lease's file system only, where there are such."""
+        await self._disks.place(await self.number(spec), container)
+
+    async def started(self, spec: PodSpec, container: str) -> None:
+        """Note that a container that was placed has started."""
+        await self._disks.started(await self.number(spec), container)
+
+    async def full_mib(self, lease: int) -> int | None:
+        """The size of a lease's file system that is used up, MiB; None where there is room, or no file system."""
+        number = (await self.held()).data_of(lease)
+        return None if number is None else await self._disks.full_mib(number)
+
+    async def is_full(self, spec: PodSpec) -> bool:
+        """Whether the pod has used up its lease's file system."""
+        return await self._disks.is_full(await self.number(spec))
+
+    async def remove_container(self, container: str) -> None:
+        """Remove a container with all that runs in it and all that it has written besides named volumes."""
+        await self._disks.release(container)
+        await self._engine.remove(container)
+        await self._disks.forget(container)
+
+    async def tidy(self, lease: int) -> None:
+        """Remove the file system of a lease that has no container and no volume any more."""
+        held = await self.held()
+        number = held.data_of(lease)
+        if number in self._disks.numbers() and not held.of(lease):
+            await self._disks.remove(number)
 
     async def list(self, lease: int) -> tuple[Volume, ...]:
         """See :class:`node_agent.ports.Driver`."""
+        await self._disks.restore()
         return await self._engine.call(lambda: self._list(lease))
 
     async def purge(self, lease: int) -> None:
         """See :class:`node_agent.ports.Driver`."""
-        await self._engine.call(lambda: self._purge(lease))
+        number = await self._engine.call(lambda: self._purge(lease))
+        if number is not None:
+            await self._disks.remove(number)
+        await self._engine.call(lambda: self._remove(self._claim(lease)))
 
     async def used_mib(self) -> dict[int, int]:
         """What the volumes of each lease take, MiB; nothing where this process may not look.
 
-        Those that only an image asks for count as well: the engine makes them without a word.
+        Those that only an image asks for count as well: the engine makes them without a word. Where leases have file
+        systems of their own, all that is in one of these.
         """
-        return await self._engine.call(self._used)
+        placed, devices = await self._disks.used_bytes(), self._disks.devices()
+        return await self._engine.call(lambda: self._used(placed, devices))
+
+    async def leases(self) -> frozenset[int]:
+        """All leases that have volumes or a file system."""
+        held = await self.held()
+        return held.leases() | {held.owner(number) for number in self._disks.numbers()}
 
     def _held(self) -> Held:
         found = self._engine.api.volumes(filters={"label": [f"{LABEL_HOST}={self._host}"]})
         return Held(tuple(found.get("Volumes") or ()))
 
-    def _ensure(self, spec: PodSpec) -> dict[str, str]:
+    def _number(self, spec: PodSpec) -> int:
         held = self._held()
         data = held.data_of(spec.lease)
         if spec.data_from is not None and data == spec.lease:
@@ -113,15 +174,21 @@ class DockerData:
         if spec.data_from is not None:
             # Only now that the new claim stands may an older one go.
             self._remove(self._claim(spec.data_from))
-        found = held.of(spec.lease)
+        if data is None:
+            raise ResourcesUnavailable(f"another lease has taken over the data of lease {spec.lease}")
+        return data
+
+    def _ensure(self, spec: PodSpec, number: int) -> dict[str, str]:
+        found = self._held().of(spec.lease)
         made = {}
         for name in spec.volumes:
             if name in found:
                 made[name] = str(found[name]["Name"])
             else:
-                made[name] = f"{pod_name(self._host, spec.lease if data is None else data)}-{name}"
-                marks = labels(spec) | {LABEL_DATA: str(data), LABEL_VOLUME: name}
-                self._engine.api.create_volume(made[name], labels=marks)
+                made[name] = f"{pod_name(self._host, number)}-{name}"
+                marks = labels(spec) | {LABEL_DATA: str(number), LABEL_VOLUME: name}
+                options = self._disks.volume_options(number, name)
+                self._engine.api.create_volume(made[name], driver="local", driver_opts=options, labels=marks)
         return made
 
     def _take_over(self, spec: PodSpec, source: int, held: Held) -> int:
@@ -137,29 +204,30 @@ class DockerData:
             for name, volume in sorted(self._held().of(lease).items())
         )
 
-    def _purge(self, lease: int) -> None:
-        for volume in self._held().of(lease).values():
+    def _purge(self, lease: int) -> int | None:
+        held = self._held()
+        for volume in held.of(lease).values():
             self._remove(str(volume["Name"]))
-        self._remove(self._claim(lease))
+        return held.data_of(lease)
 
     def _remove(self, name: str) -> None:
         with contextlib.suppress(docker.errors.NotFound):
             self._engine.api.remove_volume(name, force=True)
 
-    def _used(self) -> dict[int, int]:
+    def _used(self, placed: dict[int, int], devices: frozenset[int]) -> dict[int, int]:
         found = {str(volume["Name"]): volume for volume in self._engine.api.volumes().get("Volumes") or ()}
         held = Held(tuple(volume for volume in found.values() if _label(volume, LABEL_HOST) == self._host))
-        used: dict[int, int] = {}
+        used = {held.owner(number): size for number, size in placed.items()}
         for volume in held.volumes:
-            if _label(volume, LABEL_DATA):
+            if _label(volume, LABEL_DATA) and not _is_on(volume, devices):
                 lease = held.owner(int(_label(volume, LABEL_DATA)))
-                used[lease] = used.get(lease, 0) + (_size(volume) or 0)
+                used[lease] = used.get(lease, 0) + (charged_bytes(_folder(volume)) or 0)
         for container in self._engine.api.containers(all=True, filters={"label": [f"{LABEL_HOST}={self._host}"]}):
             lease = int(container["Labels"].get(LABEL_LEASE, 0))
             for mount in container.get("Mounts") or ():
                 own = found.get(str(mount.get("Name"))) if mount.get("Type") == "volume" else None
-                if own is not None and not _label(own, LABEL_VOLUME):
-                    used[lease] = used.get(lease, 0) + (_size(own) or 0)
+                if own is not None and not _label(own, LABEL_VOLUME) and not _is_on(own, devices):
+                    used[lease] = used.get(lease, 0) + (charged_bytes(_folder(own)) or 0)
         return {lease: -(-size // (1 << 20)) for lease, size in used.items()}
 
     def _claim(self, lease: int) -> str:
@@ -183,19 +251,19 @@ def _label(volume: dict[str, Any], name: str) -> str:
     return str((volume.get("Labels") or {}).get(name, ""))
 
 
+def _folder(volume: dict[str, Any]) -> Path:
+    """Where a volume's files are, also while no container uses it."""
+    return Path(str((volume.get("Options") or {}).get("device") or volume.get("Mountpoint") or ""))
+
+
+def _is_on(volume: dict[str, Any], devices: frozenset[int]) -> bool:
+    """Whether a volume's files are on one of these file systems."""
+    try:
+        return _folder(volume).stat().st_dev in devices
+    except OSError:
+        return False
+
+
 def _size(volume: dict[str, Any]) -> int | None:
-    """What a volume's files take on disk, bytes; None where this process may not look. Links are not followed."""
-    top = Path(str(volume.get("Mountpoint", "")))
-    if not os.access(top, os.R_OK | os.X_OK):
-        return None
-    total = 0
-    seen: set[int] = set()
-    for folder, _, files in os.walk(top, onerror=None, followlinks=False):
-        for name in files:
-            with contextlib.suppress(OSError):
-                status = os.lstat(Path(folder) / name)
-                if status.st_ino not in seen:
-                    total += status.st_blocks * 512
-                    if status.st_nlink > 1:
-                        seen.add(status.st_ino)
-    return total
+    """What a volume's files take on disk, bytes; None where this process may not look."""
+    return tree_bytes(_folder(volume))

@@ -12,10 +12,11 @@ import docker
 from node_agent.core.values import PodSpec
 from node_agent.drivers import bridges, docker_holder
 from node_agent.drivers import docker_spec as make
+from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.firewall import Firewall
 from node_agent.drivers.lost_processes import end_lost
-from node_agent.ports import DriverError, PodGone, ResourcesUnavailable
+from node_agent.ports import DriverError, ImageInvalid, PodGone, ResourcesUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +29,10 @@ _TAKEN = "networks have same bridge name"
 class DockerGround:
     """Networks and holders of one host's pods."""
 
-    def __init__(self, engine: Engine, host: str, *, network: bool) -> None:
+    def __init__(self, engine: Engine, host: str, data: DockerData, *, network: bool) -> None:
         self._engine = engine
         self._host = host
+        self._data = data
         self.network = network
         """Whether pods have a way out."""
         self.architecture = ""
@@ -115,11 +117,15 @@ class DockerGround:
                 await asyncio.to_thread(end_lost, identity)
                 await self.rejoin(spec, identity)
             try:
+                await self._data.place(spec, identity)
                 await self._engine.call(lambda: api.start(identity))
+                await self._data.started(spec, identity)
             except DriverError as error:
                 # One that cannot be started is of no use to a later try either.
                 with contextlib.suppress(DriverError):
-                    await self._engine.remove(identity)
+                    await self._data.remove_container(identity)
+                if make.is_resource_fault(str(error)) and await self._data.is_full(spec):
+                    raise ImageInvalid(f"the lease's disk of {spec.disk_gib} GiB is full: {error}") from None
                 if make.is_resource_fault(str(error)):
                     raise ResourcesUnavailable(str(error)) from None
                 raise

@@ -144,20 +144,29 @@ class DockerStarts:
 
     async def _run(self, spec: PodSpec, service: str, start: int, identity: str, seed: Seed | None) -> Handle:
         try:
+            await self._data.place(spec, identity)
             if seed is not None:
                 await self._folders.put(identity, seed)
             await self._engine.call(lambda: self._engine.api.start(identity))
+            await self._data.started(spec, identity)
         except FolderRefused:
             with contextlib.suppress(DriverError):
-                await self._engine.remove(identity)
+                await self._data.remove_container(identity)
             raise
         except DriverError as error:
-            if isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error)):
-                raise _start_fault(error) from None
-            with contextlib.suppress(DriverError):
-                await self._engine.remove(identity)
-            raise _start_fault(error) from None
+            fault = await self._fault(spec, error)
+            keeps = isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error))
+            if not keeps or isinstance(fault, ImageCannotRun):
+                with contextlib.suppress(DriverError):
+                    await self._data.remove_container(identity)
+            raise fault from None
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, start, identity)
+
+    async def _fault(self, spec: PodSpec, error: DriverError) -> DriverError:
+        """Why a container could not be started. A tenant that has filled its own disk is no fault of the host."""
+        if make.is_resource_fault(str(error)) and await self._data.is_full(spec):
+            return ImageCannotRun(f"the lease's disk of {spec.disk_gib} GiB is full: {error}")
+        return _start_fault(error)
 
     async def own_files(self, spec: PodSpec) -> None:
         """Let each delivered file be read by the user that its containers run as."""

@@ -45,6 +45,11 @@ def end_lost(container: str) -> int:
     return ended
 
 
+def processes_of(container: str) -> list[int]:
+    """The processes of a container, by the engine's full id, that this one can see."""
+    return _all(lambda pid: _is_in(pid, container))
+
+
 class Overlooked:
     """Finds containers that run in their engine's eyes only."""
 

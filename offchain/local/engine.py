@@ -22,6 +22,10 @@ _ID = re.compile(r"[0-9a-f]{64}")
 _PODS_BRIDGES = "gtr"
 """What the names of pods' bridges begin with (node_agent.drivers.docker_spec)."""
 
+_LEASE_IMAGES = "gantry-disks"
+_LEASE_DISKS = Path("/run/gantry/disks")
+"""Where leases' file systems are, and where they are mounted (node_agent.drivers.docker_disks)."""
+
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str) -> None:
@@ -214,9 +218,17 @@ def _bridges_of(places: Places) -> list[str]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder of the engine. One that was killed leaves its mounts: those at or below the folder go first."""
+    """Remove a folder of the engine. One that was killed leaves its mounts: those at or below the folder go first.
+
+    Before these go leases' file systems, which are files in the folder, mounted elsewhere.
+    """
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     points = [line.split()[1] for line in mounts.splitlines()]
-    for point in sorted((p for p in points if p == str(folder) or p.startswith(f"{folder}/")), reverse=True):
-        subprocess.run(["umount", point], check=False, capture_output=True)
+    images = folder / _LEASE_IMAGES
+    own = [str(_LEASE_DISKS / path.name) for path in images.iterdir()] if images.is_dir() else []
+    for top in (*own, str(folder)):
+        for point in sorted((p for p in points if p == top or p.startswith(f"{top}/")), reverse=True):
+            subprocess.run(["umount", point], check=False, capture_output=True)
+    for top in own:
+        shutil.rmtree(top, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -195,7 +195,7 @@ def python_files(program: str) -> list[tuple[str, Path]]:
     return files + [(library, Path(library).resolve()) for library in libraries]
 
 
-_PROGRAMS = ("sh", "awk", "sleep", "cat", "ls", "kill", "id", "touch", "ln", "mkdir", "bash", "timeout", "stat")
+_PROGRAMS = ("sh", "awk", "sleep", "cat", "ls", "kill", "id", "touch", "ln", "mkdir", "rm", "bash", "timeout", "stat")
 
 
 def _libraries(program: Path) -> list[str]:

@@ -216,6 +216,7 @@ async def test_an_engine_that_hangs_costs_time_and_nothing_else(net: StormNet, s
 
 async def test_a_full_disk_of_the_engine_is_the_hosts_fault(net: StormNet, sky: Sky):
     ben = net.hosts["ben"]
+    await sky.online(ben)
     before = (await sky.chain.link.best_head()).number
     task = await sky.job(ben, "sleep 6; echo done")
     await sky.runs(task, ben)
@@ -236,7 +237,7 @@ async def test_a_disk_that_the_tenant_filled_is_the_tenants_fault(net: StormNet,
     assert lease.result is not None
     assert lease.result.exit_code != 0
     assert lease.escrow.paid > 0
-    assert "MiB of disk, its lease is for 1024" in net.gantry("logs", str(task), "--account=//Charlie")
+    assert "its disk of 1024 MiB is full" in net.gantry("logs", str(task), "--account=//Charlie")
 
 
 async def test_a_full_disk_of_the_agent_delays_a_result_and_loses_nothing(net: StormNet, sky: Sky):

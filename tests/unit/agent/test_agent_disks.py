@@ -1,0 +1,86 @@
+"""File systems of leases: their layout, and what of a container comes onto them."""
+
+from pathlib import Path
+
+import pytest
+
+from node_agent.drivers.docker_disks import Place, folder_name, places
+from node_agent.drivers.lease_disks import LEAST_INODES, MIB, SLACK_MIB, SPARE_MIB, layout, reserve_bytes
+
+ROOT = Path("/var/lib/docker")
+DIGEST = "a" * 64
+LAYER = ROOT / "overlay2" / "b"
+
+
+def inspection(**changes):
+    return {
+        "Id": "c1",
+        "HostConfig": {"NetworkMode": "bridge"},
+        "GraphDriver": {"Name": "overlay2", "Data": {"UpperDir": f"{LAYER}/diff", "WorkDir": f"{LAYER}/work"}},
+        "Mounts": [],
+        **changes,
+    }
+
+
+def volume(name, source):
+    return {"Type": "volume", "Name": name, "Source": str(source)}
+
+
+@pytest.mark.parametrize("limit_mib", [1, 64, 1024, 100 << 10, 2 << 20])
+def test_a_file_system_is_larger_than_its_limit_by_less_than_64_mib(limit_mib):
+    made = layout(limit_mib)
+    assert made.size_mib == limit_mib + SLACK_MIB < limit_mib + 64
+    assert made.inodes == max(LEAST_INODES, limit_mib * 64)
+    assert made.journal_mib < SLACK_MIB
+
+
+@pytest.mark.parametrize(
+    ("room_mib", "limit_mib", "kept_mib", "reserve_mib"),
+    [
+        (1050, 1024, 0, 26),
+        (1050, 1024, 100, 126),
+        (1050, 1024, 2000, 1050),
+        (1000, 1024, 0, SPARE_MIB),
+    ],
+)
+def test_the_reserve_leaves_the_limit_less_what_is_kept_elsewhere(room_mib, limit_mib, kept_mib, reserve_mib):
+    assert reserve_bytes(room_mib * MIB, limit_mib, kept_mib) == reserve_mib * MIB
+
+
+def test_the_layer_and_the_engines_files_of_a_container_are_placed():
+    files = [
+        Place(ROOT / "containers" / "c1" / name, name, is_file=True) for name in ("hosts", "hostname", "resolv.conf")
+    ]
+    assert places(inspection(), ROOT) == (Place(LAYER, "layer", is_file=False), *files)
+
+
+def test_a_container_on_the_network_of_another_has_no_files_of_the_engine():
+    shared = inspection(HostConfig={"NetworkMode": "container:c0"})
+    assert [place.inside for place in places(shared, ROOT)] == ["layer"]
+
+
+def test_a_volume_that_only_the_image_asks_for_is_placed_and_a_named_one_is_not():
+    asked = volume(DIGEST, ROOT / "volumes" / DIGEST / "_data")
+    named = volume("gantry-1-data", ROOT / "volumes" / "gantry-1-data" / "_data")
+    elsewhere = volume(DIGEST, "/mnt/other")
+    found = places(inspection(Mounts=[asked, named, elsewhere]), ROOT)
+    assert found[-1] == Place(ROOT / "volumes" / DIGEST / "_data", f"volume-{DIGEST}", is_file=False)
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {"UpperDir": "/elsewhere/overlay2/b/diff", "WorkDir": "/elsewhere/overlay2/b/work"},
+        {"UpperDir": f"{LAYER}/diff", "WorkDir": f"{ROOT}/overlay2/other/work"},
+    ],
+)
+def test_a_layer_that_is_not_where_it_is_expected_is_left_alone(data):
+    found = places(inspection(GraphDriver={"Data": data}), ROOT)
+    assert "layer" not in [place.inside for place in found]
+
+
+def test_hosts_and_engines_do_not_share_a_folder():
+    names = {folder_name(root, host) for root in (ROOT, Path("/srv")) for host in ("5A", "5B")}
+    assert len(names) == 4

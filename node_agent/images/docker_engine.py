@@ -135,7 +135,7 @@ class DockerImages:
         here: dict[str, int] = {}
         disk, seen_s = self._disk(), time.monotonic()
         try:
-            for step in api.pull(reference, stream=True, decode=True):
+            for step in api.pull(reference, stream=True, decode=True, auth_config={}):
                 if "error" in step:
                     raise PullRefused(str(step["error"]))
                 detail = step.get("progressDetail") or {}

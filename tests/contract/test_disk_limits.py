@@ -15,7 +15,7 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers.docker_disks import disks_of
 from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, LeaseDisks, layout
-from node_agent.ports import ImageInvalid, SnapshotRefused
+from node_agent.ports import ImageCannotRun, SnapshotRefused
 from offchain.schema.manifest_types import ResultSpec
 
 ROOT_NEEDED = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount")
@@ -168,7 +168,7 @@ async def test_a_tenant_who_has_filled_the_disk_is_no_fault_of_the_host(driver, 
     fill(disks.point(first.lease) / "volumes" / "data")
     second = with_volume(case.pod(case.KEEP, shell_image, volumes=case.DATA))
     second = dataclasses.replace(second, keeps_data=True, data_from=first.lease)
-    with pytest.raises(ImageInvalid, match="disk is full"):
+    with pytest.raises(ImageCannotRun, match="disk is full"):
         await case.up(driver, second)
 
 

@@ -26,7 +26,7 @@ from offchain.link.p2p_client import HostClient
 from offchain.link.p2p_host import HostServer
 from offchain.link.p2p_limits import ConnectionLimits, Limits
 from offchain.link.p2p_memory import MemoryNetwork
-from offchain.link.p2p_peer import SLOTS, Session
+from offchain.link.p2p_peer import SLOTS, Peer, Session
 from offchain.schema.wire import Code, Op, Refusal, Request
 from offchain.schema.wire_frames import Kind, encode
 from offchain.schema.wire_mux import Mux
@@ -98,6 +98,7 @@ class Round:
         )
         self._server._limits = _UnpacedLimits()
         self._numbers = iter(range(1 << 60))
+        self._seen: set[Peer] = set()
 
     async def run(self, steps: int) -> None:
         """Take so many random steps, close everything, and look at what is left. Raises :class:`FuzzError`."""
@@ -109,6 +110,7 @@ class Round:
         try:
             for step in range(steps):
                 await self._step()
+                self._seen |= self._server._peers
                 if step % 50 == 49:
                     await self._honest()
             for peer in self._peers:
@@ -271,6 +273,7 @@ class Round:
                 "peers": server.peers,
                 "strangers": len(server._strangers),
                 "sessions": len(server._live),
+                "slots": sum(peer._at_work for peer in self._seen),
                 "accounts": dict(server._of_account),
                 "queries that wait": server._queries.waiting,
                 "connections counted": sum(one.connections for one in server._limits._addresses.values()),

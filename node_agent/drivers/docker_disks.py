@@ -297,7 +297,8 @@ def _fill(place: Place, here: Path) -> None:
     """Make the folder or file that comes to lie over one of the engine's, with what is in that."""
     here.parent.mkdir(parents=True, exist_ok=True)
     if place.is_file:
-        here.touch(mode=0o644)
+        here.touch()
+        here.chmod(0o644)  # the agent's umask would keep every user of the container from it
         return
     here.mkdir(exist_ok=True)
     # An attempt that was cut short may have left a part; the copy is made over it.

@@ -375,6 +375,8 @@ class Peer:
 
     def _take_in(self, data: bytes) -> None:
         for event in self.mux.receive(data):
+            if self._error is not None:  # what follows a farewell is nobody's
+                break
             self._take(event)
         stranger = self._limits is not None and not self._limits.is_proven
         if self.mux.pending > (MOST_UNREAD_OF_STRANGER if stranger else MOST_UNREAD):

@@ -37,6 +37,7 @@ _NODE_SECONDS = 60.0
 _GATEWAY_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _CLEAR_SECONDS = 60.0
+_LOOKS = 5
 
 
 class Network:
@@ -220,12 +221,15 @@ def clean(places: Places) -> bool:
             end(pid, seconds=40 if record.stem == "supervisor" else 10)
         record.unlink(missing_ok=True)
     # Those without a record: commands beside the network, and what a supervisor had just started when it was killed.
-    # The kernel ends a child with its parent only once the child has asked for that.
-    engine_files = os.fsencode(places.sockets)
-    for pid in marked(_MARK, str(places.state)):
-        if engine_files not in command_line(pid):
-            found = True
+    # The kernel ends a child with its parent only once the child has asked for that. Each may have started another
+    # process before its own end, so they are looked for until there is none.
+    for _ in range(_LOOKS):
+        left = _unrecorded(places)
+        found = found or bool(left)
+        for pid in left:
             end(pid)
+        if not left:
+            break
     found = read_record(places.run / "docker.json") is not None or found
     shared = places.shared_engine_file
     used = [shared.read_text(encoding="utf-8")] if shared.is_file() else []
@@ -240,6 +244,12 @@ def clean(places: Places) -> bool:
         # Left by one who was killed while it wrote.
         file.with_suffix(".part").unlink(missing_ok=True)
     return found
+
+
+def _unrecorded(places: Places) -> list[int]:
+    """Return the processes of a network but for its Docker engine's, which end with the engine."""
+    engine_files = os.fsencode(places.sockets)
+    return [pid for pid in marked(_MARK, str(places.state)) if engine_files not in command_line(pid)]
 
 
 def _clear(*what: str) -> None:

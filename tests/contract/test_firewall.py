@@ -186,7 +186,7 @@ SWITCH = """
 import asyncio, sys
 from node_agent.drivers.docker_ground import DockerGround
 from node_agent.drivers.firewall import DriverError
-ground = DockerGround(None, "5Host", network=True)
+ground = DockerGround(None, "5Host", None, network=True)
 try:
     asyncio.run(ground.guard())
 except DriverError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.link_siege import the_host
 from tests.support.local_network import TENANT
 
 if TYPE_CHECKING:
@@ -49,5 +50,5 @@ async def test_no_way_of_writing_takes_more_disk_than_the_lease_has(net: Net, po
     # What the tenant did to its own disk is a result, which is paid, and no fault of the host.
     await net.each_block(gone, f"the containers of task {task} to be removed")
     await net.assert_paid_once(task)
-    (host,) = (await net.typed.hosts()).values()
+    _, host = await the_host(net)
     assert host.status.tag == "Online"

@@ -150,8 +150,9 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         images = {one.service.image for one in spec.containers if spec.base is None or one is not spec.main}
         await asyncio.gather(*(self._images.ensure(image) for image in images), self._disk(spec))
+        for one in spec.containers:
+            await self._starts.image(spec, one.service.name)
         await self._data.ensure(spec)
-        await self._starts.image(spec, spec.main.service.name)
         await self._ground.ensure(spec)
         # Not before the pod's bridge is there: until then another agent that leaves may take the rules away.
         await self._ground.guard()

@@ -12,8 +12,8 @@ from typing import Any
 from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
 from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
-from offchain.schema.manifest_mounts import NOTICES
 from offchain.schema.manifest_types import WHOLE_GPU
+from offchain.schema.protected_paths import NOTICES
 
 MIB = 1 << 20
 NANOSECONDS = 1_000_000

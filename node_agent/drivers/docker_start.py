@@ -15,7 +15,9 @@ from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_folders import DockerFolders
 from node_agent.drivers.docker_ground import DockerGround
+from node_agent.drivers.docker_links import check_links
 from node_agent.drivers.docker_snapshots import DockerSnapshots
+from node_agent.drivers.image_paths import why_refused
 from node_agent.drivers.lost_processes import end_lost
 from node_agent.images.ports import Images
 from node_agent.ports import (
@@ -24,6 +26,7 @@ from node_agent.ports import (
     EngineUnreachable,
     FolderRefused,
     ImageCannotRun,
+    ImageInvalid,
     PodFiles,
     ResourcesUnavailable,
     Seed,
@@ -72,10 +75,18 @@ class DockerStarts:
         return await self._run(spec, service, start, identity, seed)
 
     async def image(self, spec: PodSpec, service: str) -> str:
-        """The engine's image of which a service's container is made."""
+        """The engine's image of which a service's container is made.
+
+        Raises :class:`ImageInvalid` where a volume or a program of it would be in a protected folder.
+        """
         if spec.base is not None and service == spec.main.service.name:
-            return await self._snapshots.image(spec.lease, spec.base)
-        return await self._images.ensure(spec.container(service).service.image)
+            image = await self._snapshots.image(spec.lease, spec.base)
+        else:
+            image = await self._images.ensure(spec.container(service).service.image)
+        trouble = why_refused(await self._config(image))
+        if trouble is not None:
+            raise ImageInvalid(f"the image of the service {service} is refused: {trouble}")
+        return image
 
     async def _create(self, spec: PodSpec, service: str, start: int) -> str:
         image = await self.image(spec, service)
@@ -144,6 +155,8 @@ class DockerStarts:
 
     async def _run(self, spec: PodSpec, service: str, start: int, identity: str, seed: Seed | None) -> Handle:
         try:
+            # Also before a further run: what the container ran before may have made links in its own file system.
+            await self._engine.call(lambda: check_links(self._engine.api, identity))
             await self._data.place(spec, identity)
             if seed is not None:
                 await self._folders.put(identity, seed)
@@ -156,7 +169,7 @@ class DockerStarts:
         except DriverError as error:
             fault = await self._fault(spec, error)
             keeps = isinstance(error, (EngineUnreachable, EngineBusy)) and not make.is_image_fault(str(error))
-            if not keeps or isinstance(fault, ImageCannotRun):
+            if not keeps or isinstance(fault, (ImageCannotRun, ImageInvalid)):
                 with contextlib.suppress(DriverError):
                     await self._data.remove_container(identity)
             raise fault from None
@@ -164,6 +177,8 @@ class DockerStarts:
 
     async def _fault(self, spec: PodSpec, error: DriverError) -> DriverError:
         """Why a container could not be started. A tenant that has filled its own disk is no fault of the host."""
+        if isinstance(error, ImageInvalid):
+            return error
         if make.is_resource_fault(str(error)) and await self._data.is_full(spec):
             return ImageCannotRun(f"the lease's disk of {spec.disk_gib} GiB is full: {error}")
         return _start_fault(error)
@@ -184,8 +199,12 @@ class DockerStarts:
 
     async def _image_user(self, image: str) -> str | None:
         """Whom the image itself says its programs run as; None for root."""
+        return str((await self._config(image)).get("User") or "") or None
+
+    async def _config(self, image: str) -> dict[str, Any]:
+        """What an image says of how containers are made of it."""
         found: dict[str, Any] = await self._engine.call(lambda: self._engine.api.inspect_image(image))
-        return str((found.get("Config") or {}).get("User") or "") or None
+        return found.get("Config") or {}
 
     def _paths(self, spec: PodSpec) -> dict[str, Path]:
         names = set(spec.files) | ({SSH_KEYS} if spec.ssh is not None else set())

@@ -11,17 +11,15 @@ from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_types import DeliveredFile, TmpfsMount, VolumeMount
 from offchain.schema.manifest_values import parse_size
+from offchain.schema.protected_paths import NOTICES, plain_path, protected_folder
 
 MAX_VOLUMES = 16
 MAX_FILES = 32
 """The most secrets or inputs of a pod."""
 SECRETS = "/run/secrets"
-NOTICES = "/run/gantry"
-"""Where containers find what their host tells them."""
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}", re.ASCII)
 _NAME_REMEDY = "Use letters, digits, dots, dashes and underscores"
 _TMPFS_MODE = re.compile(r"[0-7]{3,4}", re.ASCII)
-_KERNEL = ("/proc", "/sys", "/dev")
 _HOST_PATH = "Declare a volume by name under volumes:, or send files with x-gantry.inputs or gantry cp"
 
 
@@ -129,17 +127,21 @@ def mount_path(at: Field, text: str, reader: Reader) -> str | None:
     path = absolute_path(Field(yaml.ScalarNode("tag:yaml.org,2002:str", text), at.line, at.path), reader)
     if path is None:
         return None
-    path = "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
+    path = plain_path(path)
     if path == "/":
         reader.problem(at, "/ cannot be mounted over", "Name a folder below it")
         return None
-    if path != "/dev/shm" and any(path == kernel or path.startswith(f"{kernel}/") for kernel in _KERNEL):  # noqa: S108
-        reader.problem(at, f"{path} belongs to the kernel", "Choose a path outside /proc, /sys and /dev")
-        return None
-    if path == NOTICES or path.startswith(f"{NOTICES}/"):
+    return None if is_refused(at, path, reader) else path
+
+
+def is_refused(at: Field, path: str, reader: Reader) -> bool:
+    """Whether a path lies in a folder that is not the tenant's; then there is a problem more."""
+    folder = protected_folder(path)
+    if folder == NOTICES:
         reader.problem(at, f"{path} is where the host tells containers that they have to leave", "Choose another path")
-        return None
-    return path
+    elif folder is not None:
+        reader.problem(at, f"{path} belongs to the kernel", "Choose a path outside /proc, /sys and /dev")
+    return folder is not None
 
 
 def _read_tmpfs(at: Field, mounts: Mounts, reader: Reader) -> None:

@@ -17,7 +17,7 @@ from offchain.schema.manifest_life import (
     read_stop_grace,
     read_stop_signal,
 )
-from offchain.schema.manifest_mounts import Declared, Mounts, absolute_path, read_mounts
+from offchain.schema.manifest_mounts import Declared, Mounts, absolute_path, is_refused, read_mounts
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_ports import read_ports
 from offchain.schema.manifest_resources import Needs, read_needs
@@ -69,7 +69,7 @@ def read_service(name: str, field: Field, declared: Declared, reader: Reader) ->
         cpu_milli=needs.cpu_milli,
         memory_mib=needs.memory_mib,
         pids=needs.pids,
-        working_dir=absolute_path(entries["working_dir"], reader) if "working_dir" in entries else None,
+        working_dir=_working_dir(entries.get("working_dir"), reader),
         user=_user(entries.get("user"), reader),
         read_only=bool(reader.boolean(entries["read_only"])) if "read_only" in entries else False,
         tmpfs=tuple(mounts.tmpfs),
@@ -84,6 +84,12 @@ def read_service(name: str, field: Field, declared: Declared, reader: Reader) ->
         files=tuple(mounts.files),
     )
     return Draft(spec, field, {**entries, **deploy}, needs, mounts, dependencies)
+
+
+def _working_dir(field: Field | None, reader: Reader) -> str | None:
+    """Where a program starts. In /proc/self/fd that could be a folder of the machine which its runtime has open."""
+    path = absolute_path(field, reader) if field is not None else None
+    return None if field is None or path is None or is_refused(field, path, reader) else path
 
 
 def _words(field: Field | None, reader: Reader) -> tuple[str, ...] | None:

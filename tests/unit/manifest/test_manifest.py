@@ -196,6 +196,7 @@ def test_each_deploy_key_that_is_not_supported_is_named(key: str) -> None:
         (service(environment={"A": True}), "services.train.environment.A", "expected text"),
         (service(working_dir="tmp"), "services.train.working_dir", "not an absolute path"),
         (service(working_dir="/a/../b"), "services.train.working_dir", "not an absolute path"),
+        (service(working_dir="//proc/./self/fd/7"), "services.train.working_dir", "belongs to the kernel"),
         (service(user="a b"), "services.train.user", "is not a user"),
         (service(read_only="maybe"), "services.train.read_only", "expected true or false"),
         (service(tmpfs="/tmp:size=big"), "services.train.tmpfs", "is not a size"),

@@ -13,9 +13,10 @@ from tests.support.link_siege import Plan, agent_of, gateway_of, lease_of, obser
 from tests.support.local_network import TENANT, Net, Pods
 
 SECONDS = 8.0
-MOST_GROWTH_MIB = 64
-MOST_QUESTION_MS = 15_000
-"""A limit on a busy machine; the benchmark `siege` measures."""
+MOST_GROWTH_MIB = 128
+"""On a busy machine; before the limits it was 350 to 1,000. The benchmark `siege` has the target, 64."""
+MOST_QUESTION_MS = 30_000
+"""On a busy machine; before the limits no question was answered. The benchmark has the target here too."""
 
 
 @pytest.fixture(scope="module")

@@ -109,6 +109,10 @@ class DockerData:
         """Have a container that does not run write to its lease's file system only, where there are such."""
         await self._disks.place(await self.number(spec), container)
 
+    async def lend(self, spec: PodSpec, container: str) -> None:
+        """Leave a little room on a full disk of the pod's lease, until a container that lies there has started."""
+        await self._disks.lend(await self.number(spec), container)
+
     async def started(self, spec: PodSpec, container: str) -> None:
         """Note that a container that was placed has started."""
         await self._disks.started(await self.number(spec), container)

@@ -148,6 +148,15 @@ class DockerDisks:
                 raise
             raise ImageInvalid(f"the lease's disk is full: {error}") from None
 
+    async def lend(self, number: int, container: str) -> None:
+        """Where a container lies on a file system that is full, leave a little room there until :meth:`started`.
+
+        The engine needs it to look into the container and to start it.
+        """
+        disks = self._disks
+        if disks is not None and (disks.point(number) / "containers" / container).is_dir():
+            await _do(lambda: disks.lend(number))
+
     async def started(self, number: int, container: str) -> None:
         """Take back what was lent to a container for its start, and look whether it is on its file system.
 

@@ -155,6 +155,7 @@ class DockerStarts:
 
     async def _run(self, spec: PodSpec, service: str, start: int, identity: str, seed: Seed | None) -> Handle:
         try:
+            await self._data.lend(spec, identity)
             # Also before a further run: what the container ran before may have made links in its own file system.
             await self._engine.call(lambda: check_links(self._engine.api, identity))
             await self._data.place(spec, identity)

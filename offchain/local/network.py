@@ -222,14 +222,8 @@ def clean(places: Places) -> bool:
         record.unlink(missing_ok=True)
     # Those without a record: commands beside the network, and what a supervisor had just started when it was killed.
     # The kernel ends a child with its parent only once the child has asked for that. Each may have started another
-    # process before its own end, so they are looked for until there is none.
-    for _ in range(_LOOKS):
-        left = _unrecorded(places)
-        found = found or bool(left)
-        for pid in left:
-            end(pid)
-        if not left:
-            break
+    # process before its own end.
+    found = _end_all(lambda: _unrecorded(places)) or found
     found = read_record(places.run / "docker.json") is not None or found
     shared = places.shared_engine_file
     used = [shared.read_text(encoding="utf-8")] if shared.is_file() else []
@@ -237,12 +231,27 @@ def clean(places: Places) -> bool:
     engine.sweep(places)
     if had_pods or found:
         _clear(str(places.agent), *used)
+    # What the engine had started itself, iptables for example, may outlive it for a moment.
+    _end_all(lambda: marked(_MARK, str(places.state)))
     for folder in (places.node, places.workers, places.index, places.gateway, places.agent, places.run):
         shutil.rmtree(folder, ignore_errors=True)
     for file in (places.network_file, places.env_file):
         file.unlink(missing_ok=True)
         # Left by one who was killed while it wrote.
         file.with_suffix(".part").unlink(missing_ok=True)
+    return found
+
+
+def _end_all(look: Callable[[], list[int]]) -> bool:
+    """End the processes that `look` finds until it finds none; return whether there were any."""
+    found = False
+    for _ in range(_LOOKS):
+        left = look()
+        if not left:
+            break
+        found = True
+        for pid in left:
+            end(pid)
     return found
 
 

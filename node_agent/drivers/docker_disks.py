@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar
 from node_agent.drivers import mounts
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.lease_disks import DiskError, LeaseDisks, copy_tree, remove_tree
-from node_agent.ports import DriverError, ImageInvalid, PodGone, ResourcesUnavailable
+from node_agent.ports import DriverError, ImageCannotRun, PodGone, ResourcesUnavailable
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -134,7 +134,7 @@ class DockerDisks:
     async def place(self, number: int, container: str) -> None:
         """Have a container that does not run write to the file system of this number only.
 
-        Raises :class:`ResourcesUnavailable`; :class:`ImageInvalid` where the lease's disk is full.
+        Raises :class:`ResourcesUnavailable`; :class:`ImageCannotRun` where the lease's disk is full.
         """
         disks = self._disks
         if disks is None:
@@ -146,7 +146,7 @@ class DockerDisks:
         except ResourcesUnavailable as error:
             if not disks.is_full(number):
                 raise
-            raise ImageInvalid(f"the lease's disk is full: {error}") from None
+            raise ImageCannotRun(f"the lease's disk is full: {error}") from None
 
     async def lend(self, number: int, container: str) -> None:
         """Where a container lies on a file system that is full, leave a little room there until :meth:`started`.

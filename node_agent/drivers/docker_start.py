@@ -178,7 +178,7 @@ class DockerStarts:
 
     async def _fault(self, spec: PodSpec, error: DriverError) -> DriverError:
         """Why a container could not be started. A tenant that has filled its own disk is no fault of the host."""
-        if isinstance(error, ImageInvalid):
+        if isinstance(error, (ImageInvalid, ImageCannotRun)):
             return error
         if make.is_resource_fault(str(error)) and await self._data.is_full(spec):
             return ImageCannotRun(f"the lease's disk of {spec.disk_gib} GiB is full: {error}")

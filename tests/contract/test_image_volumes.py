@@ -96,12 +96,12 @@ async def test_a_link_of_an_image_leads_no_mount_of_a_manifest_there(driver, doc
 
 
 async def test_a_container_whose_program_made_such_a_link_does_not_go_on(driver, docker_api):  # noqa: F811
-    script = "cd / && rm -r /work && ln -s /proc/self/fd /work && exit 3"
-    with an_image(docker_api, changes=["WORKDIR /work/7"]) as image:
+    script = "cd / && rm -r /place && ln -s /proc/self/fd /place && exit 3"
+    with an_image(docker_api, changes=["WORKDIR /place/7"]) as image:
         spec = case.pod(("sh", "-c", script), image)
         first = await case.ended(driver, await case.up(driver, spec))
         assert first.exit_code == 3
-        with pytest.raises(ImageInvalid, match="/work/7 leads into /proc"):
+        with pytest.raises(ImageInvalid, match="/place/7 leads into /proc"):
             await driver.start(spec, "main", 2, first.mark)
         assert containers(docker_api, spec) == []
 

@@ -162,7 +162,7 @@ def test_the_targets_of_a_container_are_all_its_mounts_and_its_working_directory
     inspection = {
         "Mounts": [{"Destination": "/data/"}, {"Destination": "/data"}, {"Destination": "/run/secrets/x"}],
         "HostConfig": {"Tmpfs": {"/tmp": "size=1"}},
-        "Config": {"WorkingDir": "/work/../app"},
+        "Config": {"WorkingDir": "/place/../app"},
     }
     assert targets(inspection) == ("/data", "/run/secrets/x", "/tmp", *ENGINE_TARGETS, "/app")
     assert targets({}) == (*ENGINE_TARGETS, "/")

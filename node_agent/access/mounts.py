@@ -12,8 +12,9 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from node_agent.access.ports import PathHidden
+from offchain.schema import protected_paths
 
-KERNEL: Final = frozenset({"/proc", "/sys", "/dev"})
+KERNEL: Final = frozenset(protected_paths.KERNEL)
 
 
 def hidden_below(path: str, hidden: Collection[str], reached: Collection[str] = ()) -> tuple[str, ...]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +11,8 @@ import docker
 from main_job import network, say
 from table import Figure
 
-from offchain.link.substrate import SubstrateChain
 from tests.support.link_siege import Observed, Plan, agent_of, gateway_of, lease_of, observed, siege
-from tests.support.local_network import TENANT, Net, Pods, engine_url
+from tests.support.local_network import TENANT, Net, Pods, connected, engine_url
 
 SECONDS = 60
 CONTROL_SECONDS = 20
@@ -32,20 +28,8 @@ def measure(seconds: int = SECONDS) -> tuple[list[Figure], dict[str, Any]]:
             return asyncio.run(_measure(state, seconds))
 
 
-@asynccontextmanager
-async def _net(state: Path) -> AsyncIterator[Net]:
-    facts = json.loads((state / "network.json").read_text(encoding="utf-8"))
-    genesis = bytes.fromhex(facts["genesis_hash"].removeprefix("0x"))
-    chain = SubstrateChain(facts["url"], expected_genesis=genesis)
-    await chain.connect()
-    try:
-        yield Net(state, facts["url"], genesis, chain)
-    finally:
-        await chain.close()
-
-
 async def _measure(state: Path, seconds: int) -> tuple[list[Figure], dict[str, Any]]:
-    async with _net(state) as net:
+    async with connected(state) as net:
         task = await net.submit_until_signal()
         await net.until(task, {"Running"})
         lease = await lease_of(net, task)

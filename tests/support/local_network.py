@@ -8,7 +8,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from docker import DockerClient
 from offchain.cli.inspect import Story, task_story
 from offchain.core.rate import billed_ms, fee, owed, rate_per_hour
 from offchain.link.ports import ChainPort
+from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain, TaskAndSpec
 from offchain.local.process import read_record
 from offchain.schema._generated_chain import Lease
@@ -216,6 +218,19 @@ class Net:
         time = ran if lease.result is None else billed_ms(0, ran, lease.result.usage.wall_ms)
         assert lease.escrow.paid == owed(spec.unit, lease.escrow.deposit, rate, time)
         assert lease.escrow.fee == fee(lease.escrow.paid, params.fee_ppm)
+
+
+@asynccontextmanager
+async def connected(state: Path) -> AsyncIterator[Net]:
+    """The running network of a state folder, with a connection to its node as long as the block lasts."""
+    facts = json.loads((state / "network.json").read_text(encoding="utf-8"))
+    genesis = bytes.fromhex(facts["genesis_hash"].removeprefix("0x"))
+    chain = SubstrateChain(facts["url"], expected_genesis=genesis)
+    await chain.connect()
+    try:
+        yield Net(state, facts["url"], genesis, chain)
+    finally:
+        await chain.close()
 
 
 @dataclass

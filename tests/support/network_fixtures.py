@@ -5,7 +5,6 @@ A conftest.py imports the fixtures that its folder needs.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -16,10 +15,9 @@ from pathlib import Path
 import docker
 import pytest
 
-from offchain.link.substrate import SubstrateChain
 from offchain.local.ports import free
 from tests.support.fast_chain import write_fast_genesis
-from tests.support.local_network import ROOT, Net, Pods, engine_url
+from tests.support.local_network import ROOT, Net, Pods, connected, engine_url
 
 LOG_LINES = 40
 
@@ -84,14 +82,8 @@ def ends_of_logs(state: Path) -> str:
 
 @pytest.fixture
 async def net(state: Path) -> AsyncIterator[Net]:
-    facts = json.loads((state / "network.json").read_text(encoding="utf-8"))
-    genesis = bytes.fromhex(facts["genesis_hash"].removeprefix("0x"))
-    chain = SubstrateChain(facts["url"], expected_genesis=genesis)
-    await chain.connect()
-    try:
-        yield Net(state, facts["url"], genesis, chain)
-    finally:
-        await chain.close()
+    async with connected(state) as found:
+        yield found
 
 
 @pytest.fixture

@@ -5,11 +5,12 @@ import io
 import itertools
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
 import tarfile
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 from node_agent.core.values import ContainerSpec, PodSpec
@@ -176,6 +177,16 @@ def build_image(api, name="shell", more=(), changes=(), links=()) -> ImageRef:
     repository = f"gantry-test/{name}"
     api.import_image_from_data(archive.getvalue(), repository=repository, tag="latest", changes=list(changes))
     return ImageRef(repository, api.inspect_image(f"{repository}:latest")["Id"])
+
+
+@contextmanager
+def an_image(api, **how):
+    """An image of a hostile tenant, made as `build_image` does, and removed at the end."""
+    made = build_image(api, f"hostile-{secrets.token_hex(4)}", **how)
+    try:
+        yield made
+    finally:
+        api.remove_image(made.digest, force=True)
 
 
 def python_files(program: str) -> list[tuple[str, Path]]:

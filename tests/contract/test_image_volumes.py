@@ -3,9 +3,7 @@
 A volume over /dev undoes what the engine hides from pods: the hidden files are covered with the container's /dev/null.
 """
 
-import contextlib
 import dataclasses
-import secrets
 
 import driver_cases as case
 import pytest
@@ -24,15 +22,6 @@ READ_KEYS = ("cat", "/proc/keys")
 async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where there is no engine)
     async with docker_driver(tmp_path) as made:
         yield made
-
-
-@contextlib.contextmanager
-def an_image(api, **how):
-    made = case.build_image(api, f"hostile-{secrets.token_hex(4)}", **how)
-    try:
-        yield made
-    finally:
-        api.remove_image(made.digest, force=True)
 
 
 def containers(api, spec):
@@ -60,7 +49,7 @@ async def is_refused(driver, api, spec, match):
     ],
 )
 async def test_of_an_image_with_a_protected_path_no_container_is_made(driver, docker_api, change):  # noqa: F811
-    with an_image(docker_api, changes=[change], links=KEYS if "dev" in change else ()) as image:
+    with case.an_image(docker_api, changes=[change], links=KEYS if "dev" in change else ()) as image:
         spec = case.pod(READ_KEYS, image)
         with pytest.raises(ImageInvalid, match="not the tenant's"):
             await driver.prepare(spec)
@@ -80,16 +69,16 @@ async def test_of_an_image_with_a_protected_path_no_container_is_made(driver, do
     ],
 )
 async def test_a_link_of_an_image_leads_no_volume_and_no_program_there(driver, docker_api, change, links):  # noqa: F811
-    with an_image(docker_api, changes=[change], links=links) as image:
+    with case.an_image(docker_api, changes=[change], links=links) as image:
         await is_refused(driver, docker_api, case.pod(READ_KEYS, image), "leads into /")
 
 
 async def test_a_link_of_an_image_leads_no_mount_of_a_manifest_there(driver, docker_api):  # noqa: F811
-    with an_image(docker_api, links=[("/tmp", "/dev"), ("/mnt", "/dev"), ("/var", "/tmp")]) as image:
+    with case.an_image(docker_api, links=[("/tmp", "/dev"), ("/mnt", "/dev"), ("/var", "/tmp")]) as image:
         await is_refused(driver, docker_api, case.pod(READ_KEYS, image), "/tmp leads into /dev")
         tmpfs = (TmpfsMount("/mnt", ""), TmpfsMount("/tmp", ""))
         await is_refused(driver, docker_api, case.pod(READ_KEYS, image, tmpfs=tmpfs), "leads into /dev")
-    with an_image(docker_api, links=[("/mnt", "/dev")]) as image:
+    with case.an_image(docker_api, links=[("/mnt", "/dev")]) as image:
         mounts = (VolumeMount("data", "/mnt", read_only=False),)
         spec = dataclasses.replace(case.pod(READ_KEYS, image, volumes=mounts), volumes=("data",))
         await is_refused(driver, docker_api, spec, "/mnt leads into /dev")
@@ -97,7 +86,7 @@ async def test_a_link_of_an_image_leads_no_mount_of_a_manifest_there(driver, doc
 
 async def test_a_container_whose_program_made_such_a_link_does_not_go_on(driver, docker_api):  # noqa: F811
     script = "cd / && rm -r /place && ln -s /proc/self/fd /place && exit 3"
-    with an_image(docker_api, changes=["WORKDIR /place/7"]) as image:
+    with case.an_image(docker_api, changes=["WORKDIR /place/7"]) as image:
         spec = case.pod(("sh", "-c", script), image)
         first = await case.ended(driver, await case.up(driver, spec))
         assert first.exit_code == 3
@@ -109,7 +98,7 @@ async def test_a_container_whose_program_made_such_a_link_does_not_go_on(driver,
 async def test_links_to_other_places_and_harmless_volumes_work(driver, docker_api):  # noqa: F811
     links = [("/var/run", "/run"), ("/cache", "/real"), ("/etc/mtab", "/proc/mounts")]
     changes = ['VOLUME ["/var/run/app", "/cache", "/dev/shm", "/process"]', "WORKDIR /cache"]
-    with an_image(docker_api, changes=changes, links=links) as image:
+    with case.an_image(docker_api, changes=changes, links=links) as image:
         spec = case.pod(("sh", "-c", "touch /run/app/x /real/y /dev/shm/z /process/p && echo in $PWD"), image)
         handle = await case.up(driver, spec)
         assert (await case.ended(driver, handle)).exit_code == 0
@@ -118,7 +107,7 @@ async def test_links_to_other_places_and_harmless_volumes_work(driver, docker_ap
 
 @pytest.mark.parametrize("links", [[("/tmp", "/tmp")], [("/tmp", "/a"), ("/a", "/tmp")]])
 async def test_links_in_a_circle_are_held_against_the_image(driver, docker_api, links):  # noqa: F811
-    with an_image(docker_api, links=links) as image:
+    with case.an_image(docker_api, links=links) as image:
         spec = case.pod(READ_KEYS, image)
         with pytest.raises((ImageInvalid, ImageCannotRun)):
             await case.up(driver, spec)

@@ -41,15 +41,6 @@ async def driver(docker_api, tmp_path):  # noqa: F811, ARG001  (skips where ther
         yield made
 
 
-@contextlib.contextmanager
-def an_image(api, **how):
-    made = case.build_image(api, f"hostile-{secrets.token_hex(4)}", **how)
-    try:
-        yield made
-    finally:
-        api.remove_image(made.digest, force=True)
-
-
 @contextlib.asynccontextmanager
 async def access_to_pods():
     access = DockerAccess(os.environ["GANTRY_DOCKER_HOST"], case.HOST)
@@ -121,7 +112,7 @@ async def test_a_link_of_the_pod_leads_no_upload_out_of_it(driver, shell_image, 
 
 async def test_an_image_leads_no_volume_and_no_secret_out_of_it(driver, docker_api, outside, tmp_path):  # noqa: F811
     links = [("/data", str(outside)), ("/run", str(outside))]
-    with an_image(docker_api, links=links) as image:
+    with case.an_image(docker_api, links=links) as image:
         token = DeliveredFile("token", "/run/secrets/token", None)
         volume = (VolumeMount("data", "/data", read_only=False),)
         script = "echo planted > /data/planted; cat /run/secrets/token"
@@ -139,7 +130,7 @@ async def test_an_image_leads_no_volume_and_no_secret_out_of_it(driver, docker_a
 async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_api):  # noqa: F811
     """Labels of an image come into its containers: one that calls itself something else is stopped and metered."""
     labels = [f"LABEL gantry.{name}=x" for name in ("host", "lease", "task", "pod", "attempt", "service", "index")]
-    with an_image(docker_api, changes=["LABEL gantry.role=holder", *labels]) as image:
+    with case.an_image(docker_api, changes=["LABEL gantry.role=holder", *labels]) as image:
         spec = case.pod(case.SLEEP, image)
         handle = await case.up(driver, spec)
         (found,) = await driver.recover(spec.lease)
@@ -155,7 +146,7 @@ async def test_an_image_cannot_hide_its_container_from_the_agent(driver, docker_
 
 
 async def test_the_disk_that_an_image_asks_for_by_itself_counts(driver, docker_api):  # noqa: F811
-    with an_image(docker_api, changes=["VOLUME /cache"]) as image:
+    with case.an_image(docker_api, changes=["VOLUME /cache"]) as image:
         lines = "awk 'BEGIN { while (i++ < 400000) print \"xxxxxxxxxxxxxxxxxxxxxxxxx\" }'"
         spec = case.pod(("sh", "-c", f"{lines} > /cache/big"), image)
         await case.ended(driver, await case.up(driver, spec))

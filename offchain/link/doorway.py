@@ -1,14 +1,22 @@
-"""A listening socket that bounds how many strangers stand in the door: who connected and has proven nothing yet.
+"""A listening socket that bounds unproven connections, and refuses new ones before their handshake costs anything.
 
-Each costs a file descriptor, and a program that has none left can do nothing at all. When there are too many, the one
-that has stood there longest goes: who has something to say says it at once, who wants to hold places does not.
+Each unproven connection takes a file descriptor, and a program that has none left can do nothing at all. Where there
+are too many, the oldest is closed: a peer that has something to ask asks at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import weakref
+
+from offchain.link.p2p import Admit, admit_all
+from offchain.link.p2p_limits import Admission
+
+REFUSED_AT_ONCE = 64
+"""Connections refused in one turn of the event loop."""
+_RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 
 class Doorway(socket.socket):
@@ -17,6 +25,7 @@ class Doorway(socket.socket):
     def __init__(self, ip: str, port: int, most: int) -> None:
         super().__init__(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_STREAM)
         self._most = most
+        self.admit: Admit = admit_all
         self._strangers: dict[int, weakref.ref[socket.socket]] = {}
         try:
             self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -28,8 +37,18 @@ class Doorway(socket.socket):
             raise
 
     def accept(self) -> tuple[socket.socket, object]:
-        """The next stranger; the one of longest standing goes where there are too many."""
-        made, address = super().accept()
+        """Return the next connection that is admitted; close the oldest unproven one where there are too many.
+
+        Raises ConnectionAbortedError after many refused ones, so that other work of the event loop gets its turn.
+        """
+        for _ in range(REFUSED_AT_ONCE):
+            made, address = super().accept()
+            if self.admit(address[0], True) is Admission.ACCEPT:  # noqa: FBT003  (a callback)
+                break
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+            made.close()
+        else:
+            raise ConnectionAbortedError("many connections were refused")
         self._strangers.pop(made.fileno(), None)
         self._strangers[made.fileno()] = weakref.ref(made)
         if len(self._strangers) > self._most:
@@ -39,7 +58,7 @@ class Doorway(socket.socket):
         return made, address
 
     def known(self, number: int) -> None:
-        """Who has the descriptor with this number is a stranger no more."""
+        """The connection with this descriptor is not counted here any more."""
         self._strangers.pop(number, None)
 
     def _turn_away(self, number: int) -> None:

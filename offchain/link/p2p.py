@@ -11,10 +11,11 @@ sessions share it (:mod:`offchain.link.p2p_peer`). Adapters: :mod:`offchain.link
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from offchain.link.errors import TheirError
+from offchain.link.p2p_limits import Admission
 from offchain.schema.wire import Code, Refusal
 
 
@@ -84,6 +85,15 @@ class Connection(Protocol):
         ...
 
 
+Admit = Callable[[str, bool], Admission]
+"""(IP address of a new connection, whether the peer has shown that it receives there) -> decision."""
+
+
+def admit_all(_address: str, _validated: bool, /) -> Admission:  # noqa: FBT001  (a callback)
+    """Accept each new connection."""
+    return Admission.ACCEPT
+
+
 class Transport(Protocol):
     """An endpoint."""
 
@@ -102,6 +112,10 @@ class Transport(Protocol):
 
         The peer sees the connection with the first bytes written to it. Raises :class:`HostUnreachable`.
         """
+        ...
+
+    def admit_by(self, admit: Admit) -> None:
+        """Ask `admit` about each new connection before its handshake. Without this call each one is accepted."""
         ...
 
     async def accept(self) -> Connection | None:

@@ -13,7 +13,7 @@ from weakref import WeakSet
 from offchain.link import ss58
 from offchain.link.errors import GantryError
 from offchain.link.keys import Ed25519Signer
-from offchain.link.p2p import Connection, HostUnreachable, Transport
+from offchain.link.p2p import Admit, Connection, HostUnreachable, Transport
 from offchain.link.p2p_attach import SILENCE_S, Attachment, Kept, places
 from offchain.link.p2p_carried import SessionStream, dial
 from offchain.link.p2p_client import HostClient
@@ -87,6 +87,11 @@ class ByGateways:
         chosen = await first_of(self._dial(key, gateway, timeout_s) for gateway in usable[:MAX_GATEWAYS])
         self._open.add(chosen)
         return chosen
+
+    def admit_by(self, admit: Admit) -> None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        # Streams come by a connection to a gateway, which limits what it carries.
+        del admit
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""

@@ -14,7 +14,7 @@ from offchain.link import ss58
 from offchain.link.errors import BadKey, GantryError
 from offchain.link.keys import verify
 from offchain.link.p2p import Connection, HostMisbehaved, HostRefused, HostUnreachable, Transport, refused
-from offchain.link.p2p_limits import ConnectionLimits, Limits
+from offchain.link.p2p_limits import Admission, ConnectionLimits, Limits
 from offchain.link.p2p_nonces import MAX_NONCES, MAX_NONCES_PER_ACCOUNT, NonceCache, count_down
 from offchain.link.p2p_peer import BULK_WINDOW, Peer, Session
 from offchain.link.p2p_queue import QueryQueue
@@ -98,6 +98,7 @@ class HostServer:
         self._strangers: dict[int, tuple[Peer, str]] = {}
         """Peers on which no account is proven, and their addresses; the oldest first."""
         self._limits = Limits()
+        transport.admit_by(self._may_connect)
         self._queries = QueryQueue()
         self._live: set[_Live] = set()
         self._of_account: Counter[str] = Counter()
@@ -209,6 +210,9 @@ class HostServer:
             return
         peer, _ = self._strangers.pop(oldest)
         self._spawn(peer.close())
+
+    def _may_connect(self, address: str, validated: bool, /) -> Admission:  # noqa: FBT001  (a callback)
+        return self._limits.admit(address, self._now_s(), validated=validated)
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()

@@ -14,7 +14,8 @@ from iroh import iroh_ffi
 
 from offchain.link.own_bridges import bridge_addresses
 from offchain.link.own_sockets import drop_all
-from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
+from offchain.link.p2p import Admit, Connection, ConnectionLost, HostUnreachable, admit_all
+from offchain.link.p2p_limits import Admission
 from offchain.schema.wire import ALPN, WEBSOCKET
 
 LEAST_READ = 1 << 13
@@ -96,6 +97,7 @@ class IrohTransport:
         self._guards: set[asyncio.Task[None]] = set()
         self._acceptor: asyncio.Task[None] | None = None
         self._closed_until_s = 0.0
+        self._admit: Admit = admit_all
 
     @classmethod
     async def bind(cls, seed: bytes, bind: str = "127.0.0.1:0", *, listen: bool = True) -> IrohTransport:
@@ -164,6 +166,10 @@ class IrohTransport:
         except iroh.IrohError as error:
             raise HostUnreachable(f"cannot connect to the host at {places}: {_reason(error)}") from None
 
+    def admit_by(self, admit: Admit) -> None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        self._admit = admit
+
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""
         connection = await self._ready.get()
@@ -193,14 +199,26 @@ class IrohTransport:
                 return
             # After a change of the machine's network iroh may have opened its sockets anew.
             self._close_other_sockets()
-            if len(self._handshakes) >= MAX_HANDSHAKES:
-                with contextlib.suppress(iroh.IrohError):
-                    await incoming.refuse()
+            if not await self._is_admitted(incoming):
                 continue
             # A slow or broken peer must not hold up the next one.
             task = asyncio.create_task(self._handshake(incoming))
             self._handshakes.add(task)
             task.add_done_callback(self._handshakes.discard)
+
+    async def _is_admitted(self, incoming: Any) -> bool:
+        """Whether a handshake begins; else the peer is refused, or has to show that it receives at its address."""
+        with contextlib.suppress(iroh.IrohError):
+            address = await incoming.remote_addr()
+            ip = address.addr.rpartition(":")[0].strip("[]") if address.is_IP() else ""
+            decision = self._admit(ip, await incoming.remote_addr_validated())
+            if decision is Admission.VALIDATE:
+                await incoming.retry()
+            elif decision is Admission.REFUSE or len(self._handshakes) >= MAX_HANDSHAKES:
+                await incoming.refuse()
+            else:
+                return True
+        return False
 
     def _guard(self, accept: Callable[[], Awaitable[Any]], connection: Any) -> None:
         """Close a connection whose peer opens another stream: each stream could make this side hold a window of bytes.

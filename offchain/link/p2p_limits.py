@@ -3,7 +3,8 @@
 Costs are microseconds of one processor, estimated from counts, so that a decision does not depend on the machine. A
 connection is *proven* once the chain has confirmed an account on it; until then its peer is a stranger. A peer that
 exceeds a limit is delayed: its connection is not read for a while, so that flow control holds the peer back. A stranger
-whose requests are refused too often is disconnected.
+whose requests are refused too often is disconnected. New connections are refused before their handshake where their
+address, or all addresses on which no account was proven lately, exceed their share.
 """
 
 from __future__ import annotations
@@ -11,18 +12,23 @@ from __future__ import annotations
 import ipaddress
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final
 
 FRAME_COST_US: Final = 10
 REQUEST_COST_US: Final = 500
 """Decoding, one signature check, and a task."""
 KIB_COST_US: Final = 1
+HANDSHAKE_COST_US: Final = 5_000
+"""TLS or QUIC, the proof of the peer's key, and the tasks of a connection."""
 
 SUSPECT_REFUSALS: Final = 16
 """An address from which so many requests were refused within FORGET_S is a suspect."""
 STRANGER_REFUSALS: Final = 64
 """A connection on which so many requests were refused before an account was proven is closed."""
 FORGET_S: Final = 60.0
+KNOWN_S: Final = 600.0
+"""An address is known for this time after the last connection from it on which an account was proven."""
 MOST_ADDRESSES: Final = 4096
 
 
@@ -46,6 +52,21 @@ PROVEN: Final = Share(250_000, 1_000_000)
 """One connection on which an account is proven: 500 requests/s, or 25,000 frames/s."""
 ACCOUNT: Final = Share(300_000, 1_500_000)
 """All connections on which the same account is proven."""
+ADDRESS_HANDSHAKES: Final = Share(50_000, 200_000)
+"""New connections from one address: 10/s, 40 at once."""
+STRANGER_HANDSHAKES: Final = Share(100_000, 400_000)
+"""New connections from all addresses that are neither known nor suspects: 20/s."""
+SUSPECT_HANDSHAKES: Final = Share(25_000, 50_000)
+"""New connections from all suspects: 5/s."""
+
+
+class Admission(Enum):
+    """The decision about a new connection."""
+
+    ACCEPT = auto()
+    REFUSE = auto()
+    VALIDATE = auto()
+    """The peer has to show first that it receives what is sent to its address (QUIC's Retry)."""
 
 
 class Bucket:
@@ -63,9 +84,9 @@ class Bucket:
         self._at_s = max(self._at_s, now_s)
         return max(0.0, -self._left_us / self._share.us_per_s)
 
-    def is_full(self, now_s: float) -> bool:
-        """Whether nothing was taken that has not been refilled."""
-        return self._left_us + (now_s - self._at_s) * self._share.us_per_s >= self._share.burst_us
+    def is_full(self, now_s: float, part: float = 1.0) -> bool:
+        """Whether this part of the burst is there; 1: nothing was taken that has not been refilled."""
+        return self._left_us + (now_s - self._at_s) * self._share.us_per_s >= part * self._share.burst_us
 
 
 def cost_us(frames: int, requests: int, size: int) -> float:
@@ -92,9 +113,27 @@ class _Address:
     refusals: float = 0.0
     at_s: float = 0.0
     connections: int = 0
+    handshakes: Bucket = field(default_factory=lambda: Bucket(ADDRESS_HANDSHAKES))
+    proven: int = 0
+    """Connections on which an account is proven."""
+    known_until_s: float = 0.0
 
     def refusals_now(self, now_s: float) -> float:
         return self.refusals * max(0.0, 1 - (now_s - self.at_s) / FORGET_S)
+
+    def refuse(self, now_s: float) -> None:
+        self.refusals = self.refusals_now(now_s) + 1
+        self.at_s = now_s
+
+    def is_suspect(self, now_s: float) -> bool:
+        return self.refusals_now(now_s) >= SUSPECT_REFUSALS
+
+    def is_known(self, now_s: float) -> bool:
+        return self.proven > 0 or now_s < self.known_until_s
+
+
+_UNKNOWN: Final = _Address()
+"""Stands for an address of which nothing is known."""
 
 
 class Limits:
@@ -106,6 +145,31 @@ class Limits:
         self._accounts: dict[str, tuple[Bucket, int]] = {}
         self._strangers = Bucket(STRANGERS)
         self._suspects = Bucket(SUSPECTS)
+        self._stranger_handshakes = Bucket(STRANGER_HANDSHAKES)
+        self._suspect_handshakes = Bucket(SUSPECT_HANDSHAKES)
+        self._now_s = 0.0
+
+    def admit(self, address: str, now_s: float, *, validated: bool = True) -> Admission:
+        """Decide on a new connection from this IP address, before its handshake, and charge the handshake.
+
+        `validated`: the peer is known to receive what is sent to the address. A peer that may have forged it is asked
+        to show that once half of a share is spent, so that nobody can spend the share of somebody else's address.
+        """
+        self._now_s = max(self._now_s, now_s)
+        network = network_of(address)
+        found = self._addresses.get(network, _UNKNOWN)
+        buckets = [found.handshakes] if found is not _UNKNOWN else []
+        if not found.is_known(now_s):
+            buckets.append(self._suspect_handshakes if found.is_suspect(now_s) else self._stranger_handshakes)
+        if not validated and not all(bucket.is_full(now_s, 0.5) for bucket in buckets):
+            return Admission.VALIDATE
+        if any(bucket.spend(0, now_s) for bucket in buckets):
+            return Admission.REFUSE
+        if found is _UNKNOWN:
+            buckets.append(self._address(network).handshakes)
+        for bucket in buckets:
+            bucket.spend(HANDSHAKE_COST_US, now_s)
+        return Admission.ACCEPT
 
     def connect(self, address: str) -> ConnectionLimits:
         """Return the limits of a new connection from this address (an IP address without its port)."""
@@ -115,13 +179,17 @@ class Limits:
 
     def add_connection(self, network: str) -> _Address:
         """Return the record of an address with one connection more."""
+        found = self._address(network)
+        found.connections += 1
+        return found
+
+    def _address(self, network: str) -> _Address:
         found = self._addresses.get(network)
         if found is None:
             if len(self._addresses) >= self._most_addresses:
                 self._forget_one()
             found = self._addresses[network] = _Address()
         self._addresses.move_to_end(network)
-        found.connections += 1
         return found
 
     def add_account(self, account: str) -> Bucket:
@@ -140,9 +208,12 @@ class Limits:
                 del self._accounts[who]
 
     def _forget_one(self) -> None:
-        idle = next((known for known, one in self._addresses.items() if not one.connections), None)
-        if idle is not None:
-            del self._addresses[idle]
+        """Forget the longest unused address without connections; a known one only where all are known."""
+        idle = [network for network, one in self._addresses.items() if not one.connections]
+        unknown = (network for network in idle if not self._addresses[network].is_known(self._now_s))
+        chosen = next(unknown, next(iter(idle), None))
+        if chosen is not None:
+            del self._addresses[chosen]
 
     def class_bucket(self, *, suspect: bool) -> Bucket:
         """Return the bucket that strangers share, or that suspects share."""
@@ -174,11 +245,12 @@ class ConnectionLimits:
 
     def is_suspect(self, now_s: float) -> bool:
         """Whether many requests from this address were refused lately."""
-        return self._address.refusals_now(now_s) >= SUSPECT_REFUSALS
+        return self._address.is_suspect(now_s)
 
     def prove(self, account: str) -> None:
         """The chain has confirmed this account on the connection."""
         if account not in self._accounts and not self._closed:
+            self._address.proven += not self._accounts
             self._accounts[account] = self._limits.add_account(account)
 
     def refuse(self, now_s: float) -> bool:
@@ -186,8 +258,7 @@ class ConnectionLimits:
         if self.is_proven:
             return False
         self._refusals += 1
-        self._address.refusals = self._address.refusals_now(now_s) + 1
-        self._address.at_s = now_s
+        self._address.refuse(now_s)
         return self._refusals >= STRANGER_REFUSALS
 
     def spend(self, frames: int, requests: int, size: int, now_s: float) -> float:
@@ -204,10 +275,15 @@ class ConnectionLimits:
         return max(bucket.spend(cost, now_s) for bucket in buckets)
 
     def close(self, now_s: float) -> None:
-        """The connection is over."""
+        """The connection is over. One on which no account was proven counts as a refused request."""
         if self._closed:
             return
         self._closed = True
         self._address.connections -= 1
+        if self._accounts:
+            self._address.proven -= 1
+            self._address.known_until_s = now_s + KNOWN_S
+        else:
+            self._address.refuse(now_s)
         for account in self._accounts:
             self._limits.remove_account(account, now_s)

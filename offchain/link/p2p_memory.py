@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
+from offchain.link.p2p import Admit, Connection, ConnectionLost, HostUnreachable
 
 HIGH_WATER = 1 << 20
 """A writer waits above so many bytes that the other end has not read."""
@@ -137,6 +137,11 @@ class MemoryTransport:
                 listener._incoming.put_nowait(far)
                 return near
         raise HostUnreachable(f"cannot connect to the host at {', '.join(addresses) or 'no address'}")
+
+    def admit_by(self, admit: Admit) -> None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        # What runs in one process is not limited.
+        del admit
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""

@@ -7,7 +7,7 @@ import ipaddress
 import secrets
 from collections.abc import AsyncIterator, Sequence
 
-from offchain.link.p2p import Connection, HostUnreachable, Transport
+from offchain.link.p2p import Admit, Connection, HostUnreachable, Transport
 from offchain.link.p2p_client import HostClient
 from offchain.link.p2p_gateway import ByGateways
 from offchain.link.p2p_merge import Doors, first_open
@@ -55,6 +55,10 @@ class Reach:
             lambda: self._by_gateways.dial(key, others, timeout_s),
             min(self._head_start_s, PRIVATE_HEAD_START_S) if all_private(own) else self._head_start_s,
         )
+
+    def admit_by(self, admit: Admit) -> None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        self._direct.admit_by(admit)
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""

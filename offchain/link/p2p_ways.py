@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from offchain.link.p2p import Connection, Transport
+from offchain.link.p2p import Admit, Connection, Transport
 from offchain.link.p2p_iroh import IrohTransport
 from offchain.link.p2p_merge import Doors, first_open
 from offchain.link.ws_transport import WsTransport
@@ -82,6 +82,11 @@ class Ways:
             lambda: self._websocket.dial(key, addresses, timeout_s),
             self._head_start_s,
         )
+
+    def admit_by(self, admit: Admit) -> None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        self._quic.admit_by(admit)
+        self._websocket.admit_by(admit)
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""

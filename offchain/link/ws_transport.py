@@ -19,7 +19,7 @@ from websockets.exceptions import InvalidHandshake, WebSocketException
 
 from offchain.link.doorway import Doorway
 from offchain.link.keys import Ed25519Signer, verify
-from offchain.link.p2p import Connection, ConnectionLost, HostUnreachable
+from offchain.link.p2p import Admit, Connection, ConnectionLost, HostUnreachable
 from offchain.link.ws_certificate import client_context, is_certificate_of, server_context
 from offchain.schema.wire import WEBSOCKET
 
@@ -155,6 +155,11 @@ class WsTransport:
         except TimeoutError:
             problems.append(f"no answer within {timeout_s:g} s")
         raise HostUnreachable(f"cannot connect to the host ({'; '.join(problems)})")
+
+    def admit_by(self, admit: Admit) -> None:
+        """See :class:`offchain.link.p2p.Transport`."""
+        if self._door is not None:
+            self._door.admit = admit
 
     async def accept(self) -> Connection | None:
         """See :class:`offchain.link.p2p.Transport`."""

@@ -12,6 +12,7 @@ import websockets.asyncio.client
 from offchain.link.keys import Ed25519Signer
 from offchain.link.p2p import ConnectionLost, HostUnreachable
 from offchain.link.p2p_iroh import IrohTransport
+from offchain.link.p2p_limits import Admission
 from offchain.link.p2p_memory import MemoryNetwork
 from offchain.link.p2p_ways import Ways
 from offchain.link.ws_certificate import certificate, is_certificate_of
@@ -304,3 +305,26 @@ async def test_quic_alone_is_enough():
     assert (await near.dial(far.key, far.addresses, world.PATIENCE_S)).via == "iroh"
     await near.close()
     await far.close()
+
+
+@pytest.mark.parametrize("kind", ["iroh", "websocket", "ways"])
+async def test_a_connection_that_is_not_admitted_is_refused_at_once_and_a_later_one_is_served(kind):
+    net = world.Net(kind)
+    near, far = await net.endpoint(), await net.endpoint()
+    seen, decisions = [], {True: Admission.REFUSE, False: Admission.REFUSE}
+
+    def admit(address, validated):
+        seen.append((address, validated))
+        return decisions[validated]
+
+    far.admit_by(admit)
+    async with asyncio.timeout(world.PATIENCE_S / 2):
+        with pytest.raises(HostUnreachable):
+            await near.dial(far.key, far.addresses, world.PATIENCE_S)
+    assert {address for address, _ in seen} == {"127.0.0.1"}
+    decisions |= {True: Admission.ACCEPT, False: Admission.VALIDATE}
+    dialled = await near.dial(far.key, far.addresses, world.PATIENCE_S)
+    await dialled.write(b"hello")
+    assert await exactly(await far.accept(), 5) == b"hello"
+    assert seen[-1] == ("127.0.0.1", True)
+    await net.close()

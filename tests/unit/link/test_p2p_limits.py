@@ -3,16 +3,22 @@
 import pytest
 
 from offchain.link.p2p_limits import (
+    ADDRESS_HANDSHAKES,
     FORGET_S,
+    HANDSHAKE_COST_US,
+    KNOWN_S,
     REQUEST_COST_US,
     STRANGER,
     STRANGER_REFUSALS,
     SUSPECT_REFUSALS,
+    Admission,
     Bucket,
     Limits,
     Share,
     network_of,
 )
+
+STRANGERS = [f"198.51.100.{number}" for number in range(250)]
 
 
 def requests_for(seconds, connections, *, account=None, limits=None):
@@ -99,6 +105,82 @@ def test_what_is_known_of_addresses_and_accounts_is_bounded():
     assert len(limits._addresses) <= 11
     assert len(limits._accounts) <= 11
     assert kept.network in limits._addresses
+
+
+def admitted(limits, addresses, seconds, *, begin_s=0.0, every_s=0.001):
+    """How many of the connections that these addresses try in turn are admitted."""
+    number = done = 0
+    while (now_s := begin_s + number * every_s) < begin_s + seconds:
+        done += limits.admit(addresses[number % len(addresses)], now_s) is Admission.ACCEPT
+        number += 1
+    return done
+
+
+def refused_now(limits, now_s):
+    """Whether a stranger is refused at this moment, after as many strangers as are admitted."""
+    return any(limits.admit(address, now_s) is Admission.REFUSE for address in STRANGERS)
+
+
+def known(limits, address, now_s=0.0):
+    one = limits.connect(address)
+    one.prove("tenant")
+    one.close(now_s)
+
+
+def test_one_address_gets_ten_connections_a_second_after_a_burst():
+    limits = Limits()
+    known(limits, "192.0.2.1")
+    burst = ADDRESS_HANDSHAKES.burst_us / HANDSHAKE_COST_US
+    assert admitted(limits, ["192.0.2.1"], 20) == pytest.approx(burst + 200, abs=5)
+
+
+def test_many_unknown_addresses_take_no_connection_from_a_known_one():
+    limits = Limits()
+    known(limits, "192.0.2.1")
+    assert admitted(limits, STRANGERS, 20) < 500
+    assert admitted(limits, ["192.0.2.1"], 0.03, begin_s=20.0) == 30
+    assert limits.admit("203.0.113.1", 20.0) is Admission.REFUSE
+
+
+def test_addresses_that_never_prove_an_account_leave_a_share_to_others():
+    limits = Limits()
+    for number in range(250):
+        for _ in range(2 * SUSPECT_REFUSALS):
+            limits.connect(f"198.51.100.{number}").close(0.0)
+    assert admitted(limits, STRANGERS, 10) < 100
+    assert limits.admit("203.0.113.1", 10.0) is Admission.ACCEPT
+
+
+def test_an_address_is_known_while_a_proven_connection_lasts_and_ten_minutes_longer():
+    limits = Limits()
+    one = limits.connect("192.0.2.1")
+    one.prove("a")
+    one.prove("b")
+    last_s = 5000.0 + KNOWN_S
+    admitted(limits, STRANGERS, 1, begin_s=4999.0)
+    assert refused_now(limits, 5000.0)
+    assert limits.admit("192.0.2.1", 5000.0) is Admission.ACCEPT
+    one.close(5000.0)
+    assert refused_now(limits, last_s - 1)
+    assert limits.admit("192.0.2.1", last_s - 1) is Admission.ACCEPT
+    assert refused_now(limits, last_s)
+    assert limits.admit("192.0.2.1", last_s) is Admission.REFUSE
+
+
+def test_a_forged_address_cannot_spend_the_share_of_its_owner():
+    limits = Limits()
+    known(limits, "192.0.2.1")
+    decisions = {limits.admit("192.0.2.1", 0.0, validated=False) for _ in range(1000)}
+    assert decisions == {Admission.ACCEPT, Admission.VALIDATE}
+    assert limits.admit("192.0.2.1", 0.0) is Admission.ACCEPT
+
+
+def test_known_addresses_are_forgotten_last():
+    limits = Limits(most_addresses=4)
+    known(limits, "192.0.2.1")
+    for number in range(20):
+        limits.connect(f"198.51.100.{number}").close(0.0)
+    assert limits._addresses["192.0.2.1"].is_known(0.0)
 
 
 @pytest.mark.parametrize(

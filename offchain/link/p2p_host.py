@@ -182,6 +182,7 @@ class HostServer:
             while (session := await peer.accept()) is not None:
                 if session.over:  # dropped before anything was done for it
                     peer.release()
+                    self._count_refusal(peer, limits)
                     continue
                 task = self._spawn(self._serve_session(session, peer, limits, known))
                 # Nothing more is done for a session that its peer has dropped.
@@ -242,10 +243,12 @@ class HostServer:
                 known.set()
             await self._run(request, session)
             session.end()
+        except asyncio.CancelledError:
+            self._count_refusal(peer, limits)
+            raise
         except HostRefused as no:
             session.drop(no.refusal)
-            if limits.refuse(self._now_s()):
-                self._spawn(peer.close(_TOO_MANY_REFUSED))
+            self._count_refusal(peer, limits)
         except (HostUnreachable, HostMisbehaved):
             session.drop()
         except Exception:
@@ -254,6 +257,11 @@ class HostServer:
             session.drop(
                 Refusal(Code.INTERNAL, "The host failed at this.", "Try again; tell the provider if it stays.")
             )
+
+    def _count_refusal(self, peer: Peer, limits: ConnectionLimits) -> None:
+        """Count a request of a stranger that was refused, or that its peer dropped before the answer."""
+        if limits.refuse(self._now_s()):
+            self._spawn(peer.close(_TOO_MANY_REFUSED))
 
     async def _run(self, request: Request, session: Session) -> None:
         handler = self._handlers.get(request.op)

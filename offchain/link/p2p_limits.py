@@ -45,7 +45,7 @@ STRANGER: Final = Share(20_000, 50_000)
 ADDRESS: Final = Share(50_000, 150_000)
 """All strangers' connections from one address together."""
 STRANGERS: Final = Share(150_000, 300_000)
-"""All strangers' connections from addresses that are no suspects."""
+"""All strangers' connections from addresses that are neither known nor suspects."""
 SUSPECTS: Final = Share(50_000, 100_000)
 """All strangers' connections from suspects."""
 PROVEN: Final = Share(250_000, 1_000_000)
@@ -267,11 +267,9 @@ class ConnectionLimits:
         if self.is_proven:
             buckets = [self._proven, *self._accounts.values()]
         else:
-            buckets = [
-                self._stranger,
-                self._address.bucket,
-                self._limits.class_bucket(suspect=self.is_suspect(now_s)),
-            ]
+            buckets = [self._stranger, self._address.bucket]
+            if not self._address.is_known(now_s):
+                buckets.append(self._limits.class_bucket(suspect=self.is_suspect(now_s)))
         return max(bucket.spend(cost, now_s) for bucket in buckets)
 
     def close(self, now_s: float) -> None:

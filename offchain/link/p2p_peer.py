@@ -20,6 +20,8 @@ MOST_UNREAD: Final = 64 << 20
 MOST_UNREAD_OF_STRANGER: Final = 1 << 18
 SLICE: Final = 1 << 15
 """Bytes that a host takes in before it looks at a connection's limits again."""
+STRANGER_SLICE: Final = 1 << 13
+"""The same while no account is proven on the connection: what one peer overdraws, others have to wait for."""
 SLOTS: Final = 2 * mux.MAX_SESSIONS
 """Requests at work on a connection: as many as may be open, and as many that the peer has dropped meanwhile."""
 STRANGER_SLOTS: Final = 8
@@ -358,8 +360,11 @@ class Peer:
                 if self._limits is None:
                     self._take_in(data)
                     continue
-                for start in range(0, len(data), SLICE):
-                    await self._take_in_slowly(data[start : start + SLICE], self._limits)
+                start = 0
+                while start < len(data):
+                    end = start + (SLICE if self._limits.is_proven else STRANGER_SLICE)
+                    await self._take_in_slowly(data[start:end], self._limits)
+                    start = end
             await self.connection.close()
         except ConnectionLost as error:
             self._fail(_broken(error))

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
+from asyncio import sslproto
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,9 @@ MESSAGE_BYTES = 1 << 18
 MAX_HANDSHAKES = 128
 """So many that have not finished TLS, and so many that have not proven a key then."""
 HANDSHAKE_S = 10.0
+TLS_BUFFER_BYTES = 1 << 16
+"""Bytes that asyncio reads at once from a TLS connection. It keeps buffers of this size in each connection, and has no
+option for it: with its own value, 256 KiB, a connection of a stranger who sends as fast as he can takes 1 MiB."""
 KEEPALIVE_S = 20.0
 _NONCE, _KEY, _SIGNATURE = 32, 32, 64
 
@@ -102,6 +106,7 @@ class WsTransport:
     @classmethod
     async def bind(cls, seed: bytes, bind: str = "127.0.0.1:0") -> WsTransport:
         """Listen at TCP `ip:port` (port 0: any free one). Raises OSError where the address cannot be had."""
+        sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
         transport = cls(Ed25519Signer(seed))
         ip, _, port = bind.rpartition(":")
         transport._ip = ip

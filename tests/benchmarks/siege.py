@@ -74,7 +74,7 @@ def _judged(
         Figure("siege-heartbeat-age", "ms", (float(seen.late_ms),)),
         Figure("siege-heartbeats-late", "blocks", (float(seen.heartbeats_late),), 0),
         Figure("siege-pods-lost", "pods", (float(seen.lost + seen.absent),), 0),
-        Figure("siege-rss-growth", "MiB", (round(seen.rss_growth_mib, 1),), MOST_GROWTH_MIB),
+        Figure("siege-rss-growth", "MiB", (seen.rss_growth_mib,), MOST_GROWTH_MIB),
     ]
     said = [
         f"{figure.name} {figure.value:g} {figure.unit} is not {figure.aim}" for figure in figures if figure.met is False
@@ -87,7 +87,8 @@ def _judged(
         "pods_lost": seen.lost + seen.absent,
         "honest_p95_ms": figures[1].p95,
         "control_p95_ms": before.p95,
-        "rss_growth_mib": round(seen.rss_growth_mib, 1),
+        "rss_growth_mib": seen.rss_growth_mib,
+        "rss_growth_of_mib": seen.growth_mib,
         "questions": len(seen.questions_ms),
         "unanswered": len(seen.unanswered),
         "attack_frames": sum(one["frames"] for one in done),

@@ -137,9 +137,14 @@ class Observed:
     """Resident memory of agent and gateway at each look."""
 
     @property
+    def growth_mib(self) -> dict[str, float]:
+        """The most that each of the processes grew over what it had at first."""
+        return {name: round(max(seen) - seen[0], 1) for name, seen in self.rss_mib.items() if seen}
+
+    @property
     def rss_growth_mib(self) -> float:
-        """The most that one of the processes grew over what it had at first."""
-        return max((max(seen) - seen[0] for seen in self.rss_mib.values() if seen), default=0.0)
+        """The most that one of the processes grew."""
+        return max(self.growth_mib.values(), default=0.0)
 
 
 @contextlib.asynccontextmanager

@@ -142,6 +142,15 @@ def test_many_unknown_addresses_take_no_connection_from_a_known_one():
     assert limits.admit("203.0.113.1", 20.0) is Admission.REFUSE
 
 
+def test_what_strangers_overdraw_delays_no_new_connection_of_a_known_address():
+    limits = Limits()
+    known(limits, "192.0.2.1")
+    for number in range(20):
+        limits.connect(f"198.51.100.{number}").spend(2, 100, 0, 0.0)
+    assert limits.connect("203.0.113.1").spend(2, 1, 400, 0.0) > 4
+    assert limits.connect("192.0.2.1").spend(2, 1, 400, 0.0) == 0
+
+
 def test_addresses_that_never_prove_an_account_leave_a_share_to_others():
     limits = Limits()
     for number in range(250):

@@ -2,8 +2,9 @@
 
     python -m tests.support.link_attacker KIND --key HEX --genesis HEX --address ADDRESS --seconds S [options]
 
-Runs as a process of its own, so that it competes with the agent for processors and for nothing else. It ends by itself
-after the given time, prints one JSON object with what it did, and attacks loopback addresses only.
+Runs as a process of its own and of the lowest priority, so that it competes with the agent for nothing but idle
+processors. It ends by itself after the given time, prints one JSON object with what it did, and attacks loopback
+addresses only.
 """
 
 from __future__ import annotations
@@ -336,6 +337,7 @@ async def main() -> None:
     options = parser.parse_args()
     if not options.address.removeprefix(WEBSOCKET).startswith("127."):
         parser.error("only loopback addresses are attacked")
+    os.nice(19)  # not before: on a busy machine, the start alone would take minutes
     attack = Attack(
         key=bytes.fromhex(options.key),
         genesis=bytes.fromhex(options.genesis),

@@ -78,7 +78,8 @@ def gateway_of(net: Net) -> Target:
 async def attack(net: Net, plan: Plan, seconds: float) -> dict[str, Any]:
     """Run one process of attackers for this time; return what it did.
 
-    It has the lowest priority: attackers have machines of their own, and take no processor from those they attack.
+    It has the lowest priority once it has started: attackers have machines of their own, and take no processor from
+    those they attack.
     """
     options = {
         "key": plan.target.key.hex(),
@@ -91,7 +92,7 @@ async def attack(net: Net, plan: Plan, seconds: float) -> dict[str, Any]:
         **({} if plan.account is None else {"account": plan.account}),
     }
     process = await asyncio.create_subprocess_exec(
-        *("nice", "-n", "19", sys.executable, "-m", "tests.support.link_attacker", plan.kind),
+        *(sys.executable, "-m", "tests.support.link_attacker", plan.kind),
         *(f"--{name}={value}" for name, value in options.items()),
         cwd=ROOT,
         stdin=asyncio.subprocess.DEVNULL,

@@ -38,7 +38,7 @@ async def _measure(state: Path, seconds: int) -> tuple[list[Figure], dict[str, A
             await asyncio.sleep(CONTROL_SECONDS)
         say(f"{seconds} s of attacks")
         async with observed(net, lease) as seen:
-            done = await siege(net, await _plans(net, lease), seconds)
+            done = await siege(net, await _plans(net, lease), seconds, nice=19)
         client = docker.DockerClient(base_url=engine_url(state), timeout=30)
         try:
             await net.end_pod(task, Pods(client))

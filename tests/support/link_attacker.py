@@ -2,9 +2,8 @@
 
     python -m tests.support.link_attacker KIND --key HEX --genesis HEX --address ADDRESS --seconds S [options]
 
-Runs as a process of its own and of the lowest priority, so that it competes with the agent for nothing but idle
-processors. It ends by itself after the given time, prints one JSON object with what it did, and attacks loopback
-addresses only.
+Runs as a process of its own and of lower priority, so that it competes with the agent for nothing but processors. It
+ends by itself after the given time, prints one JSON object with what it did, and attacks loopback addresses only.
 """
 
 from __future__ import annotations
@@ -333,11 +332,12 @@ async def main() -> None:
     parser.add_argument("--connections", type=int, default=4)
     parser.add_argument("--sources", type=int, default=1, help="addresses that the connections come from")
     parser.add_argument("--lease", type=int, default=1)
+    parser.add_argument("--nice", type=int, default=19, help="priority of the attack")
     parser.add_argument("--account", help="URI of the tenant; without, a throw-away key")
     options = parser.parse_args()
     if not options.address.removeprefix(WEBSOCKET).startswith("127."):
         parser.error("only loopback addresses are attacked")
-    os.nice(19)  # not before: on a busy machine, the start alone would take minutes
+    os.nice(options.nice)  # not before: on a busy machine, the start alone would take minutes
     attack = Attack(
         key=bytes.fromhex(options.key),
         genesis=bytes.fromhex(options.genesis),

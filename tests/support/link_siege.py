@@ -75,11 +75,11 @@ def gateway_of(net: Net) -> Target:
     return Target(ss58.decode(gateway.account), place, f"{WEBSOCKET}{place}")
 
 
-async def attack(net: Net, plan: Plan, seconds: float) -> dict[str, Any]:
+async def attack(net: Net, plan: Plan, seconds: float, nice: int) -> dict[str, Any]:
     """Run one process of attackers for this time; return what it did.
 
-    It has the lowest priority once it has started: attackers have machines of their own, and take no processor from
-    those they attack.
+    It has a lower priority (`nice`) once it has started: attackers have machines of their own, and take no processor
+    from those they attack.
     """
     options = {
         "key": plan.target.key.hex(),
@@ -88,6 +88,7 @@ async def attack(net: Net, plan: Plan, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "connections": plan.connections,
         "sources": plan.sources,
+        "nice": nice,
         "lease": plan.lease,
         **({} if plan.account is None else {"account": plan.account}),
     }
@@ -212,9 +213,9 @@ async def _weigh(net: Net, seen: Observed) -> None:
         await asyncio.sleep(PAUSE_S)
 
 
-async def siege(net: Net, plans: Sequence[Plan], seconds: float) -> list[dict[str, Any]]:
+async def siege(net: Net, plans: Sequence[Plan], seconds: float, *, nice: int) -> list[dict[str, Any]]:
     """Run all attacks at the same time."""
-    return list(await asyncio.gather(*(attack(net, plan, seconds) for plan in plans)))
+    return list(await asyncio.gather(*(attack(net, plan, seconds, nice) for plan in plans)))
 
 
 async def lease_of(net: Net, task: int) -> int:

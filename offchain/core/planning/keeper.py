@@ -83,7 +83,7 @@ class Keeper:
         """It has one, or is gone."""
         self._heads.drop((number,))
         if self._kept.pop(number, None) is not None:
-            # What was kept for it is for others in this moment already.
+            # What was reserved for it is for others in this moment already.
             self._again = None
 
     def changed(self, numbers: Iterable[int]) -> None:
@@ -99,6 +99,8 @@ class Keeper:
             self._heads.drop(numbers)
         for number in self._kept.keys() & numbers:
             del self._kept[number]
+            # What was reserved for it is for others in this moment already.
+            self._again = None
 
     def begin(self, tasks: Mapping[int, Task], now_ms: int, waiting: _Waits) -> list[Reservation]:
         """A round begins: who is to start where it is reserved. Ask for :meth:`gate` when these have their places."""

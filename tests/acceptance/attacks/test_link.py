@@ -13,6 +13,8 @@ from tests.support.link_siege import Plan, agent_of, gateway_of, lease_of, obser
 from tests.support.local_network import TENANT, Net, Pods
 
 SECONDS = 8.0
+NICE = 10
+"""Priority of the attackers: on a busy machine, those of the lowest one would not get to connect."""
 MOST_GROWTH_MIB = 128
 """On a busy machine; before the limits it was 350 to 1,000. The benchmark `siege` has the target, 64."""
 MOST_QUESTION_MS = 30_000
@@ -35,7 +37,7 @@ async def lease(net: Net, tasks: list[int]) -> int:
 
 async def assert_harmless(net: Net, lease: int, plans: list[Plan]) -> None:
     async with observed(net, lease) as seen:
-        done = await siege(net, plans, SECONDS)
+        done = await siege(net, plans, SECONDS, nice=NICE)
     assert all(one["connections"] for one in done), done
     assert (seen.absent, seen.lost) == (0, 0), seen
     assert seen.blocks, seen

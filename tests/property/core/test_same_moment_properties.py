@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from offchain.core.planning.desk import Desk
@@ -190,8 +190,22 @@ def later(scene: Scene, before: Mapping[int, Reservation]) -> list[int]:
     return [number for number in waiting if number not in now or now[number].start_ms > before[number].start_ms]
 
 
+def minutes(number: int, longest: int) -> Task:
+    """A task of one GPU that may run for so many minutes."""
+    return job(number, 1, tenant="a", priority=0, max_duration_ms=longest * MINUTE)
+
+
+STARTED_SOONER: History = (
+    {name: gpu_host(name, 1) for name in ("h0", "h1")},
+    [minutes(1, 1), minutes(2, 10), minutes(3, 1)],
+    [("over", 1), minutes(2, 1), None, ("over", 0)],
+)
+"""Task 3 starts in the second round on the host that task 2 has left, and its reservation ends; then task 1 ends."""
+
+
 @settings(max_examples=examples(40))
 @given(histories(1, 2, (1, 10, 60), (0,), most=1))
+@example(STARTED_SOONER)
 def test_where_a_host_has_room_for_one_a_whole_round_finds_more_only_by_other_reservations(history):
     # Elsewhere it may reserve other devices than a pod would take by itself, and so find room in the same moment.
     hosts, tasks, events = history

@@ -12,6 +12,7 @@ from typing import Any
 from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
 from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
+from node_agent.drivers.seccomp_profile import SECURITY_OPTION
 from offchain.schema.manifest_types import WHOLE_GPU
 from offchain.schema.protected_paths import NOTICES
 
@@ -232,7 +233,7 @@ def holder_arguments(spec: PodSpec, *, image: str, ground: Ground) -> dict[str, 
 def _confined(memory_mib: int, pids: int) -> dict[str, Any]:
     return {
         "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges:true"],
+        "security_opt": ["no-new-privileges:true", SECURITY_OPTION],
         "privileged": False,
         "mem_limit": memory_mib * MIB,
         "memswap_limit": memory_mib * MIB,

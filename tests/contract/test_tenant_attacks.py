@@ -21,6 +21,7 @@ import tenant_attacks
 import tenant_network
 from driver_fixtures import docker_api, docker_driver  # noqa: F401  (fixtures)
 
+from node_agent.access.docker import DockerAccess
 from node_agent.drivers.docker_spec import bridge_name, pod_name
 from node_agent.drivers.firewall import Firewall
 from node_agent.file_store import FileStore
@@ -159,6 +160,27 @@ def test_without_our_limits_there_would_be(name, outcomes):
     if not through and (seen in NOT_HERE or not may(NEEDS.get(name, 0))):
         pytest.skip(f"this machine has no such thing, or its own root may not use it ({seen})")
     assert through, f"the attack itself does not work: {seen}"
+
+
+async def test_a_program_of_exec_has_the_same_limits(image, tmp_path):
+    facts = {"marker": secrets.token_hex(8), "secret": secrets.token_hex(8), "others": [], "files": "/nowhere"}
+    facts |= {"engine": os.environ["GANTRY_DOCKER_HOST"].removeprefix("unix://"), "gateway": "172.17.0.1"}
+    async with docker_driver(tmp_path) as driver:
+        spec = case.pod(case.SLEEP, image)
+        await case.up(driver, spec)
+        access = DockerAccess(os.environ["GANTRY_DOCKER_HOST"], case.HOST)
+        try:
+            command = program("attacks", facts)
+            running = await access.exec(spec.lease, None, command, tty=False, rows=1, columns=1)
+            said = b""
+            while (piece := await running.read()) is not None:
+                said += piece.data if piece.channel == 1 else b""
+            assert await running.exit_code() == 0
+        finally:
+            await access.close()
+    seen = json.loads(said)
+    assert seen.keys() == tenant_attacks.ATTACKS.keys()
+    assert not {name: what for name, (through, what) in seen.items() if through}
 
 
 # --- the network ------------------------------------------------------------------------------------------------------

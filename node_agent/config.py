@@ -23,6 +23,7 @@ MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
     "registry_mirror", "image_quota_gib", "keep_gpus", "share_gpus", "tier", "ask", "gateways",
+    "runtime",
 )  # fmt: skip
 
 
@@ -40,6 +41,8 @@ class Config:
     """The prices that the host was, or will be, registered with. Later ones are on the chain only."""
     bind: str | None = None
     docker_host: str | None = None
+    runtime: str | None = None
+    """The engine's runtime for tenants' containers; None: runc."""
     network: bool = True
     """False: tenants' containers get no network at all."""
     simulate: str | None = None
@@ -66,6 +69,7 @@ def save(folder: Path, config: Config) -> None:
         "region": config.region,
         "bind": config.bind,
         "docker_host": config.docker_host,
+        "runtime": config.runtime,
         "network": config.network,
         "simulate": config.simulate,
         "reserve": asdict(config.reserve),
@@ -148,6 +152,7 @@ def _parsed(text: str) -> Config:
         ask=_ask(document["ask"]),
         bind=_optional(document, "bind"),
         docker_host=_optional(document, "docker_host"),
+        runtime=_optional(document, "runtime"),
         network=network,
         simulate=_optional(document, "simulate"),
         reserve=Reserve(*(_whole(reserve, name, 2**40) for name in ("cpu_milli", "memory_mib", "disk_gib"))),

@@ -118,6 +118,8 @@ class Fingerprint:
     """GPUs can be asked for by CDI name."""
     isolated: bool = True
     """Pods can be kept away from this machine and from each other, and so may have a network."""
+    isolation: str = "the machine's kernel"
+    """What is between a container and the machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,8 @@ class Settings:
     bind: str | None = None
     simulate: str | None = None
     docker_host: str | None = None
+    runtime: str | None = None
+    """The engine's runtime for tenants' containers; None: runc."""
     network: bool = True
     reserve: Reserve = field(default_factory=Reserve)
     keep_gpus: tuple[int, ...] = ()
@@ -130,7 +132,12 @@ async def run_agent(settings: Settings) -> None:
         )
         stack.push_async_callback(images.close)
         driver = await DockerDriver.connect(
-            settings.docker_host, key.address, images, network=settings.network, files=state.files
+            settings.docker_host,
+            key.address,
+            images,
+            network=settings.network,
+            files=state.files,
+            runtime=settings.runtime,
         )
         stack.push_async_callback(driver.close)
         link = LoopThread.start("link")

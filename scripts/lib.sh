@@ -154,6 +154,21 @@ ensure_image_registry() {
   rm -rf "$folder" && mv "$folder.new" "$folder"
 }
 
+# gVisor, for the tests of pods that run under it. Its package is only unpacked: it is for no engine but that of the tests.
+ensure_runsc() {
+  local folder=$cache/runsc
+  export PATH=$PATH:$folder/usr/bin
+  if command -v runsc >/dev/null 2>&1 || ! has_apt; then return; fi
+  step "gVisor" "unpacking runsc"
+  rm -rf "$folder.new" && mkdir -p "$folder.new"
+  (
+    cd "$folder.new"
+    apt-get download runsc || { is_root && apt-get update && apt-get download runsc; }
+    dpkg -x runsc_*.deb . && rm -f runsc_*.deb
+  ) >"$cache/apt.log" 2>&1 </dev/null || { say "note: there is no runsc, so its tests are skipped ($cache/apt.log)"; return; }
+  rm -rf "$folder" && mv "$folder.new" "$folder"
+}
+
 # PostgreSQL's programs, for tests that start a server of their own. Its package would start one for everybody: not here.
 ensure_postgres_installed() {
   local found

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from node_agent.drivers.runtimes import OPTION
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.probe import Reserve
 from offchain.schema.manifest_values import format_amount
 
 LEAST_ENGINE = (20, 10)
 CDI_ENGINE = (25, 0)
-VSOCK_ENGINE = (23, 0)
-"""From here on the engine's seccomp filter closes a hypervisor's sockets to containers."""
 LAYERED = "overlay2"
 """The storage driver of an engine whose containers' own layers the agent can put onto leases' file systems."""
 LEAST_DISK_GIB = 10
@@ -52,11 +51,15 @@ class EngineFacts:
     cdi_devices: frozenset[str]
     runtimes: frozenset[str]
     seccomp: bool = True
-    """It keeps containers from system calls that they do not need."""
+    """Whether it can filter containers' system calls. The filter itself is the agent's own."""
     storage: str = ""
     """The engine's storage driver."""
-    vsock: bool = False
-    """This machine has sockets to its hypervisor. They are outside of every network namespace."""
+    runtime: str | None = None
+    """The runtime that was asked for; None: runc."""
+    runtime_trouble: str = ""
+    """Why pods cannot run under that runtime; empty where they can."""
+    sandboxes: tuple[str, ...] = ()
+    """Runtimes of the engine that isolate containers better than the kernel does, and can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ def failed(findings: Sequence[Finding]) -> list[Finding]:
 
 def _all(facts: Facts) -> Iterator[Finding]:
     yield from _engine(facts.engine)
+    if isinstance(facts.engine, EngineFacts):
+        yield _isolation(facts.engine)
     yield from _gpus(facts)
     yield _disk(facts)
     if isinstance(facts.engine, EngineFacts):
@@ -139,13 +144,8 @@ def _engine(engine: EngineFacts | str) -> Iterator[Finding]:
         yield Finding("Docker", Verdict.FAIL, f"version {engine.version}", f"Upgrade it to {least} or newer.")
     elif not engine.seccomp:
         yield Finding(
-            "Docker", Verdict.FAIL, "it runs containers without a seccomp filter",
-            'Take "seccomp-profile" out of /etc/docker/daemon.json, use a kernel that has seccomp, and restart it.',
-        )  # fmt: skip
-    elif engine.vsock and version_of(engine.version) < VSOCK_ENGINE:
-        yield Finding(
-            "Docker", Verdict.WARN, f"version {engine.version} lets containers open sockets to the hypervisor",
-            "Upgrade it to 23 or newer. See docs/security.md.",
+            "Docker", Verdict.FAIL, "it cannot filter containers' system calls (seccomp)",
+            "Use a kernel with CONFIG_SECCOMP_FILTER and an engine that is built with seccomp.",
         )  # fmt: skip
     else:
         yield Finding("Docker", Verdict.PASS, f"version {engine.version}")
@@ -156,6 +156,19 @@ def _engine(engine: EngineFacts | str) -> Iterator[Finding]:
             "cgroups", Verdict.WARN, "version 1: memory peaks of tasks are not measured",
             "Boot with systemd.unified_cgroup_hierarchy=1, or use a newer distribution.",
         )  # fmt: skip
+
+
+def _isolation(engine: EngineFacts) -> Finding:
+    if engine.runtime_trouble:
+        return Finding(
+            "isolation", Verdict.FAIL, engine.runtime_trouble,
+            f"Correct the runtimes in /etc/docker/daemon.json and restart the engine, or change {OPTION}. "
+            "See docs/providers.md.",
+        )  # fmt: skip
+    if engine.runtime is not None:
+        return Finding("isolation", Verdict.PASS, f"tenants' containers run under the runtime {engine.runtime}")
+    more = f"; {OPTION} {engine.sandboxes[0]} isolates them better" if engine.sandboxes else ""
+    return Finding("isolation", Verdict.PASS, f"tenants' containers share the machine's kernel{more}")
 
 
 def _gpus(facts: Facts) -> Iterator[Finding]:

@@ -182,6 +182,7 @@ def _configuration(
         bind=settings.bind,
         # A service does not have the variables of this shell.
         docker_host=settings.docker_host or os.environ.get("DOCKER_HOST"),
+        runtime=settings.runtime,
         network=settings.network,
         simulate=settings.simulate,
         reserve=settings.reserve,

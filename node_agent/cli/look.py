@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import secrets
-import socket
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from docker.utils import kwargs_from_env
 
 from node_agent.cli.checks import ChainFacts, EngineFacts, Facts, FundsFacts
 from node_agent.drivers.docker_disks import disks_of
+from node_agent.drivers.runtimes import choose, offers
 from node_agent.install.systemd import has_systemd
 from node_agent.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
 from node_agent.telemetry.hardware import Device
@@ -43,7 +43,7 @@ _CDI_SUFFIXES = (".json", ".yaml", ".yml")
 async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> Facts:
     """All facts about this machine. `provider`: whose coins to look at."""
     devices, kept = await asyncio.to_thread(_devices, settings)
-    engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host)
+    engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host, settings.runtime)
     chain, funds = await _chain(settings, key.address, provider, devices)
     return Facts(
         engine=engine,
@@ -63,7 +63,7 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
     )
 
 
-def engine_facts(url: str | None) -> tuple[EngineFacts | str, Path | None]:
+def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFacts | str, Path | None]:
     """What the engine says, or why it does not; and the folder where it keeps images, if it is on this machine."""
     where: dict[str, Any] = dict(kwargs_from_env()) if url is None else {"base_url": url}
     shown = url or where.get("base_url", "unix:///var/run/docker.sock")
@@ -85,22 +85,23 @@ def engine_facts(url: str | None) -> tuple[EngineFacts | str, Path | None]:
         cdi=bool(folders),
         cdi_devices=cdi_devices(folders),
         runtimes=frozenset(info.get("Runtimes") or ()),
-        seccomp=any(
-            option.startswith("name=seccomp") and not option.endswith("profile=unconfined")
-            for option in info.get("SecurityOptions") or ()
-        ),
+        seccomp=any(option.startswith("name=seccomp") for option in info.get("SecurityOptions") or ()),
         storage=str(info.get("Driver") or ""),
-        vsock=_has_vsock(),
+        runtime=runtime,
+        runtime_trouble=_runtime_trouble(runtime, info.get("Runtimes") or {}),
+        sandboxes=offers(info.get("Runtimes") or {}),
     )
     return facts, root_dir if root_dir.is_dir() else None
 
 
-def _has_vsock() -> bool:
+def _runtime_trouble(name: str | None, runtimes: dict[str, Any]) -> str:
+    """Why pods cannot run under this runtime; empty where they can."""
     try:
-        socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
-    except OSError:
-        return False
-    return True
+        if name is not None:
+            choose(name, runtimes)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def cdi_devices(folders: Iterable[Path]) -> frozenset[str]:

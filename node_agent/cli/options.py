@@ -143,6 +143,7 @@ class Given:
     bind: str | None = None
     simulate: str | None = None
     docker_host: str | None = None
+    runtime: str | None = None
     no_network: bool = False
     reserve_cpus: float | None = None
     reserve_memory_mib: int | None = None
@@ -174,6 +175,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
             bind=given.bind,
             simulate=given.simulate,
             docker_host=given.docker_host,
+            runtime=given.runtime,
             network=not given.no_network,
             reserve=reserve,
             keep_gpus=given.keep_gpus,
@@ -190,6 +192,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
         bind=given.bind or config.bind,
         simulate=given.simulate or config.simulate,
         docker_host=given.docker_host or config.docker_host,
+        runtime=given.runtime or config.runtime,
         network=config.network and not given.no_network,
         reserve=reserve,
         keep_gpus=given.keep_gpus or config.keep_gpus,
@@ -226,6 +229,11 @@ _MACHINE = (
         "given several times. Else GANTRY_GATEWAY.",
     ),
     click.option("--docker-host", metavar="URL", help="The Docker engine, for example unix:///var/run/docker.sock."),
+    click.option(
+        "--runtime",
+        metavar="NAME",
+        help="The engine's runtime for all tenants' containers, for example runsc (gVisor).  [default: runc]",
+    ),
     click.option("--no-network", is_flag=True, help="Give tenants' containers no network at all."),
     click.option(
         "--simulate",
@@ -371,8 +379,8 @@ def tier_of(text: str | None) -> Tier | None:
 
 def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined: bool) -> Any:
     machine_names = () if joined else (
-        "bind", "docker_host", "no_network", "simulate", "reserve_cpus", "reserve_memory_mib", "reserve_disk_gib",
-        "keep_gpus", "share_gpus", "registry_mirror", "image_quota_gib", "gateways",
+        "bind", "docker_host", "runtime", "no_network", "simulate", "reserve_cpus", "reserve_memory_mib",
+        "reserve_disk_gib", "keep_gpus", "share_gpus", "registry_mirror", "image_quota_gib", "gateways",
     )  # fmt: skip
 
     @wraps(command)

@@ -34,6 +34,7 @@ from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.lost_processes import Overlooked
+from node_agent.drivers.runtimes import OPTION, Isolation, choose
 from node_agent.images import late
 from node_agent.images.ports import Images
 from node_agent.ports import (
@@ -69,9 +70,17 @@ class DockerDriver:
     name = NAME
 
     def __init__(
-        self, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None
+        self,
+        url: str | None,
+        host: str,
+        images: Images,
+        *,
+        network: bool = True,
+        files: PodFiles | None = None,
+        runtime: str | None = None,
     ) -> None:
         self._host = host
+        self._runtime = runtime
         self._files = files
         self._engine = Engine(url)
         self._images = images
@@ -101,14 +110,23 @@ class DockerDriver:
 
     @classmethod
     async def connect(
-        cls, url: str | None, host: str, images: Images, *, network: bool = True, files: PodFiles | None = None
+        cls,
+        url: str | None,
+        host: str,
+        images: Images,
+        *,
+        network: bool = True,
+        files: PodFiles | None = None,
+        runtime: str | None = None,
     ) -> DockerDriver:
         """Connect to the engine at `url` (None: where DOCKER_HOST or the usual socket says).
 
         `host` is the host key's address; `network` False gives pods no way out. Where this machine does not let us keep
         pods away from it, they have none either, and the log says so. `files`: where delivered files lie.
+        `runtime`: the engine's runtime for tenants' containers; None: runc. Raises :class:`DriverError` where it cannot
+        be used.
         """
-        driver = cls(url, host, images, network=network, files=files)
+        driver = cls(url, host, images, network=network, files=files, runtime=runtime)
         try:
             await driver.fingerprint()
         except DriverError:
@@ -121,7 +139,13 @@ class DockerDriver:
         info = await self._engine.info()
         able = self._starts.able
         able.cdi = bool(info.get("CDISpecDirs"))
-        able.runc = "runc" in (info.get("Runtimes") or {})
+        runtimes = info.get("Runtimes") or {}
+        able.runc = "runc" in runtimes
+        if self._runtime is not None:
+            try:
+                able.runtime = choose(self._runtime, runtimes)
+            except ValueError as error:
+                raise DriverError(f"{error}. Change {OPTION}, or the runtimes of the engine.") from None
         self._ground.architecture = str(info.get("Architecture"))
         self._root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
@@ -138,7 +162,10 @@ class DockerDriver:
                 self._ground.network = False
                 log.warning("pods get no network, since they could not be kept away from this machine: %s", error)
         cgroup = int(info.get("CgroupVersion") or 1)
-        return Fingerprint(self.name, str(info.get("ServerVersion")), cgroup, able.cdi, isolated=self._ground.network)
+        isolation = able.runtime.isolation if able.runtime else Isolation.KERNEL
+        return Fingerprint(
+            self.name, str(info.get("ServerVersion")), cgroup, able.cdi, self._ground.network, isolation.value
+        )
 
     # --- a pod comes up -----------------------------------------------------------------------------------------------
 

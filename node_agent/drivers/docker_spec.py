@@ -12,6 +12,8 @@ from typing import Any
 from docker.types import DeviceRequest, Healthcheck, LogConfig, Mount, Ulimit
 
 from node_agent.core.values import SSH_KEYS, ContainerSpec, PodSpec
+from node_agent.drivers.runtimes import Runtime
+from node_agent.drivers.seccomp_profile import SECURITY_OPTION
 from offchain.schema.manifest_types import WHOLE_GPU
 from offchain.schema.protected_paths import NOTICES
 
@@ -78,6 +80,8 @@ class Ground:
     """What this container needs for its AMD GPUs."""
     quota: bool = False
     """The engine can limit the size of a container's own layer."""
+    runtime: Runtime | None = None
+    """The runtime that the provider chose."""
     notices: Path | None = None
     """The folder in which containers find that they have to leave, where they may have to."""
 
@@ -185,7 +189,7 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
         "healthcheck": healthcheck(container),
         "stop_signal": says.stop_signal,
         "detach": True,
-        "host_config": _confined(says.memory_mib, says.pids)
+        "host_config": _confined(says.memory_mib, says.pids + (ground.runtime.more_pids if ground.runtime else 0))
         | {
             "ipc_mode": "private",
             "init": True,
@@ -202,6 +206,7 @@ def container_arguments(spec: PodSpec, service: str, start: int, *, image: str, 
             **amd_devices(ground.amd),
             # See NVIDIA_VISIBLE_DEVICES above: devices come by request only.
             **({"runtime": "runc"} if ground.runc else {}),
+            **({"runtime": ground.runtime.name} if ground.runtime else {}),
             **({"storage_opt": {"size": f"{spec.disk_gib}G"}} if ground.quota else {}),
             **own,
         },
@@ -232,7 +237,7 @@ def holder_arguments(spec: PodSpec, *, image: str, ground: Ground) -> dict[str, 
 def _confined(memory_mib: int, pids: int) -> dict[str, Any]:
     return {
         "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges:true"],
+        "security_opt": ["no-new-privileges:true", SECURITY_OPTION],
         "privileged": False,
         "mem_limit": memory_mib * MIB,
         "memswap_limit": memory_mib * MIB,

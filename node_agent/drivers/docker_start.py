@@ -19,6 +19,7 @@ from node_agent.drivers.docker_links import check_links
 from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.image_paths import why_refused
 from node_agent.drivers.lost_processes import end_lost
+from node_agent.drivers.runtimes import Runtime
 from node_agent.images.ports import Images
 from node_agent.ports import (
     DriverError,
@@ -43,6 +44,8 @@ class Able:
 
     cdi: bool = False
     runc: bool = False
+    runtime: Runtime | None = None
+    """The runtime that the provider chose."""
     quota: bool = False
     """It limits the size of a container's own layer, as far as is known."""
 
@@ -90,6 +93,9 @@ class DockerStarts:
 
     async def _create(self, spec: PodSpec, service: str, start: int) -> str:
         image = await self.image(spec, service)
+        runtime = self.able.runtime
+        if runtime is not None and not runtime.gpus and spec.container(service).gpu_uuids:
+            raise ResourcesUnavailable(f"containers under the runtime {runtime.name!r} of this host can have no GPU")
         while True:
             ground = make.Ground(
                 network=await self._ground.ensure(spec),
@@ -98,6 +104,7 @@ class DockerStarts:
                 volumes=await self._data.ensure(spec),
                 cdi=self.able.cdi,
                 runc=self.able.runc,
+                runtime=runtime,
                 amd=await _amd(spec, service),
                 quota=self.able.quota,
             )

@@ -11,19 +11,25 @@ import ctypes
 import errno
 import fcntl
 import json
+import mmap
 import os
 import platform
 import resource
+import signal
 import socket
 import stat
 import struct
 import sys
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+NEW_NUMBERS = {"io_uring_setup": 425, "clone3": 435, "memfd_secret": 447}
+"""The same on both architectures."""
 NUMBERS = {
-    "x86_64": {"keyctl": 250, "bpf": 321, "perf_event_open": 298},
-    "aarch64": {"keyctl": 219, "bpf": 280, "perf_event_open": 241},
+    "x86_64": {"keyctl": 250, "bpf": 321, "perf_event_open": 298, "socket": 41, "clone": 56} | NEW_NUMBERS,
+    "aarch64": {"keyctl": 219, "bpf": 280, "perf_event_open": 241, "socket": 198, "clone": 220} | NEW_NUMBERS,
 }
+UPPER_HALF = 1 << 32
+"""In an argument that the kernel takes as an int, a filter that compares 64 bits sees this, and the kernel does not."""
 NEW_USER, NEW_MOUNTS = 0x1000_0000, 0x0002_0000
 ATTACKS = {}
 
@@ -81,6 +87,57 @@ def _user_namespace(_facts):
 def _mount_namespace(_facts):
     call("unshare", NEW_MOUNTS)
     return "made"
+
+
+def _cloned(child):
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return "made"
+
+
+@attack("user namespace by clone")
+def _user_namespace_by_clone(_facts):
+    return _cloned(system_call("clone", ctypes.c_ulong(NEW_USER | signal.SIGCHLD), None, None, None, None))
+
+
+@attack("user namespace by clone3")
+def _user_namespace_by_clone3(_facts):
+    # Its flags are in memory, where no filter sees them.
+    arguments = ctypes.create_string_buffer(struct.pack("=QQQQQQQQ", NEW_USER, 0, 0, 0, signal.SIGCHLD, 0, 0, 0), 64)
+    return _cloned(system_call("clone3", arguments, ctypes.c_size_t(64)))
+
+
+@attack("io_uring")
+def _io_uring(_facts):
+    os.close(system_call("io_uring_setup", 1, ctypes.create_string_buffer(120)))
+    return "made"
+
+
+@attack("memory that is hidden from the kernel")
+def _hidden_memory(_facts):
+    os.close(system_call("memfd_secret", 0))
+    return "made"
+
+
+@attack("32-bit system calls")
+def _calls_of_32_bits(_facts):
+    if platform.machine() != "x86_64":
+        raise Refused("empty")
+    # mov eax, 20 (getpid); int 0x80; ret
+    with mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as memory:
+        memory.write(bytes.fromhex("b814000000cd80c3"))
+        code = ctypes.c_char.from_buffer(memory)
+        found = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(code))()
+        del code
+    return f"process {found}"
+
+
+@attack("x32 system calls")
+def _calls_of_x32(_facts):
+    if platform.machine() != "x86_64":
+        raise Refused("empty")
+    return str(call("syscall", ctypes.c_long(0x4000_0000 | 39)))  # getpid
 
 
 @attack("mount")
@@ -299,6 +356,18 @@ def _vsock(_facts):
     return "can be made"
 
 
+@attack("the hypervisor's sockets, by a family with more bits")
+def _vsock_with_more_bits(_facts):
+    os.close(system_call("socket", ctypes.c_long(UPPER_HALF | socket.AF_VSOCK), socket.SOCK_STREAM, 0))
+    return "can be made"
+
+
+@attack("the kernel's ciphers")
+def _ciphers(_facts):
+    socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET).close()
+    return "can be used"
+
+
 # --- in processes of their own ----------------------------------------------------------------------------------------
 
 
@@ -313,9 +382,11 @@ def tried(work, facts):
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as said:
-        outcome = json.loads(said.read() or b'[false, "it was killed"]')
-    os.wait()
-    return outcome
+        written = said.read()
+    _, status = os.wait()
+    if not written:
+        return [False, f"it was killed by {signal.Signals(os.WTERMSIG(status)).name}"]
+    return json.loads(written)
 
 
 if __name__ == "__main__":

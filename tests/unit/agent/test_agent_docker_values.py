@@ -23,6 +23,7 @@ from node_agent.drivers.docker_spec import (
     is_image_fault,
     is_resource_fault,
 )
+from node_agent.drivers.seccomp_profile import SECURITY_OPTION
 from offchain.schema.manifest_types import DeliveredFile, HealthCheck, SshSpec, VolumeMount
 
 
@@ -39,7 +40,7 @@ def with_gpus(**gpus):
 def test_every_container_is_locked_down():
     host = arguments()["host_config"]
     assert host["cap_drop"] == ["ALL"]
-    assert host["security_opt"] == ["no-new-privileges:true"]
+    assert host["security_opt"] == ["no-new-privileges:true", SECURITY_OPTION]
     assert (host["privileged"], host["init"], host["network_mode"]) == (False, True, "net")
     assert host["mem_limit"] == host["memswap_limit"] == 64 << 20
     assert (host["nano_cpus"], host["pids_limit"]) == (500_000_000, 32)
@@ -222,6 +223,7 @@ def test_who_has_the_network_of_a_pod_has_its_names():
     holder = holder_arguments(spec, image="i", ground=Ground("net", {}, {}, cdi=False, runc=False))
     assert holder["host_config"]["extra_hosts"] == {"web": "127.0.0.1", "db": "127.0.0.1"}
     assert holder["host_config"]["cap_drop"] == ["ALL"]
+    assert SECURITY_OPTION in holder["host_config"]["security_opt"]
     assert "gantry.service" not in holder["labels"]
     alone = arguments()
     assert alone["host_config"]["extra_hosts"] == {"main": "127.0.0.1"}

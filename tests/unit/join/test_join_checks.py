@@ -50,6 +50,14 @@ def test_a_good_machine_has_nothing_to_mend():
     assert not any(finding.remedy for finding in judge(GOOD))
 
 
+def test_a_provider_reads_what_isolates_containers():
+    assert "share the machine's kernel" in found(GOOD, "isolation").found
+    offered = replace(GOOD, engine=replace(ENGINE, sandboxes=("runsc",)))
+    assert "--runtime runsc" in found(offered, "isolation").found
+    chosen = replace(GOOD, engine=replace(ENGINE, runtime="runsc", sandboxes=("runsc",)))
+    assert found(chosen, "isolation").found == "tenants' containers run under the runtime runsc"
+
+
 BAD_ENGINE = replace(ENGINE, cdi_devices=frozenset())
 OLD = replace(ENGINE, cdi=False, version="24.0.1")
 
@@ -59,8 +67,8 @@ OLD = replace(ENGINE, cdi=False, version="24.0.1")
     [
         ({"engine": "no Docker engine answers"}, "Docker", "fail", "no Docker engine", "docker.io"),
         ({"engine": replace(ENGINE, version="19.3.1")}, "Docker", "fail", "19.3.1", "20.10"),
-        ({"engine": replace(ENGINE, seccomp=False)}, "Docker", "fail", "without a seccomp filter", "daemon.json"),
-        ({"engine": replace(ENGINE, version="20.10.24", vsock=True)}, "Docker", "warn", "hypervisor", "23 or newer"),
+        ({"engine": replace(ENGINE, seccomp=False)}, "Docker", "fail", "cannot filter", "CONFIG_SECCOMP_FILTER"),
+        ({"engine": replace(ENGINE, runtime_trouble="no runtime")}, "isolation", "fail", "no runtime", "daemon.json"),
         ({"engine": replace(ENGINE, cgroup_version=1)}, "cgroups", "warn", "version 1", "unified_cgroup_hierarchy"),
         ({"devices": "The NVIDIA driver does not answer."}, "GPUs", "fail", "does not answer", "nvidia-smi"),
         ({"devices": ()}, "GPUs", "warn", "cores, memory and disk only", "driver"),

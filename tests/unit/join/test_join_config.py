@@ -29,6 +29,7 @@ CONFIG = Config(
     keep_gpus=(0, 3),
     share_gpus=True,
     tier=Tier.DATACENTER,
+    runtime="runsc",
     network=False,
     gateways=(GATEWAY,),
 )
@@ -46,12 +47,13 @@ def test_there_is_none_before_joining(tmp_path):
     assert load(tmp_path / "file" / "below") is None
 
 
-def test_a_file_of_a_release_that_knew_no_gateways_is_read(tmp_path):
+@pytest.mark.parametrize(("name", "before"), [("gateways", ()), ("runtime", None)])
+def test_a_file_of_a_release_that_did_not_have_a_field_is_read(tmp_path, name, before):
     save(tmp_path, CONFIG)
     document = json.loads((tmp_path / configs.NAME).read_text())
-    del document["gateways"]
+    del document[name]
     (tmp_path / configs.NAME).write_text(json.dumps(document))
-    assert load(tmp_path) == replace(CONFIG, gateways=())
+    assert load(tmp_path) == replace(CONFIG, **{name: before})
 
 
 @pytest.mark.parametrize(

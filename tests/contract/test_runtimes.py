@@ -1,0 +1,135 @@
+"""Pods under gVisor on a real engine that has the runtime runsc: what a tenant uses works there."""
+
+import json
+import os
+import shutil
+
+import docker
+import driver_cases as case
+import pytest
+from driver_fixtures import image_store
+
+from node_agent.access.docker import DockerAccess
+from node_agent.core.values import ContainerSpec
+from node_agent.drivers.docker import DockerDriver
+from node_agent.drivers.runtimes import Isolation
+from node_agent.ports import DriverError
+from offchain.local import engine
+from offchain.local.places import Places
+
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.skipif(os.getuid() != 0, reason="an engine of its own needs root"),
+    pytest.mark.skipif(shutil.which("dockerd") is None, reason="there is no dockerd"),
+    pytest.mark.skipif(shutil.which("runsc") is None, reason="there is no runsc (scripts/test unpacks its package)"),
+    pytest.mark.skipif(shutil.which("busybox") is None, reason="there is no busybox (scripts/test installs it)"),
+]
+
+# ptrace needs no /dev/kvm. The network is that of the pod's namespace.
+ARGUMENTS = ["--platform=ptrace", "--network=host"]
+SERVE = """
+echo page > /page; busybox httpd -p 127.0.0.1:8080 -h /; cat /proc/version; exec sleep 600
+"""
+ASK = """
+ask() { (printf 'GET /page HTTP/1.0\\r\\n\\r\\n'; sleep 1) | busybox nc 127.0.0.1 8080; }
+i=0; until ask >/answer; do i=$((i + 1)); [ $i -lt 60 ] || exit 1; sleep 1; done
+busybox tail -n 1 /answer; busybox dmesg | busybox grep -c gVisor; printf result > /result.bin; exit 3
+"""
+"""nc, because wget reads from its socket by read(2), which fails in Debian 12's release of gVisor (ADR 0043)."""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """An engine of these tests' own with gVisor: once as the agent needs it, once with a network stack of its own."""
+    folder = tmp_path_factory.mktemp("runsc")
+    runsc = shutil.which("runsc")
+    runtimes = {
+        "runsc": {"path": runsc, "runtimeArgs": ARGUMENTS},
+        "runsc-alone": {"path": runsc, "runtimeArgs": ARGUMENTS[:1]},
+    }
+    config = folder / "daemon.json"
+    config.write_text(json.dumps({"runtimes": runtimes}))
+    places = Places(folder)
+    child, address = engine.private_child(places, dict(os.environ))
+    child.command.append(f"--config-file={config}")
+    try:
+        child.start()
+        engine.wait_for(child, address)
+        yield address
+    finally:
+        child.stop()
+        engine.sweep(places)
+
+
+@pytest.fixture(scope="module")
+def image(url):
+    api = docker.APIClient(base_url=url, version="auto", timeout=60)
+    yield case.build_image(api, "sandboxed", more=[("/bin/busybox", shutil.which("busybox"))])
+    api.close()
+
+
+@pytest.fixture
+async def driver(url, tmp_path):
+    async with image_store(tmp_path, url) as images:
+        made = await DockerDriver.connect(url, case.HOST, images, network=False, runtime="runsc")
+        try:
+            yield made
+        finally:
+            for lease in await made.leases():
+                await made.destroy(lease, keep_data=False)
+            await made.close()
+
+
+def service(name, command, image):
+    made = case.a_service(("sh", "-c", command), image, name=name, memory_mib=128)
+    return ContainerSpec(made, (), 0)
+
+
+async def test_a_pod_of_two_containers_runs_under_gvisor(driver, url, image):
+    assert (await driver.fingerprint()).isolation == Isolation.GVISOR
+    spec = case.pod(case.FILE, image)
+    spec = case.replaced(spec, containers=(service("main", ASK, image), service("web", SERVE, image)))
+    await driver.prepare(spec)
+    web = await driver.start(spec, "web", 1)
+    handle = await driver.start(spec, "main", 1)
+    ending = await case.ended(driver, handle)
+    # The one reaches the other at 127.0.0.1, and the file is read from outside.
+    assert (ending.exit_code, (await driver.collect(handle, spec.result)).data) == (3, b"result")
+    assert (await driver.inspect(web)).running
+    log = (await driver.collect(handle, case.pod(case.HELLO, image).result)).data.decode().splitlines()
+    assert log == ["page", "1"]
+    access = DockerAccess(url, case.HOST)
+    try:
+        program = await access.exec(spec.lease, "web", ("cat", "/proc/version"), tty=False, rows=1, columns=1)
+        printed = b""
+        while (piece := await program.read()) is not None:
+            printed += piece.data
+        # The version that gVisor gives itself.
+        assert (await program.exit_code(), b"Linux version 4.4.0 " in printed) == (0, True)
+    finally:
+        await access.close()
+
+
+async def test_a_port_of_a_pod_under_gvisor_is_reached(driver, url, image):
+    spec = case.pod(("sh", "-c", SERVE), image, memory_mib=128)
+    handle = await case.up(driver, spec)
+    access = DockerAccess(url, case.HOST)
+    try:
+        while b"Linux version" not in (await driver.collect(handle, spec.result)).data:
+            assert (await driver.inspect(handle)).running
+        stream = await access.dial(spec.lease, 8080)
+        await stream.write(b"GET /page HTTP/1.0\r\n\r\n")
+        answer = b""
+        while piece := await stream.read():
+            answer += piece
+        assert answer.endswith(b"page\n")
+        await stream.close()
+    finally:
+        await access.close()
+
+
+@pytest.mark.parametrize(("name", "says"), [("none", "no runtime 'none'"), ("runsc-alone", "--network=host")])
+async def test_a_runtime_that_cannot_be_used_is_named(url, image, tmp_path, name, says):  # noqa: ARG001
+    async with image_store(tmp_path, url) as images:
+        with pytest.raises(DriverError, match=says):
+            await DockerDriver.connect(url, case.HOST, images, network=False, runtime=name)

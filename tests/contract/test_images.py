@@ -17,6 +17,8 @@ from node_agent.images.decide import PAUSES_S, Disk, Mirror, Platform, parse_mir
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.fake import FakeImage, FakeImages
 from node_agent.images.ports import LocalImage, PullRefused
+from node_agent.images.registries import Rules, parse_allowed
+from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import ImageStore
 from node_agent.ports import EngineUnreachable, ImageInvalid, ImageUnavailable, ResourcesUnavailable
 from offchain.schema.manifest_types import ImageRef
@@ -95,7 +97,9 @@ class DockerWorld:
         self._copy = Registry(folder / "mirror")
         self._containers: list[str] = []
         self._own: list[str] = []
-        self.engine = DockerImages(os.environ["GANTRY_DOCKER_HOST"])
+        allowed = (parse_allowed(f"http://{registry.address}") for registry in (self.origin, self._copy))
+        client = RegistryClient(Rules(frozenset(allowed)))
+        self.engine = DockerImages(os.environ["GANTRY_DOCKER_HOST"], client)
         self.mirror = parse_mirror(f"http://{self._copy.address}")
 
     def publish(self, *, size: int = MIB, architecture: str = "amd64") -> ImageRef:
@@ -356,8 +360,8 @@ async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F
     world = DockerWorld(docker_api, tmp_path)
     begun, closed = threading.Event(), threading.Event()
 
-    def go_on(known_bytes, _disk):
-        if known_bytes:
+    def go_on(known_bytes, disk):
+        if known_bytes and disk is not None:  # during the engine's pull, in a thread of its own
             begun.set()
             closed.wait(30)
         return True

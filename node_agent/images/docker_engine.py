@@ -41,13 +41,16 @@ T = TypeVar("T")
 class DockerImages:
     """The images of the engine at `url` (None: where DOCKER_HOST or the usual socket says).
 
-    The engine pulls from a registry of the agent on loopback, which fetches images by the rules of `client`.
+    The engine pulls from a registry of the agent on loopback, which fetches images by the rules of `client` in
+    `thread` (None: one of its own); :meth:`close` ends both.
     """
 
-    def __init__(self, url: str | None, client: RegistryClient | None = None) -> None:
+    def __init__(
+        self, url: str | None, client: RegistryClient | None = None, *, thread: LoopThread | None = None
+    ) -> None:
         self._url = url
         self._through = PullThrough(client or RegistryClient(Rules()))
-        self._thread: LoopThread | None = None
+        self._thread = thread
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="images")
         self._api: Any = None
         self._info: dict[str, Any] = {}

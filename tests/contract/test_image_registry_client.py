@@ -3,8 +3,10 @@
 import asyncio
 import os
 from contextlib import aclosing, asynccontextmanager
+from types import SimpleNamespace
 
 import aiohttp
+import psutil
 import pytest
 from aiohttp import web
 from hostile_registry import ScriptedResolver, digest_of, internal_service, scripted_registry
@@ -143,6 +145,14 @@ async def test_a_name_that_turns_private_between_two_requests_is_not_connected_t
         assert (await fault_of(client, reference)).fault is Fault.PASSING
         assert (await fault_of(client, reference)).fault is Fault.FORBIDDEN
     assert visitors == []
+
+
+async def test_a_public_address_of_this_machine_is_not_connected_to(monkeypatch):
+    own = SimpleNamespace(address="8.8.8.8")
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: {"eth0": [own]})
+    async with client_for(limits=QUICK, resolver=ScriptedResolver(["8.8.8.8"])) as client:
+        refused = await fault_of(client, f"registry.example/x@{digest_of(b'')}")
+    assert refused.fault is Fault.FORBIDDEN
 
 
 async def test_the_socket_is_refused_even_where_the_resolver_is_not_asked(internal):

@@ -1,6 +1,7 @@
 """How the agent fetches images: what a hostile registry cannot make it do, and what the engine gets through it."""
 
 import asyncio
+import logging
 import os
 from contextlib import aclosing, asynccontextmanager
 from types import SimpleNamespace
@@ -380,3 +381,17 @@ async def test_the_engine_never_has_all_bytes_of_a_wrong_blob(registry):
         assert offer.refused is not None
         assert offer.refused.fault is Fault.CORRUPT
         await through.close()
+
+
+async def test_an_engine_that_tries_tls_first_is_answered_without_it(registry, caplog):
+    digest, _ = registry.add_image(LAYER)
+    async with client_for(registry) as client:
+        through = PullThrough(client)
+        offer = await through.offer(registry.reference(digest), lambda _: True)
+        host, _, port = offer.repository.partition("/")[0].partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"\x16\x03\x01\x00\xc2\x01\x00\x00\xbe\x03\x03" + bytes(190))
+        assert (await reader.read(12)).startswith(b"HTTP/1.")
+        writer.close()
+        await through.close()
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []

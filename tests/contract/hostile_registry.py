@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -28,8 +29,8 @@ class ScriptedRegistry:
     `seen`: every request, as path and Authorization header.
     """
 
-    def __init__(self, port: int) -> None:
-        self.endpoint = Endpoint("127.0.0.1", port, plain=True)
+    def __init__(self, port: int, *, plain: bool = True) -> None:
+        self.endpoint = Endpoint("127.0.0.1", port, plain)
         self.bodies: dict[str, tuple[bytes, str]] = {}
         self.handlers: dict[str, Handler] = {}
         self.first: Handler | None = None
@@ -68,13 +69,13 @@ class ScriptedRegistry:
 
 
 @asynccontextmanager
-async def scripted_registry() -> AsyncIterator[ScriptedRegistry]:
+async def scripted_registry(tls: ssl.SSLContext | None = None) -> AsyncIterator[ScriptedRegistry]:
     """A registry at a free port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        registry = ScriptedRegistry(listening.getsockname()[1])
+        registry = ScriptedRegistry(listening.getsockname()[1], plain=tls is None)
         runner = web.ServerRunner(web.Server(registry.answer), handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()
-        await web.SockSite(runner, listening).start()
+        await web.SockSite(runner, listening, ssl_context=tls).start()
         try:
             yield registry
         finally:

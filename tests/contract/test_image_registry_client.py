@@ -3,6 +3,9 @@
 import asyncio
 import logging
 import os
+import shutil
+import ssl
+import subprocess
 from contextlib import aclosing, asynccontextmanager
 from types import SimpleNamespace
 
@@ -177,6 +180,27 @@ async def test_an_allowed_name_may_have_any_address_and_another_name_there_may_n
         assert (await fault_of(client, other)).fault is Fault.FORBIDDEN
     finally:
         await client.close()
+
+
+async def test_a_certificate_that_nobody_signed_is_refused(tmp_path):
+    certificate = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    certificate.load_cert_chain(*self_signed(tmp_path))
+    async with scripted_registry(certificate) as registry, client_for(registry) as client:
+        digest, _ = registry.add_image(LAYER)
+        refused = await fault_of(client, registry.reference(digest))
+        assert "its certificate is not valid" in str(refused)
+        assert registry.seen == []
+
+
+def self_signed(folder):
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("there is no openssl")
+    files = folder / "certificate.pem", folder / "key.pem"
+    command = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -out {files[0]} -keyout {files[1]}"
+    options = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([program, *command.split(), *options], check=True, capture_output=True)
+    return files
 
 
 async def test_redirects_end(registry):

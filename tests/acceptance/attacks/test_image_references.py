@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 from tenant_faults import manifest, one_short_attempt, refused, told
 
-from tests.support.local_network import ALLOWED_REGISTRY, TENANT, Net
+from tests.support.local_network import ALLOWED_REGISTRY, TENANT, Done, Net
 
 __all__ = ["one_short_attempt"]
 
@@ -59,9 +59,8 @@ async def server(host: str, port: int | str, reply: bytes) -> AsyncIterator[tupl
             writer.close()
 
 
-async def assert_refused(net: Net, folder: Path, image: str) -> None:
-    """The task fails as the tenant's, with a text that says what to do."""
-    done = await refused(net, manifest(folder, image=image))
+async def assert_explained(net: Net, done: Done) -> None:
+    """The tenant is told what to do."""
     await told(net, done, "image_unavailable")
     logs = await net.gantry("logs", str(done.json["task"]), "--account", TENANT)
     assert "--allow-registry" in logs.out, logs.said
@@ -69,8 +68,9 @@ async def assert_refused(net: Net, folder: Path, image: str) -> None:
 
 async def test_a_registry_at_a_loopback_address_receives_nothing(net: Net, tmp_path: Path) -> None:
     async with server("127.0.0.1", 0, unauthorized("http://127.0.0.1:1/")) as (address, received):
-        await assert_refused(net, tmp_path, f"{address}/x/y@{DIGEST}")
+        done = await refused(net, manifest(tmp_path, image=f"{address}/x/y@{DIGEST}"))
     assert received == []
+    await assert_explained(net, done)
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,11 @@ async def test_a_registry_leads_to_no_internal_service(
     async with server("127.0.0.1", 0, answer("200 OK", "Content-Type: application/json", body)) as (internal, asked):
         reply = attack(f"{scheme}://{internal}/latest/meta-data/")
         async with server(*ALLOWED_REGISTRY.split(":"), reply) as (registry, received):
-            await assert_refused(net, tmp_path, f"{registry}/x/y@{DIGEST}")
+            done = await refused(net, manifest(tmp_path, image=f"{registry}/x/y@{DIGEST}"))
     assert received, "the registry itself is allowed, and was asked"
     assert asked == []
     assert not any(SECRET.encode() in request or b"authorization" in request.lower() for request in received)
+    await assert_explained(net, done)
 
 
 async def test_the_host_works_on_after_all_of_it(net: Net) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from node_agent.images.registries import Endpoint, parse_allowed
 from node_agent.telemetry.hardware import MAX_DEVICES
 from node_agent.telemetry.probe import Reserve
 from offchain.link.errors import OurError
@@ -22,7 +23,7 @@ MAX_BYTES = 65_536
 MAX_REGION_BYTES = 32
 _FIELDS = (
     "version", "url", "genesis", "provider", "region", "bind", "docker_host", "network", "simulate", "reserve",
-    "registry_mirror", "image_quota_gib", "keep_gpus", "share_gpus", "tier", "ask", "gateways",
+    "registry_mirror", "allow_registries", "image_quota_gib", "keep_gpus", "share_gpus", "tier", "ask", "gateways",
     "runtime",
 )  # fmt: skip
 
@@ -48,6 +49,8 @@ class Config:
     simulate: str | None = None
     reserve: Reserve = field(default_factory=Reserve)
     registry_mirror: str | None = None
+    allow_registries: tuple[Endpoint, ...] = ()
+    """Registries that images may be pulled from although their addresses are not public."""
     image_quota_gib: int | None = None
     keep_gpus: tuple[int, ...] = ()
     """GPUs that the owner keeps, by their number in the driver's order (as nvidia-smi shows it)."""
@@ -69,7 +72,6 @@ def save(folder: Path, config: Config) -> None:
         "region": config.region,
         "bind": config.bind,
         "docker_host": config.docker_host,
-        "runtime": config.runtime,
         "network": config.network,
         "simulate": config.simulate,
         "reserve": asdict(config.reserve),
@@ -81,6 +83,11 @@ def save(folder: Path, config: Config) -> None:
         "ask": _ask_plain(config.ask),
         "gateways": [gateway.text for gateway in config.gateways],
     }
+    # Earlier releases, which an update may go back to, refuse fields they do not know.
+    if config.runtime is not None:
+        document["runtime"] = config.runtime
+    if config.allow_registries:
+        document["allow_registries"] = [registry.url for registry in config.allow_registries]
     write_private(folder / NAME, json.dumps(document, indent=2) + "\n")
 
 
@@ -157,6 +164,7 @@ def _parsed(text: str) -> Config:
         simulate=_optional(document, "simulate"),
         reserve=Reserve(*(_whole(reserve, name, 2**40) for name in ("cpu_milli", "memory_mib", "disk_gib"))),
         registry_mirror=_optional(document, "registry_mirror"),
+        allow_registries=tuple(parse_allowed(str(text)) for text in document.get("allow_registries", ())),
         image_quota_gib=None if document["image_quota_gib"] is None else _whole(document, "image_quota_gib", 2**20),
         keep_gpus=tuple(_number(value, "keep_gpus", 16 * MAX_DEVICES) for value in document["keep_gpus"]),
         share_gpus=share_gpus,

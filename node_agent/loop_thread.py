@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
@@ -29,6 +30,11 @@ class LoopThread:
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in that loop and wait for its end in this one. Cancelling the wait cancels it there."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def post(self, work: Callable[[], object]) -> None:
+        """Call `work` in that loop, without waiting for it; after :meth:`close` nothing happens."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(work)
 
     async def close(self) -> None:
         """Cancel what is left there, then end loop and thread."""

@@ -25,6 +25,8 @@ from node_agent.duplicates import other_agent_block, wait_for_silence
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import Mirror, parse_mirror
 from node_agent.images.docker_engine import DockerImages
+from node_agent.images.registries import Endpoint, Rules, parse_allowed
+from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import ImageStore
 from node_agent.install.launch import RELEASE_VARIABLE
 from node_agent.install.releases import Releases
@@ -91,6 +93,8 @@ class Settings:
     """Tenants may have shares of GPUs."""
     registry_mirror: str | None = None
     """A registry that images are pulled through."""
+    allow_registries: tuple[Endpoint, ...] = ()
+    """Registries that images may be pulled from although their addresses are not public."""
     image_quota_gib: int | None = None
     """Disk for images that tenants asked for; None: a quarter of what is free at first, and at most 200."""
     tier: Tier | None = None
@@ -124,7 +128,7 @@ async def run_agent(settings: Settings) -> None:
         if not await _may_start(chain, key.address, state, release, stop):
             return
         images = ImageStore(
-            DockerImages(settings.docker_host),
+            DockerImages(settings.docker_host, RegistryClient(rules_of(settings))),
             ImageBook(settings.state / "images.json"),
             mirror=mirror_of(settings),
             quota_bytes=hardware.image_gib << 30,
@@ -264,6 +268,15 @@ def mirror_of(settings: Settings) -> Mirror | None:
         return parse_mirror(settings.registry_mirror)
     except ValueError as error:
         raise OurError(f"{error}.", "Correct --registry-mirror.") from None
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Where images may be pulled from: public registries, those that the operator allows, and the mirror."""
+    allowed = set(settings.allow_registries)
+    mirror = mirror_of(settings)
+    if mirror is not None:
+        allowed.add(parse_allowed(f"{'http' if mirror.plain else 'https'}://{mirror.host}"))
+    return Rules(frozenset(allowed))
 
 
 def key_of(settings: Settings) -> Ed25519Signer:

@@ -187,6 +187,7 @@ def _configuration(
         simulate=settings.simulate,
         reserve=settings.reserve,
         registry_mirror=settings.registry_mirror,
+        allow_registries=settings.allow_registries,
         image_quota_gib=settings.image_quota_gib,
         keep_gpus=settings.keep_gpus,
         share_gpus=settings.share_gpus,

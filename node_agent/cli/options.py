@@ -14,6 +14,7 @@ import click
 
 from node_agent import config as configs
 from node_agent.cli.output import tell_error
+from node_agent.images.registries import Endpoint, parse_allowed
 from node_agent.startup import Settings
 from node_agent.telemetry.hardware import MAX_MODEL_BYTES, profile_names
 from node_agent.telemetry.probe import Reserve
@@ -107,6 +108,21 @@ class Gateway(click.ParamType[GatewayAddress]):
             self.fail(f"{error}; its operator knows it", param, ctx)
 
 
+class Registry(click.ParamType[Endpoint]):
+    """A registry that images may be pulled from wherever it is."""
+
+    name = "HOST[:PORT]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Endpoint:
+        """Its host, port and whether it has TLS."""
+        if isinstance(value, Endpoint):
+            return value
+        try:
+            return parse_allowed(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 class Genesis(click.ParamType[bytes]):
     """A chain's genesis hash."""
 
@@ -151,6 +167,7 @@ class Given:
     keep_gpus: tuple[int, ...] = ()
     share_gpus: bool | None = None
     registry_mirror: str | None = None
+    allow_registries: tuple[Endpoint, ...] = ()
     image_quota_gib: int | None = None
     tier: Tier | None = None
     gateways: tuple[GatewayAddress, ...] = ()
@@ -181,6 +198,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
             keep_gpus=given.keep_gpus,
             share_gpus=bool(given.share_gpus),
             registry_mirror=given.registry_mirror,
+            allow_registries=given.allow_registries,
             image_quota_gib=given.image_quota_gib,
             tier=given.tier,
             gateways=given.gateways,
@@ -198,6 +216,7 @@ def settle(given: Given, config: configs.Config | None, network: Network) -> Set
         keep_gpus=given.keep_gpus or config.keep_gpus,
         share_gpus=config.share_gpus if given.share_gpus is None else given.share_gpus,
         registry_mirror=given.registry_mirror or config.registry_mirror,
+        allow_registries=given.allow_registries or config.allow_registries,
         image_quota_gib=config.image_quota_gib if given.image_quota_gib is None else given.image_quota_gib,
         tier=given.tier or config.tier,
         gateways=given.gateways or config.gateways,
@@ -263,6 +282,15 @@ _MACHINE = (
 )
 _IMAGES = (
     click.option("--registry-mirror", metavar="URL", help="Pull images through this registry, for example a cache."),
+    click.option(
+        "--allow-registry",
+        "allow_registries",
+        type=Registry(),
+        multiple=True,
+        envvar="GANTRY_ALLOW_REGISTRY",
+        help="Pull images from this registry although its address is not public. With http:// before it, without TLS. "
+        "May be given several times. Else GANTRY_ALLOW_REGISTRY.",
+    ),
     click.option(
         "--image-quota-gib",
         type=click.IntRange(min=1),
@@ -380,7 +408,8 @@ def tier_of(text: str | None) -> Tier | None:
 def _gathered(command: Any, options: tuple[Callable[[Any], Any], ...], *, joined: bool) -> Any:
     machine_names = () if joined else (
         "bind", "docker_host", "runtime", "no_network", "simulate", "reserve_cpus", "reserve_memory_mib",
-        "reserve_disk_gib", "keep_gpus", "share_gpus", "registry_mirror", "image_quota_gib", "gateways",
+        "reserve_disk_gib", "keep_gpus", "share_gpus", "registry_mirror", "allow_registries", "image_quota_gib",
+        "gateways",
     )  # fmt: skip
 
     @wraps(command)

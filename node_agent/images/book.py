@@ -77,4 +77,10 @@ def _read(path: Path) -> dict[str, Held]:
 
 
 def _held(entry: dict[str, Any]) -> Held:
-    return Held(str(entry["reference"]), str(entry["id"]), int(entry["size_bytes"]), int(entry["last_used_ms"]))
+    return Held(
+        str(entry["reference"]),
+        str(entry["id"]),
+        int(entry["size_bytes"]),
+        int(entry["last_used_ms"]),
+        str(entry.get("local_name", "")),
+    )

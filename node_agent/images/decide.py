@@ -35,6 +35,8 @@ class Fault(StrEnum):
     UNFIT = "not an image"
     FULL = "too big"
     PASSING = "out of reach"
+    SLOW = "too slow"
+    FORBIDDEN = "at a place that is not allowed"
 
 
 _FAULTS: Sequence[tuple[Fault, re.Pattern[str]]] = [
@@ -65,10 +67,14 @@ def fault_of(message: str, reference: str) -> Fault:
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A registry that keeps copies: its host (with port), and a path before the names in it ("" or "/path")."""
+    """A registry that keeps copies: its host (with port), and a path before the names in it ("" or "/path").
+
+    `plain`: without TLS.
+    """
 
     host: str
     prefix: str
+    plain: bool = False
 
 
 def parse_mirror(url: str) -> Mirror:
@@ -87,7 +93,7 @@ def parse_mirror(url: str) -> Mirror:
         raise ValueError(
             f'"{url}" is not encrypted, and the engine takes that from this machine only; write https://{parts.netloc}'
         )
-    return Mirror(parts.netloc, prefix)
+    return Mirror(parts.netloc, prefix, parts.scheme == "http")
 
 
 def places(image: ImageRef, mirror: Mirror | None) -> tuple[str, ...]:
@@ -164,7 +170,10 @@ def next_round(search: Search) -> Search:
     return replace(search, tried=(), round=search.round + 1)
 
 
-_WEIGHT = (Fault.FULL, Fault.PLATFORM, Fault.UNFIT, Fault.PASSING, Fault.DENIED, Fault.CORRUPT, Fault.ABSENT)
+_WEIGHT = (
+    Fault.FULL, Fault.PLATFORM, Fault.UNFIT, Fault.PASSING, Fault.SLOW, Fault.FORBIDDEN, Fault.DENIED, Fault.CORRUPT,
+    Fault.ABSENT,
+)  # fmt: skip
 """What says most about the image comes first. A mirror's copy may be corrupt while the origin is only out of reach."""
 
 
@@ -202,6 +211,13 @@ class Held:
     size_bytes: int
     """Layers that images share are counted for each."""
     last_used_ms: int
+    local_name: str = ""
+    """What the engine calls it; empty: by its reference, as earlier releases pulled it."""
+
+    @property
+    def removed_by(self) -> str:
+        """The name by which the engine removes it."""
+        return self.local_name or self.reference
 
 
 def evict(

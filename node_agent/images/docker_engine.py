@@ -16,9 +16,13 @@ import requests.exceptions
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
-from node_agent.images.decide import Disk, Platform, engine_platform
+from node_agent.images.decide import Disk, Fault, Platform, engine_platform
 from node_agent.images.ports import SNAPSHOT_MARK, Came, GoOn, LocalImage, PullRefused
+from node_agent.images.pull_through import Offer, PullThrough
+from node_agent.images.registries import Rules
+from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import MAX_PULLS
+from node_agent.loop_thread import LoopThread
 from node_agent.ports import EngineBusy, EngineUnreachable
 from offchain.schema.manifest_types import ImageRef
 
@@ -35,10 +39,18 @@ T = TypeVar("T")
 
 
 class DockerImages:
-    """The images of the engine at `url` (None: where DOCKER_HOST or the usual socket says)."""
+    """The images of the engine at `url` (None: where DOCKER_HOST or the usual socket says).
 
-    def __init__(self, url: str | None) -> None:
+    The engine pulls from a registry of the agent on loopback, which fetches images by the rules of `client` in
+    `thread` (None: one of its own); :meth:`close` ends both.
+    """
+
+    def __init__(
+        self, url: str | None, client: RegistryClient | None = None, *, thread: LoopThread | None = None
+    ) -> None:
         self._url = url
+        self._through = PullThrough(client or RegistryClient(Rules()))
+        self._thread = thread
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="images")
         self._api: Any = None
         self._info: dict[str, Any] = {}
@@ -53,9 +65,20 @@ class DockerImages:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         return await self._call(lambda: self._find(image))
 
-    async def pull(self, reference: str, go_on: GoOn, came: Came) -> None:
+    async def pull(self, reference: str, go_on: GoOn, came: Came) -> str:
         """See :class:`node_agent.images.ports.ImageEngine`."""
-        await self._call(lambda: self._pull(reference, go_on, came))
+        if self._closing:
+            raise PullRefused("the agent is stopping", Fault.PASSING)
+        if self._thread is None:
+            # A loop of its own: the bytes of images pass through it, and must not delay the heartbeat.
+            self._thread = LoopThread.start("registry")
+        thread = self._thread
+        offer = await thread.run(self._through.offer(reference, lambda size_bytes: go_on(size_bytes, None)))
+        try:
+            await self._call(lambda: self._pull(offer, reference, go_on, came))
+        finally:
+            thread.post(lambda: self._through.withdraw(offer))
+        return offer.name
 
     async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""
@@ -76,6 +99,10 @@ class DockerImages:
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._api is not None:
             self._api.close()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            await thread.run(self._through.close())
+            await thread.close()
 
     async def _call(self, work: Callable[[], T]) -> T:
         try:
@@ -128,35 +155,45 @@ class DockerImages:
                 return None if is_snapshot(inspection) else _local(inspection)
         return None
 
-    def _pull(self, reference: str, go_on: GoOn, came: Came) -> None:
+    def _pull(self, offer: Offer, reference: str, go_on: GoOn, came: Came) -> None:
+        try:
+            self._follow(offer, go_on, came)
+        except PullRefused as error:
+            if offer.refused is not None:
+                raise offer.refused from None
+            if error.fault is None and not offer.requests:
+                raise EngineUnreachable(
+                    f"the Docker engine cannot pull from this agent, which offers it images at "
+                    f"{offer.repository.partition('/')[0]} ({error}). Run the agent on the engine's machine and in its "
+                    "network namespace."
+                ) from None
+            raise PullRefused(str(error).replace(offer.repository, reference.partition("@")[0]), error.fault) from None
+
+    def _follow(self, offer: Offer, go_on: GoOn, came: Came) -> None:
+        """Have the engine pull what is offered."""
         # A connection of its own: closing it is how a pull is stopped.
         api = self._connect(SILENCE_S)
-        sizes: dict[str, int] = {}
-        here: dict[str, int] = {}
+        layers = _Layers()
         disk, seen_s = self._disk(), time.monotonic()
         try:
-            for step in api.pull(reference, stream=True, decode=True, auth_config={}):
+            for step in api.pull(offer.name, stream=True, decode=True, auth_config={}):
+                if self._closing:
+                    raise PullRefused("the agent is stopping", Fault.PASSING)
+                if offer.refused is not None:
+                    # The engine would try again for a while.
+                    raise offer.refused
                 if "error" in step:
                     raise PullRefused(str(step["error"]))
-                detail = step.get("progressDetail") or {}
-                total, layer = detail.get("total"), str(step.get("id", ""))
-                if isinstance(total, int) and layer:
-                    sizes[layer] = max(total, sizes.get(layer, 0))
-                if layer and step.get("status") in _MOVES:
-                    # What is unpacked has come; the engine counts what it unpacks anew.
-                    is_here = step["status"] != "Downloading"
-                    here[layer] = sizes.get(layer, 0) if is_here else int(detail.get("current") or 0)
-                    came(sum(here.values()), sum(sizes.values()))
-                if self._closing:
-                    raise PullRefused("the agent is stopping")
+                if layers.see(step):
+                    came(layers.done_bytes, layers.total_bytes)
                 if time.monotonic() - seen_s >= LOOK_S:
                     disk, seen_s = self._disk(), time.monotonic()
-                if not go_on(sum(sizes.values()), disk):
-                    raise PullRefused(f"stopped at {sum(sizes.values()) >> 20} MiB for want of room", full=True)
+                if not go_on(layers.total_bytes, disk):
+                    raise PullRefused(f"stopped at {layers.total_bytes >> 20} MiB for want of room", Fault.FULL)
         except docker.errors.APIError as error:
             raise PullRefused(str(error.explanation or error)) from None
         except urllib3.exceptions.HTTPError as error:  # what requests does not translate while it reads a stream
-            raise PullRefused(f"the engine went silent: {error}") from None
+            raise PullRefused(f"the engine went silent: {error}", Fault.PASSING) from None
         finally:
             api.close()
 
@@ -170,6 +207,37 @@ class DockerImages:
                 raise
             return False  # a container came to be of it
         return True
+
+
+class _Layers:
+    """How far the layers of an image are, by what the engine says of each."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, int] = {}
+        self._here: dict[str, int] = {}
+
+    def see(self, step: dict[str, Any]) -> bool:
+        """Note one message of the engine; return whether something came or was unpacked."""
+        detail = step.get("progressDetail") or {}
+        total, layer = detail.get("total"), str(step.get("id", ""))
+        if isinstance(total, int) and layer:
+            self._sizes[layer] = max(total, self._sizes.get(layer, 0))
+        if not layer or step.get("status") not in _MOVES:
+            return False
+        # What is unpacked has come; the engine counts what it unpacks anew.
+        is_here = step["status"] != "Downloading"
+        self._here[layer] = self._sizes.get(layer, 0) if is_here else int(detail.get("current") or 0)
+        return True
+
+    @property
+    def done_bytes(self) -> int:
+        """Bytes that came."""
+        return sum(self._here.values())
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of the layers whose sizes are known."""
+        return sum(self._sizes.values())
 
 
 def is_snapshot(inspection: dict[str, Any]) -> bool:

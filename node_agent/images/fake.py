@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from node_agent.images.decide import Disk, Platform
+from node_agent.images.decide import Disk, Fault, Platform
 from node_agent.images.ports import Came, GoOn, LocalImage, PullRefused
 from node_agent.ports import EngineUnreachable
 from offchain.schema.manifest_types import ImageRef
@@ -52,7 +52,7 @@ class FakeImages:
                 return found
         return None
 
-    async def pull(self, reference: str, go_on: GoOn, came: Came) -> None:
+    async def pull(self, reference: str, go_on: GoOn, came: Came) -> str:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         self.pulls.append(reference)
@@ -65,11 +65,12 @@ class FakeImages:
         if found.said:
             raise PullRefused(found.said)
         if not go_on(found.image.size_bytes, self.room):
-            raise PullRefused("stopped for want of room", full=True)
+            raise PullRefused("stopped for want of room", Fault.FULL)
         came(found.image.size_bytes, found.image.size_bytes)
         self.local[reference] = found.image
         if self.room is not None:
             self.room = replace(self.room, free_bytes=self.room.free_bytes - found.image.size_bytes)
+        return reference
 
     async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""

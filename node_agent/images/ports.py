@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from node_agent.images.decide import Disk, Platform
+from node_agent.images.decide import Disk, Fault, Platform
 from node_agent.ports import PullProgress
 from offchain.schema.manifest_types import ImageRef
 
@@ -17,10 +17,10 @@ SNAPSHOT_MARK = "gantry-snapshot "
 
 
 class PullRefused(Exception):
-    """The engine could not pull an image; the text is the engine's. `full`: it was stopped for want of room."""
+    """An image could not be pulled. `fault`: what that means; None where only the engine's text tells."""
 
-    def __init__(self, message: str, *, full: bool = False) -> None:
-        self.full = full
+    def __init__(self, message: str, fault: Fault | None = None) -> None:
+        self.fault = fault
         super().__init__(message)
 
 
@@ -50,8 +50,11 @@ class ImageEngine(Protocol):
         """The image with this digest, whatever it is called."""
         ...
 
-    async def pull(self, reference: str, go_on: GoOn, came: Came) -> None:
-        """Fetch it, as long as it may go on. Raises :class:`PullRefused`. `came` may be called by another thread."""
+    async def pull(self, reference: str, go_on: GoOn, came: Came) -> str:
+        """Fetch an image as long as `go_on` says so; return the name that :meth:`remove` takes.
+
+        Raises :class:`PullRefused`. `go_on` and `came` may be called by another thread.
+        """
         ...
 
     async def remove(self, reference: str) -> bool:

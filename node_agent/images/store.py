@@ -120,7 +120,7 @@ class ImageStore:
                     refused = await self._pull(image, reference)
                     if not isinstance(refused, PullRefused):
                         return refused
-                    fault = Fault.FULL if refused.full else decide.fault_of(str(refused), reference)
+                    fault = refused.fault or decide.fault_of(str(refused), reference)
                     if fault is Fault.FULL and not made_room:
                         made_room = await self._evict(all_idle=True) > 0
                         fault = Fault.PASSING if made_room else fault
@@ -143,15 +143,15 @@ class ImageStore:
         self._see(image, tries=self._progress[image.reference].tries + 1)
         try:
             if not go_on(0, await self._engine.disk()):
-                raise PullRefused("not enough space on the host's disk", full=True)  # noqa: TRY301
-            await self._engine.pull(reference, go_on, came)
+                raise PullRefused("not enough space on the host's disk", Fault.FULL)  # noqa: TRY301
+            name = await self._engine.pull(reference, go_on, came)
             found = await self._engine.find(image)
             if found is None:
-                raise PullRefused("what came did not match the digest")  # noqa: TRY301
+                raise PullRefused("what came did not match the digest", Fault.CORRUPT)  # noqa: TRY301
         except PullRefused as error:
             self._see(image, trouble=str(error))
             return error
-        self._book.add(Held(reference, found.id, found.size_bytes, self._now_ms()))
+        self._book.add(Held(reference, found.id, found.size_bytes, self._now_ms(), name))
         log.info("pulled %s (%d MiB)", reference, found.size_bytes >> 20)
         await self._evict(all_idle=False)
         return found
@@ -164,8 +164,8 @@ class ImageStore:
     async def _let_go(self, image: ImageRef) -> None:
         """Remove what was pulled of it, and only that."""
         for reference in decide.places(image, self._mirror):
-            is_ours = any(held.reference == reference for held in self._book.held)
-            if is_ours and await self._engine.remove(reference):
+            ours = next((held for held in self._book.held if held.reference == reference), None)
+            if ours is not None and await self._engine.remove(ours.removed_by):
                 self._book.drop(reference)
 
     async def _evict(self, *, all_idle: bool) -> int:
@@ -174,7 +174,7 @@ class ImageStore:
             try:
                 used = await self._engine.in_use()
                 going = decide.evict(self._book.held, used, self._now_ms(), self._quota_bytes, all_idle=all_idle)
-                gone = [held for held in going if await self._engine.remove(held.reference)]
+                gone = [held for held in going if await self._engine.remove(held.removed_by)]
             except DriverError as error:
                 log.warning("images could not be removed: %s", error)
                 return 0
@@ -197,9 +197,16 @@ def _failure(image: ImageRef, end: GiveUp, quota_bytes: int) -> DriverError:
             return ImageInvalid(f"the image {image.reference} cannot run on this host ({said})")
         case Fault.CORRUPT:
             return ImageInvalid(f"what its registry gives for {image.reference} is not what its digest says ({said})")
-        case Fault.DENIED:
-            return ImageUnavailable(f"the image {image.reference} is not for everybody; make it public ({said})")
-        case Fault.ABSENT:
-            return ImageUnavailable(f"there is no image {image.reference} ({said})")
-        case _:
-            return ImageUnavailable(f"the registry of {image.reference} is out of reach ({said})")
+    sentence = _UNAVAILABLE.get(end.fault, _UNAVAILABLE[Fault.PASSING])
+    return ImageUnavailable(f"{sentence.format(image=image.reference)} ({said})")
+
+
+_UNAVAILABLE = {
+    Fault.DENIED: "the image {image} is not for everybody; make it public",
+    # Not ImageInvalid: the operator of another host may allow the registry.
+    Fault.FORBIDDEN: "this host pulls no images from where {image} is: push it to a public registry, or ask the host's "
+    "operator to allow the registry (--allow-registry)",
+    Fault.SLOW: "the registry of {image} is too slow",
+    Fault.ABSENT: "there is no image {image}",
+    Fault.PASSING: "the registry of {image} is out of reach",
+}

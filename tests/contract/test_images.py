@@ -1,15 +1,19 @@
 """What an agent's images do, with the fake engine and with Docker and two registries on this machine."""
 
 import asyncio
+import ctypes
 import os
+import subprocess
 import threading
 import uuid
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from driver_fixtures import docker_api  # noqa: F401  (fixture)
+from hostile_registry import scripted_registry
 from registry import Registry
 
 from node_agent.images.book import ImageBook
@@ -17,7 +21,10 @@ from node_agent.images.decide import PAUSES_S, Disk, Mirror, Platform, parse_mir
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.fake import FakeImage, FakeImages
 from node_agent.images.ports import LocalImage, PullRefused
+from node_agent.images.registries import Rules, parse_allowed
+from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import ImageStore
+from node_agent.loop_thread import LoopThread
 from node_agent.ports import EngineUnreachable, ImageInvalid, ImageUnavailable, ResourcesUnavailable
 from offchain.schema.manifest_types import ImageRef
 
@@ -95,7 +102,9 @@ class DockerWorld:
         self._copy = Registry(folder / "mirror")
         self._containers: list[str] = []
         self._own: list[str] = []
-        self.engine = DockerImages(os.environ["GANTRY_DOCKER_HOST"])
+        allowed = (parse_allowed(f"http://{registry.address}") for registry in (self.origin, self._copy))
+        client = RegistryClient(Rules(frozenset(allowed)))
+        self.engine = DockerImages(os.environ["GANTRY_DOCKER_HOST"], client)
         self.mirror = parse_mirror(f"http://{self._copy.address}")
 
     def publish(self, *, size: int = MIB, architecture: str = "amd64") -> ImageRef:
@@ -356,8 +365,8 @@ async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F
     world = DockerWorld(docker_api, tmp_path)
     begun, closed = threading.Event(), threading.Event()
 
-    def go_on(known_bytes, _disk):
-        if known_bytes:
+    def go_on(known_bytes, disk):
+        if known_bytes and disk is not None:  # during the engine's pull, in a thread of its own
             begun.set()
             closed.wait(30)
         return True
@@ -372,3 +381,25 @@ async def test_a_pull_ends_when_the_agent_does(docker_api, tmp_path):  # noqa: F
             await pulling
     finally:
         world.clear()
+
+
+@pytest.mark.docker
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a network namespace")
+@pytest.mark.usefixtures("docker_api")
+async def test_an_engine_in_another_network_namespace_is_one_clear_message():
+    thread, stack = LoopThread.start("registry"), AsyncExitStack()  # the agent's, in a namespace of its own
+    registry = await thread.run(_registry_in_another_namespace(stack))
+    digest, _ = registry.add_image(b"layer")
+    engine = DockerImages(
+        os.environ["GANTRY_DOCKER_HOST"], RegistryClient(Rules(frozenset({registry.endpoint}))), thread=thread
+    )
+    with pytest.raises(EngineUnreachable, match="Run the agent on the engine's machine and in its network namespace"):
+        await engine.pull(registry.reference(digest), lambda *_: True, lambda *_: None)
+    await thread.run(stack.aclose())
+    await engine.close()
+
+
+async def _registry_in_another_namespace(stack):
+    assert ctypes.CDLL(None).unshare(0x40000000) == 0, "CLONE_NEWNET"
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)  # noqa: ASYNC221  (the namespace is this thread's)
+    return await stack.enter_async_context(scripted_registry())

@@ -32,6 +32,8 @@ MANIFESTS = ROOT / "tests" / "integration" / "manifests"
 STEPS = MANIFESTS / "steps.yaml"
 UNTIL_SIGNAL = MANIFESTS / "until_signal.yaml"
 TENANT = "//Charlie"
+ALLOWED_REGISTRY = "127.0.0.1:5999"
+"""Where a test may have a registry: the agent of a network that tests start pulls from this address, without TLS."""
 STRANGER = "//Ferdie"
 PATIENCE = 120.0
 """Seconds. A limit for a broken network, not a measure of a good one."""

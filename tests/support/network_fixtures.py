@@ -17,7 +17,7 @@ import pytest
 
 from offchain.local.ports import free
 from tests.support.fast_chain import write_fast_genesis
-from tests.support.local_network import ROOT, Net, Pods, connected, engine_url
+from tests.support.local_network import ALLOWED_REGISTRY, ROOT, Net, Pods, connected, engine_url
 
 LOG_LINES = 40
 
@@ -47,7 +47,7 @@ def state(request: pytest.FixtureRequest) -> Iterator[Path]:
     # Sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="gantry-n-") as made:
         folder = Path(made) / "net"
-        env = {**os.environ, "GANTRY_STATE": str(folder)}
+        env = {**os.environ, "GANTRY_STATE": str(folder), "GANTRY_ALLOW_REGISTRY": f"http://{ALLOWED_REGISTRY}"}
         genesis = write_fast_genesis(Path(made) / "genesis.json")
         options = ("--detach", f"--rpc-port={free()}", f"--genesis-patch={genesis}")
         up = subprocess.run(

@@ -17,7 +17,7 @@ from typing import Final
 from tenant_faults import manifest, one_short_attempt, refused, told
 
 from offchain.schema.reasons import TENANTS_FAULTS, code
-from tests.support.local_network import TENANT, Net, sha256
+from tests.support.local_network import ALLOWED_REGISTRY, TENANT, Net, sha256
 
 __all__ = ["one_short_attempt"]
 
@@ -39,9 +39,9 @@ async def registry(answer: bytes | None) -> AsyncIterator[str]:
                 writer.write(answer)
                 await writer.drain()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, *ALLOWED_REGISTRY.split(":"))
     try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield ALLOWED_REGISTRY
     finally:
         server.close()
         for writer in silent:
@@ -81,10 +81,7 @@ async def slow_registry() -> AsyncIterator[tuple[str, str]]:
         connections.add(writer)
         with suppress(OSError, asyncio.IncompleteReadError):
             while True:
-                first = await reader.readexactly(4)
-                if first not in (b"GET ", b"HEAD"):
-                    break  # The engine tries TLS first, and goes on without it where that fails at once.
-                request = (first + await reader.readuntil(b"\r\n\r\n")).decode()
+                request = (await reader.readuntil(b"\r\n\r\n")).decode()
                 method, path, _ = request.split(" ", 2)
                 body = bodies.get(path.rpartition("/")[2], b"{}")
                 kind = f"{kinds}distribution.manifest.v2+json" if body is text else "application/octet-stream"
@@ -95,11 +92,10 @@ async def slow_registry() -> AsyncIterator[tuple[str, str]]:
                     await writer.drain()
                     if body is layer:
                         await asyncio.sleep(0.5)
-            writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, *ALLOWED_REGISTRY.split(":"))
     try:
-        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", digest(text)
+        yield ALLOWED_REGISTRY, digest(text)
     finally:
         server.close()
         for writer in connections:

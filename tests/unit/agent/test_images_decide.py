@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,20 @@ from node_agent.images.book import ImageBook
 from node_agent.images.decide import (
     Disk,
     Fault,
+    GiveUp,
     Held,
     Mirror,
     Platform,
+    Search,
     default_quota_bytes,
     engine_platform,
     evict,
     fault_of,
     has_room,
+    next_step,
     parse_mirror,
     places,
+    refused,
     to_prefetch,
 )
 from offchain.schema.manifest_types import ImageRef
@@ -58,8 +63,8 @@ def test_an_image_named_by_its_mirror_is_asked_for_once() -> None:
         ("https://mirror.example", Mirror("mirror.example", "")),
         ("https://mirror.example:5000/", Mirror("mirror.example:5000", "")),
         ("https://mirror.example/docker/hub/", Mirror("mirror.example", "/docker/hub")),
-        ("http://127.0.0.1:5000", Mirror("127.0.0.1:5000", "")),
-        ("http://localhost:5000", Mirror("localhost:5000", "")),
+        ("http://127.0.0.1:5000", Mirror("127.0.0.1:5000", "", plain=True)),
+        ("http://localhost:5000", Mirror("localhost:5000", "", plain=True)),
         ("https://[2001:db8::1]:5000", Mirror("[2001:db8::1]:5000", "")),
     ],
 )
@@ -175,6 +180,22 @@ def test_prefetching_begins_each_once_and_leaves_slots() -> None:
     assert to_prefetch([three], ["x", "y", "z", "w"], 3) == ()
 
 
+def test_a_registry_that_is_not_allowed_is_not_asked_again() -> None:
+    search = refused(Search(("mirror/x", "origin/x")), "origin/x", Fault.FORBIDDEN, "no public address")
+    search = refused(search, "mirror/x", Fault.ABSENT, "not found")
+    end = next_step(search)
+    assert isinstance(end, GiveUp)
+    assert end.fault is Fault.FORBIDDEN
+
+
+def test_every_fault_has_a_weight() -> None:
+    for fault in Fault:
+        search = refused(refused(Search(("a", "b")), "a", fault, ""), "b", Fault.ABSENT, "")
+        step = next_step(replace(search, open=()))
+        assert isinstance(step, GiveUp)
+        assert step.fault is fault
+
+
 # --- the book ---------------------------------------------------------------------------------------------------------
 
 
@@ -189,6 +210,18 @@ def test_the_book_is_kept_and_belongs_to_its_owner(tmp_path: Path) -> None:
     assert ImageBook(path).held == (Held("old", "id-old", GIB, 99),)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [file.name for file in tmp_path.iterdir()] == ["images.json"]
+
+
+def test_an_image_is_removed_by_the_name_that_the_engine_has_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "images.json"
+    ImageBook(path).add(replace(OLD, local_name="127.0.0.1:1/gantry/aa@sha256:00"))
+    (held,) = ImageBook(path).held
+    assert held.removed_by == "127.0.0.1:1/gantry/aa@sha256:00"
+    entry = json.loads(path.read_text())[0]
+    del entry["local_name"]  # as earlier releases wrote it
+    path.write_text(json.dumps([entry]))
+    (held,) = ImageBook(path).held
+    assert held.removed_by == "old"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"reference": "a"}]', "null", "\udcff"])

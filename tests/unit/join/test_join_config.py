@@ -10,6 +10,7 @@ import pytest
 from node_agent import config as configs
 from node_agent.cli.options import STANDARD_ASK, Given, Network, settle
 from node_agent.config import Config, load, save
+from node_agent.images.registries import parse_allowed
 from node_agent.telemetry.probe import Reserve
 from offchain.link.errors import OurError
 from offchain.link.keys import from_uri
@@ -17,6 +18,7 @@ from offchain.schema._generated_chain import GpuPrice, Tier
 from offchain.schema.wire_gateway import GatewayAddress
 
 GATEWAY = GatewayAddress(from_uri("//Gateway", "ed25519").address, "gw.example.org", 4435)
+REGISTRY = parse_allowed("http://registry.lan:5000")
 
 CONFIG = Config(
     url="ws://node:9944",
@@ -32,6 +34,7 @@ CONFIG = Config(
     runtime="runsc",
     network=False,
     gateways=(GATEWAY,),
+    allow_registries=(REGISTRY,),
 )
 
 
@@ -56,6 +59,12 @@ def test_a_file_of_a_release_that_did_not_have_a_field_is_read(tmp_path, name, b
     assert load(tmp_path) == replace(CONFIG, **{name: before})
 
 
+def test_a_file_without_allowed_registries_is_one_of_earlier_releases(tmp_path):
+    save(tmp_path, replace(CONFIG, allow_registries=()))
+    assert "allow_registries" not in json.loads((tmp_path / configs.NAME).read_text())
+    assert load(tmp_path) == replace(CONFIG, allow_registries=())
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -70,6 +79,7 @@ def test_a_file_of_a_release_that_did_not_have_a_field_is_read(tmp_path, name, b
         ({"reserve": {"cpu_milli": 1}}, "'memory_mib' is missing"),
         ({"tier": "Best"}, "Best"),
         ({"gateways": ["gw.example.org:4435"]}, "ACCOUNT@"),
+        ({"allow_registries": ["https://registry.lan/path"]}, "is not a registry"),
     ],
 )
 def test_a_field_that_is_wrong_is_named(tmp_path, change, says):
@@ -92,6 +102,7 @@ def test_the_command_line_goes_before_the_file_and_the_file_before_the_network()
     state = Path("/state")
     assert settle(Given(state=state), CONFIG, network).url == "ws://node:9944"
     assert settle(Given(state=state), CONFIG, network).gateways == (GATEWAY,)
+    assert settle(Given(state=state), CONFIG, network).allow_registries == (REGISTRY,)
     other = replace(GATEWAY, port=1)
     assert settle(Given(state=state, gateways=(other,)), CONFIG, network).gateways == (other,)
     assert settle(Given(state=state, url="ws://mine:2"), CONFIG, network).url == "ws://mine:2"

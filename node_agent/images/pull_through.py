@@ -1,0 +1,200 @@
+"""A registry on loopback through which the engine pulls: it gives out what the agent fetches and checks, and no more.
+
+The engine is told a name at this registry instead of the tenant's, so it connects to nothing that a tenant chose.
+See docs/adr/0041-images-through-the-agent.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncGenerator, Callable, Iterator
+
+from aiohttp import web
+
+from node_agent.images.decide import Fault
+from node_agent.images.manifests import Manifest
+from node_agent.images.ports import PullRefused
+from node_agent.images.registry_client import RegistryClient, Source
+
+MAX_MANIFESTS = 16
+"""So many manifests are fetched for one pull: those of an index that an engine looks at."""
+_TOKEN_BYTES = 16
+
+
+class Offer:
+    """One image at the registry on loopback, until it is withdrawn.
+
+    `fits`: asked with the size of an image in bytes, before the first layer of it is fetched.
+    """
+
+    def __init__(self, source: Source, address: str, digest: str, fits: Callable[[int], bool]) -> None:
+        self.token = secrets.token_hex(_TOKEN_BYTES)
+        self.repository = f"{address}/gantry/{self.token}"
+        self.name = f"{self.repository}@{digest}"
+        """What the engine pulls."""
+        self.requests = 0
+        """How often the engine asked for a part of it."""
+        self.refused: PullRefused | None = None
+        """Why the image cannot be had, as soon as that is known."""
+        self._source = source
+        self._fits = fits
+        self._manifests: dict[str, Manifest] = {}
+        self._reachable = {digest}
+        self._blobs: dict[str, int] = {}
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._lock = asyncio.Lock()
+
+    async def manifest(self, digest: str) -> Manifest:
+        """A manifest of the image. Raises PullRefused."""
+        async with self._lock:
+            found = self._manifests.get(digest)
+            if found is not None:
+                return found
+            if digest not in self._reachable:
+                raise PullRefused("the engine asked for a manifest that is not of this image", Fault.UNFIT)
+            if len(self._manifests) >= MAX_MANIFESTS:
+                raise PullRefused(f"an index with more than {MAX_MANIFESTS} manifests to look at", Fault.UNFIT)
+            found = await self._source.manifest(digest)
+            if not self._fits(found.size_bytes):
+                raise PullRefused(f"its layers have {found.size_bytes >> 20} MiB, which do not fit", Fault.FULL)
+            self._manifests[digest] = found
+            self._reachable.update(found.manifests)
+            self._blobs.update(found.blobs)
+            return found
+
+    def size_of(self, digest: str) -> int:
+        """The size of a blob in bytes. Raises PullRefused where no manifest that was given out lists it."""
+        try:
+            return self._blobs[digest]
+        except KeyError:
+            raise PullRefused("the engine asked for a blob that is not of this image", Fault.UNFIT) from None
+
+    def blob(self, digest: str) -> AsyncGenerator[bytes, None]:
+        """The pieces of a blob. Raises PullRefused."""
+        return self._source.blob(digest, self.size_of(digest))
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """For a request of the engine: counted, ended when the offer is, and the reason of a refusal kept."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  (in a coroutine)
+        self.requests += 1
+        self._tasks.add(task)
+        try:
+            if self.refused is not None:
+                raise self.refused
+            yield
+        except PullRefused as error:
+            self.refused = self.refused or error
+            raise
+        finally:
+            self._tasks.discard(task)
+
+    def withdraw(self) -> None:
+        """End what is under way."""
+        for task in tuple(self._tasks):
+            task.cancel()
+
+
+class PullThrough:
+    """The registry on loopback. Used in one event loop."""
+
+    def __init__(self, client: RegistryClient) -> None:
+        self._client = client
+        self._offers: dict[str, Offer] = {}
+        self._runner: web.AppRunner | None = None
+        self._address = ""
+        self._opening = asyncio.Lock()
+
+    async def offer(self, reference: str, fits: Callable[[int], bool]) -> Offer:
+        """Have the image `name@digest` to be pulled by the engine, until :meth:`withdraw`.
+
+        Its manifest is fetched at once. Raises PullRefused.
+        """
+        source = self._client.source(reference)
+        await self._open()
+        digest = reference.rpartition("@")[2]
+        offer = Offer(source, self._address, digest, fits)
+        await offer.manifest(digest)
+        self._offers[offer.token] = offer
+        return offer
+
+    def withdraw(self, offer: Offer) -> None:
+        """Give out nothing more of it."""
+        self._offers.pop(offer.token, None)
+        offer.withdraw()
+
+    async def close(self) -> None:
+        """End all pulls and the server."""
+        for offer in tuple(self._offers.values()):
+            self.withdraw(offer)
+        if self._runner is not None:
+            await self._runner.cleanup()
+        await self._client.close()
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if self._runner is not None:
+                return
+            application = web.Application()
+            application.add_routes(
+                [
+                    web.get("/v2/", _version),
+                    web.get("/v2/gantry/{token}/manifests/{digest}", self._manifest),
+                    web.get("/v2/gantry/{token}/blobs/{digest}", self._blob),
+                ]
+            )
+            runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=1)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            host, port = runner.addresses[0][:2]
+            self._runner, self._address = runner, f"{host}:{port}"
+
+    async def _manifest(self, request: web.Request) -> web.StreamResponse:
+        digest = request.match_info["digest"]
+        offer = self._offers.get(request.match_info["token"])
+        if offer is None:
+            return _error(404, "NAME_UNKNOWN", "there is no pull under this name")
+        try:
+            with offer.working():
+                manifest = await offer.manifest(digest)
+        except PullRefused as error:
+            return _error(403, "DENIED", str(error))
+        headers = {"Content-Type": manifest.media_type, "Docker-Content-Digest": digest}
+        return web.Response(body=manifest.body, headers=headers)
+
+    async def _blob(self, request: web.Request) -> web.StreamResponse:
+        digest = request.match_info["digest"]
+        offer = self._offers.get(request.match_info["token"])
+        if offer is None:
+            return _error(404, "NAME_UNKNOWN", "there is no pull under this name")
+        response = web.StreamResponse(
+            headers={"Content-Type": "application/octet-stream", "Docker-Content-Digest": digest}
+        )
+        try:
+            with offer.working():
+                response.content_length = offer.size_of(digest)
+                if request.method == "HEAD":
+                    return response
+                async with contextlib.aclosing(offer.blob(digest)) as pieces:
+                    async for piece in pieces:
+                        if not response.prepared:
+                            await response.prepare(request)
+                        await response.write(piece)
+        except PullRefused as error:
+            if not response.prepared:
+                return _error(403, "DENIED", str(error))
+            # The engine takes a short body for a broken download; its next request is answered with the reason.
+            if request.transport is not None:
+                request.transport.abort()
+        return response
+
+
+async def _version(_: web.Request) -> web.StreamResponse:
+    return web.json_response({}, headers={"Docker-Distribution-Api-Version": "registry/2.0"})
+
+
+def _error(status: int, code: str, message: str) -> web.StreamResponse:
+    return web.json_response({"errors": [{"code": code, "message": message}]}, status=status)

@@ -1,0 +1,207 @@
+"""Rules for registries: which addresses an image may be fetched from, and how. No IO, no clock.
+
+A tenant chooses the registry of an image, and a registry chooses where its tokens and blobs are. Neither may make the
+agent connect to an address that is not public, unless the operator allowed that registry by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+MAX_URL = 8192
+"""Characters of an address that a registry names."""
+_DOCKER_HUB = frozenset({"docker.io", "index.docker.io"})
+_DOCKER_HUB_REGISTRY = "registry-1.docker.io"
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?\.?", re.ASCII)
+_TARGET = re.compile(r"/[\x21\x22\x24-\x7e]*", re.ASCII)
+_NO_ADDRESS = "the registry names an address that is not valid"
+_GLOBAL_UNICAST_6 = IPv6Network("2000::/3")
+_REFUSED_4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/3",
+        # The metadata and DNS service that a cloud (Azure) gives its machines at an otherwise public address.
+        "168.63.129.16/32",
+    )
+)  # fmt: skip
+"""IPv4 networks that are no public destination. Python's own table differs between its releases."""
+_REFUSED_6 = tuple(
+    IPv6Network(text)
+    for text in (
+        # Special purposes (Teredo, ORCHID, benchmarks), documentation twice, 6to4, which embeds any IPv4 address.
+        "2001::/23", "2001:db8::/32", "3fff::/20", "2002::/16",
+    )
+)  # fmt: skip
+"""Parts of the global unicast space that are no public destination."""
+
+
+class RegistryRefusedError(Exception):
+    """The rules do not allow a connection to this place; the text is fit for tenants and names no resolved address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server that speaks HTTP: `host` in lower case and without brackets. `plain`: without TLS."""
+
+    host: str
+    port: int
+    plain: bool = False
+
+    @property
+    def netloc(self) -> str:
+        """Host and port as in a URL; the port only where it is not that of the scheme."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (80 if self.plain else 443) else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The address without a path: https://registry.example:5000."""
+        return f"{'http' if self.plain else 'https'}://{self.netloc}"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One address at a server. `target`: path and query, beginning with a slash."""
+
+    endpoint: Endpoint
+    target: str
+
+    @property
+    def url(self) -> str:
+        """The whole address, made of the checked parts, so that no other reading of the text counts."""
+        return f"{self.endpoint.url}{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Where one image is asked for: a registry and the image's path in it."""
+
+    registry: Endpoint
+    path: str
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether an address is one of the public internet: global unicast, and of no special purpose.
+
+    Addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are refused whatever they embed.
+    """
+    if isinstance(address, IPv4Address):
+        return address.is_global and not any(address in network for network in _REFUSED_4)
+    return address in _GLOBAL_UNICAST_6 and not any(address in network for network in _REFUSED_6)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of one host. `allowed`: registries that the operator named, with the mirror among them."""
+
+    allowed: frozenset[Endpoint] = field(default_factory=frozenset)
+
+    def allows(self, endpoint: Endpoint) -> bool:
+        """Return whether the operator named this endpoint, so that its address is not checked."""
+        return endpoint in self.allowed
+
+    def check(self, endpoint: Endpoint) -> None:
+        """Raise RegistryRefusedError where the endpoint itself, before its name is resolved, is not allowed."""
+        if self.allows(endpoint):
+            return
+        literal = _literal(endpoint.host)
+        if endpoint.host == "localhost" or (literal is not None and not is_public(literal)):
+            raise RegistryRefusedError(f"{endpoint.netloc} is not a public address")
+        if endpoint.plain:
+            raise RegistryRefusedError(f"{endpoint.netloc} is asked for without TLS, which is not allowed")
+
+    def endpoint(self, host: str) -> Endpoint:
+        """The registry with this host, perhaps with a port, as an image's name has it.
+
+        Without TLS where the operator allowed it so.
+        """
+        encrypted = _endpoint(host, plain=False)
+        plain = _endpoint(host, plain=True)
+        return plain if plain in self.allowed and encrypted not in self.allowed else encrypted
+
+    def follow(self, url: str) -> Address:
+        """The server and the path of an address that a registry named (a redirect or a realm).
+
+        Raises RegistryRefusedError.
+        """
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+            host = _host(parts.hostname or "")
+        except ValueError:
+            raise RegistryRefusedError(_NO_ADDRESS) from None
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        is_sound = len(url) <= MAX_URL and _TARGET.fullmatch(target) and parts.username is None
+        if not is_sound or parts.scheme not in ("http", "https"):
+            raise RegistryRefusedError(_NO_ADDRESS)
+        plain = parts.scheme == "http"
+        endpoint = Endpoint(host, port or (80 if plain else 443), plain)
+        self.check(endpoint)
+        return Address(endpoint, target)
+
+
+def parse_allowed(text: str) -> Endpoint:
+    """The registry that an operator allows: HOST[:PORT], or http://HOST[:PORT] for one without TLS.
+
+    Raises ValueError with a sentence for the operator.
+    """
+    plain = text.startswith("http://")
+    rest = text.removeprefix("http://").removeprefix("https://").removesuffix("/")
+    try:
+        return _endpoint(rest, plain=plain)
+    except RegistryRefusedError:
+        raise ValueError(
+            f'"{text}" is not a registry; write HOST or HOST:PORT, or http://HOST:PORT where it has no TLS'
+        ) from None
+
+
+def repository(reference: str, rules: Rules) -> Repository:
+    """Where the image `name@digest` is asked for. Raises RegistryRefusedError where that is not allowed."""
+    name = reference.partition("@")[0]
+    first, path = split_name(name)
+    host = _DOCKER_HUB_REGISTRY if first in _DOCKER_HUB else first
+    endpoint = rules.endpoint(host)
+    rules.check(endpoint)
+    return Repository(endpoint, path)
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """An image's name as its registry ("docker.io" where it names none) and its path there."""
+    first, slash, rest = name.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return first, f"library/{rest}" if first in _DOCKER_HUB and "/" not in rest else rest
+    return "docker.io", name if slash else f"library/{name}"
+
+
+def _endpoint(text: str, *, plain: bool) -> Endpoint:
+    try:
+        parts = urlsplit(f"//{text}")
+        port, host = parts.port, _host(parts.hostname or "")
+    except ValueError:
+        raise RegistryRefusedError(f'"{text}" is not the address of a registry') from None
+    if parts.path or parts.query or parts.fragment or parts.username is not None:
+        raise RegistryRefusedError(f'"{text}" is not the address of a registry')
+    return Endpoint(host, port or (80 if plain else 443), plain)
+
+
+def _host(text: str) -> str:
+    """A host name or address in the one form that is compared. Raises ValueError."""
+    literal = _literal(text)
+    if literal is not None:
+        return str(literal)
+    lowered = text.lower()
+    if len(lowered) > 253 or not _HOST.fullmatch(lowered):
+        raise ValueError(text)
+    return lowered.removesuffix(".")
+
+
+def _literal(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None

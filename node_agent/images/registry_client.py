@@ -1,0 +1,387 @@
+"""Requests to registries: the address of each connection is checked when it is made, and each answer has limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import re
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlencode, urljoin
+
+import aiohttp
+import psutil
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from node_agent.images.decide import Fault
+from node_agent.images.manifests import ACCEPTED, MAX_MANIFEST_BYTES, Manifest, parse_manifest
+from node_agent.images.ports import PullRefused
+from node_agent.images.registries import Endpoint, RegistryRefusedError, Repository, Rules, is_public, repository
+
+MAX_REDIRECTS = 5
+MAX_TOKEN_BYTES = 64 << 10
+MAX_RESUMES = 3
+"""How often the download of one blob is continued after its connection broke."""
+CHUNK_BYTES = 128 << 10
+_CHALLENGE = re.compile(r'\b(realm|service)="([^"\\]{0,2048})"', re.ASCII | re.IGNORECASE)
+_TOKEN = re.compile(r"[\x21-\x7e]{1,16384}", re.ASCII)
+_PASSING = frozenset({408, 425, 429})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_NO_NAME = frozenset({socket.EAI_NONAME, socket.EAI_NODATA})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of time in seconds; `slowest` in bytes per second, over each `stall_s` of waiting for a registry."""
+
+    connect_s: float = 10.0
+    answer_s: float = 30.0
+    """For the resolution of the registry's name, the connection and the headers together."""
+    stall_s: float = 30.0
+    slowest: int = 32 << 10
+    total_s: float = 7200.0
+    """For one pull."""
+
+
+class _NotPublicError(OSError):
+    """A name has no public address."""
+
+
+class PublicResolver(AbstractResolver):
+    """Gives only the public addresses of a name. aiohttp connects to exactly these, so a later answer has no effect."""
+
+    def __init__(self, resolver: AbstractResolver) -> None:
+        self._resolver = resolver
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """See aiohttp. Raises OSError where the name has no public address.
+
+        A name that does not exist gives the same error: otherwise tenants could list the names of the host's network.
+        """
+        try:
+            found = await self._resolver.resolve(host, port, family)
+        except OSError as error:
+            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+            if cause.errno not in _NO_NAME:
+                raise
+            found = []
+        public = [result for result in found if _may_connect(result["host"])]
+        if not public:
+            raise _NotPublicError("no public address")
+        return public
+
+    async def close(self) -> None:
+        """See aiohttp."""
+        await self._resolver.close()
+
+
+def _may_connect(address: str) -> bool:
+    try:
+        return is_public(ip_address(address)) and address not in _own_addresses()
+    except ValueError:
+        return False
+
+
+def _own_addresses() -> frozenset[str]:
+    """The addresses of this machine: behind a public one may be a service that only the machine itself reaches."""
+    return frozenset(entry.address for entries in psutil.net_if_addrs().values() for entry in entries)
+
+
+def _public_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket for a connection to a public address. The last check, whoever resolved the name."""
+    family, kind, protocol, _, where = address
+    if not _may_connect(str(where[0])):
+        raise _NotPublicError("not a public address")
+    return socket.socket(family, kind, protocol)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response. `is_first`: it comes from the server that was asked, not from one that it redirected to."""
+
+    response: aiohttp.ClientResponse
+    is_first: bool
+
+
+class RegistryClient:
+    """Fetches manifests and blobs. Used in one event loop. `resolver`: makes what resolves names."""
+
+    def __init__(
+        self, rules: Rules, *, resolver: Callable[[], AbstractResolver] | None = None, limits: Limits | None = None
+    ) -> None:
+        self._rules = rules
+        self._make_resolver = resolver or aiohttp.ThreadedResolver
+        self.limits = limits or Limits()
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+
+    async def close(self) -> None:
+        """End all connections."""
+        for session in self._sessions.values():
+            await session.close()
+
+    def source(self, reference: str) -> Source:
+        """Where this image is fetched from. Raises PullRefused where the rules do not allow its registry."""
+        try:
+            return Source(self, repository(reference, self._rules))
+        except RegistryRefusedError as error:
+            raise forbidden(error) from None
+
+    def _session(self, endpoint: Endpoint) -> aiohttp.ClientSession:
+        # Two sessions, each with its own connections: a connection that was made without a check serves no other name.
+        allowed = self._rules.allows(endpoint)
+        if allowed not in self._sessions:
+            resolver = self._make_resolver()
+            connector = aiohttp.TCPConnector(
+                resolver=resolver if allowed else PublicResolver(resolver),
+                use_dns_cache=False,
+                limit=0,
+                limit_per_host=8,
+                socket_factory=None if allowed else _public_socket,
+            )
+            self._sessions[allowed] = aiohttp.ClientSession(
+                connector=connector,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.limits.connect_s),
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "gantry-agent", "Accept-Encoding": "identity"},
+                trust_env=False,
+            )
+        return self._sessions[allowed]
+
+    @contextlib.asynccontextmanager
+    async def get(self, url: str, headers: dict[str, str]) -> AsyncIterator[Answer]:
+        """Send a GET request and follow redirects; `Authorization` goes to the first server only."""
+        first = self._rules.follow(url).endpoint
+        for left in range(MAX_REDIRECTS, -1, -1):
+            address = self._rules.follow(url)
+            if address.endpoint != first:
+                headers = {name: value for name, value in headers.items() if name != "Authorization"}
+            async with asyncio.timeout(self.limits.answer_s):
+                response = await self._session(address.endpoint).get(
+                    URL(address.url, encoded=True), headers=headers, allow_redirects=False
+                )
+            try:
+                location = response.headers.get("Location")
+                if response.status not in _REDIRECTS or location is None:
+                    yield Answer(response, address.endpoint == first)
+                    return
+                if not left:
+                    raise RegistryRefusedError(f"the registry redirects more than {MAX_REDIRECTS} times")
+                url = urljoin(address.url, location)
+            finally:
+                response.close()
+
+
+class Source:
+    """One image at one registry: its manifests and blobs. For one pull, whose time begins when this is made."""
+
+    def __init__(self, client: RegistryClient, where: Repository) -> None:
+        self._client = client
+        self._where = where
+        self._authorization: str | None = None
+        self._deadline_s = asyncio.get_running_loop().time() + client.limits.total_s
+
+    async def manifest(self, digest: str) -> Manifest:
+        """The manifest with this digest. Raises PullRefused."""
+        with _explained():
+            async with self._get(f"manifests/{digest}", {"Accept": ACCEPTED}) as response:
+                if response.status != 200:
+                    raise _status(response.status, "the manifest")
+                kind = response.headers.get("Content-Type", "")
+                body = await self._small(response, MAX_MANIFEST_BYTES, "the manifest")
+        if not _matches(hashlib.sha256(body), digest):
+            raise PullRefused("the manifest did not match its digest", Fault.CORRUPT)
+        try:
+            return parse_manifest(body, kind)
+        except ValueError as error:
+            raise PullRefused(str(error), Fault.UNFIT) from None
+
+    async def blob(self, digest: str, size: int) -> AsyncGenerator[bytes, None]:
+        """The bytes of a blob, in pieces. The last piece comes only when all of them match the digest.
+
+        A broken connection is made again and the rest asked for. Raises PullRefused.
+        """
+        seen, held, count, tries = hashlib.sha256(), b"", 0, 0
+        while count < size:
+            before, tries = count, tries + 1
+            try:
+                async with contextlib.aclosing(self._from(digest, count, size)) as pieces:
+                    async for piece in pieces:
+                        if held:
+                            yield held
+                        seen.update(piece)
+                        held, count = piece, count + len(piece)
+                if count < size:
+                    raise PullRefused(f"a blob ended after {count} of {size} bytes", Fault.PASSING)  # noqa: TRY301
+            except PullRefused as error:
+                # What may pass is asked again as long as each try brings something.
+                if error.fault is not Fault.PASSING or tries > MAX_RESUMES or count == before:
+                    raise
+        if not _matches(seen, digest):
+            raise PullRefused("a blob did not match its digest", Fault.CORRUPT)
+        yield held
+
+    async def _from(self, digest: str, start: int, size: int) -> AsyncGenerator[bytes, None]:
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        with _explained():
+            async with self._get(f"blobs/{digest}", headers) as response:
+                if response.status not in (200, 206):
+                    raise _status(response.status, "a blob")
+                if (response.status == 206) != bool(start):
+                    raise PullRefused("the registry cannot continue a download that was interrupted", Fault.ABSENT)
+                if start and not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+                    raise PullRefused("the registry continues a download at another place", Fault.CORRUPT)
+                async for piece in self._pieces(response):
+                    start += len(piece)
+                    if start > size:
+                        raise PullRefused(f"a blob has more than the {size} bytes of its manifest", Fault.CORRUPT)
+                    yield piece
+
+    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+        """The body, as long as it comes at the least speed. Time that the reader takes is not counted."""
+        limits, loop = self._client.limits, asyncio.get_running_loop()
+        waited, came = 0.0, 0
+        while True:
+            begun = loop.time()
+            if begun >= self._deadline_s:
+                raise PullRefused(f"the pull took longer than {limits.total_s:g} s", Fault.SLOW)
+            try:
+                async with asyncio.timeout(limits.stall_s):
+                    piece = await response.content.read(CHUNK_BYTES)
+            except TimeoutError:
+                raise _too_slow(came, limits) from None
+            if not piece:
+                return
+            waited, came = waited + loop.time() - begun, came + len(piece)
+            if waited >= limits.stall_s:
+                if came < limits.slowest * waited:
+                    raise _too_slow(came, limits)
+                waited, came = 0.0, 0
+            yield piece
+
+    async def _small(self, response: aiohttp.ClientResponse, most: int, what: str) -> bytes:
+        body = bytearray()
+        async for piece in self._pieces(response):
+            body += piece
+            if len(body) > most:
+                raise PullRefused(f"{what} has more than {most} bytes", Fault.UNFIT)
+        return bytes(body)
+
+    @contextlib.asynccontextmanager
+    async def _get(self, what: str, headers: dict[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
+        url = f"{self._where.registry.url}/v2/{self._where.path}/{what}"
+        async with self._client.get(url, self._with_token(headers)) as answer:
+            if answer.response.status != 401 or not answer.is_first:
+                yield answer.response
+                return
+            challenges = answer.response.headers.getall("WWW-Authenticate", [])
+        self._authorization = await self._token(challenges)
+        async with self._client.get(url, self._with_token(headers)) as answer:
+            yield answer.response
+
+    def _with_token(self, headers: dict[str, str]) -> dict[str, str]:
+        return headers if self._authorization is None else {**headers, "Authorization": self._authorization}
+
+    async def _token(self, challenges: list[str]) -> str:
+        """A token of the server that the registry names, for reading this image and nothing else."""
+        for challenge in challenges:
+            kind, _, rest = challenge.strip().partition(" ")
+            values = {name.lower(): value for name, value in _CHALLENGE.findall(rest)}
+            if kind.lower() == "bearer" and values.get("realm"):
+                break
+        else:
+            raise PullRefused("the registry denies access without a password (401)", Fault.DENIED)
+        query = {"scope": f"repository:{self._where.path}:pull"}
+        if "service" in values:
+            query["service"] = values["service"]
+        mark = "&" if "?" in values["realm"] else "?"
+        async with self._client.get(f"{values['realm']}{mark}{urlencode(query)}", {}) as answer:
+            if answer.response.status != 200:
+                raise _status(answer.response.status, "a token")
+            body = await self._small(answer.response, MAX_TOKEN_BYTES, "the token")
+        return f"Bearer {_token_in(body)}"
+
+
+def _token_in(body: bytes) -> str:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    found = document if isinstance(document, dict) else {}
+    token = found.get("token") or found.get("access_token")
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise PullRefused("the token server of the registry gave no token", Fault.DENIED)
+    return token
+
+
+def _matches(seen: Any, digest: str) -> bool:
+    return f"sha256:{seen.hexdigest()}" == digest
+
+
+def forbidden(error: RegistryRefusedError) -> PullRefused:
+    """The refusal of a place that the rules do not allow, in words for the tenant."""
+    return PullRefused(str(error), Fault.FORBIDDEN)
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Turn what goes wrong with a request into PullRefused. Its text names no address that a name resolved to."""
+    try:
+        yield
+    except RegistryRefusedError as error:
+        raise forbidden(error) from None
+    except TimeoutError:
+        raise PullRefused("the registry does not answer in time", Fault.PASSING) from None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        if _is_refused(error):
+            name = f"{error.host} has" if isinstance(error, aiohttp.ClientConnectorError) else "the registry has"
+            raise PullRefused(f"{name} no public address", Fault.FORBIDDEN) from None
+        raise PullRefused(f"the registry cannot be reached ({_said(error)})", Fault.PASSING) from None
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether the rules are behind an error of aiohttp, which wraps what its resolver and its sockets raise."""
+    for _ in range(8):
+        if error is None:
+            return False
+        if isinstance(error, _NotPublicError) or isinstance(getattr(error, "os_error", None), _NotPublicError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _said(error: Exception) -> str:
+    """The kind of an error without addresses, because a tenant reads it."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return "its certificate is not valid"
+    cause = getattr(error, "os_error", None) or error
+    if isinstance(cause, socket.gaierror):
+        return "its name cannot be resolved"
+    number = cause.errno if isinstance(cause, OSError) else None
+    return os.strerror(number) if number else type(cause).__name__
+
+
+def _status(status: int, what: str) -> PullRefused:
+    if status in (401, 403):
+        return PullRefused(f"the registry denies {what} ({status})", Fault.DENIED)
+    if status in (404, 410):
+        return PullRefused(f"the registry does not have {what} ({status})", Fault.ABSENT)
+    if status in _PASSING or status >= 500:
+        return PullRefused(f"the registry answers {status} for {what}", Fault.PASSING)
+    return PullRefused(f"the registry answers {status} for {what}", Fault.UNFIT)
+
+
+def _too_slow(came: int, limits: Limits) -> PullRefused:
+    return PullRefused(
+        f"the registry sent {came} bytes in {limits.stall_s:g} s, less than {limits.slowest} bytes a second",
+        Fault.PASSING,
+    )

@@ -29,9 +29,9 @@ COPY scripts/lib-node-container /usr/local/bin/gantry-node-container
 RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry
 USER gantry
 VOLUME /var/lib/gantry
-EXPOSE 9944 30333
+EXPOSE 9944 9945 30333
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
-    CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9944"]
+    CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9945"]
 ENTRYPOINT ["gantry-node-container"]
 
 FROM python AS installed

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from node_agent.cli.advisories import Component, known, remedies, standing
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.probe import Reserve
 from offchain.schema.manifest_values import format_amount
@@ -57,6 +58,8 @@ class EngineFacts:
     """The engine's storage driver."""
     vsock: bool = False
     """This machine has sockets to its hypervisor. They are outside of every network namespace."""
+    components: tuple[Component, ...] = ()
+    """The engine, containerd and runc."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ class Facts:
     """Where tenants would dial this host, after a connection to itself has succeeded."""
     chain: ChainFacts | str
     funds: FundsFacts | None = None
+    components: tuple[Component, ...] = ()
+    """What separates containers from the machine, as far as it could be found out."""
     systemd: bool
     root: bool
 
@@ -114,6 +119,8 @@ def failed(findings: Sequence[Finding]) -> list[Finding]:
 
 def _all(facts: Facts) -> Iterator[Finding]:
     yield from _engine(facts.engine)
+    for component in facts.components:
+        yield _vulnerabilities(component)
     yield from _gpus(facts)
     yield _disk(facts)
     if isinstance(facts.engine, EngineFacts):
@@ -156,6 +163,28 @@ def _engine(engine: EngineFacts | str) -> Iterator[Finding]:
             "cgroups", Verdict.WARN, "version 1: memory peaks of tasks are not measured",
             "Boot with systemd.unified_cgroup_hierarchy=1, or use a newer distribution.",
         )  # fmt: skip
+
+
+def _vulnerabilities(component: Component) -> Finding:
+    """A verdict on one component's version. FAIL where an image suffices and the agent prevents nothing."""
+    check = f"vulnerabilities of {component.name}"
+    state = standing(component, known())
+    shown = f"version {component.version}" + (f", package {component.package}" if component.package else "")
+    if not state.understood:
+        return Finding(
+            check, Verdict.WARN, f"cannot tell: {component.version!r} is not a version",
+            "Compare it with the advisories of its maker. See docs/providers.md.",
+        )  # fmt: skip
+    if state.open:
+        told = "; ".join(f"{one.id} ({one.severity}): {one.about}" for one in state.open)
+        verdict = Verdict.FAIL if any(one.refuse for one in state.open) else Verdict.WARN
+        return Finding(check, verdict, f"{shown} has {told}", remedies()[component.name])
+    if state.unclear:
+        told = "; ".join(f"{one.id} ({one.severity}): {one.about}" for one in state.unclear)
+        changelog = "is not here" if component.package_fixes is None else "does not name them"
+        found = f"{shown}, cannot tell whether the package fixes these, its changelog {changelog}: {told}"
+        return Finding(check, Verdict.WARN, found, remedies()[component.name])
+    return Finding(check, Verdict.PASS, f"{shown}, none of the known ones")
 
 
 def _gpus(facts: Facts) -> Iterator[Finding]:

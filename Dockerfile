@@ -1,12 +1,14 @@
 # Gantry's parts as images, from the distribution's packages. Targets: node, workers, agent.
-#   docker compose build
-# Where no image registry can be reached: scripts/base-image, then BASE=gantry-base:bookworm docker compose build
-ARG BASE=debian:bookworm-slim
+#   scripts/base-image && docker compose build
+# The base has packages of pinned versions and content (scripts/base-image.lock), and all that is needed below. With
+# another one, BASE=debian:bookworm-slim for example, what it lacks is installed in the versions of the day.
+ARG BASE=gantry-base:bookworm
 
 FROM ${BASE} AS python
-RUN apt-get update \
+RUN dpkg -s ca-certificates python3 python3-venv >/dev/null 2>&1 \
+    || { apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates python3 python3-venv \
-    && rm -rf /var/lib/apt/lists/*
+    && rm -rf /var/lib/apt/lists/*; }
 
 # The released node, checked by its hash.
 FROM python AS unpacked
@@ -20,18 +22,19 @@ RUN GANTRY_CACHE=/out python3 -m offchain.local.release > /out.txt \
 
 FROM ${BASE} AS node
 # The node's network layer does not start on a machine that trusts no certificate authority.
-RUN apt-get update \
+RUN dpkg -s ca-certificates >/dev/null 2>&1 \
+    || { apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends ca-certificates \
-    && rm -rf /var/lib/apt/lists/*
+    && rm -rf /var/lib/apt/lists/*; }
 COPY --from=unpacked /node/gantry-node /usr/local/bin/gantry-node
 COPY --from=unpacked /node/gantry-runtime.wasm /usr/local/share/gantry/gantry-runtime.wasm
 COPY scripts/lib-node-container /usr/local/bin/gantry-node-container
 RUN useradd --system --uid 10001 --home-dir /var/lib/gantry --create-home --shell /usr/sbin/nologin gantry
 USER gantry
 VOLUME /var/lib/gantry
-EXPOSE 9944 30333
+EXPOSE 9944 9945 30333
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
-    CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9944"]
+    CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9945"]
 ENTRYPOINT ["gantry-node-container"]
 
 FROM python AS installed
@@ -68,9 +71,10 @@ ENTRYPOINT ["/opt/gantry/venv/bin/python", "-m", "offchain.cli"]
 # The agent speaks to the machine's Docker engine through its socket; root in this container is what may open it.
 # iptables keeps pods away from the machine: without it they get no network.
 FROM runtime AS agent
-RUN apt-get update \
+RUN { dpkg -s iptables >/dev/null 2>&1 \
+    || { apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends iptables \
-    && rm -rf /var/lib/apt/lists/* \
+    && rm -rf /var/lib/apt/lists/*; }; } \
     && mkdir -p -m 700 /var/lib/gantry
 COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container
 VOLUME /var/lib/gantry

@@ -65,6 +65,8 @@ class Answers:
         self._pod_of = pod_of
         self._notes = notes
         self._tails = asyncio.Semaphore(TAILS_AT_ONCE)
+        self._parsing = asyncio.Semaphore(1)
+        """Manifests that are parsed for peers: one thread, so that the agent's own work finds another."""
 
     def handlers(self) -> Mapping[Op, Handler]:
         """By what is asked."""
@@ -157,7 +159,9 @@ class Answers:
         else:
             try:
                 data = await self._chain.manifest(lease_parts(number)[0])
-                names = [] if data is None else [one.name for one in parse_manifest(data).services]
+                async with self._parsing:
+                    manifest = None if data is None else await asyncio.to_thread(parse_manifest, data)
+                names = [] if manifest is None else [one.name for one in manifest.services]
             except TheirError:
                 raise _node_away() from None
             except ManifestError:

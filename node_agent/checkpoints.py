@@ -300,7 +300,7 @@ class Checkpoints:
     async def _stand_by(self, key: core.PodKey, lease: int, view: TaskView) -> None:
         try:
             manifest = await self._chain.manifest(key[0])
-            checkpoint = None if manifest is None else parse_manifest(manifest).checkpoint
+            checkpoint = None if manifest is None else (await asyncio.to_thread(parse_manifest, manifest)).checkpoint
             if checkpoint is not None:
                 # What did not come in this time is gone on with at the next one.
                 async with asyncio.timeout(WAIT_MS / 1000):

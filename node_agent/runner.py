@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from node_agent.background import done_unless
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.admission import read_manifest
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import main_of
 from node_agent.core.values import Handle, Lease, Outcome, PodSpec, Report
@@ -200,7 +201,8 @@ class CommandRunner:
         manifest = await self._until_answered(
             lambda: self._chain.manifest(command.task), f"lease {command.number}: manifest of task {command.task}"
         )
-        self._emit(ev.ManifestFetched(command.number, manifest))
+        fetched = None if manifest is None else await asyncio.to_thread(read_manifest, manifest)
+        self._emit(ev.ManifestFetched(command.number, fetched))
 
     async def _prepare(self, command: cmd.PreparePod) -> None:
         number = command.number

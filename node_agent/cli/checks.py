@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from node_agent.cli.advisories import Component, known, remedies, standing
 from node_agent.drivers.runtimes import OPTION
 from node_agent.telemetry.hardware import Device
 from node_agent.telemetry.probe import Reserve
@@ -60,6 +61,8 @@ class EngineFacts:
     """Why pods cannot run under that runtime; empty where they can."""
     sandboxes: tuple[str, ...] = ()
     """Runtimes of the engine that isolate containers better than the kernel does, and can be asked for."""
+    components: tuple[Component, ...] = ()
+    """The engine, containerd and runc."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class Facts:
     """Where tenants would dial this host, after a connection to itself has succeeded."""
     chain: ChainFacts | str
     funds: FundsFacts | None = None
+    components: tuple[Component, ...] = ()
+    """What separates containers from the machine, as far as it could be found out."""
     systemd: bool
     root: bool
 
@@ -117,6 +122,8 @@ def failed(findings: Sequence[Finding]) -> list[Finding]:
 
 def _all(facts: Facts) -> Iterator[Finding]:
     yield from _engine(facts.engine)
+    for component in facts.components:
+        yield _vulnerabilities(component)
     if isinstance(facts.engine, EngineFacts):
         yield _isolation(facts.engine)
     yield from _gpus(facts)
@@ -169,6 +176,28 @@ def _isolation(engine: EngineFacts) -> Finding:
         return Finding("isolation", Verdict.PASS, f"tenants' containers run under the runtime {engine.runtime}")
     more = f"; {OPTION} {engine.sandboxes[0]} isolates them better" if engine.sandboxes else ""
     return Finding("isolation", Verdict.PASS, f"tenants' containers share the machine's kernel{more}")
+
+
+def _vulnerabilities(component: Component) -> Finding:
+    """A verdict on one component's version. FAIL where an image suffices and the agent prevents nothing."""
+    check = f"vulnerabilities of {component.name}"
+    state = standing(component, known())
+    shown = f"version {component.version}" + (f", package {component.package}" if component.package else "")
+    if not state.understood:
+        return Finding(
+            check, Verdict.WARN, f"cannot tell: {component.version!r} is not a version",
+            "Compare it with the advisories of its maker. See docs/providers.md.",
+        )  # fmt: skip
+    if state.open:
+        told = "; ".join(f"{one.id} ({one.severity}): {one.about}" for one in state.open)
+        verdict = Verdict.FAIL if any(one.refuse for one in state.open) else Verdict.WARN
+        return Finding(check, verdict, f"{shown} has {told}", remedies()[component.name])
+    if state.unclear:
+        told = "; ".join(f"{one.id} ({one.severity}): {one.about}" for one in state.unclear)
+        changelog = "is not here" if component.package_fixes is None else "does not name them"
+        found = f"{shown}, cannot tell whether the package fixes these, its changelog {changelog}: {told}"
+        return Finding(check, Verdict.WARN, found, remedies()[component.name])
+    return Finding(check, Verdict.PASS, f"{shown}, none of the known ones")
 
 
 def _gpus(facts: Facts) -> Iterator[Finding]:

@@ -16,7 +16,9 @@ import requests.exceptions
 import yaml
 from docker.utils import kwargs_from_env
 
+from node_agent.cli.advisories import Component
 from node_agent.cli.checks import ChainFacts, EngineFacts, Facts, FundsFacts
+from node_agent.cli.components import engine_components, installed_toolkit, with_packages
 from node_agent.drivers.docker_disks import disks_of
 from node_agent.drivers.runtimes import choose, offers
 from node_agent.install.systemd import has_systemd
@@ -45,8 +47,10 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
     devices, kept = await asyncio.to_thread(_devices, settings)
     engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host, settings.runtime)
     chain, funds = await _chain(settings, key.address, provider, devices)
+    components = () if isinstance(engine, str) else engine.components
     return Facts(
         engine=engine,
+        components=await asyncio.to_thread(_all_components, components),
         devices=devices,
         driver=driver_version(),
         kept_gpus=kept,
@@ -71,6 +75,7 @@ def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFac
         api = docker.APIClient(version="auto", timeout=_ENGINE_TIMEOUT_S, **where)
         try:
             info = api.info()
+            components = engine_components(api.version())
         finally:
             api.close()
     except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
@@ -90,8 +95,14 @@ def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFac
         runtime=runtime,
         runtime_trouble=_runtime_trouble(runtime, info.get("Runtimes") or {}),
         sandboxes=offers(info.get("Runtimes") or {}),
+        components=components,
     )
     return facts, root_dir if root_dir.is_dir() else None
+
+
+def _all_components(of_engine: tuple[Component, ...]) -> tuple[Component, ...]:
+    toolkit = installed_toolkit()
+    return (*with_packages(of_engine), *(() if toolkit is None else (toolkit,)))
 
 
 def _runtime_trouble(name: str | None, runtimes: dict[str, Any]) -> str:

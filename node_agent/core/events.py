@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from node_agent.core.admission import FetchedManifest
 from node_agent.core.values import Ending, Found, Handle, HostFailure, Lease, Outcome, Report
 
 
@@ -12,7 +13,7 @@ class LeaseAssigned:
     """The chain has this lease for us. Told again whenever it is read again. `manifest` None: not read yet."""
 
     lease: Lease
-    manifest: bytes | None = None
+    manifest: FetchedManifest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class ManifestFetched:
     """The manifest as the chain keeps it; None where it does not."""
 
     number: int
-    manifest: bytes | None
+    manifest: FetchedManifest | None
 
 
 @dataclass(frozen=True, slots=True)

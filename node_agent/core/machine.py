@@ -17,7 +17,7 @@ from typing import Any
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core import keeping, runs, sharing
-from node_agent.core.admission import Unfit, admit
+from node_agent.core.admission import FetchedManifest, Unfit, admit
 from node_agent.core.recovery import recover
 from node_agent.core.states import TABLE, AgentState, IllegalMove, Phase, Pod
 from node_agent.core.steps import (
@@ -170,7 +170,7 @@ def _manifest_fetched(host: Host, pod: Pod | None, event: ev.ManifestFetched, no
     return _admitted(host, pod, event.manifest, now_ms)
 
 
-def _admitted(host: Host, pod: Pod, manifest: bytes | None, now_ms: int) -> Moved:
+def _admitted(host: Host, pod: Pod, manifest: FetchedManifest | None, now_ms: int) -> Moved:
     spec = admit(host, pod.lease, manifest)
     if isinstance(spec, Unfit):
         return refuse(pod, spec.reason, spec.message)

@@ -71,8 +71,6 @@ def _document(data: bytes, reader: Reader) -> Field | None:
         refuse(mark.line + 1 if mark else 1, f"this is not YAML: {about}", "Mend the line; keep to one document")
     except yaml.YAMLError as error:
         refuse(1, f"this is not YAML: {' '.join(str(error).split())}", "Mend the file")
-    except RecursionError:
-        refuse(1, "the YAML is nested too deeply", "Flatten it")
     else:
         if node is not None:
             return Field(node, node.start_mark.line + 1, "")

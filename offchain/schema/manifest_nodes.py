@@ -14,7 +14,8 @@ from offchain.schema.manifest_types import Problem
 T = TypeVar("T")
 
 _TAG = "tag:yaml.org,2002:"
-_MAX_MERGES = 32
+_MAX_GUESSES = 50
+_MAX_GUESSED = 64
 _SHAPES = {"map": "a mapping", "seq": "a list", "null": "empty", "bool": "true or false", "str": "text"}
 
 
@@ -42,7 +43,6 @@ class Reader:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self._merges = 0
 
     def problem(self, field: Field, message: str, remedy: str) -> None:
         """Note a problem with a field."""
@@ -59,8 +59,8 @@ class Reader:
                 entries[key] = entry
             elif key in refused:
                 self.problem(entry, f'Gantry does not support "{key}" here', refused[key])
-            elif not (extensions and key.startswith("x-") and not _close(key, known)):
-                close = _close(key, known | set(refused))
+            elif not (extensions and key.startswith("x-") and not self._close(key, known)):
+                close = self._close(key, known | set(refused))
                 names = ", ".join(sorted(known))
                 self.problem(
                     entry,
@@ -97,10 +97,6 @@ class Reader:
         return list((merged | seen).items())
 
     def _merge(self, field: Field, entry: Field) -> list[tuple[str, Field]]:
-        self._merges += 1
-        if self._merges > _MAX_MERGES:
-            self.problem(entry, "there are too many merges (<<), or one refers to itself", "Write the keys out")
-            return []
         nodes = entry.node.value if isinstance(entry.node, yaml.SequenceNode) else [entry.node]
         found: dict[str, Field] = {}
         for node in nodes:
@@ -180,12 +176,14 @@ class Reader:
                 return text
             self.problem(field, f'"{text}" is not supported yet', refusal)
             return None
-        close = _close(text, choices)
+        close = self._close(text, choices)
         usable = " or ".join(word for word, refusal in choices.items() if refusal is None)
         self.problem(field, f'unknown value "{text}"', f'Did you mean "{close}"?' if close else f"Write {usable}")
         return None
 
-
-def _close(key: str, known: Iterable[str]) -> str | None:
-    found = difflib.get_close_matches(key.lower(), list(known), n=1, cutoff=0.7)
-    return found[0] if found else None
+    def _close(self, key: str, known: Iterable[str]) -> str | None:
+        """The known word that was probably meant. Comparing costs time: it is not done for long or for many words."""
+        if len(key) > _MAX_GUESSED or len(self.problems) >= _MAX_GUESSES:
+            return None
+        found = difflib.get_close_matches(key.lower(), list(known), n=1, cutoff=0.7)
+        return found[0] if found else None

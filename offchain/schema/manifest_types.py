@@ -15,6 +15,8 @@ Tier = Literal["consumer", "professional", "datacenter"]
 
 WHOLE_GPU: Final = 1000
 """Thousandths of a GPU."""
+MAX_LINES: Final = 50
+"""Problems of one manifest that are written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +295,11 @@ class ManifestError(Exception):
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> list[str]:
-        """One readable line for each problem: file:line: key path: what is wrong. What to do."""
-        return [
+        """One readable line for each of the first problems: file:line: key path: what is wrong. What to do."""
+        lines = [
             f"{self.source}:{problem.line}: {problem.path + ': ' if problem.path else ''}{problem.message}. "
             f"{problem.remedy}{'' if problem.remedy.endswith('?') else '.'}"
-            for problem in self.problems
+            for problem in self.problems[:MAX_LINES]
         ]
+        left = len(self.problems) - len(lines)
+        return lines if left <= 0 else [*lines, f"{self.source}: {left} more problems. Correct these first."]

@@ -38,7 +38,7 @@ def resolve(text: str, env: Mapping[str, str], *, source: str = "manifest") -> s
     """
     try:
         root = compose(text)
-    except (yaml.YAMLError, RecursionError):
+    except yaml.YAMLError:
         return text
     if root is None:
         return text
@@ -165,7 +165,7 @@ def _quoted(value: str) -> str:
 def _reads_as(document: str, value: str) -> bool:
     try:
         node = compose(document)
-    except (yaml.YAMLError, RecursionError):
+    except yaml.YAMLError:
         return False
     items = node.value if isinstance(node, yaml.SequenceNode) else []
     return len(items) == 1 and isinstance(items[0], yaml.ScalarNode) and items[0].value == value

@@ -6,20 +6,20 @@ import yaml
 
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_types import Problem
-from offchain.schema.yaml_bounded import compose
+from offchain.schema.yaml_bounded import OPERATOR_MAX, compose
 
 
 def section(text: str, key: str, example: str, reader: Reader) -> dict[str, Field]:
     """The entries of the section `key`, the only one. Problems are noted in `reader`; `example` names a whole file."""
     try:
-        node = compose(text)
+        node = compose(text, bound=OPERATOR_MAX)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         about = ", ".join(part for part in (error.problem, error.context) if part)
         line = mark.line + 1 if mark else 1
         reader.problems.append(Problem(line, "", f"this is not YAML: {about}", "Mend the line"))
         return {}
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.YAMLError as error:
         about = " ".join(str(error).split())
         reader.problems.append(Problem(1, "", f"this is not YAML: {about}", "Mend the file"))
         return {}

@@ -130,7 +130,7 @@ class Autoscaler:
         if place is not None:
             self._places[task.id] = place.task
         try:
-            manifest = None if data is None else parse_manifest(data, source=f"task {task.id}")
+            manifest = None if data is None else await asyncio.to_thread(parse_manifest, data, source=f"task {task.id}")
         except ManifestError:
             manifest = None  # its hosts do not take it either
         spec = task.spec

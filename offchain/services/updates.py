@@ -62,7 +62,8 @@ async def submit(chain: GantryChain, perform: Performer, tenant: str, current: V
     """Put a version beside the current one, once. Raises :class:`ServiceError` where the chain refuses it."""
     place = TakesPlace(current.id, current.task.record.pods_wanted, manifest_digest(current.text))
     whole = stamped(text, place)
-    spec = to_task_spec(parse_manifest(whole, source="the new version"), manifest_digest(whole))
+    manifest = await asyncio.to_thread(parse_manifest, whole, source="the new version")
+    spec = to_task_spec(manifest, manifest_digest(whole))
     name = f"version:{current.id}:{spec.manifest_digest.hex()}"
     # What was submitted earlier and is live stands on the chain. What is not live has come to its end since.
     perform.forget(name)

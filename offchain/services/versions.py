@@ -5,6 +5,7 @@ All of it is read from the chain: names and links stand in the manifests.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -113,7 +114,7 @@ async def _version(chain: GantryChain, task: TaskAndSpec) -> Version | None:
     if text is None:
         return None
     try:
-        manifest = parse_manifest(text, source=f"task {task.id}")
+        manifest = await asyncio.to_thread(parse_manifest, text, source=f"task {task.id}")
     except ManifestError:
         return None  # its hosts do not take it either
     return Version(task, text, manifest, place_of(text))

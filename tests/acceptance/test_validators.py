@@ -17,7 +17,7 @@ import pytest
 
 from offchain.link.keys import from_uri
 from offchain.link.ports import BlockRef, Call, Signer
-from offchain.link.rpc import Rpc
+from offchain.link.rpc import Rpc, RpcRefused
 from offchain.link.substrate import SubstrateChain
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -164,11 +164,24 @@ async def test_a_wiped_validator_comes_back_to_the_same_chain(validators: Valida
         await closing.close()
 
 
+async def test_methods_that_change_a_validator_are_refused_on_the_bridge(validators: Validators) -> None:
+    rpc = Rpc(validators.url(1), 30)
+    for method, parameters in (
+        ("author_rotateKeys", []),
+        ("author_rotateKeysWithOwner", ["0x" + OWNER.public_key.hex()]),
+        ("author_insertKey", ["babe", "//Eve", "0x" + OWNER.public_key.hex()]),
+        ("system_addReservedPeer", ["/ip4/127.0.0.1/tcp/1"]),
+    ):
+        with pytest.raises(RpcRefused, match="unsafe"):
+            await rpc.call(method, parameters)
+    await rpc.close()
+
+
 async def test_a_fifth_validator_joins_makes_blocks_and_leaves(validators: Validators) -> None:
     validators.run("start", "5")
     chain, fifth = validators.chain(1), validators.chain(5)
     rpc = Rpc(validators.url(5), 30)
-    made = await rpc.call("author_rotateKeysWithOwner", ["0x" + OWNER.public_key.hex()])
+    made = validators.run("keys", "5", "0x" + OWNER.public_key.hex())
     keys, proof = (bytes.fromhex(made[name][2:]) for name in ("keys", "proof"))
     set_keys = Call("Session", "set_keys", {"keys": {"babe": keys[:32], "grandpa": keys[32:]}, "proof": proof})
     await carried(chain, set_keys, OWNER)

@@ -122,7 +122,7 @@ SUITES: Final = (
         "scripts",
         "scripts/up, scripts/down and the release",
         150,
-        ("tests/acceptance/test_up.py", "tests/acceptance/test_release.py"),
+        ("tests/acceptance/test_up.py", "tests/acceptance/test_release.py", "tests/acceptance/test_container_rpc.py"),
     ),
     Suite("faults", "every process killed once under load", 200, ("tests/acceptance/faults",)),
     Suite(

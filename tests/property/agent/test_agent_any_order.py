@@ -17,6 +17,7 @@ from agent_builders import HOST, a_lease, an_ending
 from node_agent.codec import dumps, loads
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase, Pod
 from node_agent.core.values import EndKind, Found, Handle, HostFailure, LeaseStatus, Outcome, Report, TaskKind
@@ -60,6 +61,7 @@ volumes: {home: {}}
     % (IMAGE, LIMITS)
     + TOP % b"rental",
 }
+READ = {number: read_manifest(manifest) for number, manifest in MANIFESTS.items()}
 HOSTS_FAULTS = (HostFailure.DRIVER_ERROR, HostFailure.RESOURCES_UNAVAILABLE)
 FILES = {SERVICE: ("token",)}
 ENDINGS = [an_ending(kind, code) for kind, code in ((EndKind.SELF, 0), (EndKind.SELF, 1))]
@@ -118,7 +120,7 @@ class Agents(RuleBasedStateMachine):
         command = self.queues[number].popleft()
         match command:
             case cmd.FetchManifest():
-                self.feed(ev.ManifestFetched(number, MANIFESTS[number]))
+                self.feed(ev.ManifestFetched(number, READ[number]))
             case cmd.PrefetchImages() | cmd.TellPod():
                 pass
             case cmd.PreparePod():
@@ -263,7 +265,7 @@ class Agents(RuleBasedStateMachine):
 
     def change(self, number, **changes):
         self.live[number] = dataclasses.replace(self.live[number], **changes)
-        self.feed(ev.LeaseAssigned(self.live[number], MANIFESTS[number]))
+        self.feed(ev.LeaseAssigned(self.live[number], READ[number]))
 
     def is_running(self, number):
         held = self.live.get(number)

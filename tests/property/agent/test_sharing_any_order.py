@@ -14,6 +14,7 @@ from agent_builders import HOST, MANIFEST, a_handle, a_lease
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState
 from node_agent.core.values import Outcome, Report
@@ -58,7 +59,7 @@ class World:
         manifest = SHARE if milli < 1000 else WHOLE
         lease = a_lease(self.number, devices=(device,), gpu_milli=milli, tenant=tenant, manifest=manifest)
         self.live[self.number] = lease
-        self.feed(ev.LeaseAssigned(lease, manifest))
+        self.feed(ev.LeaseAssigned(lease, read_manifest(manifest)))
 
     def end(self, at):
         if self.live:

@@ -29,6 +29,7 @@ from offchain.schema._generated_chain import (
 )
 from offchain.schema.ids import lease_id, lease_parts
 from tests.chain_records import Tasks, device, host_record, hosts_params, lease, task_spec, tasks_params
+from tests.support.inline import Inline
 
 TENANT = from_uri("//Alice")
 HARDWARE = Hardware(4000, 8192, 100, (Device("Nvidia", "Simulated", 1024, None),))
@@ -186,6 +187,7 @@ class World:
 
     def started(self, state, ticks=None, stop=None):
         """An agent with this folder, and the task that runs it until `stop`."""
+        asyncio.get_running_loop().set_default_executor(Inline())
         agent = Agent(
             self.chain,
             FakeDriver(self.engine, self.host),

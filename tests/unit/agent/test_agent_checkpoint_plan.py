@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from node_agent.core import checkpoints as core
 from node_agent.core import events as ev
+from node_agent.core.admission import read_manifest
 from node_agent.core.checkpoints import Kept, Known, TaskView, Try
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase
@@ -25,7 +26,7 @@ def running(manifest=SAVED, **changes):
     lease = a_lease(NUMBER, manifest=manifest, task=7, attempt=1, started=True, **changes)
     state = AgentState(HOST)
     for event in (
-        ev.LeaseAssigned(lease, manifest),
+        ev.LeaseAssigned(lease, read_manifest(manifest)),
         ev.Prepared(NUMBER),
         ev.ContainerStarted(NUMBER, a_handle(NUMBER)),
     ):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from agent_builders import HOST, MANIFEST, a_lease, a_service, a_spec
 
-from node_agent.core.admission import admit
+from node_agent.core.admission import admit, read_manifest
 from node_agent.core.values import ContainerSpec, EndKind
 from node_agent.drivers.docker_data import Held
 from node_agent.drivers.docker_end import (
@@ -29,7 +29,7 @@ from offchain.schema.manifest_types import DeliveredFile, HealthCheck, SshSpec, 
 
 def arguments(spec=None, service="main", **options):
     ground = Ground(**{"network": "net", "files": {}, "volumes": {}, "cdi": True, "runc": True, **options})
-    spec = spec or admit(HOST, a_lease(), MANIFEST)
+    spec = spec or admit(HOST, a_lease(), read_manifest(MANIFEST))
     return container_arguments(spec, service, 1, image="sha256:1", ground=ground)
 
 

@@ -10,6 +10,7 @@ from agent_world import World
 from node_agent.chain_view import start_by_ms
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.admission import read_manifest
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake import FakeProgram
@@ -90,7 +91,7 @@ def test_the_agent_asks_for_a_tick_when_the_start_is_due():
     play = Player()
     lease = a_lease(1, start_by_ms=START_BY)
     play(ev.LeaseAssigned(lease))
-    assert cmd.ScheduleRetry(1, START_BY) in play(ev.ManifestFetched(1, MANIFEST))
+    assert cmd.ScheduleRetry(1, START_BY) in play(ev.ManifestFetched(1, read_manifest(MANIFEST)))
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,14 @@ from agent_builders import MANIFEST, USAGE, Player, a_handle, a_lease, an_ending
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.admission import read_manifest
 from node_agent.core.containers import MAX_KILL_RESTARTS
 from node_agent.core.states import TABLE, IllegalMove, Phase, diagram
 from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind
 
 DIGEST = b"d" * 32
+READ = read_manifest(MANIFEST)
 GPU = MANIFEST.replace(
     b"pids: 32}",
     b"pids: 32}\n        reservations: {devices: [{driver: nvidia, count: 1, capabilities: [gpu]}]}",
@@ -28,7 +30,7 @@ class Play(Player):
 
 
 def running(play, lease=None):
-    play(ev.LeaseAssigned(lease or a_lease(), MANIFEST), ev.Prepared(1), ev.ContainerStarted(1, a_handle()))
+    play(ev.LeaseAssigned(lease or a_lease(), READ), ev.Prepared(1), ev.ContainerStarted(1, a_handle()))
 
 
 def exit_with(play, ending, start=1):
@@ -39,7 +41,7 @@ def test_a_job_from_assignment_to_the_end_of_its_lease():
     play = Play()
     play(ev.LeaseAssigned(a_lease()))
     assert play.commands == [cmd.FetchManifest(1, 101)]
-    play(ev.ManifestFetched(1, MANIFEST))
+    play(ev.ManifestFetched(1, READ))
     (prepare,) = play.commands
     assert prepare.spec.main.service.command == ("sh", "-c", "echo hello")
     assert play(ev.Prepared(1)) == [cmd.StartContainer(1, prepare.spec, "main", 1)]
@@ -145,7 +147,7 @@ def test_a_cancelled_lease_stops_its_container():
 
 def test_a_lease_that_ends_while_its_container_is_started():
     play = Play()
-    play(ev.LeaseAssigned(a_lease(), MANIFEST), ev.Prepared(1), ev.LeaseEnded(1, "StartTimeout"))
+    play(ev.LeaseAssigned(a_lease(), READ), ev.Prepared(1), ev.LeaseEnded(1, "StartTimeout"))
     assert play.kinds() == [cmd.PreparePod, cmd.StartContainer, cmd.StopPod, cmd.DestroyPod]
     assert play(ev.ContainerStarted(1, a_handle())) == []
     play(ev.Destroyed(1))
@@ -170,7 +172,7 @@ def test_a_lease_that_ends_while_its_container_is_started():
 )
 def test_a_lease_that_cannot_be_served_is_given_back(lease, manifest, reason, says):
     play = Play()
-    play(ev.LeaseAssigned(lease), ev.ManifestFetched(1, manifest))
+    play(ev.LeaseAssigned(lease), ev.ManifestFetched(1, None if manifest is None else read_manifest(manifest)))
     refusal = play.commands[1]
     assert (type(refusal), refusal.reason) == (cmd.SubmitFailed, reason)
     assert says in refusal.message
@@ -181,20 +183,20 @@ def test_a_lease_that_cannot_be_served_is_given_back(lease, manifest, reason, sa
 def test_devices_of_the_lease_reach_the_driver():
     play = Play()
     manifest = GPU.replace(b"count: 1", b"count: 2")
-    (prepare,) = play(ev.LeaseAssigned(a_lease(devices=(0, 1), manifest=manifest), manifest))
+    (prepare,) = play(ev.LeaseAssigned(a_lease(devices=(0, 1), manifest=manifest), read_manifest(manifest)))
     assert (prepare.spec.main.gpu_uuids, prepare.spec.main.simulated_gpus) == (("GPU-1",), 1)
 
 
 def test_a_lasting_failure_to_start_gives_the_lease_back():
     play = Play()
-    play(ev.LeaseAssigned(a_lease(), MANIFEST))
+    play(ev.LeaseAssigned(a_lease(), READ))
     play(ev.DriverFailed(1, None, HostFailure.IMAGE_UNAVAILABLE, "no such image", transient=False))
     assert play.commands[0] == cmd.SubmitFailed(1, HostFailure.IMAGE_UNAVAILABLE, "no such image")
 
 
 def test_a_passing_failure_to_start_is_retried_with_pauses_then_given_back():
     play = Play()
-    play(ev.LeaseAssigned(a_lease(), MANIFEST))
+    play(ev.LeaseAssigned(a_lease(), READ))
     failed = ev.DriverFailed(1, None, HostFailure.DRIVER_ERROR, "engine away", transient=True)
     for pause_ms in RETRY_AFTER_MS:
         assert play(failed) == [cmd.ScheduleRetry(1, play.now_ms + pause_ms)]
@@ -222,10 +224,10 @@ def test_a_result_that_cannot_be_kept_is_retried_then_given_back():
 def test_a_reused_lease_number_is_another_lease():
     play = Play()
     running(play)
-    play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), MANIFEST))
+    play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), READ))
     assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
     play(ev.Destroyed(1))
-    (prepare,) = play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), MANIFEST))
+    (prepare,) = play(ev.LeaseAssigned(a_lease(created_at_ms=2_000), READ))
     assert isinstance(prepare, cmd.PreparePod)
 
 
@@ -262,7 +264,7 @@ def test_a_running_pod_is_watched_again_and_its_start_reported_again():
 
 def test_a_pod_is_started_again_where_the_agent_died_while_starting_it():
     play = Play()
-    (prepare,) = play(ev.LeaseAssigned(a_lease(), MANIFEST))
+    (prepare,) = play(ev.LeaseAssigned(a_lease(), READ))
     assert restarted(play, a_lease()) == [prepare]
     (start,) = play(ev.Prepared(1))
     assert restarted(play, a_lease()) == [start]

@@ -3,12 +3,15 @@
 import asyncio
 import hashlib
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from agent_world import HARDWARE, TENANT, World
 
-from node_agent import sender
+from node_agent import runner, sender
 from node_agent.chain_clock import LONG_SILENCE_MS
+from node_agent.core.admission import read_manifest
 from node_agent.core.states import Phase
 from node_agent.core.values import HostFailure
 from node_agent.drivers.fake import FakeDriver, FakeProgram
@@ -53,6 +56,27 @@ async def test_the_host_says_that_and_where_it_is(world):
     async with world.agent() as agent:
         await world.until(lambda: record()["status"] == "Online" and record()["endpoint"])
         assert record()["endpoint"] == agent._transport.addresses[0].encode()
+
+
+async def test_the_agent_goes_on_while_a_manifest_is_parsed(world, monkeypatch):
+    loop, began, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def slow(data):
+        loop.call_soon_threadsafe(began.set)
+        assert go.wait(30), "the event loop waits for the parser"
+        return read_manifest(data)
+
+    monkeypatch.setattr(runner, "read_manifest", slow)
+    async with world.agent() as agent:
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        number = world.open_lease()
+        await world.chain.produce()
+        await began.wait()
+        assert agent.state.phase(number) is Phase.ASSIGNED
+        go.set()
+        await asyncio.to_thread(int)  # the same thread, so the manifest is parsed now
+        await world.until(lambda: world.reports and not agent.state.pods)
+    assert world.engine.starts == 1
 
 
 async def test_a_pod_starts_before_its_block_is_final(world):

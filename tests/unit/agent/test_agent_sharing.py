@@ -4,6 +4,7 @@ from agent_builders import HOST, MANIFEST, Player, a_handle, a_lease
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.admission import read_manifest
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import Found, HostFailure, Outcome, Report
@@ -20,7 +21,7 @@ class Play(Player):
     def assigned(self, number, tenant, *, device=1, milli=250):
         manifest = WHOLE if milli == 1000 else SHARE
         lease = a_lease(number, devices=(device,), gpu_milli=milli, tenant=tenant, manifest=manifest)
-        return self(ev.LeaseAssigned(lease, manifest))
+        return self(ev.LeaseAssigned(lease, read_manifest(manifest)))
 
     def run(self, number):
         self(ev.Prepared(number), ev.ContainerStarted(number, a_handle(number)))
@@ -47,7 +48,7 @@ def test_a_whole_device_has_no_share_and_neither_has_a_container_without_one():
         (a_lease(1, devices=(1,), manifest=WHOLE), WHOLE),
         (a_lease(2, gpu_milli=250), MANIFEST),
     ):
-        (prepare,) = play(ev.LeaseAssigned(lease, manifest))
+        (prepare,) = play(ev.LeaseAssigned(lease, read_manifest(manifest)))
         assert "GANTRY_GPU_SHARE" not in environment(prepare.spec, prepare.spec.main)
 
 

@@ -9,6 +9,7 @@ from test_agent_kinds_service import RENTAL
 
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
+from node_agent.core.admission import read_manifest
 from node_agent.core.machine import handle
 from node_agent.core.states import AgentState, Phase
 from node_agent.core.values import Found
@@ -37,7 +38,11 @@ def play(*events, state=None):
 
 
 def running(manifest=SPOT):
-    began = (ev.LeaseAssigned(lease(manifest), manifest), ev.Prepared(1), ev.ContainerStarted(1, a_handle()))
+    began = (
+        ev.LeaseAssigned(lease(manifest), read_manifest(manifest)),
+        ev.Prepared(1),
+        ev.ContainerStarted(1, a_handle()),
+    )
     return play(*began)[0]
 
 
@@ -82,9 +87,9 @@ def test_who_is_to_be_moved_off_a_host_that_works_is_told_once_and_not_any_more_
 
 
 def test_before_it_runs_it_finds_until_when_it_may_and_gets_no_signal():
-    state, _ = play(ev.LeaseAssigned(lease(), SPOT))
+    state, _ = play(ev.LeaseAssigned(lease(), read_manifest(SPOT)))
     assert play(told(), state=state)[1] == [TELL]
-    _, commands = play(ev.LeaseAssigned(lease(notice_ends_ms=9_000), SPOT))
+    _, commands = play(ev.LeaseAssigned(lease(notice_ends_ms=9_000), read_manifest(SPOT)))
     assert commands[0] == TELL
 
 

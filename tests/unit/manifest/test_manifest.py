@@ -31,6 +31,7 @@ from offchain.schema.manifest import (
     parse_manifest,
 )
 from offchain.schema.manifest_task import to_task_spec
+from offchain.schema.manifest_types import MAX_LINES
 
 
 def test_the_smallest_manifest_gets_the_documented_defaults() -> None:
@@ -335,8 +336,8 @@ def test_every_problem_is_told_at_once() -> None:
         (b"a: 1\n---\nb: 2\n", "this is not YAML"),
         (b"a: !!python/object:os.system 1\n", 'unknown key "a"'),
         (b"- 1\n", "expected a mapping, found a list"),
-        (b"[" * 9000, "more than 32 brackets within each other"),
-        (b"- " * 5_000, "nested too deeply"),
+        (b"[" * 9000, "more than 32 lists and mappings within each other"),
+        (b"- " * 5_000, "more than 32 lists and mappings within each other"),
         (b"a: *nowhere\n", "this is not YAML"),
         (b"x: " + b"y" * MAX_BYTES, f"{MAX_BYTES + 3} bytes long"),
         (b"services: &s\n  <<: *s\n", "refers to itself"),
@@ -353,4 +354,14 @@ def test_doubling_merges_end_soon() -> None:
     lines = ["x-0: &m0 {image: a}"]
     lines += [f"x-{n}: &m{n} {{<<: [*m{n - 1}, *m{n - 1}]}}" for n in range(1, 30)]
     text = "\n".join([*lines, "services: {train: {<<: *m29}}", "x-gantry: {}"])
-    assert any("too many merges" in said for _, said, _ in problems(text.encode()))
+    with pytest.raises(ManifestError, match="it has more than 4096 values, aliases counted"):
+        parse_manifest(text.encode())
+
+
+def test_a_file_full_of_problems_is_not_told_in_full() -> None:
+    with pytest.raises(ManifestError) as caught:
+        parse_manifest("".join(f"servic{number}: 1\n" for number in range(900)).encode(), source="f.yaml")
+    lines = caught.value.lines()
+    assert len(lines) == MAX_LINES + 1
+    assert 'Did you mean "services"?' in lines[0]
+    assert lines[-1].startswith(f"f.yaml: {len(caught.value.problems) - MAX_LINES} more problems.")

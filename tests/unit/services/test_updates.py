@@ -16,6 +16,7 @@ from offchain.schema.manifest_version import TakesPlace, place_of, plain, stampe
 from offchain.services.updates import Limits, Rollout, at_work, submit
 from offchain.services.versions import ServiceError, named, services_of
 from tests.service_world import HOST, MANIFEST, NEXT, TENANT, ServiceWorld
+from tests.support.inline import Inline
 
 MANY_LOOKS = 200
 
@@ -162,6 +163,7 @@ async def test_old_pods_that_do_not_come_back_end_it_and_change_nothing_more(wor
 async def test_killed_while_the_submission_is_on_its_way_it_is_sent_once(world, tmp_path):
     """The process ends before any block has the new version; the next one finds what the first has begun."""
     world.submit(MANIFEST)
+    asyncio.get_running_loop().set_default_executor(Inline())
     world.chain.effects = lambda call, _account: world.apply(call) and []
     (service,) = await services_of(world.typed, TENANT)
     broadcast, sent = world.chain.broadcast, asyncio.Event()

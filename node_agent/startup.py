@@ -130,7 +130,12 @@ async def run_agent(settings: Settings) -> None:
         )
         stack.push_async_callback(images.close)
         driver = await DockerDriver.connect(
-            settings.docker_host, key.address, images, network=settings.network, files=state.files
+            settings.docker_host,
+            key.address,
+            images,
+            network=settings.network,
+            files=state.files,
+            gates=settings.state / "gates",
         )
         stack.push_async_callback(driver.close)
         link = LoopThread.start("link")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import platform
 import secrets
 import socket
 from collections.abc import Iterable
@@ -19,6 +20,7 @@ from docker.utils import kwargs_from_env
 
 from node_agent.cli.checks import ChainFacts, EngineFacts, Facts, FundsFacts
 from node_agent.drivers.docker_disks import disks_of
+from node_agent.drivers.docker_gate import Gates
 from node_agent.install.systemd import has_systemd
 from node_agent.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
 from node_agent.telemetry.hardware import Device
@@ -44,6 +46,8 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
     """All facts about this machine. `provider`: whose coins to look at."""
     devices, kept = await asyncio.to_thread(_devices, settings)
     engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host)
+    gates = Gates(settings.state / "gates")
+    await gates.connect(settings.docker_host, platform.machine())
     chain, funds = await _chain(settings, key.address, provider, devices)
     return Facts(
         engine=engine,
@@ -51,6 +55,7 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
         driver=driver_version(),
         kept_gpus=kept,
         disk_trouble=await asyncio.to_thread(disk_trouble, root_dir, key.address),
+        gate_trouble=gates.trouble,
         disk_free_gib=psutil.disk_usage(str(disk_of(root_dir, settings.state))).free // GIB,
         memory_mib=psutil.virtual_memory().total // MIB,
         cores=psutil.cpu_count() or 1,

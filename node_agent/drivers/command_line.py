@@ -10,6 +10,8 @@ from offchain.schema.protected_paths import GATE, INIT, plain_path, protected_fo
 
 BEFORE: Final = (GATE, INIT, "--")
 """The words before the command line of a container that has a gate (see :mod:`node_agent.drivers.docker_gate`)."""
+CHECK: Final = ("CMD", GATE, INIT, "-s", "--")
+"""The words before those of a health check of such a container. The init there is not the first process."""
 
 
 def command_line(
@@ -30,6 +32,17 @@ def tenants_command(config: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     entrypoint, command = list(config.get("Entrypoint") or ()), list(config.get("Cmd") or ())
     has_gate = tuple(entrypoint[: len(BEFORE)]) == BEFORE
     return (entrypoint[len(BEFORE) :] if has_gate else entrypoint), command
+
+
+def tenants_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a container's configuration that name the agent's programs, without these."""
+    entrypoint, command = tenants_command(config)
+    found: dict[str, Any] = {"Entrypoint": entrypoint, "Cmd": command}
+    check = config.get("Healthcheck") or {}
+    words = list(check.get("Test") or ())
+    if tuple(words[: len(CHECK)]) == CHECK:
+        found["Healthcheck"] = {**check, "Test": ["CMD", *words[len(CHECK) :]]}
+    return found
 
 
 def program_path(words: Sequence[str], folder: str) -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_engine import Engine
@@ -23,6 +23,10 @@ from node_agent.drivers.kernel_mounts import READ_ONLY
 from node_agent.ports import DriverError, ImageInvalid, ResourcesUnavailable
 
 log = logging.getLogger(__name__)
+
+SHARED_KERNEL: Final = frozenset({"runc", "io.containerd.runc.v2", "crun", "nvidia"})
+"""Runtimes whose containers have the mounts that the machine's kernel lists for them. Others, such as gVisor, have a
+kernel of their own, whose files the machine does not show."""
 
 
 def hidden_paths() -> dict[str, list[str]]:
@@ -46,7 +50,7 @@ class DockerChecks:
 
         `arguments`: of its creation; `config`: the image's configuration. Raises :class:`ResourcesUnavailable`.
         """
-        if self._gates.trouble:
+        if self._gates.trouble or arguments["host_config"].get("runtime") not in SHARED_KERNEL:
             return
         try:
             gate = await asyncio.to_thread(self._gates.make, arguments["name"])
@@ -74,7 +78,7 @@ class DockerChecks:
         """
         inspection = await self._engine.call(lambda: self._engine.api.inspect_container(identity))
         gate, pid = gate_of(inspection), int(inspection["State"].get("Pid") or 0)
-        if not pid or (gate is None and not self._gates.sees_processes):
+        if not pid or (gate is None and not self._is_checked_late(inspection)):
             return
         try:
             if gate is not None and await asyncio.to_thread(is_open, gate):
@@ -94,6 +98,14 @@ class DockerChecks:
         if any(one.get("Type") == "volume" for one in inspection.get("Mounts") or ()):
             raise ImageInvalid(f"{text}; change no link that leads to a mount while a container starts")
         raise DriverError(text)
+
+    def _is_checked_late(self, inspection: Mapping[str, Any]) -> bool:
+        """Whether a container without a gate is checked all the same: where none is given one, and its mounts are seen.
+
+        Else it is of another agent or runtime.
+        """
+        runtime = (inspection.get("HostConfig") or {}).get("Runtime")
+        return bool(self._gates.trouble) and self._gates.sees_processes and runtime in SHARED_KERNEL
 
     async def let_through_or_remove(self, identity: str) -> None:
         """As :meth:`let_through`; a container whose mounts are unsafe is removed."""

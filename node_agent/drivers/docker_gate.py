@@ -23,9 +23,9 @@ from typing import Any, Final
 
 from docker.types import Mount
 
-from node_agent.drivers.command_line import BEFORE, command_line
+from node_agent.drivers.command_line import BEFORE, CHECK, command_line
 from node_agent.drivers.kernel_mounts import MASKED, READ_ONLY, Wanted, parse_mounts, why_unsafe
-from node_agent.drivers.static_program import elf
+from node_agent.drivers.static_program import elf, is_static
 from offchain.schema.protected_paths import AGENT_FILES, GATE, INIT, NOTICES
 
 log = logging.getLogger(__name__)
@@ -136,12 +136,12 @@ class Gates:
     def _place_init(self) -> None:
         for name in _INIT_NAMES:
             found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{_INIT_FOLDERS}")
-            if found is not None:
-                data = Path(found).read_bytes()
+            data = b"" if found is None else Path(found).read_bytes()
+            if is_static(data):
                 if not self.init.exists() or self.init.read_bytes() != data:
                     _write(self.init, data, _CLOSED)
                 return
-        raise FileNotFoundError(f"neither {' nor '.join(_INIT_NAMES)} is installed")
+        raise FileNotFoundError(f"no {' and no '.join(_INIT_NAMES)} is installed that runs in every image")
 
 
 def is_open(path: Path) -> bool:
@@ -177,7 +177,7 @@ def put_before(arguments: dict[str, Any], gate: Path, init: Path, config: Mappin
     words = check.get("Test") or []
     if words[:1] == ["CMD"]:
         # The engine runs it in the container at any time, also while that waits.
-        check["Test"] = ["CMD", GATE, INIT, "-s", "--", *words[1:]]
+        check["Test"] = [*CHECK, *words[1:]]
 
 
 def why_unsafe_inside(pid: int, inspection: Mapping[str, Any]) -> str | None:

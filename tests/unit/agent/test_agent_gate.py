@@ -9,10 +9,11 @@ import pytest
 from agent_builders import a_service, a_spec
 
 from node_agent.core.values import ContainerSpec
-from node_agent.drivers.command_line import BEFORE, command_line, tenants_command, why_refused
+from node_agent.drivers.command_line import BEFORE, CHECK, command_line, tenants_command, tenants_config, why_refused
+from node_agent.drivers.docker_checks import DockerChecks
 from node_agent.drivers.docker_gate import Gates, is_open, open_gate, program, put_before
 from node_agent.drivers.docker_spec import Ground, container_arguments
-from node_agent.drivers.static_program import elf
+from node_agent.drivers.static_program import elf, is_static
 from offchain.schema.manifest_types import HealthCheck
 
 
@@ -73,6 +74,15 @@ def test_gates_are_made_closed_and_closed_again(tmp_path):
     assert {found.name for found in tmp_path.iterdir()} == {"init", "one1", "two"}
 
 
+def test_an_init_that_needs_a_loader_is_not_used():
+    assert is_static(program("x86_64"))
+    assert not is_static(Path("/bin/sh").read_bytes())
+    assert not is_static(b"")
+    assert not is_static(b"#!/bin/sh\n" * 20)
+    assert not is_static(program("x86_64")[:100])
+    assert not is_static(program("x86_64")[:54] + b"\xff" * 4 + program("x86_64")[58:])
+
+
 def test_the_programs_of_both_architectures_are_elf_files():
     for architecture, machine in (("x86_64", 62), ("aarch64", 183)):
         data = program(architecture)
@@ -105,6 +115,13 @@ def test_a_snapshot_has_the_tenants_command_line():
     assert tenants_command({"Entrypoint": [*BEFORE, "e", "a"], "Cmd": ["c"]}) == (["e", "a"], ["c"])
     assert tenants_command({"Entrypoint": [*BEFORE], "Cmd": ["c"]}) == ([], ["c"])
     assert tenants_command({"Entrypoint": ["e"], "Cmd": None}) == (["e"], [])
+    check = {"Test": [*CHECK, "curl", "x"], "Interval": 7}
+    assert tenants_config({"Entrypoint": [*BEFORE, "e"], "Cmd": ["c"], "Healthcheck": check}) == {
+        "Entrypoint": ["e"],
+        "Cmd": ["c"],
+        "Healthcheck": {"Test": ["CMD", "curl", "x"], "Interval": 7},
+    }
+    assert "Healthcheck" not in tenants_config({"Cmd": ["c"], "Healthcheck": {"Test": ["NONE"]}})
 
 
 @pytest.mark.parametrize(
@@ -140,6 +157,19 @@ def test_a_container_with_a_gate_starts_it_first_and_its_check_waits_as_well(tmp
     mounted = {mount["Target"]: (mount["Source"], mount["Type"], mount["ReadOnly"]) for mount in host["mounts"]}
     assert mounted["/.gantry-gate"] == (str(tmp_path / "gate"), "bind", True)
     assert mounted["/.gantry-init"] == (str(tmp_path / "init"), "bind", True)
+
+
+@pytest.mark.parametrize(("runtime", "has_gate"), [("runc", True), ("nvidia", True), ("runsc", False), (None, False)])
+async def test_containers_under_runtimes_with_a_kernel_of_their_own_have_no_gate(tmp_path, runtime, has_gate):
+    gates = Gates(tmp_path)
+    gates.trouble = ""
+    spec = a_spec(containers=(ContainerSpec(a_service()),))
+    ground = Ground(network="net", files={}, volumes={}, cdi=True, runc=False)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
+    arguments["host_config"]["runtime"] = runtime
+    await DockerChecks(None, None, gates).put_gate(arguments, IMAGE)
+    assert arguments["host_config"]["init"] is not has_gate
+    assert ((arguments["entrypoint"] or [])[:1] == ["/.gantry-gate"]) is has_gate
 
 
 def test_a_command_line_of_nothing_is_left_to_the_engine(tmp_path):

@@ -28,7 +28,7 @@ MASKED: Final = (
     "/sys/devices/virtual/powercap",
     "/sys/firmware",
 )
-"""What containers do not see of the kernel's files: the defaults of recent Docker engines, on engines of any version."""
+"""What containers do not see of the kernel's files: what recent Docker engines hide, for engines of any version."""
 READ_ONLY: Final = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 """What containers cannot change, of the kernel's files that root could."""
 _OWN_KINDS: Final = {

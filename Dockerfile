@@ -69,11 +69,11 @@ VOLUME /var/lib/gantry
 ENTRYPOINT ["/opt/gantry/venv/bin/python", "-m", "offchain.cli"]
 
 # The agent speaks to the machine's Docker engine through its socket; root in this container is what may open it.
-# iptables keeps pods away from the machine: without it they get no network.
+# iptables keeps pods away from the machine: without it they get no network. tini is the init of pods' containers.
 FROM runtime AS agent
-RUN { dpkg -s iptables >/dev/null 2>&1 \
+RUN { dpkg -s iptables tini >/dev/null 2>&1 \
     || { apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends iptables \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends iptables tini \
     && rm -rf /var/lib/apt/lists/*; }; } \
     && mkdir -p -m 700 /var/lib/gantry
 COPY scripts/lib-agent-container /usr/local/bin/gantry-agent-container

@@ -142,6 +142,7 @@ async def run_agent(settings: Settings) -> None:
             network=settings.network,
             files=state.files,
             runtime=settings.runtime,
+            gates=settings.state / "gates",
         )
         stack.push_async_callback(driver.close)
         link = LoopThread.start("link")

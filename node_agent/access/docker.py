@@ -16,6 +16,7 @@ from node_agent.access.mounts import hidden_below, mounts_of
 from node_agent.access.net_namespace import connect_inside
 from node_agent.access.orphans import SESSION_MARK, end_process
 from node_agent.access.ports import AccessRefused, ByteStream, ExecSession, Output
+from node_agent.drivers.docker_gate import gate_of, is_open
 from node_agent.drivers.docker_spec import LABEL_HOST, LABEL_LEASE
 from node_agent.ports import DriverError, EngineBusy, PodGone
 
@@ -147,6 +148,7 @@ class DockerAccess:
         }
         state = await self._engine.json("GET", f"/containers/{container}/json")
         pid = int((state.get("State") or {}).get("Pid") or 0)
+        await asyncio.to_thread(_check_gate, state)
         try:
             number = (await self._engine.json("POST", f"/containers/{container}/exec", body=wanted))["Id"]
         except PodGone:
@@ -260,6 +262,17 @@ class DockerAccess:
             "GET", "/containers/json", {"filters": json.dumps(wanted)}
         )
         return found
+
+
+def _check_gate(state: dict[str, Any]) -> None:
+    """Refuse a container whose mounts were not checked yet. Blocks."""
+    gate = gate_of(state)
+    try:
+        checked = gate is None or is_open(gate)
+    except OSError:
+        checked = False
+    if not checked:
+        raise AccessRefused("the container is being checked before its program starts; try again")
 
 
 def _addresses(state: dict[str, Any]) -> list[str]:

@@ -97,6 +97,8 @@ class Facts:
     disk_free_gib: int
     disk_trouble: str = ""
     """Why leases cannot have file systems of their own; empty where they can."""
+    gate_trouble: str = ""
+    """Why containers cannot be held back until their mounts were checked; empty where they can."""
     memory_mib: int
     cores: int
     reserve: Reserve
@@ -130,6 +132,7 @@ def _all(facts: Facts) -> Iterator[Finding]:
     yield _disk(facts)
     if isinstance(facts.engine, EngineFacts):
         yield _disk_limits(facts.disk_trouble, facts.engine.storage)
+        yield _mount_checks(facts.gate_trouble)
     yield _memory(facts)
     yield _network(facts.addresses)
     yield from _chain(facts.chain)
@@ -272,6 +275,17 @@ def _disk_limits(trouble: str, storage: str) -> Finding:
         "disk limits", Verdict.WARN, f"looked at every 10 s only: {trouble}",
         "Run the agent as root beside an engine with the storage driver overlay2, with e2fsprogs and loop devices. "
         "Until then a pod can take more disk than its lease has, and fill yours.",
+    )  # fmt: skip
+
+
+def _mount_checks(trouble: str) -> Finding:
+    if not trouble:
+        return Finding("mount checks", Verdict.PASS, "each container's mounts are checked before its program starts")
+    return Finding(
+        "mount checks", Verdict.WARN, f"not before a program starts: {trouble}",
+        "Run the agent beside the engine, in the same PID namespace, with docker-init or tini installed, and "
+        "its folder on a file system without noexec. Until then a tenant may see what the engine hides of the kernel's "
+        "files.",
     )  # fmt: skip
 
 

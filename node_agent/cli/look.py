@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import platform
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +21,7 @@ from node_agent.cli.advisories import Component
 from node_agent.cli.checks import ChainFacts, EngineFacts, Facts, FundsFacts
 from node_agent.cli.components import engine_components, installed_toolkit, with_packages
 from node_agent.drivers.docker_disks import disks_of
+from node_agent.drivers.docker_gate import Gates
 from node_agent.drivers.runtimes import choose, offers
 from node_agent.install.systemd import has_systemd
 from node_agent.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
@@ -46,6 +48,8 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
     """All facts about this machine. `provider`: whose coins to look at."""
     devices, kept = await asyncio.to_thread(_devices, settings)
     engine, root_dir = await asyncio.to_thread(engine_facts, settings.docker_host, settings.runtime)
+    gates = Gates(settings.state / "gates")
+    await gates.connect(settings.docker_host, platform.machine())
     chain, funds = await _chain(settings, key.address, provider, devices)
     components = () if isinstance(engine, str) else engine.components
     return Facts(
@@ -55,6 +59,7 @@ async def look(settings: Settings, key: Ed25519Signer, provider: str | None) -> 
         driver=driver_version(),
         kept_gpus=kept,
         disk_trouble=await asyncio.to_thread(disk_trouble, root_dir, key.address),
+        gate_trouble=gates.trouble,
         disk_free_gib=psutil.disk_usage(str(disk_of(root_dir, settings.state))).free // GIB,
         memory_mib=psutil.virtual_memory().total // MIB,
         cores=psutil.cpu_count() or 1,

@@ -8,11 +8,13 @@ import functools
 import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from node_agent.core.values import Found, Handle, PodSpec, Usage
 from node_agent.drivers import docker_spec as make
 from node_agent.drivers.disk_usage import layers_bytes
+from node_agent.drivers.docker_checks import DockerChecks
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_disks import DockerDisks
 from node_agent.drivers.docker_end import (
@@ -27,6 +29,7 @@ from node_agent.drivers.docker_end import (
 )
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_folders import DockerFolders
+from node_agent.drivers.docker_gate import Gates
 from node_agent.drivers.docker_ground import DockerGround
 from node_agent.drivers.docker_logs import DockerLogs
 from node_agent.drivers.docker_result import read_file, read_output
@@ -78,11 +81,13 @@ class DockerDriver:
         network: bool = True,
         files: PodFiles | None = None,
         runtime: str | None = None,
+        gates: Path | None = None,
     ) -> None:
         self._host = host
         self._runtime = runtime
         self._files = files
         self._engine = Engine(url)
+        self._gates = Gates(gates)
         self._images = images
         self._disks = DockerDisks(self._engine, host)
         self._data = DockerData(self._engine, host, self._disks)
@@ -95,8 +100,9 @@ class DockerDriver:
         """Where the engine keeps its data."""
         self._snapshots = DockerSnapshots(self._engine, host, self._data)
         self._folders = DockerFolders(self._engine)
+        self._checks = DockerChecks(self._engine, self._data, self._gates)
         self._starts = DockerStarts(
-            self._engine, images, self._ground, self._data, self._snapshots, self._folders, files
+            self._engine, images, self._ground, self._data, self._snapshots, self._folders, files, self._checks
         )
 
     @property
@@ -118,15 +124,17 @@ class DockerDriver:
         network: bool = True,
         files: PodFiles | None = None,
         runtime: str | None = None,
+        gates: Path | None = None,
     ) -> DockerDriver:
         """Connect to the engine at `url` (None: where DOCKER_HOST or the usual socket says).
 
         `host` is the host key's address; `network` False gives pods no way out. Where this machine does not let us keep
         pods away from it, they have none either, and the log says so. `files`: where delivered files lie.
-        `runtime`: the engine's runtime for tenants' containers; None: runc. Raises :class:`DriverError` where it cannot
-        be used.
+        `runtime`: the engine's runtime for tenants' containers; None: runc. `gates`: a folder for what holds containers
+        back until their mounts were checked; None: the check comes just afterwards. Raises :class:`DriverError` where
+        the runtime cannot be used.
         """
-        driver = cls(url, host, images, network=network, files=files, runtime=runtime)
+        driver = cls(url, host, images, network=network, files=files, runtime=runtime, gates=gates)
         try:
             await driver.fingerprint()
         except DriverError:
@@ -149,6 +157,9 @@ class DockerDriver:
         self._ground.architecture = str(info.get("Architecture"))
         self._root = str(info.get("DockerRootDir") or "")
         status = dict(info.get("DriverStatus") or ())
+        await self._gates.connect(self._engine.url, self._ground.architecture)
+        if self._gates.trouble:
+            log.warning("programs of pods start before their mounts were checked: %s", self._gates.trouble)
         await self._disks.connect(info)
         if self._disks.trouble:
             log.warning("disk limits of pods are checked now and then, not enforced: %s", self._disks.trouble)
@@ -319,6 +330,7 @@ class DockerDriver:
         """See :class:`node_agent.ports.Driver`."""
         for found in await self._containers(lease, everything=True):
             await self._remove(str(found["Id"]))
+        await asyncio.to_thread(self._gates.forget, make.pod_name(self._host, lease))
         await self._ground.remove_networks(lease)
         if keep_data:
             await self._data.tidy(lease)
@@ -388,6 +400,8 @@ class DockerDriver:
             if make.LABEL_LEASE in one["Labels"]:
                 runs = one.get("State") == "running"
                 with contextlib.suppress(PodGone):
+                    if runs and not await self._checks.is_let_through(one):
+                        continue
                     mark = await self._starts.mark(str(one["Id"])) if one.get("State") == "exited" else ""
                     found.append(Found(_handle(one), runs, mark))
         return tuple(found)

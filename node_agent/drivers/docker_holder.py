@@ -12,13 +12,13 @@ import json
 import struct
 import tarfile
 
+from node_agent.drivers.static_program import elf
+
 _X86_64 = bytes.fromhex("b8220000000f05ebf7")
 """again: eax = 34 (pause); syscall; jump again"""
 _AARCH64 = struct.pack("<7I", 0xD2800000, 0xD2800001, 0xD2800002, 0xD2800003, 0xD2800928, 0xD4000001, 0x17FFFFFA)
 """again: x0 = x1 = x2 = x3 = 0; x8 = 73 (ppoll of nothing, for ever); svc 0; branch again"""
-_MACHINES = {"x86_64": ("amd64", 62, _X86_64), "aarch64": ("arm64", 183, _AARCH64)}
-_LOAD_AT = 0x400000
-_HEADERS = 64 + 56
+_MACHINES = {"x86_64": ("amd64", _X86_64), "aarch64": ("arm64", _AARCH64)}
 
 
 def supports(architecture: str) -> bool:
@@ -28,12 +28,7 @@ def supports(architecture: str) -> bool:
 
 def program(architecture: str) -> bytes:
     """The program as a static ELF file."""
-    _, machine, code = _MACHINES[architecture]
-    size = _HEADERS + len(code)
-    ident = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
-    header = struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, _LOAD_AT + _HEADERS, 64, 0, 0, 64, 56, 1, 0, 0, 0)
-    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _LOAD_AT, _LOAD_AT, size, size, 0x1000)
-    return ident + header + segment + code
+    return elf(architecture, _MACHINES[architecture][1])
 
 
 def image(architecture: str) -> tuple[str, bytes]:

@@ -22,15 +22,17 @@ _MISSING: Final = 404
 _SERVER_FAULT: Final = 500
 
 
-def check_links(api: Any, container: str) -> None:
-    """Refuse a container of which a mount or the working directory is led into a protected folder by a link. Blocks.
+def check_links(api: Any, container: str) -> dict[str, Any]:
+    """Refuse a container of which a mount, the program or the working directory is led astray by a link. Blocks.
 
-    Raises :class:`ImageInvalid`.
+    That is into a protected folder. Returns what the engine says of the container. Raises :class:`ImageInvalid`.
     """
+    inspection: dict[str, Any] = api.inspect_container(container)
     try:
-        check_targets(targets(api.inspect_container(container)), lambda path: _look(api, container, path))
+        check_targets(targets(inspection), lambda path: _look(api, container, path))
     except PathRefused as error:
         raise ImageInvalid(f"the image cannot be used: {error}") from None
+    return inspection
 
 
 def _look(api: Any, container: str, path: str) -> str | None:

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakValueDictionary
 
 from node_agent.drivers import docker_spec as make
+from node_agent.drivers.command_line import tenants_config
 from node_agent.drivers.docker_data import DockerData, snapshots_on
 from node_agent.drivers.docker_engine import Engine
 from node_agent.images.ports import SNAPSHOT_MARK
@@ -166,7 +167,9 @@ class DockerSnapshots:
         api = self._engine.client(COMMIT_TIMEOUT_S)
         try:
             mark = SNAPSHOT_MARK + secrets.token_hex(8)
-            return str(api.commit(container, repository=repository, tag=name, message=mark, pause=True)["Id"])
+            own = tenants_config(api.inspect_container(container)["Config"])
+            made = api.commit(container, repository=repository, tag=name, message=mark, pause=True, conf=own)
+            return str(made["Id"])
         finally:
             api.close()
 

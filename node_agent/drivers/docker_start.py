@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.core.values import SSH_KEYS, Handle, PodSpec
+from node_agent.drivers import command_line
 from node_agent.drivers import docker_spec as make
+from node_agent.drivers.docker_checks import DockerChecks, hidden_paths
 from node_agent.drivers.docker_data import DockerData
 from node_agent.drivers.docker_engine import Engine
 from node_agent.drivers.docker_folders import DockerFolders
@@ -62,6 +64,7 @@ class DockerStarts:
         snapshots: DockerSnapshots,
         folders: DockerFolders,
         files: PodFiles | None,
+        checks: DockerChecks,
     ) -> None:
         self._engine = engine
         self._images = images
@@ -70,6 +73,7 @@ class DockerStarts:
         self._snapshots = snapshots
         self._folders = folders
         self._files = files
+        self._checks = checks
         self.able = Able()
 
     async def make(self, spec: PodSpec, service: str, start: int, seed: Seed | None) -> Handle:
@@ -80,15 +84,20 @@ class DockerStarts:
     async def image(self, spec: PodSpec, service: str) -> str:
         """The engine's image of which a service's container is made.
 
-        Raises :class:`ImageInvalid` where a volume or a program of it would be in a protected folder.
+        Raises :class:`ImageInvalid` where a volume or a program of it would be in a protected folder, and
+        :class:`ImageCannotRun` where the program that the manifest names would be.
         """
         if spec.base is not None and service == spec.main.service.name:
             image = await self._snapshots.image(spec.lease, spec.base)
         else:
             image = await self._images.ensure(spec.container(service).service.image)
-        trouble = why_refused(await self._config(image))
+        config, says = await self._config(image), spec.container(service).service
+        trouble = why_refused(config)
         if trouble is not None:
             raise ImageInvalid(f"the image of the service {service} is refused: {trouble}")
+        trouble = command_line.why_refused(says.entrypoint, says.command, says.working_dir, config)
+        if trouble is not None:
+            raise ImageCannotRun(f"the service {service} is refused: {trouble}")
         return image
 
     async def _create(self, spec: PodSpec, service: str, start: int) -> str:
@@ -111,8 +120,10 @@ class DockerStarts:
             arguments = make.container_arguments(spec, service, start, image=image, ground=ground)
             # The engine keeps this for `docker stop`, whoever calls it.
             arguments["stop_timeout"] = -(-spec.container(service).service.stop_grace_ms // 1000)
+            await self._checks.put_gate(arguments, await self._config(image))
             api = self._engine.api
             host_config = api.create_host_config(**arguments.pop("host_config"))
+            host_config |= hidden_paths()
             try:
                 created = await self._engine.call(
                     functools.partial(api.create_container, **arguments, host_config=host_config)
@@ -144,6 +155,8 @@ class DockerStarts:
             await self._ground.ensure(spec)
             await self._ground.rejoin(spec, identity)
             return await self._run(spec, service, max(start, made_for), identity, None if goes_on else seed)
+        if state == "running":
+            await self._checks.let_through_or_remove(identity)
         return Handle(NAME, HANDLE_VERSION, spec.lease, service, max(start, made_for), identity)
 
     async def goes_on(self, found: dict[str, Any], follows: str) -> bool | None:
@@ -164,11 +177,13 @@ class DockerStarts:
         try:
             await self._data.lend(spec, identity)
             # Also before a further run: what the container ran before may have made links in its own file system.
-            await self._engine.call(lambda: check_links(self._engine.api, identity))
+            found = await self._engine.call(lambda: check_links(self._engine.api, identity))
             await self._data.place(spec, identity)
             if seed is not None:
                 await self._folders.put(identity, seed)
+            await self._checks.close_gate(found)
             await self._engine.call(lambda: self._engine.api.start(identity))
+            await self._checks.let_through(identity)
             await self._data.started(spec, identity)
         except FolderRefused:
             with contextlib.suppress(DriverError):

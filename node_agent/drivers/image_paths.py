@@ -6,7 +6,8 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from offchain.schema.protected_paths import KERNEL, NOTICES, SHARED_MEMORY, plain_path, protected_folder
+from node_agent.drivers.command_line import program_path, tenants_command
+from offchain.schema.protected_paths import AGENT_FILES, KERNEL, NOTICES, SHARED_MEMORY, plain_path, protected_folder
 
 MAX_VOLUMES: Final = 64
 """The most volumes that an image may ask for: the engine makes each of them for each container."""
@@ -47,14 +48,18 @@ def why_refused(config: Mapping[str, Any]) -> str | None:
 
 
 def targets(inspection: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return where something is mounted into a container, also by the engine itself, and its working directory.
+    """Return where something is mounted into a container, also by the engine itself, its working directory and program.
 
-    `inspection`: what the engine says of the container.
+    `inspection`: what the engine says of the container. A program that is looked up in PATH is left out.
     """
+    config = inspection.get("Config") or {}
     memory = (inspection.get("HostConfig") or {}).get("Tmpfs") or ()
-    folder = str((inspection.get("Config") or {}).get("WorkingDir") or "/")
+    folder = str(config.get("WorkingDir") or "/")
+    program = program_path([word for part in tenants_command(config) for word in part], folder)
     found = [str(mount.get("Destination")) for mount in inspection.get("Mounts") or ()]
-    return tuple(dict.fromkeys(map(plain_path, (*found, *memory, *ENGINE_TARGETS, folder))))
+    # Where ".." of a program leads depends on links before it; the engine takes all other paths in their shortest form.
+    plain = map(plain_path, (*found, *memory, *ENGINE_TARGETS, folder))
+    return tuple(dict.fromkeys((*plain, *([program] if program is not None else []))))
 
 
 def check_targets(paths: Iterable[str], look: Look) -> None:
@@ -64,12 +69,12 @@ def check_targets(paths: Iterable[str], look: Look) -> None:
     its program runs, so what lies behind a link into /proc must not be looked at.
     """
     walk = _Walk(look)
-    for path in KERNEL:
-        if walk.follow(path, allowed=KERNEL) != path:
-            raise PathRefused(f"{path} is a link in it; leave that folder out")
+    for path in (*KERNEL, *AGENT_FILES):
+        if walk.follow(path, allowed=(path,)) != path:
+            raise PathRefused(f"{path} is a link in it; leave it out")
     for path in paths:
-        if path == SHARED_MEMORY:
-            continue  # It is a folder of the engine, whatever the image has there.
+        if path == SHARED_MEMORY or path in AGENT_FILES:
+            continue  # It is mounted by the engine or the agent, whatever the image has there.
         is_notices = plain_path(path) == NOTICES
         walk.follow(path, allowed=(NOTICES,) if is_notices else ())
 
@@ -106,6 +111,8 @@ class _Walk:
     def _of(self, path: str) -> str | None:
         if path not in self._seen:
             if len(self._seen) >= MAX_LOOKS:
-                raise PathRefused(f"its mounts and its working directory have more than {MAX_LOOKS} folders")
+                raise PathRefused(
+                    f"its mounts, its program and its working directory have more than {MAX_LOOKS} folders"
+                )
             self._seen[path] = self._look(path)
         return self._seen[path]

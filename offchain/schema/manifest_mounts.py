@@ -11,7 +11,7 @@ from offchain.schema import manifest_keys as keys
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_types import DeliveredFile, TmpfsMount, VolumeMount
 from offchain.schema.manifest_values import parse_size
-from offchain.schema.protected_paths import NOTICES, plain_path, protected_folder
+from offchain.schema.protected_paths import AGENT_FILES, NOTICES, plain_path, protected_folder
 
 MAX_VOLUMES = 16
 MAX_FILES = 32
@@ -139,6 +139,8 @@ def is_refused(at: Field, path: str, reader: Reader) -> bool:
     folder = protected_folder(path)
     if folder == NOTICES:
         reader.problem(at, f"{path} is where the host tells containers that they have to leave", "Choose another path")
+    elif folder in AGENT_FILES:
+        reader.problem(at, f"{path} is a program of the host's agent", "Choose another path")
     elif folder is not None:
         reader.problem(at, f"{path} belongs to the kernel", "Choose a path outside /proc, /sys and /dev")
     return folder is not None

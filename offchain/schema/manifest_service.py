@@ -23,6 +23,7 @@ from offchain.schema.manifest_ports import read_ports
 from offchain.schema.manifest_resources import Needs, read_needs
 from offchain.schema.manifest_types import Dependency, ImageRef, ServiceSpec
 from offchain.schema.manifest_values import parse_image
+from offchain.schema.protected_paths import plain_path
 
 _SERVICE_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -64,7 +65,7 @@ def read_service(name: str, field: Field, declared: Declared, reader: Reader) ->
         name=name,
         image=image or ImageRef("", ""),
         command=_words(entries.get("command"), reader),
-        entrypoint=_words(entries.get("entrypoint"), reader),
+        entrypoint=_entrypoint(entries, reader),
         environment=_environment(entries.get("environment"), reader),
         cpu_milli=needs.cpu_milli,
         memory_mib=needs.memory_mib,
@@ -90,6 +91,15 @@ def _working_dir(field: Field | None, reader: Reader) -> str | None:
     """Where a program starts. In /proc/self/fd that could be a folder of the machine which its runtime has open."""
     path = absolute_path(field, reader) if field is not None else None
     return None if field is None or path is None or is_refused(field, path, reader) else path
+
+
+def _entrypoint(entries: dict[str, Field], reader: Reader) -> tuple[str, ...] | None:
+    """The program of a service. What the first word of `command` is depends on the image; its host checks that."""
+    field = entries.get("entrypoint")
+    words = _words(field, reader)
+    if field is not None and words and words[0].startswith("/"):
+        is_refused(field, plain_path(words[0]), reader)
+    return words
 
 
 def _words(field: Field | None, reader: Reader) -> tuple[str, ...] | None:

@@ -1,7 +1,7 @@
 """Folders of a container that no manifest and no image may mount over or start a program in.
 
-The engine hides parts of /proc and /sys by mounting /dev/null over them, and the agent mounts notices at /run/gantry.
-A volume over one of these folders would undo that.
+The engine hides parts of /proc and /sys by mounting /dev/null over them, and the agent mounts notices at /run/gantry
+and its own programs at the root. A volume over one of these paths would undo that.
 """
 
 from __future__ import annotations
@@ -15,6 +15,15 @@ SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108  (a path inside containers)
 """The one folder in these that a tenant may mount over: nothing that the engine hides depends on it."""
 NOTICES: Final = "/run/gantry"
 """Where containers find what their host tells them."""
+GATE: Final = "/.gantry-gate"
+"""The first program of each container. It waits until the agent has checked the container's mounts."""
+INIT: Final = "/.gantry-init"
+"""The program that the gate executes then. It starts the tenant's program and reaps its orphans."""
+AGENT_FILES: Final = (GATE, INIT)
+"""Programs of the agent that are mounted into each container.
+
+They are files directly below the root, so no folder that is mounted anywhere can hide them.
+"""
 
 
 def plain_path(text: str, folder: str = "/") -> str:
@@ -33,4 +42,4 @@ def protected_folder(path: str) -> str | None:
     plain = plain_path(path)
     if plain == SHARED_MEMORY:
         return None
-    return next((one for one in (*KERNEL, NOTICES) if plain == one or plain.startswith(f"{one}/")), None)
+    return next((one for one in (*KERNEL, NOTICES, *AGENT_FILES) if plain == one or plain.startswith(f"{one}/")), None)

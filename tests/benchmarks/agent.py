@@ -80,7 +80,7 @@ async def _starts(url: str, image: str, folder: Path, count: int) -> list[Figure
         quota_bytes=1 << 40,
         now_ms=lambda: time.time_ns() // 1_000_000,
     )
-    driver = await DockerDriver.connect(url, HOST, store)
+    driver = await DockerDriver.connect(url, HOST, store, gates=folder / "gates")
     _command(url, "network", "create", SHARED)
     ours: list[float] = []
     theirs: list[float] = []

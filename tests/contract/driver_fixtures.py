@@ -45,6 +45,7 @@ async def image_store(folder, url=None):
 async def docker_driver(folder, **options):
     """A driver on the engine under test; what it ran is gone afterwards."""
     async with image_store(folder) as images:
+        options = {"gates": folder / "gates", **options}
         driver = await DockerDriver.connect(os.environ["GANTRY_DOCKER_HOST"], driver_cases.HOST, images, **options)
         try:
             yield driver

@@ -65,7 +65,9 @@ async def made(request, tmp_path, stack):
         url, images = os.environ["GANTRY_DOCKER_HOST"], await stack.enter_async_context(image_store(tmp_path))
 
         async def again(host=case.HOST):
-            return await DockerDriver.connect(url, host, images, files=FileStore(tmp_path / "agent"))
+            return await DockerDriver.connect(
+                url, host, images, files=FileStore(tmp_path / "agent"), gates=tmp_path / "gates"
+            )
 
         driver = await again()
 

@@ -79,7 +79,7 @@ def private(tmp_path):
 async def test_what_runs_unseen_is_ended_before_the_pod_starts_again_or_goes(private, tmp_path):
     image = case.build_image(private.up())
     async with image_store(tmp_path, private.url) as images:
-        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False)
+        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False, gates=tmp_path / "gates")
         try:
             spec = case.pod(case.SLEEP, image)
             first = await case.up(driver, spec)
@@ -103,7 +103,7 @@ async def test_what_runs_unseen_is_ended_before_the_pod_starts_again_or_goes(pri
 async def test_a_container_that_runs_in_the_engines_eyes_only_has_ended(private, tmp_path):
     image = case.build_image(private.up())
     async with image_store(tmp_path, private.url) as images:
-        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False)
+        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False, gates=tmp_path / "gates")
         try:
             handle, other = [await case.up(driver, case.pod(case.SLEEP, image, lease=number)) for number in (1, 2)]
             # A shim that tells nobody.
@@ -130,7 +130,7 @@ async def test_a_container_that_runs_in_the_engines_eyes_only_has_ended(private,
 async def test_taking_an_engine_down_ends_what_it_did_not_know_of(private, tmp_path):
     image = case.build_image(private.up())
     async with image_store(tmp_path, private.url) as images:
-        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False)
+        driver = await DockerDriver.connect(private.url, case.HOST, images, network=False, gates=tmp_path / "gates")
         handle = await case.up(driver, case.pod(case.SLEEP, image))
         await driver.close()
     private.forget_start(handle.reference)

@@ -154,7 +154,8 @@ async def scene(state: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
             DockerImages(url), ImageBook(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 30, now_ms=unix_ms
         )
         stack.push_async_callback(images.close)
-        driver = await DockerDriver.connect(url, key.address, images, files=agent_state.files)
+        gates = agent_state.path / "gates"
+        driver = await DockerDriver.connect(url, key.address, images, files=agent_state.files, gates=gates)
         stack.push_async_callback(driver.close)
         agent = Agent(chain.link, driver, transport, agent_state, key, HARDWARE, now_ms=unix_ms)
         stop = asyncio.Event()

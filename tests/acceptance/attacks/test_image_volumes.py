@@ -82,7 +82,11 @@ async def test_of_an_image_with_a_protected_path_no_container_is_made(
 
 @pytest.mark.parametrize(
     ("change", "links"),
-    [('VOLUME ["/data"]', {"data": "/dev", **KEYS}), ("WORKDIR /link", {"link": "/proc/self/fd/7"})],
+    [
+        ('VOLUME ["/data"]', {"data": "/dev", **KEYS}),
+        ("WORKDIR /link", {"link": "/proc/self/fd/7"}),
+        ('ENTRYPOINT ["/link/exe"]', {"link": "/proc/self"}),
+    ],
 )
 async def test_a_link_of_an_image_into_a_protected_folder_keeps_it_from_running(
     net: Net, pods: Pods, tmp_path: Path, change: str, links: dict[str, str]

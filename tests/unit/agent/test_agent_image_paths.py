@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from node_agent.drivers.command_line import BEFORE
 from node_agent.drivers.image_paths import (
     ENGINE_TARGETS,
     MAX_LOOKS,
@@ -17,7 +18,7 @@ from node_agent.drivers.image_paths import (
     targets,
     why_refused,
 )
-from offchain.schema.protected_paths import KERNEL, NOTICES, SHARED_MEMORY, plain_path, protected_folder
+from offchain.schema.protected_paths import GATE, INIT, KERNEL, NOTICES, SHARED_MEMORY, plain_path, protected_folder
 
 PROTECTED = (*KERNEL, NOTICES)
 names = st.sampled_from(["a", "proc", "sys", "dev", "run", "gantry", "shm", "self", "...", "gantry2"])
@@ -141,7 +142,7 @@ def test_what_is_looked_at_is_bounded_and_nothing_twice():
     assert len(seen) == len(set(seen)) == MAX_LOOKS
     seen.clear()
     check_targets(["/a/b", "/a/b", "/a/c"], look)
-    assert seen == [*KERNEL, "/a", "/a/b", "/a/c"]
+    assert seen == [*KERNEL, GATE, INIT, "/a", "/a/b", "/a/c"]
 
 
 @given(st.data())
@@ -166,3 +167,29 @@ def test_the_targets_of_a_container_are_all_its_mounts_and_its_working_directory
     }
     assert targets(inspection) == ("/data", "/run/secrets/x", "/tmp", *ENGINE_TARGETS, "/app")
     assert targets({}) == (*ENGINE_TARGETS, "/")
+
+
+@pytest.mark.parametrize(
+    ("config", "program"),
+    [
+        ({"Entrypoint": ["bin/../x"], "WorkingDir": "/app"}, "/app/bin/../x"),
+        ({"Entrypoint": None, "Cmd": ["/x", "/y"]}, "/x"),
+        ({"Entrypoint": [*BEFORE, "/x"], "Cmd": ["/y"]}, "/x"),
+        ({"Entrypoint": [*BEFORE], "Cmd": ["./y"]}, "/./y"),
+        ({"Entrypoint": ["x"], "Cmd": ["/y"]}, None),
+        ({"Entrypoint": [*BEFORE, "x"], "Cmd": ["/y"]}, None),
+    ],
+)
+def test_the_program_of_a_container_is_a_target_where_it_has_a_path(config, program):
+    found = targets({"Config": config})
+    assert (found[-1] if program is not None else None) == program
+    assert (len(found) == len(ENGINE_TARGETS) + 2) == (program is not None)
+
+
+def test_the_programs_of_the_agent_are_no_links():
+    check_targets([GATE, INIT], looker({}))
+    for path in (GATE, INIT):
+        with pytest.raises(PathRefused, match="is a link in it"):
+            check_targets([], looker({path: "/bin/sh"}))
+        with pytest.raises(PathRefused, match="leads into"):
+            check_targets(["/data"], looker({"/data": path}))

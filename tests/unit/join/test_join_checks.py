@@ -86,6 +86,7 @@ OLD = replace(ENGINE, cdi=False, version="24.0.1")
             "every 10 s only: the agent is not",
             "as root",
         ),
+        ({"gate_trouble": "no init is installed"}, "mount checks", "warn", "program starts: no init", "docker-init"),
         ({"engine": replace(ENGINE, storage="vfs")}, "disk limits", "warn", "storage driver is vfs", "overlay2"),
         ({"memory_mib": 600}, "memory and cores", "fail", "600 MiB", "--reserve-memory-mib"),
         ({"reserve": Reserve(cpu_milli=16_000)}, "memory and cores", "fail", "16 cores kept", "--reserve-cpus"),

@@ -73,6 +73,7 @@ def test_volumes_are_mounted_in_both_of_composes_ways() -> None:
         ("data:/.//", "cannot be mounted over"),
         ("data:/proc/sys", "belongs to the kernel"),
         ("data:/dev", "belongs to the kernel"),
+        ("data:/.gantry-gate", "is a program of the host's agent"),
         ("data:/run/gantry", "is where the host tells containers that they have to leave"),
         ("data:/run/gantry/x", "is where the host tells containers that they have to leave"),
         ("data:/data:z", '"z" is not supported'),

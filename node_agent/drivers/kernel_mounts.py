@@ -1,0 +1,169 @@
+"""Which mounts a container must have in the folders that are not its tenant's, and which it may have. Pure decisions.
+
+The engine hides files of the kernel by mounting something over them. A mount that a tenant directs elsewhere with a
+link, after the links were checked, can undo that. So the mount table of each container is compared with this list after
+its mounts were made and before its program starts (ADR 0042).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from offchain.schema.protected_paths import AGENT_FILES, NOTICES, SHARED_MEMORY, protected_folder
+
+MASKED: Final = (
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+)
+"""What containers do not see of the kernel's files: what recent Docker engines hide, for engines of any version."""
+READ_ONLY: Final = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+"""What containers cannot change, of the kernel's files that root could."""
+_OWN_KINDS: Final = {
+    "/proc": ("proc",),
+    "/sys": ("sysfs",),
+    "/sys/fs/cgroup": ("tmpfs", "cgroup2"),
+    "/dev": ("tmpfs",),
+    "/dev/pts": ("devpts",),
+    "/dev/console": ("devpts",),
+    "/dev/mqueue": ("mqueue",),
+}
+"""The types of file systems that the engine mounts by itself."""
+_CGROUPS: Final = "/sys/fs/cgroup"
+_NVIDIA: Final = "/proc/driver/nvidia"
+_NULL: Final = "/null"
+_DELETED: Final = "//deleted"
+"""After the path of a file that was replaced since it was mounted."""
+_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    """One line of /proc/PID/mountinfo."""
+
+    number: int
+    parent: int
+    device: str
+    """The numbers of the file system's device, as in ``0:43``."""
+    root: str
+    """The path in the file system that is mounted."""
+    at: str
+    read_only: bool
+    kind: str
+    """The type of the file system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a container is to have."""
+
+    masked: tuple[str, ...] = MASKED
+    """The paths that the engine was told to hide."""
+    read_only: tuple[str, ...] = READ_ONLY
+    """The paths that the engine was told to make read-only."""
+    own: tuple[tuple[str, str], ...] = ()
+    """What the agent mounts read-only in protected folders, as (path, end of the path on the machine)."""
+    nvidia: bool = False
+    """Whether NVIDIA's runtime may mount its folder in /proc."""
+
+
+def parse_mounts(text: str) -> tuple[Mounted, ...]:
+    """Return the mounts that a text in the form of /proc/PID/mountinfo lists. Raises ValueError if it has another."""
+    return tuple(_parse(line) for line in text.splitlines())
+
+
+def why_unsafe(mounts: Iterable[Mounted], wanted: Wanted, exists: Callable[[str], bool]) -> str | None:
+    """Return what is wrong with a container's mounts, fit for users; None if nothing is.
+
+    `exists`: whether the kernel has a file at a path that is to be hidden or read-only.
+    """
+    table = _Table(mounts)
+    if len(table.at("/")) != 1:
+        return "something is mounted over its root"
+    required = ["/proc", "/sys", "/dev", *(path for path, _ in wanted.own)]
+    required += [path for path in (*wanted.masked, *wanted.read_only) if exists(path)]
+    for path in required:
+        if not table.at(path):
+            return f"nothing is mounted at {path}"
+    for mount in table.protected():
+        if len(table.at(mount.at)) > 1:
+            return f"several mounts are at {mount.at}"
+        if not _is_expected(mount, wanted, table):
+            return f"a file system of type {mount.kind} is mounted at {mount.at} that does not belong there"
+    return None
+
+
+class _Table:
+    def __init__(self, mounts: Iterable[Mounted]) -> None:
+        self._at: dict[str, list[Mounted]] = {}
+        for mount in mounts:
+            self._at.setdefault(mount.at, []).append(mount)
+
+    def at(self, path: str) -> Collection[Mounted]:
+        return self._at.get(path, ())
+
+    def protected(self) -> list[Mounted]:
+        """All mounts in protected folders, those at the folders themselves before what lies below."""
+        found = [mount for path in sorted(self._at) if protected_folder(path) for mount in self._at[path]]
+        return [*found, *self.at(SHARED_MEMORY)]
+
+    def is_on_root(self, mount: Mounted) -> bool:
+        return any(root.number == mount.parent for root in self.at("/"))
+
+    def null(self) -> Mounted | None:
+        """Where /dev/null is: a mount of its own if the engine has user namespaces, else in /dev."""
+        return next(iter((*self.at("/dev/null"), *self.at("/dev"))), None)
+
+
+def _is_expected(mount: Mounted, wanted: Wanted, table: _Table) -> bool:
+    path, is_kernels = mount.at, mount.kind == "proc" and f"/proc{mount.root}" == mount.at
+    if path in ("/proc", "/sys", "/dev", *AGENT_FILES) and not table.is_on_root(mount):
+        return False
+    if path in wanted.masked:
+        expected = _is_mask(mount, table.null())
+    elif path in wanted.read_only:
+        expected = is_kernels and mount.read_only
+    elif path in (NOTICES, *AGENT_FILES):
+        source = mount.root.removesuffix(_DELETED)
+        expected = mount.read_only and any(path == at and source.endswith(end) for at, end in wanted.own)
+    elif path in _OWN_KINDS:
+        # A part of a file system of the engine, such as another folder of /proc, is none that it mounts.
+        is_whole = mount.root == "/" or path in (_CGROUPS, "/dev/console")
+        expected = is_whole and mount.kind in _OWN_KINDS[path] and (mount.read_only or path != "/sys")
+    elif path.startswith(f"{_CGROUPS}/"):
+        expected = mount.kind in ("cgroup", "cgroup2") and mount.read_only
+    elif path == _NVIDIA or path.startswith(f"{_NVIDIA}/"):
+        expected = wanted.nvidia and (is_kernels or mount.kind == "tmpfs")
+    else:
+        # The machine's own device file of that name. No volume of a tenant is on such a file system.
+        is_device = mount.kind == "devtmpfs" and f"/dev{mount.root}" == path
+        expected = is_device or path == SHARED_MEMORY
+    return expected
+
+
+def _is_mask(mount: Mounted, null: Mounted | None) -> bool:
+    """Whether a mount hides what is below it: an empty folder in memory, or the container's own /dev/null."""
+    if mount.kind == "tmpfs" and mount.root == "/":
+        return mount.read_only
+    return null is not None and mount.root == _NULL and (mount.device, mount.kind) == (null.device, null.kind)
+
+
+def _parse(line: str) -> Mounted:
+    words = line.split(" ")
+    if len(words) < 10 or "-" not in words[6:]:
+        raise ValueError(f"not a line of a mount table: {line[:200]!r}")
+    kind = words[words.index("-", 6) + 1]
+    root, at = (_ESCAPE.sub(lambda found: chr(int(found[1], 8)), word) for word in words[3:5])
+    return Mounted(int(words[0]), int(words[1]), words[2], root, at, "ro" in words[5].split(","), kind)

@@ -1,0 +1,180 @@
+"""The program that holds a container back, and the command lines with it."""
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+from agent_builders import a_service, a_spec
+
+from node_agent.core.values import ContainerSpec
+from node_agent.drivers.command_line import BEFORE, CHECK, command_line, tenants_command, tenants_config, why_refused
+from node_agent.drivers.docker_checks import DockerChecks
+from node_agent.drivers.docker_gate import Gates, is_open, open_gate, program, put_before
+from node_agent.drivers.docker_spec import Ground, container_arguments
+from node_agent.drivers.static_program import elf, is_static
+from offchain.schema.manifest_types import HealthCheck
+
+
+@pytest.fixture
+def gate(tmp_path):
+    if platform.machine() != "x86_64":
+        pytest.skip("machine code of another architecture")
+    path = tmp_path / "gate"
+    path.write_bytes(program("x86_64"))
+    path.chmod(0o555)
+    return path
+
+
+def test_a_gate_executes_a_program_when_it_is_opened_and_not_before(gate):
+    words = [gate, "/bin/sh", "-c", 'echo "$0 $1 $FROM"; exit 7', "zero", "one two"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, env={"FROM": "here"})
+    # It has slept often enough to have seen the file.
+    while int(_status(process.pid)["voluntary_ctxt_switches"]) < 3:
+        os.sched_yield()
+    assert Path(f"/proc/{process.pid}/exe").samefile(gate)
+    open_gate(gate)
+    output, _ = process.communicate(timeout=10)
+    assert (output, process.returncode) == (b"zero one two here\n", 7)
+
+
+def _status(pid):
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def test_a_gate_that_is_open_holds_nobody_back_and_a_program_that_is_missing_is_an_error(gate):
+    open_gate(gate)
+    assert subprocess.run([gate, "/bin/true"], check=False).returncode == 0
+    assert subprocess.run([gate, "/no/such/program"], check=False).returncode == 125
+
+
+def test_a_gate_without_its_file_ends(gate):
+    process = subprocess.Popen([gate, "/bin/true"])
+    gate.unlink()
+    assert process.wait(timeout=10) == 125
+
+
+def test_gates_are_made_closed_and_closed_again(tmp_path):
+    gates = Gates(tmp_path)
+    gates._program = elf("x86_64", b"code")
+    gates.init.write_bytes(b"init")
+    path = gates.make("one")
+    assert not is_open(path)
+    open_gate(path)
+    assert is_open(path)
+    gates.close(path)
+    assert not is_open(path)
+    with pytest.raises(OSError, match="not a gate"):
+        gates.close(tmp_path.parent / "else")
+    for name in ("one-1", "one1", "two"):
+        gates.make(name)
+    gates.forget("one")
+    assert {found.name for found in tmp_path.iterdir()} == {"init", "one1", "two"}
+
+
+def test_an_init_that_needs_a_loader_is_not_used():
+    assert is_static(program("x86_64"))
+    assert not is_static(Path("/bin/sh").read_bytes())
+    assert not is_static(b"")
+    assert not is_static(b"#!/bin/sh\n" * 20)
+    assert not is_static(program("x86_64")[:100])
+    assert not is_static(program("x86_64")[:54] + b"\xff" * 4 + program("x86_64")[58:])
+
+
+def test_the_programs_of_both_architectures_are_elf_files():
+    for architecture, machine in (("x86_64", 62), ("aarch64", 183)):
+        data = program(architecture)
+        assert data[:4] == b"\x7fELF"
+        assert int.from_bytes(data[18:20], "little") == machine
+        assert len(data) < 512
+
+
+IMAGE = {"Entrypoint": ["/entry", "a"], "Cmd": ["b"], "WorkingDir": "/app"}
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "command", "config", "found"),
+    [
+        (None, None, IMAGE, (["/entry", "a"], ["b"])),
+        (None, ("c",), IMAGE, (["/entry", "a"], ["c"])),
+        (("e",), None, IMAGE, (["e"], [])),
+        (("e",), ("c",), IMAGE, (["e"], ["c"])),
+        ((), None, IMAGE, ([], ["b"])),
+        ((), ("c",), IMAGE, ([], ["c"])),
+        (None, (), IMAGE, (["/entry", "a"], ["b"])),
+        (None, None, {"Entrypoint": None, "Cmd": None}, ([], [])),
+    ],
+)
+def test_a_command_line_is_put_together_as_the_engine_does(entrypoint, command, config, found):
+    assert command_line(entrypoint, command, config) == found
+
+
+def test_a_snapshot_has_the_tenants_command_line():
+    assert tenants_command({"Entrypoint": [*BEFORE, "e", "a"], "Cmd": ["c"]}) == (["e", "a"], ["c"])
+    assert tenants_command({"Entrypoint": [*BEFORE], "Cmd": ["c"]}) == ([], ["c"])
+    assert tenants_command({"Entrypoint": ["e"], "Cmd": None}) == (["e"], [])
+    check = {"Test": [*CHECK, "curl", "x"], "Interval": 7}
+    assert tenants_config({"Entrypoint": [*BEFORE, "e"], "Cmd": ["c"], "Healthcheck": check}) == {
+        "Entrypoint": ["e"],
+        "Cmd": ["c"],
+        "Healthcheck": {"Test": ["CMD", "curl", "x"], "Interval": 7},
+    }
+    assert "Healthcheck" not in tenants_config({"Cmd": ["c"], "Healthcheck": {"Test": ["NONE"]}})
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "command", "folder", "trouble"),
+    [
+        (("/proc/self/exe",), None, None, "'/proc/self/exe' lies in /proc"),
+        (None, ("/proc/self/exe",), None, None),
+        ((), ("/proc/self/exe",), None, "lies in /proc"),
+        (("../proc/self/exe", "x"), None, None, "lies in /proc"),
+        (("self/exe",), None, "/proc", "lies in /proc"),
+        (("./x",), None, "/dev/shm/..", "lies in /dev"),
+        (("/.gantry-init",), None, None, "lies in /.gantry-init"),
+        (("exe",), None, "/proc/self", None),
+        (("sh", "/proc/self/exe"), None, None, None),
+    ],
+)
+def test_the_manifests_program_is_not_in_a_protected_folder(entrypoint, command, folder, trouble):
+    found = why_refused(entrypoint, command, folder, IMAGE)
+    assert (found is None) if trouble is None else (trouble in (found or ""))
+
+
+def test_a_container_with_a_gate_starts_it_first_and_its_check_waits_as_well(tmp_path):
+    check = HealthCheck(("curl", "x"), 1_000, 1_000, retries=1, start_period_ms=0)
+    spec = a_spec(containers=(ContainerSpec(a_service(healthcheck=check, entrypoint=None, command=("c", "d"))),))
+    ground = Ground(network="net", files={}, volumes={}, cdi=True, runc=True)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
+    put_before(arguments, tmp_path / "gate", tmp_path / "init", IMAGE)
+    assert arguments["entrypoint"] == ["/.gantry-gate", "/.gantry-init", "--", "/entry", "a"]
+    assert arguments["command"] == ["c", "d"]
+    assert arguments["healthcheck"]["Test"] == ["CMD", "/.gantry-gate", "/.gantry-init", "-s", "--", "curl", "x"]
+    host = arguments["host_config"]
+    assert host["init"] is False
+    mounted = {mount["Target"]: (mount["Source"], mount["Type"], mount["ReadOnly"]) for mount in host["mounts"]}
+    assert mounted["/.gantry-gate"] == (str(tmp_path / "gate"), "bind", True)
+    assert mounted["/.gantry-init"] == (str(tmp_path / "init"), "bind", True)
+
+
+@pytest.mark.parametrize(("runtime", "has_gate"), [("runc", True), ("nvidia", True), ("runsc", False), (None, False)])
+async def test_containers_under_runtimes_with_a_kernel_of_their_own_have_no_gate(tmp_path, runtime, has_gate):
+    gates = Gates(tmp_path)
+    gates.trouble = ""
+    spec = a_spec(containers=(ContainerSpec(a_service()),))
+    ground = Ground(network="net", files={}, volumes={}, cdi=True, runc=False)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
+    arguments["host_config"]["runtime"] = runtime
+    await DockerChecks(None, None, gates).put_gate(arguments, IMAGE)
+    assert arguments["host_config"]["init"] is not has_gate
+    assert ((arguments["entrypoint"] or [])[:1] == ["/.gantry-gate"]) is has_gate
+
+
+def test_a_command_line_of_nothing_is_left_to_the_engine(tmp_path):
+    spec = a_spec(containers=(ContainerSpec(a_service(entrypoint=None, command=None)),))
+    ground = Ground(network="net", files={}, volumes={}, cdi=True, runc=True)
+    arguments = container_arguments(spec, "main", 1, image="sha256:1", ground=ground)
+    put_before(arguments, tmp_path / "gate", tmp_path / "init", {})
+    assert (arguments["entrypoint"], arguments["command"], arguments["host_config"]["init"]) == (None, None, True)

@@ -18,7 +18,7 @@ TABLE = r"""
 96 82 0:47 / /dev/shm rw,nosuid,nodev,noexec,relatime - tmpfs shm rw,size=65536k
 97 80 254:0 /home/a\040b/gates/one /.gantry-gate ro,relatime - ext4 /dev/vda rw
 98 80 254:0 /home/a\040b/gates/init /.gantry-init ro,relatime - ext4 /dev/vda rw
-99 80 254:0 /home/files/7/notices /run/gantry ro,relatime - ext4 /dev/vda rw
+99 80 254:0 /var/files/7/notices /run/gantry ro,relatime - ext4 /dev/vda rw
 100 80 0:48 / /tmp rw,nosuid,nodev,noexec,relatime - tmpfs tmpfs rw,size=64k
 101 80 254:0 /volumes/data /data rw,relatime - ext4 /dev/vda rw
 52 81 0:42 /bus /proc/bus ro,nosuid,nodev,noexec,relatime - proc proc rw

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import platform
+import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -15,11 +18,13 @@ from node_agent.drivers.docker_gate import (
     gate_of,
     is_open,
     masked_paths,
+    mounts_inside,
     open_gate,
     put_before,
-    why_unsafe_inside,
 )
-from node_agent.drivers.kernel_mounts import READ_ONLY
+from node_agent.drivers.docker_ground import load_holder
+from node_agent.drivers.docker_spec import trial_arguments
+from node_agent.drivers.kernel_mounts import NO_DEVIATIONS, READ_ONLY, Deviations, deviations_of, why_unsafe
 from node_agent.ports import DriverError, ImageInvalid, ResourcesUnavailable
 
 log = logging.getLogger(__name__)
@@ -44,6 +49,8 @@ class DockerChecks:
         self._engine = engine
         self._data = data
         self._gates = gates
+        self._deviations: dict[str, Deviations] = {}
+        """Of the engine's runtimes, once a container's mounts were not those of the list."""
 
     async def put_gate(self, arguments: dict[str, Any], config: Mapping[str, Any]) -> None:
         """Have a container that is to be made start with a gate, where that is possible here.
@@ -83,7 +90,7 @@ class DockerChecks:
         try:
             if gate is not None and await asyncio.to_thread(is_open, gate):
                 return
-            trouble = await asyncio.to_thread(why_unsafe_inside, pid, inspection)
+            trouble = await self._why_unsafe(pid, inspection)
             if trouble is None and gate is not None:
                 await asyncio.to_thread(open_gate, gate)
         except ProcessLookupError:
@@ -98,6 +105,54 @@ class DockerChecks:
         if any(one.get("Type") == "volume" for one in inspection.get("Mounts") or ()):
             raise ImageInvalid(f"{text}; change no link that leads to a mount while a container starts")
         raise DriverError(text)
+
+    async def _why_unsafe(self, pid: int, inspection: Mapping[str, Any]) -> str | None:
+        """Return what is wrong with the mounts of a container's process; None if nothing is.
+
+        Where they are not those of the list, the container is compared with one of the agent's own as well: engines
+        and kernels that the list does not know may mount something more. Raises as `mounts_inside`, and
+        :class:`DriverError` where the engine does not hide what it was told to.
+        """
+        mounts, wanted = await asyncio.to_thread(mounts_inside, pid, inspection)
+        runtime = str((inspection.get("HostConfig") or {}).get("Runtime"))
+        known = self._deviations.get(runtime)
+        trouble = why_unsafe(mounts, wanted, os.path.lexists, known or NO_DEVIATIONS)
+        if trouble is None:
+            return None
+        if known is None:
+            try:
+                known = self._deviations[runtime] = await self._try(runtime)
+            except DriverError as error:
+                log.warning("no container could be made to compare mounts with: %s", error)
+                return trouble
+            others = ", ".join(f"{kind} at {path}" for path, kind in sorted(known.others))
+            if others:
+                log.warning(
+                    "the engine's runtime %s mounts what this agent does not know; accepted: %s", runtime, others
+                )
+        if known.missing:
+            paths = ", ".join(sorted(known.missing))
+            raise DriverError(f"the engine's runtime {runtime} does not hide, or make read-only, {paths}")
+        return why_unsafe(mounts, wanted, os.path.lexists, known)
+
+    async def _try(self, runtime: str) -> Deviations:
+        """Return the deviations of a runtime, from a container that holds nothing of a tenant. Raises DriverError."""
+        engine, api = self._engine, self._engine.api
+        image = await load_holder(engine, platform.machine())
+        arguments = trial_arguments(f"gantry-trial-{secrets.token_hex(4)}", image=image, runtime=runtime)
+        host_config = api.create_host_config(**arguments.pop("host_config")) | hidden_paths()
+        created = await engine.call(lambda: api.create_container(**arguments, host_config=host_config))
+        identity = str(created["Id"])
+        try:
+            await engine.call(lambda: api.start(identity))
+            inspection = await engine.call(lambda: api.inspect_container(identity))
+            pid = int(inspection["State"].get("Pid") or 0)
+            return deviations_of(*await asyncio.to_thread(mounts_inside, pid, inspection), os.path.lexists)
+        except (OSError, ValueError) as error:
+            raise DriverError(f"its mounts cannot be read: {error}") from None
+        finally:
+            with contextlib.suppress(DriverError):
+                await engine.call(lambda: api.remove_container(identity, force=True))
 
     def _is_checked_late(self, inspection: Mapping[str, Any]) -> bool:
         """Whether a container without a gate is checked all the same: where none is given one, and its mounts are seen.

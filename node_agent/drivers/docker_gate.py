@@ -24,7 +24,7 @@ from typing import Any, Final
 from docker.types import Mount
 
 from node_agent.drivers.command_line import BEFORE, CHECK, command_line
-from node_agent.drivers.kernel_mounts import MASKED, READ_ONLY, Wanted, parse_mounts, why_unsafe
+from node_agent.drivers.kernel_mounts import MASKED, READ_ONLY, Mounted, Wanted, parse_mounts
 from node_agent.drivers.static_program import elf, is_static
 from offchain.schema.protected_paths import AGENT_FILES, GATE, INIT, NOTICES
 
@@ -180,8 +180,8 @@ def put_before(arguments: dict[str, Any], gate: Path, init: Path, config: Mappin
         check["Test"] = [*CHECK, *words[1:]]
 
 
-def why_unsafe_inside(pid: int, inspection: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the mounts of a container's process; None if nothing is. Blocks.
+def mounts_inside(pid: int, inspection: Mapping[str, Any]) -> tuple[tuple[Mounted, ...], Wanted]:
+    """Return the mounts that a container's process sees, and those that it is to see. Blocks.
 
     Raises OSError where its mounts cannot be read, ProcessLookupError where it has ended.
     """
@@ -204,7 +204,7 @@ def why_unsafe_inside(pid: int, inspection: Mapping[str, Any]) -> str | None:
         own=tuple((path, f"/{sources[path].parent.name}/{sources[path].name}") for path in own),
         nvidia=bool(host.get("DeviceRequests")),
     )
-    return why_unsafe(parse_mounts(text), wanted, os.path.lexists)
+    return parse_mounts(text), wanted
 
 
 def _sees_processes_of(url: str | None) -> bool:

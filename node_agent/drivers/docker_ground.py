@@ -136,12 +136,8 @@ class DockerGround:
             raise ResourcesUnavailable(
                 f"pods of several containers need an engine on x86_64 or aarch64, not on {self.architecture}"
             )
-        image, archive = docker_holder.image(self.architecture)
+        image = await load_holder(self._engine, self.architecture)
         api = self._engine.api
-        try:
-            await self._engine.call(lambda: api.inspect_image(image))
-        except PodGone:
-            await self._engine.call(lambda: list(api.load_image(archive)))
         ground = make.Ground(network=mode, files={}, volumes={}, cdi=False, runc=False)
         arguments: dict[str, Any] = make.holder_arguments(spec, image=image, ground=ground)
         host_config = api.create_host_config(**arguments.pop("host_config"))
@@ -201,3 +197,13 @@ class DockerGround:
 def _remove_bridge(name: str) -> None:
     with contextlib.suppress(OSError):  # it is gone already, or is not for us to remove
         bridges.remove(name)
+
+
+async def load_holder(engine: Engine, architecture: str) -> str:
+    """Have the engine hold the image of holders, and return the image's id."""
+    image, archive = docker_holder.image(architecture)
+    try:
+        await engine.call(lambda: engine.api.inspect_image(image))
+    except PodGone:
+        await engine.call(lambda: list(engine.api.load_image(archive)))
+    return image

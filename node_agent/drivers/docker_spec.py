@@ -32,6 +32,7 @@ LABEL_INDEX = "gantry.index"
 LABEL_ROLE = "gantry.role"
 """Always set: an image has labels too, and those that a container does not set itself are taken from there."""
 HOLDER = "holder"
+TRIAL = "trial"
 """The role of the container that holds a pod's network."""
 WORKER = "worker"
 """The role of all others."""
@@ -230,6 +231,25 @@ def holder_arguments(spec: PodSpec, *, image: str, ground: Ground) -> dict[str, 
             "log_config": LogConfig(type="none"),
             **({"runtime": "runc"} if ground.runc else {}),
             **own,
+        },
+    }
+
+
+def trial_arguments(name: str, *, image: str, runtime: str) -> dict[str, Any]:
+    """Return the arguments of a container of the agent's own, made as tenants' containers are, of a holder's image."""
+    return {
+        "image": image,
+        "name": name,
+        "user": NOBODY,
+        "labels": {LABEL_ROLE: TRIAL},
+        "detach": True,
+        "host_config": _confined(HOLDER_MEMORY_MIB, 8)
+        | {
+            "network_mode": "none",
+            "ipc_mode": "private",
+            "read_only": True,
+            "log_config": LogConfig(type="none"),
+            "runtime": runtime,
         },
     }
 

@@ -79,30 +79,58 @@ class Wanted:
     """Whether NVIDIA's runtime may mount its folder in /proc."""
 
 
+@dataclass(frozen=True, slots=True)
+class Deviations:
+    """Where an engine's own mounts differ from the list, seen in a container on which no tenant has an influence."""
+
+    missing: frozenset[str] = frozenset()
+    """Paths that the engine neither hides nor makes read-only, although it was told to."""
+    others: frozenset[tuple[str, str]] = frozenset()
+    """Mounts that the list does not have, as (path, type of the file system)."""
+
+
+NO_DEVIATIONS: Final = Deviations()
+
+
 def parse_mounts(text: str) -> tuple[Mounted, ...]:
     """Return the mounts that a text in the form of /proc/PID/mountinfo lists. Raises ValueError if it has another."""
     return tuple(_parse(line) for line in text.splitlines())
 
 
-def why_unsafe(mounts: Iterable[Mounted], wanted: Wanted, exists: Callable[[str], bool]) -> str | None:
+def deviations_of(mounts: Iterable[Mounted], wanted: Wanted, exists: Callable[[str], bool]) -> Deviations:
+    """Return where the mounts of a container that no tenant can influence differ from the list."""
+    table = _Table(mounts)
+    missing = (path for path in _of_kernel(wanted, exists) if not table.at(path))
+    others = ((one.at, one.kind) for one in table.protected() if not _is_expected(one, wanted, table))
+    return Deviations(frozenset(missing), frozenset(others))
+
+
+def why_unsafe(
+    mounts: Iterable[Mounted],
+    wanted: Wanted,
+    exists: Callable[[str], bool],
+    deviations: Deviations = NO_DEVIATIONS,
+) -> str | None:
     """Return what is wrong with a container's mounts, fit for users; None if nothing is.
 
-    `exists`: whether the kernel has a file at a path that is to be hidden or read-only.
+    `exists`: whether the kernel has a file at a path that is to be hidden or read-only. `deviations`: of the engine.
     """
     table = _Table(mounts)
     if len(table.at("/")) != 1:
         return "something is mounted over its root"
-    required = ["/proc", "/sys", "/dev", *(path for path, _ in wanted.own)]
-    required += [path for path in (*wanted.masked, *wanted.read_only) if exists(path)]
-    for path in required:
+    for path in ("/proc", "/sys", "/dev", *(path for path, _ in wanted.own), *_of_kernel(wanted, exists)):
         if not table.at(path):
             return f"nothing is mounted at {path}"
     for mount in table.protected():
         if len(table.at(mount.at)) > 1:
             return f"several mounts are at {mount.at}"
-        if not _is_expected(mount, wanted, table):
+        if (mount.at, mount.kind) not in deviations.others and not _is_expected(mount, wanted, table):
             return f"a file system of type {mount.kind} is mounted at {mount.at} that does not belong there"
     return None
+
+
+def _of_kernel(wanted: Wanted, exists: Callable[[str], bool]) -> list[str]:
+    return [path for path in (*wanted.masked, *wanted.read_only) if exists(path)]
 
 
 class _Table:

@@ -14,7 +14,7 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 
 from node_agent.access.docker import DockerAccess
 from node_agent.access.ports import AccessRefused
-from node_agent.drivers import docker_start
+from node_agent.drivers import docker_start, kernel_mounts
 from node_agent.drivers.command_line import BEFORE
 from node_agent.drivers.docker_checks import DockerChecks
 from node_agent.ports import EngineUnreachable, ImageCannotRun, ImageInvalid
@@ -101,6 +101,25 @@ async def test_a_mount_that_the_engine_cannot_make_starts_no_program_either(
         await driver.start(spec, "main", 1)
     assert containers(docker_api, spec) == []
     assert {path.name for path in folder_of(docker_api, spec, "data").iterdir()} == {"x"}
+
+
+async def test_what_the_engine_mounts_without_a_tenants_influence_is_accepted_although_it_is_not_known(
+    driver,
+    docker_api,  # noqa: F811
+    shell_image,  # noqa: F811
+    another_container,
+    monkeypatch,
+):
+    monkeypatch.delitem(kernel_mounts._OWN_KINDS, "/dev/mqueue")
+    spec = case.pod(case.SLEEP, shell_image)
+    await driver.prepare(spec)
+    await driver.start(spec, "main", 1)
+    assert docker_api.containers(all=True, filters={"label": "gantry.role=trial"}) == []
+    hostile = with_volumes(STEAL, shell_image)
+    await driver.prepare(hostile)
+    another_container(hostile, "/dev")
+    with pytest.raises(ImageInvalid, match="several mounts are at /dev"):
+        await driver.start(hostile, "main", 1)
 
 
 async def test_without_a_gate_such_a_container_is_ended_just_after_its_start(

@@ -4,7 +4,15 @@ import dataclasses
 
 import pytest
 
-from node_agent.drivers.kernel_mounts import MASKED, READ_ONLY, Wanted, parse_mounts, why_unsafe
+from node_agent.drivers.kernel_mounts import (
+    MASKED,
+    READ_ONLY,
+    Deviations,
+    Wanted,
+    deviations_of,
+    parse_mounts,
+    why_unsafe,
+)
 
 TABLE = r"""
 80 51 0:39 / / rw,relatime master:5 - overlay overlay rw,lowerdir=/a
@@ -128,3 +136,33 @@ def test_a_folder_of_the_agent_that_was_replaced_since_is_still_its_own():
 def test_another_form_is_refused(text):
     with pytest.raises(ValueError, match=r"mount table|invalid literal"):
         parse_mounts(text)
+
+
+MORE = "120 82 0:60 / /dev/hugepages rw,relatime - hugetlbfs nodev rw"
+
+
+def test_what_an_engine_mounts_in_a_container_of_the_agents_own_is_accepted_in_others():
+    assert "hugetlbfs" in judge(f"{TABLE}\n{MORE}")
+    found = deviations_of(parse_mounts(f"{TABLE}\n{MORE}"), WANTED, THERE.__contains__)
+    assert found == Deviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
+    assert why_unsafe(parse_mounts(f"{TABLE}\n{MORE}"), WANTED, THERE.__contains__, found) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "121 82 254:0 /volumes/x /dev/hugepages rw,relatime - ext4 /dev/vda rw",
+        f"{MORE}\n121 120 254:0 /volumes/x /dev/hugepages rw,relatime - ext4 /dev/vda rw",
+        "121 82 254:0 /volumes/x /dev/data rw,relatime - hugetlbfs nodev rw",
+    ],
+)
+def test_a_tenants_mount_at_such_a_place_is_not(more):
+    found = Deviations(others=frozenset({("/dev/hugepages", "hugetlbfs")}))
+    assert why_unsafe(parse_mounts(f"{TABLE}\n{more}"), WANTED, THERE.__contains__, found) is not None
+
+
+def test_what_an_engine_does_not_hide_is_found_out():
+    text = "\n".join(line for line in TABLE.splitlines() if " /proc/keys " not in line)
+    found = deviations_of(parse_mounts(text), WANTED, THERE.__contains__)
+    assert found == Deviations(missing=frozenset({"/proc/keys"}))
+    assert "/proc/keys" in why_unsafe(parse_mounts(text), WANTED, THERE.__contains__, found)

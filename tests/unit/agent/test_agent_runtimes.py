@@ -3,7 +3,7 @@
 import pytest
 from agent_builders import HOST, MANIFEST, a_lease
 
-from node_agent.core.admission import admit
+from node_agent.core.admission import admit, read_manifest
 from node_agent.drivers.docker_spec import Ground, container_arguments, holder_arguments
 from node_agent.drivers.runtimes import Isolation, Runtime, choose, isolation_of, offers
 
@@ -57,7 +57,7 @@ def test_a_provider_is_told_what_there_is_to_choose():
 
 
 def test_tenants_containers_run_under_the_runtime_and_the_holder_does_not():
-    spec = admit(HOST, a_lease(), MANIFEST)
+    spec = admit(HOST, a_lease(), read_manifest(MANIFEST))
     ground = Ground("net", {}, {}, cdi=False, runc=True, runtime=choose("runsc", RUNTIMES))
     made = container_arguments(spec, "main", 1, image="i", ground=ground)["host_config"]
     assert (made["runtime"], made["pids_limit"]) == ("runsc", 32 + 256)

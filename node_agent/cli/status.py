@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from node_agent import VERSION
 from node_agent.cli import options
 from node_agent.cli.host_view import HostView, read_host
 from node_agent.cli.output import Teller, details, finish
@@ -17,8 +18,6 @@ from node_agent.install.service import Service, service_for
 from node_agent.startup import Settings, key_of, reached
 from offchain.link import harmless
 from offchain.schema.manifest_values import format_amount
-
-VERSION = "0.1.0"
 
 
 @click.command()

@@ -121,4 +121,4 @@ def main(
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="scripts/release-agent")

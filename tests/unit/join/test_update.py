@@ -16,7 +16,7 @@ import pytest
 from node_agent import update as updating
 from node_agent.beacon import NAME as BEACON
 from node_agent.install.bundle import build, sha256_of, unpack
-from node_agent.install.fetch import fetch
+from node_agent.install.fetch import fetch, fetch_statement
 from node_agent.install.launch import RELEASE_VARIABLE, command, environment
 from node_agent.install.releases import INSTALLED, Releases
 from node_agent.process import start_time
@@ -160,6 +160,12 @@ async def test_a_release_is_fetched_and_never_more_of_it_than_allowed(tmp_path, 
         assert (tmp_path / "it").stat().st_size == 5000
         with pytest.raises(TheirError, match="404"):
             await fetch(f"http://127.0.0.1:{port}/none", tmp_path / "it")
+        assert await fetch_statement(f"http://127.0.0.1:{port}/it") == b"x" * 5000
+        monkeypatch.setattr("node_agent.install.fetch.MAX_STATEMENT_BYTES", 1000)
+        with pytest.raises(TheirError, match="serves more than 1000"):
+            await fetch_statement(f"http://127.0.0.1:{port}/it")
+        (tmp_path / "long").write_bytes(b"x" * 5000)
+        assert len(await fetch_statement(str(tmp_path / "long"))) == 1001
         monkeypatch.setattr("node_agent.install.fetch.MAX_BUNDLE_BYTES", 1000)
         with pytest.raises(TheirError, match="serves more than 1000"):
             await fetch(f"http://127.0.0.1:{port}/it", tmp_path / "it")

@@ -84,7 +84,7 @@ async def update(
         if permit.signed_by is not None:
             say(f"version {permit.version}, signed by release key {permit.signed_by}")
         await stage(releases, permit.digest, source, say, permit.version)
-        facts = await asyncio.to_thread(facts_of, releases.folder / permit.digest)
+        facts = await asyncio.to_thread(_facts, releases, permit.digest)
         keys = permit.keys or facts.release_keys
         if keys != trust.keys:
             release_trust.save(state, Trust(trust.keys, permit.digest, keys))
@@ -106,7 +106,7 @@ async def stage(
     """
     found = releases.find(digest)
     if found is not None:
-        _check_version(version, await asyncio.to_thread(facts_of, releases.folder / digest))
+        _check_version(version, await asyncio.to_thread(_facts, releases, digest))
         say("this release is here already")
         return found
     home = releases.folder / digest
@@ -192,6 +192,16 @@ def _check(bundle: Path, digest: str) -> None:
         raise OurError(
             f"The file has SHA-256 {actual}, not {digest}.", "Nothing was changed. Check the file and the digest."
         )
+
+
+def _facts(releases: Releases, digest: str) -> Unpacked:
+    folder = releases.folder / digest
+    try:
+        return facts_of(folder)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OurError(
+            f"The release in {folder} is damaged: {error}.", "Nothing was changed. Remove that folder, then try again."
+        ) from None
 
 
 def _check_version(version: Version | None, bundle: Unpacked) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from node_agent import update as updating
 from node_agent.beacon import NAME as BEACON
+from node_agent.cli.status import ReleaseView, release_of
 from node_agent.core.release_statement import ReleaseRefused, Statement, Version, sign
 from node_agent.install import release_trust as trusting
 from node_agent.install.bundle import LOCK, build
@@ -235,6 +236,26 @@ def test_a_file_of_keys_that_cannot_be_read_refuses_all(world, text):
     path, digest = world.publish("0.2.0", KEY)
     (world.state / NAME).write_text(text)
     world.refuses(path, "is not valid.*Nothing was changed", digest, error=OurError)
+
+
+def test_a_damaged_release_that_is_here_already_is_not_run(world):
+    world.keep(KEY)
+    path, digest = world.publish("0.2.0", KEY)
+    world.service.broken.add(digest)
+    with pytest.raises(OurError, match="did not become ready"):
+        world.update(path)
+    (world.releases.folder / digest / "bundle.json").write_text("{}")
+    world.refuses(path, "is damaged", error=OurError)
+
+
+def test_the_status_tells_version_and_keys(world):
+    assert release_of(world.state) == ReleaseView(INSTALLED, "0.1.0", ())
+    world.keep(KEY)
+    path, digest = world.publish("0.2.0", KEY)
+    world.update(path)
+    assert release_of(world.state) == ReleaseView(digest, "0.2.0", (PUBLIC,))
+    (world.state / NAME).write_text("{")
+    assert "is not valid" in release_of(world.state).trouble
 
 
 def test_two_updates_at_once_are_refused(world):

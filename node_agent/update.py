@@ -1,4 +1,4 @@
-"""Another release of the agent by its digest: put beside the present one, tried, and undone where it does not come up.
+"""Another release of the agent: permitted, put beside the present one, tried, and undone where it does not come up.
 
 Pods run on meanwhile: containers belong to the engine. Whatever is killed in between, the next start of the agent is
 that of a release that is whole, and a release that does not become ready is given up by the launcher.
@@ -15,21 +15,22 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
-
-import aiohttp
 
 from node_agent.beacon import read
-from node_agent.install.bundle import LOCK, MAX_BUNDLE_BYTES, Unpacked, sha256_of, unpack
+from node_agent.core.release_statement import ReleaseRefused, Version
+from node_agent.install import release_trust
+from node_agent.install.bundle import LOCK, Unpacked, facts_of, sha256_of, unpack
+from node_agent.install.fetch import fetch
 from node_agent.install.launch import ROOT
+from node_agent.install.release_trust import Trust
 from node_agent.install.releases import INSTALLED, Release, Releases
 from node_agent.install.service import Service
-from offchain.link.errors import OurError, TheirError
+from offchain.link.errors import OurError
 
 READY_S = 90.0
 """So long a new release may take until it says that it is ready."""
-_DOWNLOAD_S = 600.0
 _INSTALL_S = 1800
 _IMPORT_S = 60
 _POLL_S = 0.2
@@ -45,34 +46,67 @@ def digest_of(text: str) -> str:
     return match[1]
 
 
-async def fetch(source: str, target: Path) -> None:
-    """Copy a file or what an http(s) address serves. Never more than a release may have."""
-    if urlsplit(source).scheme not in ("http", "https"):
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """An update that is in use. `signed_by`: the release key that permitted it; None: its digest was given."""
+
+    digest: str
+    version: Version
+    signed_by: str | None
+    keys: tuple[str, ...]
+    """The release keys that are kept from now on."""
+
+
+async def update(
+    releases: Releases,
+    state: Path,
+    service: Service,
+    source: str,
+    say: Callable[[str], None],
+    *,
+    digest: str | None,
+    statement: str | None = None,
+    allow_downgrade: bool = False,
+) -> Updated:
+    """Install the release at `source` if the kept release keys permit it. A refusal changes nothing."""
+    with release_trust.only_updater(state):
+        trial = releases.trial()
+        left_ms = 0 if trial is None else trial.until_ms - time.time_ns() // 1_000_000
+        if trial is not None and left_ms > 0:
+            raise OurError(
+                f"The release {trial.release} is being tried, for at most {left_ms // 1000 + 1} s more.",
+                "Nothing was changed. Run this again then.",
+            )
+        trust = release_trust.load(releases, state)
+        permit = await release_trust.permit(
+            releases, trust, source, digest=digest, statement=statement, allow_downgrade=allow_downgrade
+        )
+        if permit.signed_by is not None:
+            say(f"version {permit.version}, signed by release key {permit.signed_by}")
+        await stage(releases, permit.digest, source, say, permit.version)
+        facts = await asyncio.to_thread(_facts, releases, permit.digest)
+        keys = permit.keys or facts.release_keys
+        if keys != trust.keys:
+            release_trust.save(state, Trust(trust.keys, permit.digest, keys))
         try:
-            await asyncio.to_thread(_copy, Path(source), target)
-        except OSError as error:
-            raise OurError(f"{source} cannot be read: {error.strerror}.", "Give a file or an https address.") from None
-        return
-    try:
-        timeout = aiohttp.ClientTimeout(total=_DOWNLOAD_S, sock_connect=15, sock_read=60)
-        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(source) as answer:
-            if answer.status != 200:
-                raise TheirError(f"{source} answers with status {answer.status}.", "Check the address.")
-            total = 0
-            with target.open("wb") as file:
-                async for chunk in answer.content.iter_chunked(1 << 20):
-                    total += len(chunk)
-                    if total > MAX_BUNDLE_BYTES:
-                        raise TheirError(f"{source} serves more than {MAX_BUNDLE_BYTES} bytes.", "Check the address.")
-                    file.write(chunk)
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise TheirError(f"{source} cannot be fetched: {error or 'no answer'}.", "Try again.") from None
+            await switch(releases, permit.digest, state, service, say)
+        finally:
+            # After an interrupt the trial goes on: whoever reads the file next knows how it ended.
+            if keys != trust.keys and releases.trial() is None:
+                release_trust.save(state, release_trust.load(releases, state))
+        return Updated(permit.digest, facts.version, permit.signed_by, keys)
 
 
-async def stage(releases: Releases, digest: str, source: str, say: Callable[[str], None]) -> Release:
-    """Put a release beside the present one: checked, unpacked, with all it needs, loaded once. Switches nothing."""
+async def stage(
+    releases: Releases, digest: str, source: str, say: Callable[[str], None], version: Version | None = None
+) -> Release:
+    """Put a release beside the present one: checked, unpacked, with all it needs, loaded once. Switches nothing.
+
+    `version`: what its statement says; a bundle that says otherwise is refused.
+    """
     found = releases.find(digest)
     if found is not None:
+        _check_version(version, await asyncio.to_thread(_facts, releases, digest))
         say("this release is here already")
         return found
     home = releases.folder / digest
@@ -84,11 +118,14 @@ async def stage(releases: Releases, digest: str, source: str, say: Callable[[str
         await fetch(source, bundle)
         await asyncio.to_thread(_check, bundle, digest)
         unpacked = await asyncio.to_thread(unpack, bundle, home)
+        _check_version(version, unpacked)
         bundle.unlink()
         python = await asyncio.to_thread(_python_for, releases, unpacked, say)
         await asyncio.to_thread(_load_once, python, home / "app")
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+        with suppress(OSError):
+            releases.folder.rmdir()  # where it was made for this release alone
         raise
     return releases.complete(digest, python)
 
@@ -149,17 +186,29 @@ async def _runs_ready(release: str, state: Path, ready_s: float) -> bool:
     return False
 
 
-def _copy(source: Path, target: Path) -> None:
-    if source.stat().st_size > MAX_BUNDLE_BYTES:
-        raise OurError(f"{source} is longer than {MAX_BUNDLE_BYTES} bytes; no release is.", "Check the file.")
-    shutil.copyfile(source, target)
-
-
 def _check(bundle: Path, digest: str) -> None:
     actual = sha256_of(bundle)
     if actual != digest:
         raise OurError(
             f"The file has SHA-256 {actual}, not {digest}.", "Nothing was changed. Check the file and the digest."
+        )
+
+
+def _facts(releases: Releases, digest: str) -> Unpacked:
+    folder = releases.folder / digest
+    try:
+        return facts_of(folder)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OurError(
+            f"The release in {folder} is damaged: {error}.", "Nothing was changed. Remove that folder, then try again."
+        ) from None
+
+
+def _check_version(version: Version | None, bundle: Unpacked) -> None:
+    if version not in (None, bundle.version):
+        raise ReleaseRefused(
+            f"The bundle says that it is version {bundle.version}, and its statement says {version}.",
+            "Nothing was changed. Report this to who publishes the releases.",
         )
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import click
 
@@ -18,6 +19,8 @@ from node_agent.cli.checks import Finding, Verdict, failed, judge
 from node_agent.cli.join_plan import Situation, Step, is_online, steps, why_not_online
 from node_agent.cli.look import look
 from node_agent.cli.output import Teller, finish
+from node_agent.core.release_statement import parse_key, parse_keys
+from node_agent.install import release_trust
 from node_agent.install.service import Service, service_for
 from node_agent.startup import HARDWARE, Settings, find_hardware, key_of, probe_hardware, reached, registration
 from node_agent.state_dir import HOST_KEY, StateDir
@@ -43,6 +46,20 @@ class Wish:
     check_only: bool
     start: bool
     wait: bool
+    release_keys: tuple[str, ...] = ()
+
+
+class ReleaseKey(click.ParamType[str]):
+    """A public key that signs releases of the agent."""
+
+    name = "HEX"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return its 64 hex digits."""
+        try:
+            return parse_key(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 @click.command()
@@ -53,6 +70,14 @@ class Wish:
 @click.option("--check", "check_only", is_flag=True, help="Only look at the machine; change nothing.")
 @click.option("--no-start", is_flag=True, help="Register, and leave it to you to keep 'gantry agent run' running.")
 @click.option("--no-wait", is_flag=True, help="With --by-hand: print the call to sign, and end.")
+@click.option(
+    "--release-key",
+    "release_keys",
+    type=ReleaseKey(),
+    multiple=True,
+    help="Run only releases of the agent that this public key signed (gantry agent update); replaces the keys that are "
+    "kept. May be given several times.",
+)
 @options.JSON
 @options.machine
 def join(
@@ -60,6 +85,7 @@ def join(
     region: str | None,
     ask: Callable[[Ask | None], Ask],
     keys: signing.Keys,
+    release_keys: tuple[str, ...],
     *,
     check_only: bool,
     no_start: bool,
@@ -83,6 +109,7 @@ def join(
         check_only=check_only,
         start=not no_start,
         wait=not no_wait,
+        release_keys=_checked(release_keys),
     )
     tell = Teller(as_json)
     if not finish(_join(settings, keys, wish, tell), as_json=as_json):
@@ -112,6 +139,7 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
         desk = signing.Desk(port, authority, tell, config.url)
         left = steps(Situation(key.address, authority.provider, record, service.running() and config == kept))
         configs.save(settings.state, config)
+        _keep_release_keys(settings, wish.release_keys, tell)
         if Step.REGISTER in left:
             call = await registration(
                 settings, key, hardware, config.genesis, config.provider, config.region, config.ask
@@ -132,6 +160,22 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
             record = await chain.host(key.address)
         _tell_end(tell, config, key.address, record, service)
     return True
+
+
+def _keep_release_keys(settings: Settings, keys: tuple[str, ...], tell: Teller) -> None:
+    if not keys:
+        return
+    with release_trust.only_updater(settings.state):
+        release_trust.save(settings.state, release_trust.Trust(keys))
+    tell.text(f"Releases of the agent have to be signed by: {release_trust.shown(keys)}.")
+    tell.step("release_keys", keys=list(keys))
+
+
+def _checked(keys: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return parse_keys(keys) if keys else ()
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--release-key") from None
 
 
 async def _check_only(settings: Settings, provider: str | None, tell: Teller) -> bool:

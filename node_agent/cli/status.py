@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,13 +14,13 @@ from node_agent.cli import options
 from node_agent.cli.host_view import HostView, read_host
 from node_agent.cli.output import Teller, details, finish
 from node_agent.cli.words import duration
+from node_agent.install.release_trust import load, shown, version_in_use
 from node_agent.install.releases import Releases
 from node_agent.install.service import Service, service_for
 from node_agent.startup import Settings, key_of, reached
 from offchain.link import harmless
+from offchain.link.errors import OurError
 from offchain.schema.manifest_values import format_amount
-
-VERSION = "0.1.0"
 
 
 @click.command()
@@ -59,10 +61,9 @@ def logs(settings: Settings, lines: int, *, follow: bool) -> None:
 async def _status(settings: Settings, tell: Teller) -> None:
     key = key_of(settings)
     service = service_for(settings.state, options.DEFAULT_STATE)
-    releases = Releases(settings.state)
+    release = release_of(settings.state)
     async with reached(settings) as port:
         view = await read_host(port, key.address, settings.state)
-    release = releases.current()
     runs = await asyncio.to_thread(service.running)
     if tell.as_json:
         tell.result(plain(view, service.kind if runs else None, release))
@@ -70,7 +71,27 @@ async def _status(settings: Settings, tell: Teller) -> None:
         tell.text(*text(view, service, release, runs=runs))
 
 
-def text(view: HostView, service: Service, release: str, *, runs: bool) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class ReleaseView:
+    """The release in use. `keys`: kept release keys; None where they cannot be read, and `trouble` says why."""
+
+    digest: str
+    version: str | None
+    keys: tuple[str, ...] | None
+    trouble: str = ""
+
+
+def release_of(state: Path) -> ReleaseView:
+    """Read which release is in use in this folder, and which keys have to sign the next one."""
+    releases = Releases(state)
+    current = releases.current()
+    try:
+        return ReleaseView(current, str(version_in_use(releases)), load(releases, state).keys)
+    except OurError as error:
+        return ReleaseView(current, None, None, str(error))
+
+
+def text(view: HostView, service: Service, release: ReleaseView, *, runs: bool) -> list[str]:
     """The host for people."""
     record, running = view.record, view.running
     if record is None:
@@ -100,7 +121,8 @@ def text(view: HostView, service: Service, release: str, *, runs: bool) -> list[
             ("Provider has", None if view.balance is None else f"{format_amount(view.balance.spendable)} to spend"),
             ("Agent", agent),
             ("Service", f"{service.kind}, {'running' if runs else 'stopped'}"),
-            ("Release", f"{VERSION}{f' ({release[:16]})' if release else ''}"),
+            ("Release", f"{release.version or 'unknown'}{f' ({release.digest[:16]})' if release.digest else ''}"),
+            ("Release keys", release.trouble if release.keys is None else shown(release.keys)),
             ("Reached at", ", ".join(running.addresses) if running is not None else None),
             ("Network", _network_text(view)),
         ]
@@ -108,7 +130,7 @@ def text(view: HostView, service: Service, release: str, *, runs: bool) -> list[
     return [*lines, *_trouble_lines(view), *_gateway_lines(view), *_device_lines(view), *_lease_lines(view)]
 
 
-def plain(view: HostView, service: str | None, release: str) -> dict[str, Any]:
+def plain(view: HostView, service: str | None, release: ReleaseView) -> dict[str, Any]:
     """The host for programs. Amounts in base units."""
     record, running = view.record, view.running
     return {
@@ -144,8 +166,9 @@ def plain(view: HostView, service: str | None, release: str) -> dict[str, Any]:
         if running is None
         else {"pid": running.pid, "ready": running.ready, "started_ms": running.started_ms, "pods": running.pods},
         "service": service,
-        "version": VERSION,
-        "release": release,
+        "version": release.version,
+        "release": release.digest,
+        "release_keys": None if release.keys is None else list(release.keys),
         "addresses": [] if running is None else list(running.addresses),
         "network": {} if running is None else dict(running.network),
         "troubles": {} if running is None else dict(running.troubles),

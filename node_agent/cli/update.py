@@ -9,6 +9,7 @@ import click
 from node_agent import update as updating
 from node_agent.cli import options
 from node_agent.cli.output import Teller, finish
+from node_agent.install.release_trust import shown
 from node_agent.install.releases import Releases
 from node_agent.install.service import service_for
 from node_agent.startup import Settings, key_of
@@ -30,14 +31,36 @@ class Digest(click.ParamType[str]):
 
 @click.command()
 @click.argument("source", metavar="FILE|URL")
-@click.option("--digest", type=Digest(), required=True, help="The SHA-256 of the release; others are refused.")
+@click.option(
+    "--digest",
+    type=Digest(),
+    help="The SHA-256 of the release; others are refused. Required while no release keys are kept.",
+)
+@click.option(
+    "--statement",
+    metavar="FILE|URL",
+    help="The signed release statement, where release keys are kept.  [default: the release's name with .statement]",
+)
+@click.option("--allow-downgrade", is_flag=True, help="Accept a signed release that is not newer than the one in use.")
 @options.JSON
 @options.folder
-def update(settings: Settings, source: str, digest: str, *, as_json: bool) -> None:
+def update(
+    settings: Settings,
+    source: str,
+    digest: str | None,
+    statement: str | None,
+    *,
+    allow_downgrade: bool,
+    as_json: bool,
+) -> None:
     """Run another release of the agent. Containers run on; one that does not become ready is undone.
 
+    The release has to be signed by a release key that this agent keeps (gantry agent join --release-key). An agent that
+    keeps none needs --digest, and keeps the keys that the release names.
+
     \b
-    Example:
+    Examples:
+      gantry agent update https://releases.example.org/agent-0.2.0.tar.gz
       gantry agent update --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 agent.tar.gz
     """
     tell = Teller(as_json)
@@ -50,11 +73,28 @@ def update(settings: Settings, source: str, digest: str, *, as_json: bool) -> No
         releases = Releases(settings.state)
 
         def say(text: str) -> None:
-            tell.text(f"{digest[:16]}: {text}")
+            tell.text(text)
             tell.step("update", said=text)
 
-        await updating.stage(releases, digest, source, say)
-        await updating.switch(releases, digest, settings.state, service, say)
-        tell.result({"release": digest, "in_use": True})
+        done = await updating.update(
+            releases,
+            settings.state,
+            service,
+            source,
+            say,
+            digest=digest,
+            statement=statement,
+            allow_downgrade=allow_downgrade,
+        )
+        tell.text(f"Version {done.version} ({done.digest}) is in use. Release keys kept: {shown(done.keys)}.")
+        tell.result(
+            {
+                "release": done.digest,
+                "in_use": True,
+                "version": str(done.version),
+                "signed_by": done.signed_by,
+                "release_keys": list(done.keys),
+            }
+        )
 
     finish(work(), as_json=as_json)

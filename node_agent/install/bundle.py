@@ -1,6 +1,6 @@
 """A release of the agent in one file: its modules and the lock of what they need, the same bytes for the same sources.
 
-`python -m node_agent.install.bundle FILE` makes one from the code that it is run from, and prints its SHA-256.
+scripts/release-agent (:mod:`node_agent.install.make_release`) makes one.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ import gzip
 import hashlib
 import io
 import json
-import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from node_agent import VERSION
+from node_agent.core.release_statement import Version, parse_keys, parse_version
 from node_agent.install.launch import ROOT
 from offchain.link.errors import OurError
 
@@ -22,6 +23,8 @@ PACKAGES = ("node_agent", "offchain")
 LOCK = "requirements.lock"
 FACTS = "bundle.json"
 FORMAT = 1
+UNNUMBERED = "0.1.0"
+"""Version of bundles that do not tell one."""
 MAX_BUNDLE_BYTES = 256 << 20
 MAX_FILE_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 512 << 20
@@ -32,17 +35,25 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """A bundle that was unpacked. `lock_sha256`: of its requirements."""
+    """A bundle that was unpacked. `lock_sha256`: of its requirements.
+
+    `release_keys`: the keys by which its publisher signs; empty where releases are not signed.
+    """
 
     lock: Path
     lock_sha256: str
+    version: Version
+    release_keys: tuple[str, ...]
 
 
-def build(target: Path, root: Path = ROOT) -> str:
+def build(target: Path, root: Path = ROOT, *, version: str = VERSION, release_keys: Sequence[str] = ()) -> str:
     """Write a bundle of the sources below `root`; gives its SHA-256 as hex digits."""
     raw = io.BytesIO()
     lock = (root / LOCK).read_bytes()
-    facts = json.dumps({"format": FORMAT, "lock_sha256": hashlib.sha256(lock).hexdigest()}, sort_keys=True).encode()
+    known = {"format": FORMAT, "lock_sha256": hashlib.sha256(lock).hexdigest(), "version": version}
+    if release_keys:
+        known["release_keys"] = list(release_keys)
+    facts = json.dumps(known, sort_keys=True).encode()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _add(tar, FACTS, facts)
         _add(tar, LOCK, lock)
@@ -70,16 +81,23 @@ def unpack(bundle: Path, target: Path) -> Unpacked:
     """Unpack a bundle whose digest was checked into a new folder. OurError where it is not a bundle of ours."""
     try:
         _write_all(bundle, target)
-        facts = json.loads((target / FACTS).read_text(encoding="utf-8"))
-        lock = target / LOCK
-        found = hashlib.sha256(lock.read_bytes()).hexdigest()
-        if facts["format"] != FORMAT or facts["lock_sha256"] != found or not (target / "app/node_agent").is_dir():
-            raise tarfile.TarError("its parts do not fit together")  # noqa: TRY301  (told as what it is, below)
-    except (tarfile.TarError, OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        return facts_of(target)
+    except (tarfile.TarError, OSError, ValueError, KeyError, TypeError, EOFError, RecursionError) as error:
         raise OurError(
             f"{bundle.name} is not a release of the agent: {error}.", "Use a file made by scripts/release-agent."
         ) from None
-    return Unpacked(lock, found)
+
+
+def facts_of(folder: Path) -> Unpacked:
+    """Read what an unpacked bundle says of itself. OSError, ValueError, KeyError or TypeError where it is none."""
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    lock = folder / LOCK
+    found = hashlib.sha256(lock.read_bytes()).hexdigest()
+    if facts["format"] != FORMAT or facts["lock_sha256"] != found or not (folder / "app/node_agent").is_dir():
+        raise ValueError("its parts do not fit together")
+    # Bundles had no version before they were signed.
+    version = parse_version(str(facts.get("version", UNNUMBERED)))
+    return Unpacked(lock, found, version, parse_keys(facts["release_keys"]) if "release_keys" in facts else ())
 
 
 def _write_all(bundle: Path, target: Path) -> None:
@@ -120,16 +138,3 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("xb") as file:
         file.write(source.read())
-
-
-def main(argv: list[str]) -> int:
-    """Build a bundle."""
-    if len(argv) != 1:
-        sys.stderr.write("Usage: python -m node_agent.install.bundle FILE\n")
-        return 2
-    sys.stdout.write(f"{build(Path(argv[0]))}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

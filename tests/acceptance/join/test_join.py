@@ -21,6 +21,7 @@ from typing import Any
 import docker
 import pytest
 from fresh_machine import Machine, machine
+from signed_releases import Publisher, takes_only_signed_releases
 
 from node_agent.install.bundle import build, sha256_of
 from offchain.link import extrinsic as xt
@@ -347,6 +348,16 @@ async def test_a_new_provider_by_proxy(chain: Chain, node: Node, fresh: Machine)
     kept = fresh.agent("withdraw", "--json", *key, env=secret)
     assert kept.code == 1
     assert "CallFiltered" in kept.last["error"]["message"]
+
+
+async def test_only_signed_releases_are_run(chain: Chain, node: Node, fresh: Machine, tmp_path: Path) -> None:
+    await provider_with(chain, "Signer", 10_000 * GTY)
+    publisher = Publisher(tmp_path)
+    join = ("join", "--url", f"ws://{fresh.outside}:{node.port}", "--simulate", "rtx4090", "--json")
+    keys = ("--provider-uri-env", "SIGNER", "--release-key", publisher.first.public_key.hex())
+    joined = fresh.agent(*join, *keys, env={"SIGNER": "//Signer"})
+    assert joined.code == 0, joined.out + joined.err
+    takes_only_signed_releases(fresh, publisher)
 
 
 async def test_a_gpu_that_fails_is_out_of_order_on_the_chain(chain: Chain, node: Node, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from node_agent import update as updating
 from node_agent.beacon import NAME as BEACON
 from node_agent.install.bundle import build, sha256_of, unpack
+from node_agent.install.fetch import fetch, fetch_statement
 from node_agent.install.launch import RELEASE_VARIABLE, command, environment
 from node_agent.install.releases import INSTALLED, Releases
 from node_agent.process import start_time
@@ -57,7 +58,7 @@ def test_other_bytes_are_refused_and_nothing_stays(bundle, tmp_path, said):
     wrong = "0" * 64
     with pytest.raises(OurError, match="Nothing was changed"):
         asyncio.run(updating.stage(Releases(tmp_path), wrong, str(path), said.append))
-    assert list((tmp_path / "releases").iterdir()) == []
+    assert not (tmp_path / "releases").exists()
 
 
 def test_a_release_that_cannot_be_loaded_is_not_switched_to(bundle, tmp_path, said):
@@ -72,7 +73,7 @@ def test_a_release_that_cannot_be_loaded_is_not_switched_to(bundle, tmp_path, sa
             new.addfile(member, io.BytesIO(data))
     with pytest.raises(OurError, match="broken on purpose"):
         asyncio.run(updating.stage(Releases(tmp_path), sha256_of(broken), str(broken), said.append))
-    assert list((tmp_path / "releases").iterdir()) == []
+    assert not (tmp_path / "releases").exists()
 
 
 def test_a_release_whose_packages_cannot_be_installed_leaves_no_environment(tmp_path, said):
@@ -84,7 +85,7 @@ def test_a_release_whose_packages_cannot_be_installed_leaves_no_environment(tmp_
     with pytest.raises(OurError, match=r"what it needs cannot be installed: (?s:.*)unreadable line"):
         asyncio.run(updating.stage(Releases(tmp_path), digest, str(tmp_path / "agent.tar.gz"), said.append))
     assert said[-1] == "installing what it needs"
-    assert list((tmp_path / "releases").iterdir()) == []
+    assert not (tmp_path / "releases").exists()
 
 
 def archive(path, *members):
@@ -155,19 +156,25 @@ async def test_a_release_is_fetched_and_never_more_of_it_than_allowed(tmp_path, 
     await site.start()
     port = site._server.sockets[0].getsockname()[1]
     try:
-        await updating.fetch(f"http://127.0.0.1:{port}/it", tmp_path / "it")
+        await fetch(f"http://127.0.0.1:{port}/it", tmp_path / "it")
         assert (tmp_path / "it").stat().st_size == 5000
         with pytest.raises(TheirError, match="404"):
-            await updating.fetch(f"http://127.0.0.1:{port}/none", tmp_path / "it")
-        monkeypatch.setattr(updating, "MAX_BUNDLE_BYTES", 1000)
+            await fetch(f"http://127.0.0.1:{port}/none", tmp_path / "it")
+        assert await fetch_statement(f"http://127.0.0.1:{port}/it") == b"x" * 5000
+        monkeypatch.setattr("node_agent.install.fetch.MAX_STATEMENT_BYTES", 1000)
         with pytest.raises(TheirError, match="serves more than 1000"):
-            await updating.fetch(f"http://127.0.0.1:{port}/it", tmp_path / "it")
+            await fetch_statement(f"http://127.0.0.1:{port}/it")
+        (tmp_path / "long").write_bytes(b"x" * 5000)
+        assert len(await fetch_statement(str(tmp_path / "long"))) == 1001
+        monkeypatch.setattr("node_agent.install.fetch.MAX_BUNDLE_BYTES", 1000)
+        with pytest.raises(TheirError, match="serves more than 1000"):
+            await fetch(f"http://127.0.0.1:{port}/it", tmp_path / "it")
     finally:
         await runner.cleanup()
     with pytest.raises(TheirError, match="cannot be fetched"):
-        await updating.fetch(f"http://127.0.0.1:{port}/it", tmp_path / "it")
+        await fetch(f"http://127.0.0.1:{port}/it", tmp_path / "it")
     with pytest.raises(OurError, match="cannot be read"):
-        await updating.fetch(str(tmp_path / "missing"), tmp_path / "it")
+        await fetch(str(tmp_path / "missing"), tmp_path / "it")
 
 
 class StandIn:

@@ -162,7 +162,7 @@ async def test_a_public_address_of_this_machine_is_not_connected_to(monkeypatch)
 async def test_the_socket_is_refused_even_where_the_resolver_is_not_asked(internal):
     port, visitors = internal
     async with client_for() as client:
-        session = client._session(Rules().endpoint("registry.example"))
+        session = client._session(allowed=False)
         with pytest.raises(aiohttp.ClientConnectorError):
             await session.get(f"http://127.0.0.1:{port}/")
     assert visitors == []

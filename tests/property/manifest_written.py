@@ -170,9 +170,7 @@ logins = st.builds(
 
 def written(manifest: types.Manifest) -> dict[str, Any]:
     """The file, as plain values."""
-    secrets = {file.name for service in manifest.services for file in service.files if file.digest is None}
-    if manifest.registry_login is not None:
-        secrets.add(manifest.registry_login.secret)
+    secrets = _secrets(manifest)
     inputs = [
         {"name": file.name, "path": file.path, "sha256": file.digest.hex(), "service": service.name}
         for service in manifest.services
@@ -230,6 +228,11 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
         "secrets": {name: {"external": True} for name in secrets},
         "x-gantry": gantry,
     }
+
+
+def _secrets(manifest: types.Manifest) -> set[str]:
+    found = {file.name for service in manifest.services for file in service.files if file.digest is None}
+    return found if manifest.registry_login is None else found | {manifest.registry_login.secret}
 
 
 def _leaving(manifest: types.Manifest) -> dict[str, Any]:

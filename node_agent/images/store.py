@@ -127,18 +127,7 @@ class ImageStore:
         platform = await self._engine.platform()
         found = await self._usable(image, access)
         if found is None:
-            key = (image.reference, access)
-            self._waiting.add(key)
-            try:
-                # First a place of the account, so that who waits for one keeps no other account's pod from its image.
-                slots = self._slots_of.setdefault(access.account, asyncio.Semaphore(MAX_PULLS_OF_ACCOUNT))
-                has_waited = slots.locked()
-                async with slots:
-                    if has_waited:
-                        found = await self._usable(image, access)
-                    found = found or await asyncio.shield(self._shared(image, access))
-            finally:
-                self._waiting.discard(key)
+            found = await self._obtain_by_pull(image, access)
         if not platform.runs(found.platform):
             await self._let_go(image)
             raise ImageInvalid(
@@ -146,6 +135,22 @@ class ImageStore:
                 f"is {platform.os}/{platform.architecture}; name the digest of the image for it, or of its list"
             )
         return found
+
+    async def _obtain_by_pull(self, image: ImageRef, access: Access) -> LocalImage:
+        """Pull it in one of the account's places.
+
+        Pulls wait for a place of their account before accounts share them, so that no pod waits for another account's.
+        """
+        key = (image.reference, access)
+        self._waiting.add(key)
+        try:
+            slots = self._slots_of.setdefault(access.account, asyncio.Semaphore(MAX_PULLS_OF_ACCOUNT))
+            has_waited = slots.locked()
+            async with slots:
+                found = await self._usable(image, access) if has_waited else None
+                return found or await asyncio.shield(self._shared(image, access))
+        finally:
+            self._waiting.discard(key)
 
     async def _usable(self, image: ImageRef, access: Access) -> LocalImage | None:
         """The image where the engine has it and the account may use it; None where its registry has to be asked."""

@@ -148,7 +148,9 @@ class ImageStore:
             has_waited = slots.locked()
             async with slots:
                 found = await self._usable(image, access) if has_waited else None
-                return found or await asyncio.shield(self._shared(image, access))
+                if found is None:
+                    found = await asyncio.shield(self._shared(image, access))
+                return found
         finally:
             self._waiting.discard(key)
 

@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 from node_agent.core.values import SSH_KEYS, PodSpec
+from node_agent.images.logins import parse_login
 from offchain.schema.manifest_types import DeliveredFile
 
 MAX_SECRET_BYTES = 1 << 20
@@ -47,6 +48,12 @@ class FileStore:
         limit = MAX_SECRET_BYTES if wanted.digest is None else MAX_INPUT_BYTES
         if len(data) > limit:
             raise ValueError(f'"{name}" has {len(data)} bytes; at most {limit} are taken')
+        login = spec.registry_login
+        if login is not None and name == login.secret:
+            try:
+                parse_login(data, login.registry)
+            except ValueError as error:
+                raise ValueError(f'"{name}" is the login at {login.registry}, but {error}') from None
         digest = hashlib.sha256(data).digest()
         if wanted.digest is not None and digest != wanted.digest:
             raise ValueError(f'the SHA-256 of "{name}" is {digest.hex()}, the manifest says {wanted.digest.hex()}')
@@ -144,7 +151,9 @@ def secrets_folder(path: Path, memory: Path = _MEMORY) -> Path:
 
 
 def find(spec: PodSpec, name: str) -> DeliveredFile | None:
-    """The pod's file of this name."""
+    """The pod's file of this name. The login at a registry has no path, because it is mounted nowhere."""
+    if spec.registry_login is not None and name == spec.registry_login.secret:
+        return DeliveredFile(name, "", None)
     files = (file for one in spec.containers for file in one.service.files)
     return next((file for file in files if file.name == name), None)
 

@@ -79,6 +79,8 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
         ssh=manifest.ssh,
         checkpoint=manifest.checkpoint,
         checkpoint_signal=manifest.spot.checkpoint_signal if manifest.spot is not None else None,
+        account=lease.tenant,
+        registry_login=manifest.registry_login,
         may_be_told=manifest.spot is not None or lease.kind is not TaskKind.JOB or manifest.survival != "restart",
     )
 

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from offchain.schema._generated_chain import HostFailure, TaskKind, Usage
-from offchain.schema.manifest_types import WHOLE_GPU, CheckpointSpec, ResultSpec, ServiceSpec, SshSpec
+from offchain.schema.manifest_types import (
+    WHOLE_GPU,
+    CheckpointSpec,
+    RegistryLogin,
+    ResultSpec,
+    ServiceSpec,
+    SshSpec,
+)
 
 __all__ = [
     "ContainerSpec",
@@ -205,6 +212,10 @@ class PodSpec:
     """Tells containers that they have to leave; None: they get no signal."""
     may_be_told: bool = False
     """It may have to leave before its time: then its containers find a notice that says when."""
+    account: str = ""
+    """The account that pays; "" where that is not known."""
+    registry_login: RegistryLogin | None = None
+    """The secret with which the images at one registry are pulled; None: without a login."""
 
     @property
     def main(self) -> ContainerSpec:
@@ -228,7 +239,8 @@ class PodSpec:
     @property
     def files(self) -> frozenset[str]:
         """Names of the files that the tenant has to deliver before any container starts."""
-        return frozenset(file.name for one in self.containers for file in one.service.files)
+        mounted = frozenset(file.name for one in self.containers for file in one.service.files)
+        return mounted if self.registry_login is None else mounted | {self.registry_login.secret}
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.lost_processes import Overlooked
 from node_agent.drivers.runtimes import OPTION, Isolation, choose
 from node_agent.images import late
+from node_agent.images.logins import Access
 from node_agent.images.ports import Images
 from node_agent.ports import (
     Collected,
@@ -182,12 +183,17 @@ class DockerDriver:
 
     def prefetch(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
-        self._images.prefetch(one.service.image for one in spec.containers)
+        images = (one.service.image for one in spec.containers)
+        login = spec.registry_login
+        # Those that need a login wait for it, as the pod does.
+        open_to_all = (image for image in images if login is None or image.registry != login.registry)
+        self._images.prefetch(open_to_all, Access(spec.account))
 
     async def prepare(self, spec: PodSpec) -> None:
         """See :class:`node_agent.ports.Driver`."""
         images = {one.service.image for one in spec.containers if spec.base is None or one is not spec.main}
-        await asyncio.gather(*(self._images.ensure(image) for image in images), self._disk(spec))
+        access = await self._starts.access(spec)
+        await asyncio.gather(*(self._images.ensure(image, access) for image in images), self._disk(spec))
         for one in spec.containers:
             await self._starts.image(spec, one.service.name)
         await self._data.ensure(spec)
@@ -203,7 +209,7 @@ class DockerDriver:
     def progress(self, spec: PodSpec) -> tuple[PullProgress, ...]:
         """See :class:`node_agent.ports.Driver`."""
         images = dict.fromkeys(one.service.image for one in spec.containers)
-        return tuple(pull for image in images if (pull := self._images.progress(image)) is not None)
+        return tuple(pull for image in images if (pull := self._images.progress(image, spec.account)) is not None)
 
     async def _disk(self, spec: PodSpec) -> None:
         """Have the lease's own file system mounted, where there are such; its snapshots count against it."""

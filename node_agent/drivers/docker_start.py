@@ -22,6 +22,7 @@ from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.image_paths import why_refused
 from node_agent.drivers.lost_processes import end_lost
 from node_agent.drivers.runtimes import Runtime
+from node_agent.images.logins import MAX_LOGIN_BYTES, Access, parse_login
 from node_agent.images.ports import Images
 from node_agent.ports import (
     DriverError,
@@ -30,6 +31,7 @@ from node_agent.ports import (
     FolderRefused,
     ImageCannotRun,
     ImageInvalid,
+    ImageUnavailable,
     PodFiles,
     ResourcesUnavailable,
     Seed,
@@ -90,7 +92,7 @@ class DockerStarts:
         if spec.base is not None and service == spec.main.service.name:
             image = await self._snapshots.image(spec.lease, spec.base)
         else:
-            image = await self._images.ensure(spec.container(service).service.image)
+            image = await self._images.ensure(spec.container(service).service.image, await self.access(spec))
         config, says = await self._config(image), spec.container(service).service
         trouble = why_refused(config)
         if trouble is not None:
@@ -99,6 +101,25 @@ class DockerStarts:
         if trouble is not None:
             raise ImageCannotRun(f"the service {service} is refused: {trouble}")
         return image
+
+    async def access(self, spec: PodSpec) -> Access:
+        """For whom the pod's images are pulled, and with which login.
+
+        The secret may be gone after a restart of the machine: what was pulled before needs the account only. Raises
+        :class:`ImageUnavailable` where the secret is no login.
+        """
+        login = spec.registry_login
+        if login is None or self._files is None:
+            return Access(spec.account)
+        path = self._files.path(spec.lease, login.secret)
+        try:
+            data = await asyncio.to_thread(_read, path, MAX_LOGIN_BYTES + 1)
+        except FileNotFoundError:
+            return Access(spec.account)
+        try:
+            return Access(spec.account, parse_login(data, login.registry))
+        except ValueError as error:
+            raise ImageUnavailable(f'the secret "{login.secret}" cannot be used at {login.registry}: {error}') from None
 
     async def _create(self, spec: PodSpec, service: str, start: int) -> str:
         image = await self.image(spec, service)
@@ -234,6 +255,11 @@ class DockerStarts:
         if names and self._files is None:
             raise ResourcesUnavailable("this agent keeps no folder for delivered files")
         return {name: self._files.path(spec.lease, name) for name in names} if self._files is not None else {}
+
+
+def _read(path: Path, most: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(most)
 
 
 def _start_fault(error: DriverError) -> DriverError:

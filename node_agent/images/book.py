@@ -12,14 +12,14 @@ from typing import Any
 
 from node_agent.images.decide import Held
 
-MAX_BYTES = 4 << 20
+MAX_BYTES = 64 << 20
 log = logging.getLogger(__name__)
 
 
 class ImageBook:
     """Images by reference, kept in a file that only its owner can read.
 
-    Where the file is lost or spoilt, the images in it are taken for the machine's own, and stay.
+    Where the file is lost or spoilt, the images in it stay, and their registries are asked again before they are used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,6 +30,10 @@ class ImageBook:
     def held(self) -> tuple[Held, ...]:
         """All of them."""
         return tuple(self._held.values())
+
+    def get(self, reference: str) -> Held | None:
+        """The image that was pulled by this reference."""
+        return self._held.get(reference)
 
     def add(self, image: Held) -> None:
         """It was pulled."""
@@ -83,4 +87,6 @@ def _held(entry: dict[str, Any]) -> Held:
         int(entry["size_bytes"]),
         int(entry["last_used_ms"]),
         str(entry.get("local_name", "")),
+        tuple(map(str, entry.get("accounts", ()))),
+        tuple(map(str, entry.get("blobs", ()))),
     )

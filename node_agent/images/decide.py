@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from offchain.schema.manifest_types import ImageRef
+from offchain.schema.manifest_types import DOCKER_HUB, ImageRef
 
 PAUSES_S = (1.0, 3.0, 9.0, 20.0)
 """After each round in which all that went wrong may pass."""
@@ -19,6 +19,8 @@ KEEP_MS = 10 * 60_000
 """An image that was asked for so recently is not removed: its container may not be there yet."""
 FLOOR_SHARE, FLOOR_BYTES = 0.05, 2 << 30
 """So much of the engine's disk is left free whatever a tenant asks for: the lesser of the two."""
+MAX_ACCOUNTS = 64
+"""So many accounts of an image that was pulled with logins are remembered; an earlier one has to log in again."""
 _GIB = 1 << 30
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::\d{1,5})?", re.ASCII)
@@ -98,10 +100,8 @@ def parse_mirror(url: str) -> Mirror:
 
 def places(image: ImageRef, mirror: Mirror | None) -> tuple[str, ...]:
     """The references to pull by, in this order: from the mirror, then from where the manifest says."""
-    first, slash, rest = image.name.partition("/")
-    has_registry = bool(slash) and ("." in first or ":" in first or first == "localhost")
-    path = rest if has_registry else image.name
-    if not has_registry and not slash:
+    path = image.name.removeprefix(f"{image.registry}/")
+    if image.registry == DOCKER_HUB and "/" not in image.name:
         path = f"library/{image.name}"
     found = () if mirror is None else (f"{mirror.host}{mirror.prefix}/{path}@{image.digest}",)
     return (*found, image.reference) if image.reference not in found else found
@@ -213,11 +213,35 @@ class Held:
     last_used_ms: int
     local_name: str = ""
     """What the engine calls it; empty: by its reference, as earlier releases pulled it."""
+    accounts: tuple[str, ...] = ()
+    """The accounts that pulled it with a login; empty: it was pulled without one, and every account may use it."""
+    blobs: tuple[str, ...] = ()
+    """The digests of its configuration and its layers; empty where an earlier release pulled it."""
 
     @property
     def removed_by(self) -> str:
         """The name by which the engine removes it."""
         return self.local_name or self.reference
+
+
+def may_use(held: Iterable[Held], image_id: str, account: str, *, by_agent: bool) -> bool:
+    """Whether a pod of this account may be made of an image that the engine has, without asking its registry.
+
+    `by_agent`: all the names that the engine has for it are of agents' pulls. Such an image that is not in `held` was
+    pulled by another agent, or its pull is not complete.
+    """
+    found = [image for image in held if image.id == image_id]
+    if not found:
+        return not by_agent
+    return any(not image.accounts or (account and account in image.accounts) for image in found)
+
+
+def accounts_after(before: Held | None, image_id: str, account: str, *, with_login: bool) -> tuple[str, ...]:
+    """The accounts of an image after one more pull of its reference, the latest last."""
+    if not with_login:
+        return ()
+    others = before.accounts if before is not None and before.id == image_id else ()
+    return (*(other for other in others if other != account), account)[-MAX_ACCOUNTS:]
 
 
 def evict(

@@ -16,9 +16,10 @@ import requests.exceptions
 import urllib3.exceptions
 from docker.utils import kwargs_from_env
 
-from node_agent.images.decide import Disk, Fault, Platform, engine_platform
-from node_agent.images.ports import SNAPSHOT_MARK, Came, GoOn, LocalImage, PullRefused
-from node_agent.images.pull_through import Offer, PullThrough
+from node_agent.images.decide import Disk, Fault, Held, Platform, engine_platform
+from node_agent.images.logins import NOBODY, Access
+from node_agent.images.ports import SNAPSHOT_MARK, Came, GoOn, LocalImage, Pulled, PullRefused
+from node_agent.images.pull_through import Offer, PullThrough, is_name
 from node_agent.images.registries import Rules
 from node_agent.images.registry_client import RegistryClient
 from node_agent.images.store import MAX_PULLS
@@ -65,7 +66,9 @@ class DockerImages:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         return await self._call(lambda: self._find(image))
 
-    async def pull(self, reference: str, go_on: GoOn, came: Came) -> str:
+    async def pull(
+        self, reference: str, go_on: GoOn, came: Came, access: Access = NOBODY, held: tuple[Held, ...] = ()
+    ) -> Pulled:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         if self._closing:
             raise PullRefused("the agent is stopping", Fault.PASSING)
@@ -73,12 +76,17 @@ class DockerImages:
             # A loop of its own: the bytes of images pass through it, and must not delay the heartbeat.
             self._thread = LoopThread.start("registry")
         thread = self._thread
-        offer = await thread.run(self._through.offer(reference, lambda size_bytes: go_on(size_bytes, None)))
+        offer = await thread.run(self._through.offer(reference, lambda size_bytes: go_on(size_bytes, None), access))
         try:
             await self._call(lambda: self._pull(offer, reference, go_on, came))
+            try:
+                await thread.run(self._through.prove(offer, reference, access, held))
+            except PullRefused:
+                await self.remove(offer.name)
+                raise
         finally:
             thread.post(lambda: self._through.withdraw(offer))
-        return offer.name
+        return Pulled(offer.name, offer.blobs)
 
     async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""
@@ -247,4 +255,5 @@ def is_snapshot(inspection: dict[str, Any]) -> bool:
 
 def _local(inspection: dict[str, Any]) -> LocalImage:
     platform = Platform(str(inspection.get("Os", "")), str(inspection.get("Architecture", "")))
-    return LocalImage(str(inspection["Id"]), platform, int(inspection.get("Size") or 0))
+    names = [*(inspection.get("RepoTags") or ()), *(inspection.get("RepoDigests") or ())]
+    return LocalImage(str(inspection["Id"]), platform, int(inspection.get("Size") or 0), all(map(is_name, names)))

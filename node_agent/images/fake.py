@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from node_agent.images.decide import Disk, Fault, Platform
-from node_agent.images.ports import Came, GoOn, LocalImage, PullRefused
+from node_agent.images.decide import Disk, Fault, Held, Platform
+from node_agent.images.logins import NOBODY, Access
+from node_agent.images.ports import Came, GoOn, LocalImage, Pulled, PullRefused
 from node_agent.ports import EngineUnreachable
 from offchain.schema.manifest_types import ImageRef
 
@@ -15,10 +16,14 @@ LINUX = Platform("linux", "amd64")
 
 @dataclass(frozen=True, slots=True)
 class FakeImage:
-    """What a registry has under a reference. `said`: it refuses with this text instead."""
+    """What a registry has under a reference. `said`: it refuses with this text instead.
+
+    `logins`: it gives the image for these alone, as user and password; None: without a login, too.
+    """
 
     image: LocalImage
     said: str = ""
+    logins: frozenset[tuple[str, str]] | None = None
 
 
 @dataclass(slots=True)
@@ -52,7 +57,14 @@ class FakeImages:
                 return found
         return None
 
-    async def pull(self, reference: str, go_on: GoOn, came: Came) -> str:
+    async def pull(
+        self,
+        reference: str,
+        go_on: GoOn,
+        came: Came,
+        access: Access = NOBODY,
+        held: tuple[Held, ...] = (),  # noqa: ARG002  (there are no layers)
+    ) -> Pulled:
         """See :class:`node_agent.images.ports.ImageEngine`."""
         self._answer()
         self.pulls.append(reference)
@@ -64,13 +76,16 @@ class FakeImages:
             raise PullRefused(f"manifest for {reference} not found: manifest unknown")
         if found.said:
             raise PullRefused(found.said)
+        login = (access.login.user, access.login.password) if access.login is not None else ("", "")
+        if found.logins is not None and login not in found.logins:
+            raise PullRefused("the registry denies the manifest (401)", Fault.DENIED)
         if not go_on(found.image.size_bytes, self.room):
             raise PullRefused("stopped for want of room", Fault.FULL)
         came(found.image.size_bytes, found.image.size_bytes)
-        self.local[reference] = found.image
+        self.local[reference] = replace(found.image, by_agent=True)
         if self.room is not None:
             self.room = replace(self.room, free_bytes=self.room.free_bytes - found.image.size_bytes)
-        return reference
+        return Pulled(reference)
 
     async def remove(self, reference: str) -> bool:
         """See :class:`node_agent.images.ports.ImageEngine`."""

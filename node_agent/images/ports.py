@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from node_agent.images.decide import Disk, Fault, Platform
+from node_agent.images.decide import Disk, Fault, Held, Platform
+from node_agent.images.logins import NOBODY, Access
 from node_agent.ports import PullProgress
 from offchain.schema.manifest_types import ImageRef
 
@@ -31,6 +32,16 @@ class LocalImage:
     id: str
     platform: Platform
     size_bytes: int
+    by_agent: bool = False
+    """All the names that the engine has for it are of pulls of agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """An image that was pulled: the name that the engine has for it, and the digests of its blobs."""
+
+    name: str
+    blobs: tuple[str, ...] = ()
 
 
 GoOn = Callable[[int, Disk | None], bool]
@@ -50,10 +61,13 @@ class ImageEngine(Protocol):
         """The image with this digest, whatever it is called."""
         ...
 
-    async def pull(self, reference: str, go_on: GoOn, came: Came) -> str:
-        """Fetch an image as long as `go_on` says so; return the name that :meth:`remove` takes.
+    async def pull(
+        self, reference: str, go_on: GoOn, came: Came, access: Access = NOBODY, held: tuple[Held, ...] = ()
+    ) -> Pulled:
+        """Fetch an image as long as `go_on` says so; :meth:`remove` takes the name that is returned.
 
-        Raises :class:`PullRefused`. `go_on` and `came` may be called by another thread.
+        `held`: what was pulled before. Blobs that the engine has of other accounts' logins have to come from this
+        image's registry, too. Raises :class:`PullRefused`. `go_on` and `came` may be called by another thread.
         """
         ...
 
@@ -77,19 +91,20 @@ class ImageEngine(Protocol):
 class Images(Protocol):
     """Images on this host."""
 
-    async def ensure(self, image: ImageRef) -> str:
+    async def ensure(self, image: ImageRef, access: Access = NOBODY) -> str:
         """Have the image here, and give what the engine calls it (its id).
 
+        An image that was pulled with a login is used for the accounts that did so; for another, its registry is asked.
         Asking again is cheap. Raises :class:`node_agent.ports.ImageUnavailable`, `ImageInvalid` (wrong platform or
         digest), `ResourcesUnavailable` (no room) and `EngineUnreachable`; the texts are fit for users.
         """
         ...
 
-    def prefetch(self, images: Iterable[ImageRef]) -> None:
+    def prefetch(self, images: Iterable[ImageRef], access: Access = NOBODY) -> None:
         """Begin with these; returns at once, and never fails: `ensure` says what is wrong with them."""
         ...
 
-    def progress(self, image: ImageRef) -> PullProgress | None:
+    def progress(self, image: ImageRef, account: str = "") -> PullProgress | None:
         """How far its pull is, or that it waits for its turn; None where none is under way."""
         ...
 

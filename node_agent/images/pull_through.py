@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 
 from aiohttp import web
 
-from node_agent.images.decide import Fault
+from node_agent.images.decide import Fault, Held
+from node_agent.images.logins import NOBODY, Access, Claims, unproven
 from node_agent.images.manifests import Manifest
 from node_agent.images.ports import PullRefused
 from node_agent.images.registry_client import RegistryClient, Source
@@ -21,15 +23,29 @@ from node_agent.images.registry_client import RegistryClient, Source
 MAX_MANIFESTS = 16
 """So many manifests are fetched for one pull: those of an index that an engine looks at."""
 _TOKEN_BYTES = 16
+_NAME = re.compile(rf"127\.0\.0\.1:\d+/gantry/[0-9a-f]{{{2 * _TOKEN_BYTES}}}@sha256:[0-9a-f]{{64}}", re.ASCII)
+
+
+def is_name(name: str) -> bool:
+    """Whether an engine has this name of an image from a pull through an agent."""
+    return _NAME.fullmatch(name) is not None
 
 
 class Offer:
     """One image at the registry on loopback, until it is withdrawn.
 
-    `fits`: asked with the size of an image in bytes, before the first layer of it is fetched.
+    `fits`: asked with the size of an image in bytes, before the first layer of it is fetched. `lists`: told the digests
+    of an image's blobs before the engine is.
     """
 
-    def __init__(self, source: Source, address: str, digest: str, fits: Callable[[int], bool]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        address: str,
+        digest: str,
+        fits: Callable[[int], bool],
+        lists: Callable[[Iterable[str]], None],
+    ) -> None:
         self.token = secrets.token_hex(_TOKEN_BYTES)
         self.repository = f"{address}/gantry/{self.token}"
         self.name = f"{self.repository}@{digest}"
@@ -38,8 +54,11 @@ class Offer:
         """How often the engine asked for a part of it."""
         self.refused: PullRefused | None = None
         """Why the image cannot be had, as soon as that is known."""
+        self.fetched: set[str] = set()
+        """The blobs that came from the image's registry and match their digests."""
         self._source = source
         self._fits = fits
+        self._lists = lists
         self._manifests: dict[str, Manifest] = {}
         self._reachable = {digest}
         self._blobs: dict[str, int] = {}
@@ -59,10 +78,16 @@ class Offer:
             found = await self._source.manifest(digest)
             if not self._fits(found.size_bytes):
                 raise PullRefused(f"its layers have {found.size_bytes >> 20} MiB, which do not fit", Fault.FULL)
+            self._lists(dict(found.blobs))
             self._manifests[digest] = found
             self._reachable.update(found.manifests)
             self._blobs.update(found.blobs)
             return found
+
+    @property
+    def blobs(self) -> tuple[str, ...]:
+        """The blobs of the images whose manifests were given out."""
+        return tuple(self._blobs)
 
     def size_of(self, digest: str) -> int:
         """The size of a blob in bytes. Raises PullRefused where no manifest that was given out lists it."""
@@ -71,9 +96,12 @@ class Offer:
         except KeyError:
             raise PullRefused("the engine asked for a blob that is not of this image", Fault.UNFIT) from None
 
-    def blob(self, digest: str) -> AsyncGenerator[bytes, None]:
+    async def blob(self, digest: str) -> AsyncGenerator[bytes, None]:
         """The pieces of a blob. Raises PullRefused."""
-        return self._source.blob(digest, self.size_of(digest))
+        async with contextlib.aclosing(self._source.blob(digest, self.size_of(digest))) as pieces:
+            async for piece in pieces:
+                yield piece
+        self.fetched.add(digest)
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
@@ -103,23 +131,40 @@ class PullThrough:
 
     def __init__(self, client: RegistryClient) -> None:
         self._client = client
+        self._claims = Claims()
         self._offers: dict[str, Offer] = {}
         self._runner: web.AppRunner | None = None
         self._address = ""
         self._opening = asyncio.Lock()
 
-    async def offer(self, reference: str, fits: Callable[[int], bool]) -> Offer:
+    async def offer(self, reference: str, fits: Callable[[int], bool], access: Access = NOBODY) -> Offer:
         """Have the image `name@digest` to be pulled by the engine, until :meth:`withdraw`.
 
         Its manifest is fetched at once. Raises PullRefused.
         """
-        source = self._client.source(reference)
+        source = self._client.source(reference, access.login)
         await self._open()
-        digest = reference.rpartition("@")[2]
-        offer = Offer(source, self._address, digest, fits)
+        name, _, digest = reference.partition("@")
+
+        def claim(digests: Iterable[str]) -> None:
+            if access.login is not None:
+                self._claims.add(digests, access.account, name)
+
+        offer = Offer(source, self._address, digest, fits, claim)
         await offer.manifest(digest)
         self._offers[offer.token] = offer
         return offer
+
+    async def prove(self, offer: Offer, reference: str, access: Access, held: tuple[Held, ...]) -> None:
+        """Fetch the blobs that the engine had of other accounts' logins, when it has pulled the image.
+
+        `held`: the images of earlier pulls. Raises PullRefused where the image's registry does not give one of them.
+        """
+        name = reference.partition("@")[0]
+        for digest in unproven(offer.blobs, held, self._claims, access.account, name):
+            if digest not in offer.fetched:
+                async for _ in offer.blob(digest):
+                    pass
 
     def withdraw(self, offer: Offer) -> None:
         """Give out nothing more of it."""

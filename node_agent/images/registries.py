@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
+from offchain.schema.manifest_types import DOCKER_HUB, ImageRef
+
 MAX_URL = 8192
 """Characters of an address that a registry names."""
-_DOCKER_HUB = frozenset({"docker.io", "index.docker.io"})
+_DOCKER_HUB = frozenset({DOCKER_HUB, "index.docker.io"})
 _DOCKER_HUB_REGISTRY = "registry-1.docker.io"
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?\.?", re.ASCII)
 _TARGET = re.compile(r"/[\x21\x22\x24-\x7e]*", re.ASCII)
@@ -115,6 +117,14 @@ class Rules:
         if endpoint.plain:
             raise RegistryRefusedError(f"{endpoint.netloc} is asked for without TLS, which is not allowed")
 
+    def led_by(self, registry: Endpoint) -> Rules:
+        """The rules for what this registry leads to by redirects and realms.
+
+        Only a registry that the operator allowed leads to others that the operator allowed: a stranger's could have the
+        agent fetch a token of the operator's registry and send it back.
+        """
+        return self if self.allows(registry) else Rules()
+
     def endpoint(self, host: str) -> Endpoint:
         """The registry with this host, perhaps with a port, as an image's name has it.
 
@@ -172,10 +182,16 @@ def repository(reference: str, rules: Rules) -> Repository:
 
 def split_name(name: str) -> tuple[str, str]:
     """An image's name as its registry ("docker.io" where it names none) and its path there."""
-    first, slash, rest = name.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
-        return first, f"library/{rest}" if first in _DOCKER_HUB and "/" not in rest else rest
-    return "docker.io", name if slash else f"library/{name}"
+    registry = ImageRef(name, "").registry
+    path = name.removeprefix(f"{registry}/")
+    return registry, f"library/{path}" if registry in _DOCKER_HUB and "/" not in path else path
+
+
+def check_login(endpoint: Endpoint) -> None:
+    """Raise RegistryRefusedError where a login would leave this machine without TLS."""
+    literal = _literal(endpoint.host)
+    if endpoint.plain and (literal is None or not literal.is_loopback):
+        raise RegistryRefusedError(f"{endpoint.netloc} has no TLS, so no login is sent to it")
 
 
 def _endpoint(text: str, *, plain: bool) -> Endpoint:

@@ -21,9 +21,18 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from node_agent.images.decide import Fault
+from node_agent.images.logins import Login
 from node_agent.images.manifests import ACCEPTED, MAX_MANIFEST_BYTES, Manifest, parse_manifest
 from node_agent.images.ports import PullRefused
-from node_agent.images.registries import Endpoint, RegistryRefusedError, Repository, Rules, is_public, repository
+from node_agent.images.registries import (
+    RegistryRefusedError,
+    Repository,
+    Rules,
+    check_login,
+    is_public,
+    repository,
+    split_name,
+)
 
 MAX_REDIRECTS = 5
 MAX_TOKEN_BYTES = 64 << 10
@@ -106,7 +115,7 @@ def _public_socket(address: tuple[Any, ...]) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response. `is_first`: it comes from the server that was asked, not from one that it redirected to."""
+    """A response. `is_first`: no redirect led away from the server that was asked."""
 
     response: aiohttp.ClientResponse
     is_first: bool
@@ -128,16 +137,23 @@ class RegistryClient:
         for session in self._sessions.values():
             await session.close()
 
-    def source(self, reference: str) -> Source:
-        """Where this image is fetched from. Raises PullRefused where the rules do not allow its registry."""
+    def source(self, reference: str, login: Login | None = None) -> Source:
+        """Where this image is fetched from. Raises PullRefused where the rules do not allow its registry.
+
+        A login for another registry is not used.
+        """
         try:
-            return Source(self, repository(reference, self._rules))
+            where = repository(reference, self._rules)
+            if login is not None and login.registry != split_name(reference.partition("@")[0])[0]:
+                login = None
+            if login is not None:
+                check_login(where.registry)
         except RegistryRefusedError as error:
             raise forbidden(error) from None
+        return Source(self, where, self._rules.led_by(where.registry), login)
 
-    def _session(self, endpoint: Endpoint) -> aiohttp.ClientSession:
+    def _session(self, *, allowed: bool) -> aiohttp.ClientSession:
         # Two sessions, each with its own connections: a connection that was made without a check serves no other name.
-        allowed = self._rules.allows(endpoint)
         if allowed not in self._sessions:
             resolver = self._make_resolver()
             connector = aiohttp.TCPConnector(
@@ -158,21 +174,26 @@ class RegistryClient:
         return self._sessions[allowed]
 
     @contextlib.asynccontextmanager
-    async def get(self, url: str, headers: dict[str, str]) -> AsyncIterator[Answer]:
-        """Send a GET request and follow redirects; `Authorization` goes to the first server only."""
-        first = self._rules.follow(url).endpoint
+    async def get(self, rules: Rules, url: str, headers: dict[str, str]) -> AsyncIterator[Answer]:
+        """Send a GET request and follow redirects by these rules.
+
+        `Authorization` goes to the first server only, and a login only with the first request.
+        """
+        first, is_first = rules.follow(url).endpoint, True
         for left in range(MAX_REDIRECTS, -1, -1):
-            address = self._rules.follow(url)
-            if address.endpoint != first:
+            address = rules.follow(url)
+            is_first = is_first and address.endpoint == first
+            has_login = headers.get("Authorization", "").startswith("Basic ")
+            if not is_first or (has_login and left < MAX_REDIRECTS):
                 headers = {name: value for name, value in headers.items() if name != "Authorization"}
             async with asyncio.timeout(self.limits.answer_s):
-                response = await self._session(address.endpoint).get(
+                response = await self._session(allowed=rules.allows(address.endpoint)).get(
                     URL(address.url, encoded=True), headers=headers, allow_redirects=False
                 )
             try:
                 location = response.headers.get("Location")
                 if response.status not in _REDIRECTS or location is None:
-                    yield Answer(response, address.endpoint == first)
+                    yield Answer(response, is_first)
                     return
                 if not left:
                     raise RegistryRefusedError(f"the registry redirects more than {MAX_REDIRECTS} times")
@@ -182,11 +203,16 @@ class RegistryClient:
 
 
 class Source:
-    """One image at one registry: its manifests and blobs. For one pull, whose time begins when this is made."""
+    """One image at one registry: its manifests and blobs. For one pull, whose time begins when this is made.
 
-    def __init__(self, client: RegistryClient, where: Repository) -> None:
+    `rules`: for what the registry leads to. `login`: sent to this registry and the token server that it names.
+    """
+
+    def __init__(self, client: RegistryClient, where: Repository, rules: Rules, login: Login | None) -> None:
         self._client = client
         self._where = where
+        self._rules = rules
+        self._login = login
         self._authorization: str | None = None
         self._deadline_s = asyncio.get_running_loop().time() + client.limits.total_s
 
@@ -279,32 +305,44 @@ class Source:
     @contextlib.asynccontextmanager
     async def _get(self, what: str, headers: dict[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
         url = f"{self._where.registry.url}/v2/{self._where.path}/{what}"
-        async with self._client.get(url, self._with_token(headers)) as answer:
+        async with self._client.get(self._rules, url, self._with_token(headers)) as answer:
             if answer.response.status != 401 or not answer.is_first:
                 yield answer.response
                 return
             challenges = answer.response.headers.getall("WWW-Authenticate", [])
-        self._authorization = await self._token(challenges)
-        async with self._client.get(url, self._with_token(headers)) as answer:
+        self._authorization = await self._authorize(challenges)
+        async with self._client.get(self._rules, url, self._with_token(headers)) as answer:
             yield answer.response
 
     def _with_token(self, headers: dict[str, str]) -> dict[str, str]:
         return headers if self._authorization is None else {**headers, "Authorization": self._authorization}
 
-    async def _token(self, challenges: list[str]) -> str:
-        """A token of the server that the registry names, for reading this image and nothing else."""
+    async def _authorize(self, challenges: list[str]) -> str:
+        """What the registry wants as Authorization: a token of the server that it names, or the login itself."""
+        kinds = set()
         for challenge in challenges:
             kind, _, rest = challenge.strip().partition(" ")
             values = {name.lower(): value for name, value in _CHALLENGE.findall(rest)}
             if kind.lower() == "bearer" and values.get("realm"):
-                break
-        else:
+                return await self._token(values)
+            kinds.add(kind.lower())
+        if self._login is None:
             raise PullRefused("the registry denies access without a password (401)", Fault.DENIED)
+        if "basic" not in kinds:
+            raise PullRefused("the registry takes neither a password nor a token (401)", Fault.DENIED)
+        return self._login.header
+
+    async def _token(self, values: dict[str, str]) -> str:
+        """A token of the server that the registry names, for reading this image and nothing else."""
         query = {"scope": f"repository:{self._where.path}:pull"}
         if "service" in values:
             query["service"] = values["service"]
-        mark = "&" if "?" in values["realm"] else "?"
-        async with self._client.get(f"{values['realm']}{mark}{urlencode(query)}", {}) as answer:
+        url = f"{values['realm']}{'&' if '?' in values['realm'] else '?'}{urlencode(query)}"
+        headers = {}
+        if self._login is not None:
+            check_login(self._rules.follow(url).endpoint)
+            headers["Authorization"] = self._login.header
+        async with self._client.get(self._rules, url, headers) as answer:
             if answer.response.status != 200:
                 raise _status(answer.response.status, "a token")
             body = await self._small(answer.response, MAX_TOKEN_BYTES, "the token")

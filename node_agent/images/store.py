@@ -5,19 +5,32 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 from node_agent.images import decide
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import Disk, Fault, GiveUp, Held, Mirror, Pause, Pull, Search
-from node_agent.images.ports import ImageEngine, LocalImage, PullRefused
+from node_agent.images.logins import NOBODY, Access
+from node_agent.images.ports import ImageEngine, LocalImage, Pulled, PullRefused
 from node_agent.ports import DriverError, ImageInvalid, ImageUnavailable, PullProgress, ResourcesUnavailable
 from offchain.schema.manifest_types import ImageRef
 
 MAX_PULLS = 3
+MAX_PULLS_OF_ACCOUNT = 2
+"""So many of them may be one account's, so that the slow registry of one tenant leaves room for others."""
 GIB = 1 << 30
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Pull:
+    """A pull that is under way, or waits for its turn."""
+
+    progress: PullProgress
+    task: asyncio.Task[LocalImage] | None = None
+    moved_at_ms: int | None = None
+    """When something of it came last."""
 
 
 class ImageStore:
@@ -43,30 +56,45 @@ class ImageStore:
         self._now_ms = now_ms
         self._pause = pause
         self._slots = asyncio.Semaphore(MAX_PULLS)
-        self._under_way: dict[str, asyncio.Task[LocalImage]] = {}
-        self._progress: dict[str, PullProgress] = {}
-        """Of the images that are being pulled, or wait for it, by their references."""
-        self._moved_at_ms: dict[str, int] = {}
+        self._slots_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        """The places for pulls of each account, as long as it has any."""
+        self._asked: dict[tuple[str, Access], asyncio.Task[LocalImage]] = {}
+        """What was asked for, by reference and access."""
+        self._waiting: set[tuple[str, Access]] = set()
+        """Those of `_asked` that need a pull."""
+        self._pulls: dict[tuple[str, Access], _Pull] = {}
+        """Pulls by reference and access: NOBODY without a login, because accounts share such a pull."""
         self._tidying = asyncio.Lock()
 
-    async def ensure(self, image: ImageRef) -> str:
+    async def ensure(self, image: ImageRef, access: Access = NOBODY) -> str:
         """See :class:`node_agent.images.ports.Images`."""
         # Whoever asks first does the work; that one of them no longer waits does not stop it for the others.
-        found = await asyncio.shield(self._start(image))
+        found = await asyncio.shield(self._start(image, access.to(image)))
         self._book.touch(found.id, self._now_ms())
         return found.id
 
-    def prefetch(self, images: Iterable[ImageRef]) -> None:
+    def prefetch(self, images: Iterable[ImageRef], access: Access = NOBODY) -> None:
         """See :class:`node_agent.images.ports.Images`."""
-        for image in decide.to_prefetch(images, self._under_way, MAX_PULLS):
-            self._start(image)
+        busy = [reference for reference, other in self._asked if other.account == access.account]
+        for image in decide.to_prefetch(images, busy, MAX_PULLS):
+            self._start(image, access.to(image))
 
-    def progress(self, image: ImageRef) -> PullProgress | None:
+    def progress(self, image: ImageRef, account: str = "") -> PullProgress | None:
         """See :class:`node_agent.images.ports.Images`."""
-        found, moved_at_ms = self._progress.get(image.reference), self._moved_at_ms.get(image.reference)
-        if found is None or moved_at_ms is None:
-            return found
-        return replace(found, idle_ms=max(0, self._now_ms() - moved_at_ms))
+        mine = {account, NOBODY.account}
+        pulls = [
+            pull
+            for (reference, access), pull in self._pulls.items()
+            if reference == image.reference and access.account in mine
+        ]
+        if pulls:
+            pull = pulls[0]
+            if pull.moved_at_ms is None:
+                return pull.progress
+            return replace(pull.progress, idle_ms=max(0, self._now_ms() - pull.moved_at_ms))
+        if any(reference == image.reference and access.account in mine for reference, access in self._waiting):
+            return PullProgress(image.reference, 0, 0, None, 0)
+        return None
 
     async def tidy(self) -> None:
         """See :class:`node_agent.images.ports.Images`."""
@@ -74,34 +102,32 @@ class ImageStore:
 
     async def close(self) -> None:
         """See :class:`node_agent.images.ports.Images`."""
-        tasks = tuple(self._under_way.values())
+        pulls = (pull.task for pull in self._pulls.values() if pull.task is not None)
+        tasks = (*self._asked.values(), *pulls)
         for task in tasks:
             task.cancel()
         await self._engine.close()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _start(self, image: ImageRef) -> asyncio.Task[LocalImage]:
-        found = self._under_way.get(image.reference)
+    def _start(self, image: ImageRef, access: Access) -> asyncio.Task[LocalImage]:
+        key = (image.reference, access)
+        found = self._asked.get(key)
         if found is None:
-            found = self._under_way[image.reference] = asyncio.create_task(self._obtain(image))
-            found.add_done_callback(lambda task: self._ended(image, task))
+            found = self._asked[key] = asyncio.create_task(self._obtain(image, access))
+            found.add_done_callback(lambda task: self._ended(key, task))
         return found
 
-    def _ended(self, image: ImageRef, task: asyncio.Task[LocalImage]) -> None:
-        self._under_way.pop(image.reference, None)
-        self._progress.pop(image.reference, None)
-        self._moved_at_ms.pop(image.reference, None)
+    def _ended(self, key: tuple[str, Access], task: asyncio.Task[LocalImage]) -> None:
+        self._asked.pop(key, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             # Read here, because of a prefetched image nobody may ask for the error.
-            log.info("%s is not to be had: %s", image.reference, error)
+            log.info("%s is not to be had: %s", key[0], error)
 
-    async def _obtain(self, image: ImageRef) -> LocalImage:
+    async def _obtain(self, image: ImageRef, access: Access) -> LocalImage:
         platform = await self._engine.platform()
-        found = await self._engine.find(image)
+        found = await self._usable(image, access)
         if found is None:
-            self._progress[image.reference] = PullProgress(image.reference, 0, 0, None, 0)
-            async with self._slots:
-                found = await self._search(image)
+            found = await self._obtain_by_pull(image, access)
         if not platform.runs(found.platform):
             await self._let_go(image)
             raise ImageInvalid(
@@ -110,14 +136,59 @@ class ImageStore:
             )
         return found
 
-    async def _search(self, image: ImageRef) -> LocalImage:
+    async def _obtain_by_pull(self, image: ImageRef, access: Access) -> LocalImage:
+        """Pull it in one of the account's places.
+
+        Pulls wait for a place of their account before accounts share them, so that no pod waits for another account's.
+        """
+        key = (image.reference, access)
+        self._waiting.add(key)
+        try:
+            slots = self._slots_of.setdefault(access.account, asyncio.Semaphore(MAX_PULLS_OF_ACCOUNT))
+            has_waited = slots.locked()
+            async with slots:
+                found = await self._usable(image, access) if has_waited else None
+                if found is None:
+                    found = await asyncio.shield(self._shared(image, access))
+                return found
+        finally:
+            self._waiting.discard(key)
+
+    async def _usable(self, image: ImageRef, access: Access) -> LocalImage | None:
+        """The image where the engine has it and the account may use it; None where its registry has to be asked."""
+        found = await self._engine.find(image)
+        if found is None:
+            return None
+        may = decide.may_use(self._book.held, found.id, access.account, by_agent=found.by_agent)
+        return found if may else None
+
+    def _shared(self, image: ImageRef, access: Access) -> asyncio.Task[LocalImage]:
+        """The pull of this image: one for all accounts where there is no login."""
+        key = (image.reference, NOBODY if access.login is None else access)
+        pull = self._pulls.get(key)
+        if pull is None or pull.task is None:
+            pull = self._pulls[key] = _Pull(PullProgress(image.reference, 0, 0, None, 0))
+            pull.task = asyncio.create_task(self._in_turn(image, key[1], pull))
+            pull.task.add_done_callback(lambda task: self._pulled(key, task))
+        return pull.task
+
+    def _pulled(self, key: tuple[str, Access], task: asyncio.Task[LocalImage]) -> None:
+        self._pulls.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # that it was seen: those who waited for it may be gone
+
+    async def _in_turn(self, image: ImageRef, access: Access, pull: _Pull) -> LocalImage:
+        async with self._slots:
+            return await self._search(image, access, pull)
+
+    async def _search(self, image: ImageRef, access: Access, pull: _Pull) -> LocalImage:
         """Ask one place after the other, again where that may help."""
-        search = Search(decide.places(image, self._mirror))
+        search = Search(decide.places(image, None if access.login is not None else self._mirror))
         made_room = False
         while True:
             match decide.next_step(search):
                 case Pull(reference):
-                    refused = await self._pull(image, reference)
+                    refused = await self._pull(image, reference, access, pull)
                     if not isinstance(refused, PullRefused):
                         return refused
                     fault = refused.fault or decide.fault_of(str(refused), reference)
@@ -130,36 +201,42 @@ class ImageStore:
                     await self._pause(seconds)
                     search = decide.next_round(search)
                 case GiveUp() as end:
-                    raise _failure(image, end, self._quota_bytes)
+                    raise _failure(image, end, self._quota_bytes, with_login=access.login is not None)
 
-    async def _pull(self, image: ImageRef, reference: str) -> LocalImage | PullRefused:
+    async def _pull(self, image: ImageRef, reference: str, access: Access, pull: _Pull) -> LocalImage | PullRefused:
         def go_on(pulled_bytes: int, disk: Disk | None) -> bool:
             return decide.has_room(pulled_bytes, self._quota_bytes, disk)
 
         def came(done_bytes: int, total_bytes: int) -> None:
-            self._moved_at_ms[image.reference] = self._now_ms()
-            self._see(image, done_bytes=done_bytes, total_bytes=total_bytes)
+            pull.moved_at_ms = self._now_ms()
+            pull.progress = replace(pull.progress, done_bytes=done_bytes, total_bytes=total_bytes)
 
-        self._see(image, tries=self._progress[image.reference].tries + 1)
+        pull.progress = replace(pull.progress, tries=pull.progress.tries + 1)
         try:
             if not go_on(0, await self._engine.disk()):
                 raise PullRefused("not enough space on the host's disk", Fault.FULL)  # noqa: TRY301
-            name = await self._engine.pull(reference, go_on, came)
+            pulled = await self._engine.pull(reference, go_on, came, access, self._book.held)
             found = await self._engine.find(image)
             if found is None:
                 raise PullRefused("what came did not match the digest", Fault.CORRUPT)  # noqa: TRY301
         except PullRefused as error:
-            self._see(image, trouble=str(error))
+            pull.progress = replace(pull.progress, trouble=str(error))
             return error
-        self._book.add(Held(reference, found.id, found.size_bytes, self._now_ms(), name))
+        await self._note(reference, found, pulled, access)
         log.info("pulled %s (%d MiB)", reference, found.size_bytes >> 20)
         await self._evict(all_idle=False)
         return found
 
-    def _see(self, image: ImageRef, **changes: Any) -> None:
-        before = self._progress.get(image.reference)
-        if before is not None:  # else the pull was cancelled, and its engine has not heard of it yet
-            self._progress[image.reference] = replace(before, **changes)
+    async def _note(self, reference: str, found: LocalImage, pulled: Pulled, access: Access) -> None:
+        """Enter a pull in the book; the engine loses the name that an earlier pull of the reference gave it."""
+        before = self._book.get(reference)
+        accounts = decide.accounts_after(before, found.id, access.account, with_login=access.login is not None)
+        self._book.add(Held(reference, found.id, found.size_bytes, self._now_ms(), pulled.name, accounts, pulled.blobs))
+        if before is not None and before.removed_by != pulled.name:
+            try:
+                await self._engine.remove(before.removed_by)
+            except DriverError as error:
+                log.warning("an earlier name of %s could not be removed: %s", reference, error)
 
     async def _let_go(self, image: ImageRef) -> None:
         """Remove what was pulled of it, and only that."""
@@ -184,7 +261,7 @@ class ImageStore:
             return len(gone)
 
 
-def _failure(image: ImageRef, end: GiveUp, quota_bytes: int) -> DriverError:
+def _failure(image: ImageRef, end: GiveUp, quota_bytes: int, *, with_login: bool) -> DriverError:
     """The error for whoever wanted the image."""
     said = "; ".join(f"{reference.partition('@')[0]}: {message}" for reference, _, message in end.said)
     match end.fault:
@@ -198,11 +275,13 @@ def _failure(image: ImageRef, end: GiveUp, quota_bytes: int) -> DriverError:
         case Fault.CORRUPT:
             return ImageInvalid(f"what its registry gives for {image.reference} is not what its digest says ({said})")
     sentence = _UNAVAILABLE.get(end.fault, _UNAVAILABLE[Fault.PASSING])
+    if with_login and end.fault is Fault.DENIED:
+        sentence = _LOGIN_DENIED
     return ImageUnavailable(f"{sentence.format(image=image.reference)} ({said})")
 
 
 _UNAVAILABLE = {
-    Fault.DENIED: "the image {image} is not for everybody; make it public",
+    Fault.DENIED: "the image {image} is not for everybody; make it public, or name a login (x-gantry.registry_login)",
     # Not ImageInvalid: the operator of another host may allow the registry.
     Fault.FORBIDDEN: "this host pulls no images from where {image} is: push it to a public registry, or ask the host's "
     "operator to allow the registry (--allow-registry)",
@@ -210,3 +289,7 @@ _UNAVAILABLE = {
     Fault.ABSENT: "there is no image {image}",
     Fault.PASSING: "the registry of {image} is out of reach",
 }
+_LOGIN_DENIED = (
+    "the registry of {image} denies it for the login of x-gantry.registry_login; check user and password "
+    "(USER:PASSWORD in one line), and that the user may pull it"
+)

@@ -16,7 +16,7 @@ from offchain.cli import accounts, definitions, options, outlook_text
 from offchain.cli.checks import Chances, chances, check_funds, check_hosts
 from offchain.cli.failures import CliError
 from offchain.cli.follow import Outcome, follow, until_running
-from offchain.cli.manifest_text import deliveries, deposit_text, next_steps
+from offchain.cli.manifest_text import deposit_text, next_steps
 from offchain.cli.network import environment
 from offchain.cli.outlooks import Asked, outlook_of
 from offchain.cli.output import details, emit, progress, say
@@ -109,7 +109,7 @@ def submit(
                 progress(f"Task {number} submitted in block {at.number}.")
             if not wait:
                 return number, None
-            for name in deliveries(manifest):
+            for name in manifest.deliveries:
                 progress(f"Each pod waits for {name}: gantry deliver {number} {name} FILE")
             if manifest.kind != "job":
                 view, _ = await until_running(chain, number, at, signer, progress)

@@ -12,6 +12,7 @@ from offchain.schema.manifest_types import (
     CheckpointSpec,
     GpuNeed,
     Manifest,
+    RegistryLogin,
     RestartPolicy,
     ResultSpec,
     ScalingSpec,
@@ -46,11 +47,6 @@ def held_at_most(manifest: Manifest) -> int:
     return deposit(manifest.max_rate_per_hour, manifest.duration_ms) * manifest.pods
 
 
-def deliveries(manifest: Manifest) -> tuple[str, ...]:
-    """The names of the files that a pod waits for."""
-    return tuple(dict.fromkeys(file.name for service in manifest.services for file in service.files))
-
-
 def plain_manifest(manifest: Manifest) -> dict[str, Any]:
     """All of it, for --json. Durations in ms, amounts in base units."""
     scaling, ssh, result = manifest.scaling, manifest.ssh, manifest.result
@@ -66,7 +62,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "gpu_milli": manifest.gpus.milli if manifest.gpus.count else 0,
         "services": [_plain_service(service) for service in manifest.services],
         "volumes": list(manifest.volumes),
-        "deliveries": list(deliveries(manifest)),
+        "deliveries": list(manifest.deliveries),
         "verification": manifest.verification,
         "result": {"source": result.source, "path": result.path, "seal_to": result.seal_to and result.seal_to.hex()}
         if manifest.kind == "job"
@@ -83,6 +79,7 @@ def plain_manifest(manifest: Manifest) -> dict[str, Any]:
         "spot": manifest.spot and {"checkpoint_signal": manifest.spot.checkpoint_signal},
         "survival": manifest.survival,
         "checkpoint": manifest.checkpoint and asdict(manifest.checkpoint),
+        "registry_login": manifest.registry_login and asdict(manifest.registry_login),
         "duration_ms": manifest.duration_ms,
         "max_rate_per_hour": manifest.max_rate_per_hour,
         "held_at_most": held_at_most(manifest),
@@ -129,7 +126,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("pods", _pods_text(manifest)),
         ("each pod", _resources_text(manifest)),
         ("volumes", ", ".join(manifest.volumes) or None),
-        ("to deliver", ", ".join(deliveries(manifest)) or None),
+        ("to deliver", ", ".join(manifest.deliveries) or None),
         (
             "scaling",
             scaling
@@ -143,6 +140,7 @@ def manifest_lines(manifest: Manifest) -> list[tuple[str, object]]:
         ("spot", manifest.spot and _spot_text(manifest.spot)),
         ("survival", SURVIVALS[manifest.survival]),
         ("checkpoint", manifest.checkpoint and _checkpoint_text(manifest.checkpoint)),
+        ("registry login", manifest.registry_login and _login_text(manifest.registry_login)),
         ("duration", duration_text(manifest.duration_ms)),
         ("price limit", f"{format_amount(manifest.max_rate_per_hour)} an hour and pod"),
     ]
@@ -183,7 +181,7 @@ def service_lines(service: ServiceSpec) -> list[tuple[str, object]]:
 def next_steps(manifest: Manifest, task: int, account: str | None) -> Iterator[tuple[str, str]]:
     """What can be done with the task now: what for, and the command. `account`: the one named on the command line."""
     who = f" --account {account}" if account else ""
-    for name in deliveries(manifest):
+    for name in manifest.deliveries:
         yield f"hand over {name}", f"gantry deliver {task} {name} FILE{who}"
     if manifest.ssh is not None:
         yield "log in by ssh", f"gantry forward {task} {manifest.ssh.port}{who}"
@@ -241,6 +239,10 @@ def _spot_text(spot: SpotSpec) -> str:
 
 def _checkpoint_text(checkpoint: CheckpointSpec) -> str:
     return f"{checkpoint.path}, saved every {duration_text(checkpoint.every_ms)}"
+
+
+def _login_text(login: RegistryLogin) -> str:
+    return f"the secret {login.secret}, for images at {login.registry}"
 
 
 def _pods_text(manifest: Manifest) -> str:

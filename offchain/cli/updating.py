@@ -9,7 +9,6 @@ from pathlib import Path
 from offchain.cli import accounts, options
 from offchain.cli.cmd_submit import check
 from offchain.cli.failures import CliError
-from offchain.cli.manifest_text import deliveries
 from offchain.cli.output import progress
 from offchain.cli.service_texts import folder, keep_text, text_before
 from offchain.cli.session import connected, run
@@ -126,6 +125,6 @@ class _Update:
         keep_text(self._where, current.text)
         coming = await submit(self._typed, acts, self._signer.address, current, text)
         progress(f"Task {coming.id} is the new version of {service.text}, beside task {current.id}.")
-        for name in deliveries(manifest):
+        for name in manifest.deliveries:
             progress(f"Each of its pods waits for {name}: gantry deliver {coming.id} {name} FILE")
         return Service(service.name, current, coming)

@@ -29,10 +29,9 @@ async def waited_for(chain: ChainPort, view: TaskView) -> Waited:
     typed = GantryChain(chain)
     data, params, now = await asyncio.gather(typed.manifest(view.id), typed.params("Tasks"), typed.now_ms())
     try:
-        services = () if data is None else parse_manifest(data).services
+        files = () if data is None else tuple(sorted(parse_manifest(data).deliveries))
     except ManifestError:
-        services = ()
-    files = tuple(sorted({file.name for service in services for file in service.files}))
+        files = ()
     return Waited(files, min(lease.created_at for lease in pending) + params.start_timeout_ms, now)
 
 

@@ -10,6 +10,7 @@ from offchain.schema import manifest_kinds as kinds
 from offchain.schema.manifest_checkpoint import read_checkpoint
 from offchain.schema.manifest_gpu import read_gpu
 from offchain.schema.manifest_inputs import read_inputs
+from offchain.schema.manifest_login import read_registry_login
 from offchain.schema.manifest_mounts import Declared
 from offchain.schema.manifest_nodes import Field, Reader
 from offchain.schema.manifest_placement import read_placement
@@ -72,6 +73,7 @@ def read_gantry(
         spot=kinds.read_spot(entries.get("spot"), reader, compared=replicas is not None),
         survival=kinds.read_survival(entries.get("survival"), kind, reader, compared=replicas is not None),
         checkpoint=read_checkpoint(entries.get("checkpoint"), kind, drafts, reader, compared=replicas is not None),
+        registry_login=read_registry_login(entries.get("registry_login"), drafts, declared.secrets, reader),
     )
     return None if reader.problems else manifest
 

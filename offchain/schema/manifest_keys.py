@@ -224,10 +224,12 @@ GANTRY = (
     "spot",
     "survival",
     "checkpoint",
+    "registry_login",
 )
 VERIFICATION = ("replicas",)
 SPOT = ("checkpoint_signal",)
 CHECKPOINT = ("path", "every")
+REGISTRY_LOGIN = ("registry", "secret")
 PODS = ("min", "max")
 SCALING = ("metric", "target", "stabilisation")
 POD_METRIC = ("port", "path", "name", "target_per_pod")

@@ -15,6 +15,8 @@ Tier = Literal["consumer", "professional", "datacenter"]
 
 WHOLE_GPU: Final = 1000
 """Thousandths of a GPU."""
+DOCKER_HUB: Final = "docker.io"
+"""The registry of images whose names begin with no registry."""
 MAX_LINES: Final = 50
 """Problems of one manifest that are written out."""
 
@@ -30,6 +32,12 @@ class ImageRef:
     def reference(self) -> str:
         """What a container engine calls it: name@sha256:..."""
         return f"{self.name}@{self.digest}"
+
+    @property
+    def registry(self) -> str:
+        """The registry that the name begins with, as HOST or HOST:PORT; "docker.io" where it names none."""
+        first, slash, _ = self.name.partition("/")
+        return first if slash and ("." in first or ":" in first or first == "localhost") else DOCKER_HUB
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +191,17 @@ class SpotSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistryLogin:
+    """With which secret (USER:PASSWORD) hosts pull the images at one registry, HOST or HOST:PORT.
+
+    The secret is delivered like others and mounted into no container.
+    """
+
+    registry: str
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointSpec:
     """The folder `path` of the main container is saved so often, and is there again where its pod goes on elsewhere."""
 
@@ -259,6 +278,14 @@ class Manifest:
     survival: Survival = "restart"
     """Whether its pods start anew where their host fails, may be moved before, or go on at a host named in advance."""
     checkpoint: CheckpointSpec | None = None
+    registry_login: RegistryLogin | None = None
+    """None: hosts pull the images without a login."""
+
+    @property
+    def deliveries(self) -> tuple[str, ...]:
+        """The names of the files that each pod waits for, each once."""
+        files = [file.name for service in self.services for file in service.files]
+        return tuple(dict.fromkeys(files + ([self.registry_login.secret] if self.registry_login is not None else [])))
 
     @property
     def main(self) -> ServiceSpec:

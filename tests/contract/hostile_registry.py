@@ -35,6 +35,10 @@ class ScriptedRegistry:
         self.handlers: dict[str, Handler] = {}
         self.first: Handler | None = None
         """Asked before everything else, for each request that has no Authorization."""
+        self.accepts: str | None = None
+        """The only Authorization that it takes; None: any."""
+        self.denied = 401
+        """How it answers another one."""
         self.seen: list[tuple[str, str | None]] = []
 
     def add(self, body: bytes, kind: str = "application/octet-stream") -> str:
@@ -62,6 +66,8 @@ class ScriptedRegistry:
             return await self.handlers[last](request)
         if self.first is not None and authorization is None:
             return await self.first(request)
+        if self.accepts is not None and authorization != self.accepts:
+            return web.Response(status=self.denied)
         if last not in self.bodies:
             return web.Response(status=404)
         body, kind = self.bodies[last]

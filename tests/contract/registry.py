@@ -23,19 +23,32 @@ PATIENCE_S = 30
 TRIES = 3
 """Somebody else may take the port before the registry has it."""
 
+USERS = {"anna": "pass-a", "ben": "pass-b"}
+"""Of a closed registry, with their passwords."""
+HASHES = """\
+anna:$2b$05$abcdefghijklmnopqrstuuq4/0350nEUJXpob2ZLDmn6s.qvLIvz2
+ben:$2b$05$abcdefghijklmnopqrstuuzocQ8tfDj6qX.OvZ9p6OfyWcp4rSUS.
+"""
+"""The same as htpasswd writes it (bcrypt, which crypt(3) makes)."""
+
 
 def sha256(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 class Registry:
-    """One registry with a folder of its own. Started when made; `stop` ends it."""
+    """One registry with a folder of its own. Started when made; `stop` ends it. `closed`: only for USERS."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, closed: bool = False) -> None:
         program = shutil.which("docker-registry")
         if program is None:
             pytest.skip("there is no docker-registry (scripts/test unpacks its package)")
         folder.mkdir(parents=True)
+        self._http = requests.Session()
+        users = folder / "users"
+        users.write_text(HASHES)
+        auth = {"auth": {"htpasswd": {"realm": "closed", "path": str(users)}}} if closed else {}
+        self._http.auth = next(iter(USERS.items())) if closed else None
         self._storage = folder / "storage"
         self._log = (folder / "log").open("wb")
         for _ in range(TRIES):
@@ -45,6 +58,7 @@ class Registry:
                 "log": {"accesslog": {"disabled": True}, "level": "error"},
                 "storage": {"filesystem": {"rootdirectory": str(self._storage)}},
                 "http": {"addr": self.address},
+                **auth,
             }
             (folder / "config.yml").write_text(json.dumps(config))
             self._process = subprocess.Popen(
@@ -67,11 +81,12 @@ class Registry:
     def stop(self) -> None:
         self._process.terminate()
         self._process.wait(PATIENCE_S)
+        self._http.close()
         self._log.close()
 
     def _answers(self) -> bool:
         try:
-            return requests.get(f"http://{self.address}/v2/", timeout=5).ok
+            return self._http.get(f"http://{self.address}/v2/", timeout=5).ok
         except requests.RequestException:
             return False
 
@@ -97,21 +112,33 @@ class Registry:
     def copy_to(self, other: "Registry", image: ImageRef) -> None:
         """The same image under the same path in another registry."""
         path = image.name.partition("/")[2]
-        found = requests.get(
+        found = self._http.get(
             f"http://{self.address}/v2/{path}/manifests/{image.digest}",
             headers={"Accept": MANIFEST},
             timeout=PATIENCE_S,
         )
         manifest = found.json()
         for part in (manifest["config"], *manifest["layers"]):
-            blob = requests.get(f"http://{self.address}/v2/{path}/blobs/{part['digest']}", timeout=PATIENCE_S).content
+            blob = self._http.get(f"http://{self.address}/v2/{path}/blobs/{part['digest']}", timeout=PATIENCE_S).content
             other._put_blob(path, blob)
         other._put_manifest(path, found.content, MANIFEST)
+
+    def parts(self, image: ImageRef) -> tuple[bytes, bytes, bytes]:
+        """Manifest, configuration and layer of an image with one layer."""
+        path = image.name.partition("/")[2]
+        url = f"http://{self.address}/v2/{path}"
+        manifest = self._http.get(
+            f"{url}/manifests/{image.digest}", headers={"Accept": MANIFEST}, timeout=PATIENCE_S
+        ).content
+        found = json.loads(manifest)
+        digests = (found["config"]["digest"], found["layers"][0]["digest"])
+        config, layer = (self._http.get(f"{url}/blobs/{digest}", timeout=PATIENCE_S).content for digest in digests)
+        return manifest, config, layer
 
     def spoil(self, image: ImageRef) -> None:
         """Other bytes where the image's layer is kept."""
         path = image.name.partition("/")[2]
-        found = requests.get(
+        found = self._http.get(
             f"http://{self.address}/v2/{path}/manifests/{image.digest}",
             headers={"Accept": MANIFEST},
             timeout=PATIENCE_S,
@@ -146,12 +173,12 @@ class Registry:
         return json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "config": about, "layers": [layer]}).encode()
 
     def _put_blob(self, path: str, data: bytes) -> None:
-        begun = requests.post(f"http://{self.address}/v2/{path}/blobs/uploads/", timeout=PATIENCE_S)
-        done = requests.put(begun.headers["Location"], params={"digest": sha256(data)}, data=data, timeout=PATIENCE_S)
+        begun = self._http.post(f"http://{self.address}/v2/{path}/blobs/uploads/", timeout=PATIENCE_S)
+        done = self._http.put(begun.headers["Location"], params={"digest": sha256(data)}, data=data, timeout=PATIENCE_S)
         done.raise_for_status()
 
     def _put_manifest(self, path: str, data: bytes, kind: str) -> None:
-        done = requests.put(
+        done = self._http.put(
             f"http://{self.address}/v2/{path}/manifests/{sha256(data)}",
             data=data,
             headers={"Content-Type": kind},

@@ -16,11 +16,12 @@ from aiohttp import web
 from hostile_registry import ScriptedResolver, digest_of, internal_service, scripted_registry
 
 from node_agent.images.decide import Fault
+from node_agent.images.logins import Login
 from node_agent.images.manifests import MAX_MANIFEST_BYTES
 from node_agent.images.ports import PullRefused
 from node_agent.images.pull_through import PullThrough
-from node_agent.images.registries import Rules
-from node_agent.images.registry_client import MAX_REDIRECTS, MAX_TOKEN_BYTES, Limits, RegistryClient
+from node_agent.images.registries import Endpoint, Repository, Rules
+from node_agent.images.registry_client import MAX_REDIRECTS, MAX_TOKEN_BYTES, Limits, RegistryClient, Source
 
 LAYER = os.urandom(300_000)
 QUICK = Limits(connect_s=0.3, answer_s=0.3, stall_s=0.3)
@@ -162,7 +163,7 @@ async def test_a_public_address_of_this_machine_is_not_connected_to(monkeypatch)
 async def test_the_socket_is_refused_even_where_the_resolver_is_not_asked(internal):
     port, visitors = internal
     async with client_for() as client:
-        session = client._session(Rules().endpoint("registry.example"))
+        session = client._session(allowed=False)
         with pytest.raises(aiohttp.ClientConnectorError):
             await session.get(f"http://127.0.0.1:{port}/")
     assert visitors == []
@@ -245,6 +246,175 @@ async def test_another_server_that_asks_for_a_token_gets_no_answer(registry):
         other.handlers[digest] = unauthorized(f"{other.endpoint.url}/token")
         assert (await fault_of(client, registry.reference(digest))).fault is Fault.DENIED
         assert [path for path, _ in other.seen] == [f"/{digest}"]
+
+
+# --- logins ---------------------------------------------------------------------------------------------------------
+
+BASIC = "Basic YW5uYTpzZWNyZXQ="
+"""anna:secret."""
+
+
+def login_at(registry):
+    return Login(registry.endpoint.netloc, "anna", "secret")
+
+
+def closed(registry, *, challenge='Basic realm="x"', accepts=BASIC):
+    """Have the registry refuse everything without this Authorization."""
+
+    async def handle(_):
+        return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+
+    registry.first = handle
+    registry.accepts = accepts
+
+
+def gives_token(registry):
+    async def token(_):
+        return web.json_response({"token": "t"})
+
+    registry.handlers["token"] = token
+
+
+def told(server):
+    """Whether a login ever came there."""
+    return [path for path, authorization in server.seen if authorization is not None and "Basic" in authorization]
+
+
+async def refusal_of(client, reference, login):
+    with pytest.raises(PullRefused) as caught:
+        await client.source(reference, login).manifest(reference.partition("@")[2])
+    assert "secret" not in str(caught.value)
+    assert BASIC not in str(caught.value)
+    return caught.value
+
+
+async def test_a_registry_that_wants_a_password_gets_the_login_when_it_asks(registry):
+    closed(registry)
+    digest, layer = registry.add_image(LAYER)
+    async with client_for(registry) as client:
+        assert (await fault_of(client, registry.reference(digest))).fault is Fault.DENIED
+        assert told(registry) == []
+        source = client.source(registry.reference(digest), login_at(registry))
+        await source.manifest(digest)
+        assert await fetched(source, layer, len(LAYER)) == (LAYER, None)
+        # The first request had none: whoever does not ask for a login does not get it.
+        assert registry.seen[1:3] == [(f"/v2/lab/x/manifests/{digest}", None), (f"/v2/lab/x/manifests/{digest}", BASIC)]
+
+
+async def test_the_token_server_of_a_registry_gets_the_login_and_the_registry_the_token(registry):
+    async with scripted_registry() as server, client_for(registry, server) as client:
+        digest, _ = registry.add_image(LAYER)
+        closed(registry, challenge=f'Bearer realm="{server.endpoint.url}/token",service="x"', accepts="Bearer t")
+        gives_token(server)
+        await client.source(registry.reference(digest), login_at(registry)).manifest(digest)
+        assert server.seen == [("/token", BASIC)]
+        assert told(registry) == []
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("server", ["registry", "token"])
+async def test_a_login_that_is_denied_is_no_fault_of_the_host(registry, status, server):
+    async def deny(_):
+        return web.Response(status=status)
+
+    digest, _ = registry.add_image(LAYER)
+    if server == "token":
+        closed(registry, challenge=f'Bearer realm="{registry.endpoint.url}/token"')
+        registry.handlers["token"] = deny
+    else:
+        closed(registry, accepts="Basic other")
+        registry.denied = status
+    async with client_for(registry) as client:
+        refused = await refusal_of(client, registry.reference(digest), login_at(registry))
+    assert refused.fault is Fault.DENIED
+    assert str(status) in str(refused)
+    assert told(registry)
+
+
+@pytest.mark.parametrize("registry_of_login", ["127.0.0.1", "127.0.0.1:1", "registry.example", "docker.io"])
+async def test_a_login_goes_to_no_other_registry(registry, registry_of_login):
+    closed(registry)
+    digest, _ = registry.add_image(LAYER)
+    async with client_for(registry) as client:
+        login = Login(registry_of_login, "anna", "secret")
+        assert (await refusal_of(client, registry.reference(digest), login)).fault is Fault.DENIED
+    assert told(registry) == []
+
+
+@pytest.mark.parametrize("challenge", ['Basic realm="x"', 'Bearer realm="{}/token"'])
+async def test_a_login_does_not_follow_a_redirect(registry, challenge):
+    """Neither the server there gets it, whatever it asks for, nor the registry by a way that another server chose."""
+    async with scripted_registry() as other, client_for(registry, other) as client:
+        digest, layer = registry.add_image(LAYER)
+        closed(registry)
+        closed(other, challenge=challenge.format(other.endpoint.url))
+        gives_token(other)
+        registry.handlers[layer] = moved(f"{other.endpoint.url}/{layer}")
+        source = client.source(registry.reference(digest), login_at(registry))
+        await source.manifest(digest)
+        _, refused = await fetched(source, layer, len(LAYER))
+        assert refused.fault is Fault.DENIED
+        assert [(path, authorization) for path, authorization in other.seen] == [(f"/{layer}", None)]
+        other.first = None
+        other.handlers[layer] = moved(f"{registry.endpoint.url}/elsewhere")
+        await fetched(source, layer, len(LAYER))
+        registry.handlers[layer] = moved("/elsewhere")
+        await fetched(source, layer, len(LAYER))
+        assert {authorization for path, authorization in registry.seen if path == "/elsewhere"} == {None}
+
+
+async def test_a_token_server_does_not_pass_a_login_on(registry):
+    async with (
+        scripted_registry() as server,
+        scripted_registry() as other,
+        client_for(registry, server, other) as client,
+    ):
+        digest, _ = registry.add_image(LAYER)
+        closed(registry, challenge=f'Bearer realm="{server.endpoint.url}/token"')
+        server.handlers["token"] = moved(f"{other.endpoint.url}/token")
+        closed(other)
+        assert (await refusal_of(client, registry.reference(digest), login_at(registry))).fault is Fault.DENIED
+        assert told(server) == ["/token"]
+        assert other.seen == [("/token", None)]
+
+
+async def test_a_login_is_not_sent_without_tls(registry):
+    digest, _ = registry.add_image(LAYER)
+    port = registry.endpoint.port
+    plain = Endpoint("registry.example", port, plain=True)
+    rules = Rules(frozenset({plain, registry.endpoint}))
+    client = RegistryClient(rules, resolver=lambda: ScriptedResolver(["127.0.0.1"]))
+    try:
+        reference = f"registry.example:{port}/lab/x@{digest}"
+        refused = await refusal_of(client, reference, Login(f"registry.example:{port}", "anna", "secret"))
+        assert (refused.fault, registry.seen) == (Fault.FORBIDDEN, [])
+        closed(registry, challenge=f'Bearer realm="{plain.url}/token"')
+        refused = await refusal_of(client, registry.reference(digest), login_at(registry))
+        assert (refused.fault, told(registry)) == (Fault.FORBIDDEN, [])
+        assert "has no TLS" in str(refused)
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("attack", [moved, unauthorized])
+async def test_a_strangers_registry_leads_to_no_registry_that_the_operator_allows(registry, attack):
+    """It could have a token of the operator's registry sent back to it."""
+    async with scripted_registry() as private:
+        digest, _ = registry.add_image(LAYER)
+        registry.handlers[digest] = attack(f"{private.endpoint.url}/token")
+        gives_token(private)
+        client = RegistryClient(Rules(frozenset({private.endpoint})))
+        try:
+            # As if it were public: there is no public address here.
+            rules = client.source(f"registry.example/lab/x@{digest}")._rules
+            where, reachable = Repository(registry.endpoint, "lab/x"), Rules(rules.allowed | {registry.endpoint})
+            with pytest.raises(PullRefused) as caught:
+                await Source(client, where, reachable, None).manifest(digest)
+            assert caught.value.fault is Fault.FORBIDDEN
+        finally:
+            await client.close()
+        assert registry.seen
+        assert private.seen == []
 
 
 # --- how much, and how long -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import json
 import os
 import subprocess
 import threading
@@ -14,12 +15,13 @@ from typing import Any
 import pytest
 from driver_fixtures import docker_api  # noqa: F401  (fixture)
 from hostile_registry import scripted_registry
-from registry import Registry
+from registry import USERS, Registry
 
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import PAUSES_S, Disk, Mirror, Platform, parse_mirror
 from node_agent.images.docker_engine import DockerImages
 from node_agent.images.fake import FakeImage, FakeImages
+from node_agent.images.logins import Access, Login
 from node_agent.images.ports import LocalImage, PullRefused
 from node_agent.images.registries import Rules, parse_allowed
 from node_agent.images.registry_client import RegistryClient
@@ -64,6 +66,13 @@ class FakeWorld:
     def _mirrored(self, image: ImageRef) -> str:
         return f"mirror/{image.name.partition('/')[2]}@{image.digest}"
 
+    def publish_private(self) -> ImageRef:
+        """An image for USERS."""
+        image = self.publish()
+        entry = self.engine.registry[image.reference]
+        self.engine.registry[image.reference] = replace(entry, logins=frozenset(USERS.items()))
+        return image
+
     def copy_to_mirror(self, image: ImageRef) -> None:
         self.engine.registry[self._mirrored(image)] = self.engine.registry[image.reference]
 
@@ -100,12 +109,21 @@ class DockerWorld:
         self._api = api
         self.origin = Registry(folder / "origin")
         self._copy = Registry(folder / "mirror")
+        self._closed: Registry | None = None
         self._containers: list[str] = []
         self._own: list[str] = []
-        allowed = (parse_allowed(f"http://{registry.address}") for registry in (self.origin, self._copy))
-        client = RegistryClient(Rules(frozenset(allowed)))
-        self.engine = DockerImages(os.environ["GANTRY_DOCKER_HOST"], client)
+        self._folder = folder
+        self.engine = self._engine(self.origin, self._copy)
         self.mirror = parse_mirror(f"http://{self._copy.address}")
+
+    def _engine(self, *registries: Registry) -> DockerImages:
+        allowed = frozenset(parse_allowed(f"http://{registry.address}") for registry in registries)
+        return DockerImages(os.environ["GANTRY_DOCKER_HOST"], RegistryClient(Rules(allowed)))
+
+    def publish_private(self) -> ImageRef:
+        self._closed = Registry(self._folder / "closed", closed=True)
+        self.engine = self._engine(self.origin, self._copy, self._closed)
+        return self._closed.publish(f"lab/{uuid.uuid4().hex}")
 
     def publish(self, *, size: int = MIB, architecture: str = "amd64") -> ImageRef:
         return self.origin.publish(f"lab/{uuid.uuid4().hex}", size=size, architecture=architecture)
@@ -120,7 +138,7 @@ class DockerWorld:
         (self._copy if mirror else self.origin).spoil(image)
 
     def stop_origin(self) -> None:
-        self.origin.stop()
+        (self._closed or self.origin).stop()
 
     def preload(self) -> ImageRef:
         name = f"machine/{uuid.uuid4().hex}"
@@ -144,8 +162,9 @@ class DockerWorld:
                 self._api.remove_image(name, force=True)
         for name in self._own:
             self._api.remove_image(f"{name}:latest", force=True)
-        for registry in (self.origin, self._copy):
-            registry.stop()
+        for registry in (self.origin, self._copy, self._closed):
+            if registry is not None:
+                registry.stop()
 
 
 @pytest.fixture(params=["fake", pytest.param("docker", marks=pytest.mark.docker)])
@@ -308,6 +327,112 @@ async def test_a_prefetch_that_fails_is_told_to_whoever_asks(world, make_store):
         await store.ensure(missing)
 
 
+# --- images for those who log in ------------------------------------------------------------------------------------
+
+
+def access(account, image, user=None, password=None):
+    """For a pod of this account, with a login at the image's registry."""
+    return Access(account, user and Login(image.registry, user, password or USERS[user]))
+
+
+async def test_a_private_image_is_for_the_accounts_that_logged_in(world, make_store, tmp_path):
+    image = world.publish_private()
+    store = make_store(mirror=world.mirror)
+    with pytest.raises(ImageUnavailable, match="is not for everybody; make it public, or name a login"):
+        await store.ensure(image, access("A", image))
+    with pytest.raises(ImageUnavailable, match="denies it for the login of") as caught:
+        await store.ensure(image, access("A", image, "anna", "wrong-secret"))
+    assert "wrong-secret" not in str(caught.value)
+    assert not world.has(image)
+    found = await store.ensure(image, access("A", image, "anna"))
+    # It is here now, and nobody else's: the registry decides about each account.
+    for denied in (access("B", image), access("B", image, "ben", "wrong"), access("", image), Access()):
+        with pytest.raises(ImageUnavailable):
+            await store.ensure(image, denied)
+        with pytest.raises(ImageUnavailable):
+            await store.ensure(ImageRef("called/otherwise", image.digest), denied)
+    assert await store.ensure(image, access("B", image, "ben")) == found
+    world.stop_origin()
+    # The accounts are enough now, for the next agent, too; the logins are kept nowhere.
+    for account in ("A", "B"):
+        assert await store.ensure(image, access(account, image)) == found
+        assert await make_store().ensure(image, access(account, image)) == found
+    with pytest.raises(ImageUnavailable):
+        await make_store().ensure(image, access("C", image, "anna"))
+    kept = (tmp_path / "images.json").read_text()
+    assert not any(word in kept for word in (*USERS, *USERS.values()))
+
+
+async def test_without_its_book_an_agent_asks_the_registry_again(world, make_store, tmp_path):
+    image = world.publish_private()
+    await make_store().ensure(image, access("A", image, "anna"))
+    (tmp_path / "images.json").unlink()
+    store = make_store()
+    with pytest.raises(ImageUnavailable):
+        await store.ensure(image, access("A", image))
+    await store.ensure(image, access("A", image, "anna"))
+
+
+async def test_a_login_is_not_used_at_another_registry(world, make_store):
+    image = world.publish_private()
+    elsewhere = Login("registry.example", "anna", USERS["anna"])
+    with pytest.raises(ImageUnavailable, match="is not for everybody"):
+        await make_store().ensure(image, Access("A", elsewhere))
+
+
+@pytest.mark.parametrize("world", ["fake"], indirect=True)
+async def test_one_account_leaves_a_place_for_the_others(world, make_store):
+    world.engine.gate = asyncio.Event()
+    store = make_store()
+    images = [world.publish() for _ in range(4)]
+    waiting = [asyncio.create_task(store.ensure(image, Access("A"))) for image in images]
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert world.engine.pulls == [image.reference for image in images[:2]]
+    assert store.progress(images[3], "A").tries == 0
+    assert store.progress(images[3], "B") is None
+    # Also of an image that the first account waits for.
+    waiting.append(asyncio.create_task(store.ensure(images[3], Access("B"))))
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert world.engine.pulls[2:] == [images[3].reference]
+    world.engine.gate.set()
+    await asyncio.gather(*waiting)
+    assert len(world.engine.pulls) == 4
+
+
+@pytest.mark.docker
+async def test_who_knows_the_digests_of_private_layers_does_not_get_them(docker_api, tmp_path, clock):  # noqa: F811
+    world = DockerWorld(docker_api, tmp_path)
+    try:
+        image = world.publish_private()
+        async with scripted_registry() as hostile:
+            assert world._closed is not None
+            allowed = frozenset({parse_allowed(f"http://{world._closed.address}"), hostile.endpoint})
+            engine = DockerImages(os.environ["GANTRY_DOCKER_HOST"], RegistryClient(Rules(allowed)))
+            book = ImageBook(tmp_path / "images.json")
+            store = ImageStore(engine, book, mirror=None, quota_bytes=PLENTY, now_ms=clock)
+            await store.ensure(image, access("A", image, "anna"))
+            manifest, config, layer = world._closed.parts(image)
+            other = json.dumps(json.loads(config) | {"config": {"Cmd": ["/mine"]}}).encode()
+            stolen = json.loads(manifest)
+            stolen["config"] |= {"digest": hostile.add(other), "size": len(other)}
+            digest = hostile.add(json.dumps(stolen).encode(), stolen["mediaType"])
+            mine = ImageRef(f"{hostile.endpoint.netloc}/lab/x", digest)
+            # The same manifest, too, from a registry that says yes to everybody.
+            same = ImageRef(f"{hostile.endpoint.netloc}/lab/x", hostile.add(manifest, stolen["mediaType"]))
+            for wanted in (mine, same):
+                with pytest.raises(ImageUnavailable, match="does not have a blob"):
+                    await store.ensure(wanted, Access("B"))
+            assert not world.has(mine)
+            hostile.add(layer)
+            await store.ensure(mine, Access("B"))
+            await store.close()
+    finally:
+        await world.engine.close()
+        world.clear()
+
+
 # --- what only one of them can show ---------------------------------------------------------------------------------
 
 
@@ -327,7 +452,7 @@ async def test_a_full_disk_is_freed_of_idle_images_first(world, make_store, cloc
 async def test_only_so_many_are_pulled_at_a_time(world, make_store):
     world.engine.gate = asyncio.Event()
     store = make_store()
-    waiting = [asyncio.create_task(store.ensure(world.publish())) for _ in range(6)]
+    waiting = [asyncio.create_task(store.ensure(world.publish(), Access(str(number)))) for number in range(6)]
     for _ in range(200):  # as many turns as everybody could ever take
         await asyncio.sleep(0)
     assert len(world.engine.pulls) == 3

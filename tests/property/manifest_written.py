@@ -149,6 +149,9 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
         if kind != "rental" and replicas is None and not found[0].read_only
         else None,
         snapshot=draw(st.none() | st.sampled_from(["before", "20261121-165200"])) if data_from is not None else None,
+        registry_login=draw(
+            st.none() | st.builds(types.RegistryLogin, st.just(found[-1].image.registry), st.just("registry-login"))
+        ),
     )
 
 
@@ -167,7 +170,7 @@ logins = st.builds(
 
 def written(manifest: types.Manifest) -> dict[str, Any]:
     """The file, as plain values."""
-    secrets = {file.name for service in manifest.services for file in service.files if file.digest is None}
+    secrets = _secrets(manifest)
     inputs = [
         {"name": file.name, "path": file.path, "sha256": file.digest.hex(), "service": service.name}
         for service in manifest.services
@@ -227,14 +230,22 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     }
 
 
+def _secrets(manifest: types.Manifest) -> set[str]:
+    found = {file.name for service in manifest.services for file in service.files if file.digest is None}
+    return found if manifest.registry_login is None else found | {manifest.registry_login.secret}
+
+
 def _leaving(manifest: types.Manifest) -> dict[str, Any]:
-    """Whether it has to leave, and from what it goes on then."""
+    """Whether it has to leave, from what it goes on then, and how its images are pulled."""
     plain: dict[str, Any] = {}
     if manifest.spot is not None:
         signal = manifest.spot.checkpoint_signal
         plain["spot"] = True if signal is None else {"checkpoint_signal": signal}
     if manifest.checkpoint is not None:
         plain["checkpoint"] = {"path": manifest.checkpoint.path, "every": f"{manifest.checkpoint.every_ms}ms"}
+    if manifest.registry_login is not None:
+        login = manifest.registry_login
+        plain["registry_login"] = {"registry": login.registry, "secret": login.secret}
     return plain
 
 

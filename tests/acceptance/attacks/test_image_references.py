@@ -7,13 +7,15 @@ fetched any address that the registry named as its token server, and sent a fiel
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
-from tenant_faults import manifest, one_short_attempt, refused, told
+from tenant_faults import host_facts, manifest, one_short_attempt, refused, told
 
 from tests.support.local_network import ALLOWED_REGISTRY, TENANT, Done, Net
 
@@ -21,6 +23,10 @@ __all__ = ["one_short_attempt"]
 
 DIGEST: Final = "sha256:" + "1" * 64
 SECRET: Final = "INTERNAL-SESSION-TOKEN-1234"
+PASSWORD: Final = "registry-password-1234"
+HEADER: Final = base64.b64encode(f"robot:{PASSWORD}".encode())
+MAX_BYTES: Final = 32 << 20
+"""Files that are searched for a login; larger ones are the chain's."""
 
 
 def unauthorized(realm: str) -> bytes:
@@ -36,7 +42,9 @@ def answer(status: str, header: str, body: bytes = b"{}") -> bytes:
 
 
 @asynccontextmanager
-async def server(host: str, port: int | str, reply: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+async def server(
+    host: str, port: int | str, reply: bytes | Callable[[bytes], bytes]
+) -> AsyncIterator[tuple[str, list[bytes]]]:
     """A server that answers each request with these bytes. Yields its address, and what it received."""
     received: list[bytes] = []
     writers: set[asyncio.StreamWriter] = set()
@@ -48,7 +56,7 @@ async def server(host: str, port: int | str, reply: bytes) -> AsyncIterator[tupl
         while data := await reader.read(4096):
             received[place] += data
             if b"\r\n\r\n" in data:
-                writer.write(reply)
+                writer.write(reply if isinstance(reply, bytes) else reply(data))
 
     listening = await asyncio.start_server(serve, host, port)
     try:
@@ -90,6 +98,59 @@ async def test_a_registry_leads_to_no_internal_service(
     assert asked == []
     assert not any(SECRET.encode() in request or b"authorization" in request.lower() for request in received)
     await assert_explained(net, done)
+
+
+@pytest.mark.parametrize("attack", ["realm", "denied"])
+async def test_a_login_goes_to_the_registry_that_its_tenant_names_alone(net: Net, tmp_path: Path, attack: str) -> None:
+    """A registry that sends the agent elsewhere for a token gets no login there; one that denies it is told as such."""
+    secret = tmp_path / "login"
+    secret.write_text(f"robot:{PASSWORD}\n", encoding="utf-8")
+    async with server("127.0.0.1", 0, answer("200 OK", "Content-Type: application/json")) as (internal, asked):
+        denied = answer("401 Unauthorized", 'WWW-Authenticate: Basic realm="x"')
+        reply = unauthorized(f"http://{internal}/token") if attack == "realm" else denied
+        async with server(*ALLOWED_REGISTRY.split(":"), reply) as (registry, received):
+            before = await host_facts(net)
+            file = with_login(manifest(tmp_path, image=f"{registry}/x/y@{DIGEST}"), registry)
+            done = await net.gantry("submit", file, "--account", TENANT, "--json")
+            assert done.code == 0, done.said
+            number = str(done.json["task"])
+
+            async def delivered() -> bool:
+                return (await net.gantry("deliver", number, "registry", secret, "--account", TENANT)).code == 0
+
+            await net.each_block(delivered, f"the login of task {number} to be delivered")
+            await net.until(int(number), {"Failed"})
+    logs = await net.gantry("logs", number, "--account", TENANT)
+    assert "the host gave this pod back (image_unavailable)" in logs.out, logs.said
+    assert await host_facts(net) == before, "neither bond nor score of a host has changed"
+    assert asked == []
+    logins = [request for request in received if HEADER in request]
+    if attack == "realm":
+        assert received
+        assert logins == []
+    else:
+        assert logins, received
+        assert "denies it for the login of x-gantry.registry_login" in logs.out, logs.said
+    assert PASSWORD not in logs.out
+    assert await asyncio.to_thread(files_with, net.state, (PASSWORD.encode(), HEADER)) == []
+
+
+def with_login(file: Path, registry: str) -> Path:
+    text = file.read_text(encoding="utf-8").replace("x-gantry:", "secrets: {registry: {external: true}}\nx-gantry:")
+    file.write_text(f"{text}  registry_login: {{registry: '{registry}', secret: registry}}\n", encoding="utf-8")
+    return file
+
+
+def files_with(folder: Path, words: tuple[bytes, ...]) -> list[Path]:
+    """The files of a network with one of these words: logs, databases, books."""
+    found = []
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):  # it may be gone meanwhile
+            if path.is_file() and path.stat().st_size < MAX_BYTES:
+                data = path.read_bytes()
+                if any(word in data for word in words):
+                    found.append(path)
+    return found
 
 
 async def test_the_host_works_on_after_all_of_it(net: Net) -> None:

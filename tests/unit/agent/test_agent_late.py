@@ -17,6 +17,7 @@ from node_agent.drivers.fake import FakeProgram
 from node_agent.images.book import ImageBook
 from node_agent.images.fake import FakeImages
 from node_agent.images.late import STALLED_MS, cause, progress_text
+from node_agent.images.logins import Access
 from node_agent.images.store import MAX_PULLS, ImageStore
 from node_agent.ports import DriverError, ImageTooSlow, ImageUnavailable, PullProgress
 from node_agent.start_notes import StartNotes
@@ -145,12 +146,14 @@ async def test_the_store_tells_which_pulls_wait_for_their_turn_and_which_stand_s
         engine, ImageBook(tmp_path / "images.json"), mirror=None, quota_bytes=1 << 40, now_ms=lambda: now_ms[0]
     )
     images = [ImageRef("lab/demo", f"sha256:{number:064}") for number in range(MAX_PULLS + 1)]
-    waiting = [asyncio.create_task(store.ensure(image)) for image in images]
+    waiting = [
+        asyncio.create_task(store.ensure(image, Access(f"account {number}"))) for number, image in enumerate(images)
+    ]
     for _ in range(100):
         await asyncio.sleep(0)
     assert len(engine.pulls) == MAX_PULLS
     assert store.progress(images[0]) == PullProgress(images[0].reference, 0, 0, None, 1)
-    assert store.progress(images[-1]) == PullProgress(images[-1].reference, 0, 0, None, 0)
+    assert store.progress(images[-1], f"account {MAX_PULLS}") == PullProgress(images[-1].reference, 0, 0, None, 0)
     engine.came[images[0].reference](5, 9)
     now_ms[0] += 700
     assert store.progress(images[0]) == PullProgress(images[0].reference, 5, 9, 700, 1)

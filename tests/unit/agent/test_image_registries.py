@@ -8,7 +8,15 @@ from ipaddress import ip_address
 import pytest
 
 from node_agent.images.manifests import parse_manifest
-from node_agent.images.registries import Endpoint, RegistryRefusedError, Rules, is_public, parse_allowed, repository
+from node_agent.images.registries import (
+    Endpoint,
+    RegistryRefusedError,
+    Rules,
+    check_login,
+    is_public,
+    parse_allowed,
+    repository,
+)
 
 DIGEST = "sha256:" + "ab" * 32
 OCI = "application/vnd.oci.image.manifest.v1+json"
@@ -72,3 +80,20 @@ def test_a_manifest_names_its_blobs_and_their_sizes() -> None:
     body = json.dumps({"config": {"digest": DIGEST, "size": 2}, "layers": [{"digest": other, "size": 5}]}).encode()
     found = parse_manifest(body, OCI)
     assert (found.blobs, found.layers, found.size_bytes) == (((DIGEST, 2), (other, 5)), 1, 7)
+
+
+def test_only_a_registry_that_the_operator_allowed_leads_to_another_one() -> None:
+    allowed = parse_allowed("http://10.0.0.1:5000"), parse_allowed("http://10.0.0.2:5000")
+    rules = Rules(frozenset(allowed))
+    url = f"{allowed[1].url}/token"
+    assert rules.led_by(allowed[0]).follow(url).endpoint == allowed[1]
+    with pytest.raises(RegistryRefusedError, match="is not a public address"):
+        rules.led_by(Endpoint("registry.example", 443)).follow(url)
+
+
+@pytest.mark.parametrize("host", ["registry.example", "localhost", "10.0.0.1"])
+def test_a_login_leaves_the_machine_with_tls_only(host: str) -> None:
+    check_login(Endpoint(host, 443))
+    check_login(Endpoint("127.0.0.1", 80, plain=True))
+    with pytest.raises(RegistryRefusedError, match="has no TLS, so no login is sent to it"):
+        check_login(Endpoint(host, 80, plain=True))

@@ -9,7 +9,7 @@ import driver_cases as case
 import pytest
 from driver_fixtures import docker_api  # noqa: F401  (fixture)
 from hostile_registry import scripted_registry
-from registry import USERS, Registry
+from registry import LIST, MANIFEST, USERS, Registry
 
 from node_agent.drivers.docker import DockerDriver
 from node_agent.file_store import FileStore
@@ -65,7 +65,11 @@ async def test_who_knows_the_digests_of_private_layers_does_not_get_them(registr
         name = f"{hostile.endpoint.netloc}/lab/x"
         mine = ImageRef(name, hostile.add(json.dumps(stolen).encode(), stolen["mediaType"]))
         same = ImageRef(name, hostile.add(manifest, stolen["mediaType"]))
-        for wanted in (mine, same):
+        platform = {"os": "linux", "architecture": "amd64"}
+        entry = {"mediaType": MANIFEST, "size": len(manifest), "digest": image.digest, "platform": platform}
+        index = json.dumps({"schemaVersion": 2, "mediaType": LIST, "manifests": [entry]}).encode()
+        # A list that leads to the private image is no way around its registry either.
+        for wanted in (mine, same, ImageRef(name, hostile.add(index, LIST))):
             for access in (Access("B"), Access("B", Login(hostile.endpoint.netloc, "b", "b"))):
                 with pytest.raises(ImageUnavailable, match="does not have a blob"):
                     await store.ensure(wanted, access)

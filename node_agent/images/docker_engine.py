@@ -80,6 +80,7 @@ class DockerImages:
         try:
             await self._call(lambda: self._pull(offer, reference, go_on, came))
             try:
+                await self._call(lambda: self._check(offer))
                 await thread.run(self._through.prove(offer, reference, access, held))
             except PullRefused:
                 await self.remove(offer.name)
@@ -176,6 +177,11 @@ class DockerImages:
                     "network namespace."
                 ) from None
             raise PullRefused(str(error).replace(offer.repository, reference.partition("@")[0]), error.fault) from None
+
+    def _check(self, offer: Offer) -> None:
+        """Raise PullRefused where the engine made the image of a manifest that it had, and did not ask for it."""
+        if not offer.gave(str(self._client().inspect_image(offer.name)["Id"])):
+            raise PullRefused("the engine has another image than its registry gives", Fault.CORRUPT)
 
     def _follow(self, offer: Offer, go_on: GoOn, came: Came) -> None:
         """Have the engine pull what is offered."""

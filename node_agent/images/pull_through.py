@@ -89,6 +89,14 @@ class Offer:
         """The blobs of the images whose manifests were given out."""
         return tuple(self._blobs)
 
+    def gave(self, image_id: str) -> bool:
+        """Whether the image with this id on the engine is one whose manifest was given out.
+
+        The id is the digest of the configuration, or in engines with containerd's image store that of a manifest.
+        """
+        given = {*self._manifests, *(manifest.config for manifest in self._manifests.values())}
+        return image_id in given and bool(self._blobs)
+
     def size_of(self, digest: str) -> int:
         """The size of a blob in bytes. Raises PullRefused where no manifest that was given out lists it."""
         try:

@@ -83,8 +83,8 @@ class DockerStarts:
         identity = await self._create(spec, service, start)
         return await self._run(spec, service, start, identity, seed)
 
-    async def image(self, spec: PodSpec, service: str) -> str:
-        """The engine's image of which a service's container is made.
+    async def image(self, spec: PodSpec, service: str) -> tuple[str, dict[str, Any]]:
+        """Return the engine's image of which a service's container is made, and the image's configuration.
 
         Raises :class:`ImageInvalid` where a volume or a program of it would be in a protected folder, and
         :class:`ImageCannotRun` where the program that the manifest names would be.
@@ -100,7 +100,7 @@ class DockerStarts:
         trouble = command_line.why_refused(says.entrypoint, says.command, says.working_dir, config)
         if trouble is not None:
             raise ImageCannotRun(f"the service {service} is refused: {trouble}")
-        return image
+        return image, config
 
     async def access(self, spec: PodSpec) -> Access:
         """For whom the pod's images are pulled, and with which login.
@@ -122,7 +122,7 @@ class DockerStarts:
             raise ImageUnavailable(f'the secret "{login.secret}" cannot be used at {login.registry}: {error}') from None
 
     async def _create(self, spec: PodSpec, service: str, start: int) -> str:
-        image = await self.image(spec, service)
+        image, config = await self.image(spec, service)
         runtime = self.able.runtime
         if runtime is not None and not runtime.gpus and spec.container(service).gpu_uuids:
             raise ResourcesUnavailable(f"containers under the runtime {runtime.name!r} of this host can have no GPU")
@@ -141,7 +141,7 @@ class DockerStarts:
             arguments = make.container_arguments(spec, service, start, image=image, ground=ground)
             # The engine keeps this for `docker stop`, whoever calls it.
             arguments["stop_timeout"] = -(-spec.container(service).service.stop_grace_ms // 1000)
-            await self._checks.put_gate(arguments, await self._config(image))
+            await self._checks.put_gate(arguments, config)
             api = self._engine.api
             host_config = api.create_host_config(**arguments.pop("host_config"))
             host_config |= hidden_paths()
@@ -235,15 +235,12 @@ class DockerStarts:
         for one in spec.containers:
             user = one.service.user
             if user is None and one.service.files:
-                user = await self._image_user(await self.image(spec, one.service.name))
+                _, config = await self.image(spec, one.service.name)
+                user = str(config.get("User") or "") or None  # None: root
             for file in one.service.files:
                 readers.setdefault(file.name, set()).add(make.user_number(user))
         for name, users in readers.items():
             self._files.own(spec.lease, name, users.pop() if len(users) == 1 else None)
-
-    async def _image_user(self, image: str) -> str | None:
-        """Whom the image itself says its programs run as; None for root."""
-        return str((await self._config(image)).get("User") or "") or None
 
     async def _config(self, image: str) -> dict[str, Any]:
         """What an image says of how containers are made of it."""

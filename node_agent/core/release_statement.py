@@ -20,6 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from offchain.link.errors import TheirError
 from offchain.link.keys import verify
+from offchain.schema.wire_values import canonical_json
 
 DOMAIN = b"gantry/agent-release/v1\0"
 FORMAT = 1
@@ -106,14 +107,14 @@ def parse_keys(value: object) -> tuple[str, ...]:
 
 def payload(statement: Statement) -> bytes:
     """Return the bytes that a signature covers."""
-    return DOMAIN + _canonical(_plain(statement))
+    return DOMAIN + canonical_json(_plain(statement))
 
 
 def sign(statement: Statement, keys: Sequence[SigningKey]) -> bytes:
     """Return the file of a statement that is signed with each of these keys. ValueError where it could not be read."""
     data = payload(statement)
     signatures = [{"key": key.public_key.hex(), "signature": key.sign(data).hex()} for key in keys]
-    made = _canonical({"signatures": signatures, "statement": _plain(statement)}) + b"\n"
+    made = canonical_json({"signatures": signatures, "statement": _plain(statement)}) + b"\n"
     try:
         parse(made)
     except ReleaseRefused as error:
@@ -132,7 +133,7 @@ def parse(data: bytes) -> SignedStatement:
         _refuse("its brackets are nested too deeply")
     except ValueError as error:
         _refuse(str(error))
-    if _canonical(document) + b"\n" != data:
+    if canonical_json(document) + b"\n" != data:
         _refuse("it is not canonical JSON")
     return signed
 
@@ -235,10 +236,6 @@ def _plain(statement: Statement) -> dict[str, Any]:
     if statement.next_keys:
         facts["next_keys"] = list(statement.next_keys)
     return facts
-
-
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
 def _refuse(why: str) -> NoReturn:

@@ -209,11 +209,11 @@ class Limits:
 
     def _forget_one(self) -> None:
         """Forget the longest unused address without connections; a known one only where all are known."""
-        idle = [network for network, one in self._addresses.items() if not one.connections]
-        unknown = (network for network in idle if not self._addresses[network].is_known(self._now_s))
-        chosen = next(unknown, next(iter(idle), None))
-        if chosen is not None:
-            del self._addresses[chosen]
+        for also_known in (False, True):
+            for network, one in self._addresses.items():
+                if not one.connections and (also_known or not one.is_known(self._now_s)):
+                    del self._addresses[network]
+                    return
 
     def class_bucket(self, *, suspect: bool) -> Bucket:
         """Return the bucket that strangers share, or that suspects share."""

@@ -70,12 +70,12 @@ MOST_NOT_FINAL = 8
 
 
 def lease_id(task: int, pod: int) -> int:
-    """The number that a lease of release 1 has in release 2 (docs/upgrades.md)."""
+    """The number of the present lease of a pod."""
     return ids.lease_id(task, pod, ATTEMPTS.get(task, 0))
 
 
 async def live_on(chain: Chain) -> None:
-    """Bring release 1 into a state with tasks everywhere on their way."""
+    """Bring release 3 into a state with tasks in every state and live leases."""
     genesis = await chain.link.genesis_hash()
     # The host needs coins only to report many things in one call.
     coins = Call("Balances", "transfer_keep_alive", {"dest": {"Id": HOST.address}, "value": 10 * GTY})
@@ -92,14 +92,11 @@ async def live_on(chain: Chain) -> None:
         chain.do(TENANT, on_task("cancel", CANCELLED)),
         *[chain.do(who, *[submit()] * CROWD) for who in ONLOOKERS],
     )
-    lease = {task: (await chain.link.query("Tasks", "Tasks", [task]))["leases"] for task in STATES}  # type: ignore[index]
-    (again,) = lease[AGAIN]
-    await chain.do(HOST, HEARTBEAT, failed(again))
+    await chain.do(HOST, HEARTBEAT, failed(ids.lease_id(AGAIN, 0, 0)))
     await chain.do(SCHEDULER, assign(AGAIN))
-    lease[AGAIN] = (await chain.link.query("Tasks", "Tasks", [AGAIN]))["leases"]  # type: ignore[index]
-    runs = [lease[task][0] for task in (RUNNING, REPORTED, VERIFIED, SETTLED, AGAIN, GANG)]
-    await chain.do(HOST, HEARTBEAT, *[started(one) for one in runs])
-    await chain.do(HOST, *[result(lease[task][0], WALL_MS) for task in (REPORTED, VERIFIED, SETTLED)])
+    runs = (RUNNING, REPORTED, VERIFIED, SETTLED, AGAIN, GANG)
+    await chain.do(HOST, HEARTBEAT, *[started(lease_id(task, 0)) for task in runs])
+    await chain.do(HOST, *[result(lease_id(task, 0), WALL_MS) for task in (REPORTED, VERIFIED, SETTLED)])
     await chain.do(TENANT, on_task("accept_result", VERIFIED), on_task("accept_result", SETTLED))
     await asyncio.gather(chain.do(ANYONE, on_task("settle", SETTLED)), chain.do(HOST, HEARTBEAT))
 
@@ -141,7 +138,7 @@ async def upgrade(chain: Chain, runtime: Path) -> dict[str, Any]:
 
 
 async def sign_early(chain: Chain) -> tuple[SignedExtrinsic, SignedExtrinsic]:
-    """A call that is in a block of release 1, and one that was signed then and never sent."""
+    """A call that is in a block of release 3, and one that was signed then and never sent."""
     remark = Call("System", "remark", {"remark": b"early"})
     nonce = await chain.link.next_nonce(SUDO.address)
     sent = await chain.link.sign(remark, SUDO, nonce)

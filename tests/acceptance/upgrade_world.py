@@ -34,23 +34,46 @@ def previous_runtime() -> Path:
     return path
 
 
+CAPABILITIES = dict.fromkeys(("docker", "kvm", "kubernetes", "cdi", "mig", "shares"), False)
+"""The capabilities that release 3 knows."""
+
+
 def hardware() -> dict[str, Any]:
     gpu = {"vendor": "Nvidia", "model": b"SIM-1", "vram_mib": 24_576, "simulated": True}
-    return {"cpu_milli": 64_000, "memory_mib": 65_536, "disk_gib": 1_000, "devices": [gpu, gpu]}
+    return {
+        "tier": "Consumer",
+        "capabilities": {**CAPABILITIES, "docker": True},
+        "cpu_milli": 64_000,
+        "memory_mib": 65_536,
+        "disk_gib": 1_000,
+        "network_mbps_down": 1_000,
+        "network_mbps_up": 1_000,
+        "devices": [gpu, gpu],
+    }
 
 
-def ask() -> dict[str, int]:
-    prices = {"gpu_per_hour": 3_600 * GTY, "cpu_core_per_hour": 36 * GTY}
-    return {**prices, "memory_gib_per_hour": 0, "disk_gib_per_hour": 0}
+def ask() -> dict[str, Any]:
+    return {
+        "gpu": [],
+        "gpu_per_hour": 3_600 * GTY,
+        "cpu_core_per_hour": 36 * GTY,
+        "memory_gib_per_hour": 0,
+        "disk_gib_per_hour": 0,
+        "network_gib": 0,
+        "storage_gib_per_hour": 0,
+        "second_ppm": 1_000_000,
+        "hour_ppm": 1_000_000,
+        "day_ppm": 1_000_000,
+    }
 
 
 def register(chain: Chain, genesis: bytes) -> Call:
-    """The registration of HOST by PROVIDER as release 1 wants it signed."""
+    """The registration of HOST by PROVIDER as release 3 expects it to be signed."""
     runtime = chain.runtime()
     (function,) = [v for v in runtime.metadata.variants(runtime.pallet("Hosts").calls) if v.name == "register"]
     args = {"hardware": hardware(), "endpoint": b"here", "region": b"eu", "ask": ask()}
     encoded = b"".join(runtime.codec.encode(f.type, args[f.name], f.name) for f in function.fields if f.name in args)
-    message = b"gantry/register/v1" + genesis + ss58.decode(PROVIDER.address) + encoded
+    message = b"gantry/register/v2" + genesis + ss58.decode(PROVIDER.address) + encoded
     signature = HOST.sign(blake2b(message, digest_size=32).digest())
     return Call("Hosts", "register", {"host": HOST.address, **args, "host_signature": signature})
 
@@ -60,7 +83,7 @@ HEARTBEAT = Call("Hosts", "heartbeat", {})
 
 
 def submit(*, pods: int = 1, gpus: int = 0) -> Call:
-    """A task as release 1 takes it: so many pods of one core each."""
+    """A job as release 3 encodes it: `pods` pods of one core each."""
     spec = {
         "kind": "Job",
         "manifest_digest": sha256(MANIFEST).digest(),
@@ -79,7 +102,22 @@ def submit(*, pods: int = 1, gpus: int = 0) -> Call:
         "priority": 3,
         "queue": b"default",
         "verification": "Acceptance",
-        "placement": {"regions": [b"eu"], "hosts": [], "allow_simulated": True},
+        "placement": {
+            "regions": [b"eu"],
+            "hosts": [],
+            "providers_allowed": [],
+            "providers_denied": [],
+            "tiers": [],
+            "verified_only": False,
+            "allow_simulated": True,
+            "min_network_mbps": 0,
+            "max_latency_ms": 0,
+            "capabilities": CAPABILITIES,
+            "layout": "Any",
+        },
+        "data_from": None,
+        "spot": False,
+        "survival": "Restart",
     }
     return Call("Tasks", "submit", {"spec": spec, "manifest": MANIFEST})
 

@@ -1,18 +1,16 @@
-//! How the state of one release becomes that of the next.
+//! The migration of the state of the previous release to that of this release.
 //!
-//! A migration is a [`SteppedMigration`](frame_support::migrations::SteppedMigration): it runs over as many blocks as
-//! it takes, within a share of each, and no call is taken until it is over. docs/upgrades.md says how an upgrade goes.
+//! A migration is a [`SteppedMigration`](frame_support::migrations::SteppedMigration): it runs over several blocks, within
+//! a share of each, and no call is accepted until it has ended. docs/upgrades.md describes an upgrade.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
 extern crate alloc;
 
-mod from_1;
-pub mod v1;
+mod from_3;
+pub mod v3;
 
-pub use from_1::{Books, Cursor, From1, Stage};
+pub use from_3::{Cursor, From3, Stage};
 
 #[cfg(test)]
 mod mock;
-#[cfg(test)]
-mod release_1;

@@ -58,11 +58,8 @@ pub type TxExtension = (
     charging::ChargeOrFree,
 );
 
-/// Migrations that the next upgrade runs, oldest first.
-pub type Migrations = (
-    pallet_gantry_validators::migration::TakeOverSession<Runtime>,
-    pallet_gantry_tasks::migration::AddMinimumCharge<Runtime>,
-);
+/// Migrations that run in the first block after an upgrade.
+pub type Migrations = ();
 
 /// Runs blocks.
 pub type Executive =

@@ -42,7 +42,7 @@ pub mod pallet {
     use pallet_gantry_reputation as reputation;
 
     /// The version of what the pallet stores; that of release 1 is 0.
-    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
     /// What the pallet needs of its runtime.
     #[pallet::config]

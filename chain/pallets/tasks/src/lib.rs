@@ -23,7 +23,6 @@ mod errors;
 mod index;
 mod judging;
 mod keeping;
-pub mod migration;
 mod preempting;
 mod reporting;
 mod settling;
@@ -67,7 +66,7 @@ pub mod pallet {
     };
 
     /// The storage of this pallet is that of this version.
-    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
 
     /// What the pallet needs of its runtime. It is coupled tightly with the other pallets of Gantry: an attempt of a
     /// task is resources of hosts, leases and escrows, all taken or none.

@@ -12,7 +12,6 @@ extern crate alloc;
 #[cfg(feature = "runtime-benchmarks")]
 mod benchmarking;
 mod dispatchables;
-pub mod migration;
 mod offences;
 mod sessions;
 mod try_state;

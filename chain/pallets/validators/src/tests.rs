@@ -1,14 +1,14 @@
 use frame_support::{
     assert_noop, assert_ok,
-    traits::{Get, KeyOwnerProofSystem, OnRuntimeUpgrade},
+    traits::{Get, KeyOwnerProofSystem},
 };
 use pallet_session::historical;
 use sp_runtime::{key_types::DUMMY, DispatchError, Perbill};
 use sp_staking::offence::{OffenceDetails, OnOffenceHandler};
 
 use crate::{
-    is_valid_slot_ms, migration::TakeOverSession, mock::*, EpochLength, EpochSlots, Error, Event, MinimumPeriod,
-    RemovalReason, SlotDuration, SlotMs, Validators,
+    is_valid_slot_ms, mock::*, EpochLength, EpochSlots, Error, Event, MinimumPeriod, RemovalReason,
+    SlotDuration, SlotMs, Validators,
 };
 
 fn equivocate(who: u8) {
@@ -182,25 +182,13 @@ fn keys_of_earlier_sessions_can_be_proven_as_long_as_history_is_kept() {
 }
 
 #[test]
-fn a_chain_from_before_the_list_takes_over_its_validators_once() {
-    on_chain(|| {
-        Validators::<Test>::kill();
-        EpochSlots::<Test>::kill();
-        assert_eq!(<EpochLength<Test> as Get<u64>>::get(), crate::DEFAULT_EPOCH_SLOTS);
-        TakeOverSession::<Test>::on_runtime_upgrade();
-        assert_eq!(listed(), vec![1, 2, 3, 4]);
-        assert_ok!(List::remove(RuntimeOrigin::root(), account(1)));
-        TakeOverSession::<Test>::on_runtime_upgrade();
-        assert_eq!(listed(), vec![2, 3, 4]);
-    });
-}
-
-#[test]
-fn the_length_of_a_slot_is_the_one_of_genesis_and_two_seconds_on_a_chain_that_has_none() {
+fn the_lengths_of_slots_and_epochs_are_those_of_genesis_or_the_defaults() {
     on_chain(|| {
         assert_eq!(<SlotDuration<Test> as Get<u64>>::get(), 300);
         assert_eq!(<MinimumPeriod<Test> as Get<u64>>::get(), 150);
         SlotMs::<Test>::kill();
+        EpochSlots::<Test>::kill();
+        assert_eq!(<EpochLength<Test> as Get<u64>>::get(), crate::DEFAULT_EPOCH_SLOTS);
         assert_eq!(<SlotDuration<Test> as Get<u64>>::get(), 2_000);
         assert_eq!(<MinimumPeriod<Test> as Get<u64>>::get(), 1_000);
     });

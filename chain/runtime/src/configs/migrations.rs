@@ -10,10 +10,10 @@ parameter_types! {
     pub MaxServiceWeight: Weight = Perbill::from_percent(60) * RuntimeBlockWeights::get().max_block;
 }
 
-/// What an upgrade to this runtime does to the state over as many blocks as it takes, oldest first: docs/upgrades.md.
-/// What every block needs from the first on is in [`crate::Migrations`] instead.
+/// Migrations over several blocks, oldest first: docs/upgrades.md. What blocks need from the first on is in
+/// [`crate::Migrations`] instead.
 #[cfg(not(feature = "runtime-benchmarks"))]
-pub type SteppedMigrations = (gantry_migrations::From1<Runtime>,);
+pub type SteppedMigrations = (gantry_migrations::From3<Runtime>,);
 
 /// Benchmarks measure the steps around a migration, not a migration.
 #[cfg(feature = "runtime-benchmarks")]

@@ -43,23 +43,3 @@ fn genesis_names_its_fields_as_the_documentation_does() {
     );
     assert!(json["schedulers"].is_array());
 }
-
-#[test]
-fn an_upgrade_adds_the_minimum_charge_to_stored_parameters_once() {
-    use codec::Encode;
-    use frame_support::{storage::unhashed, traits::OnRuntimeUpgrade};
-
-    on_chain(|| {
-        let now = crate::CurrentParams::<Test>::get();
-        let key = crate::CurrentParams::<Test>::hashed_key();
-        let mut before = now.encode();
-        before.truncate(before.len() - 8);
-        unhashed::put_raw(&key, &before);
-        crate::migration::AddMinimumCharge::<Test>::on_runtime_upgrade();
-        let expected = crate::Params { min_charge_ms: crate::Params::default().min_charge_ms, ..now.clone() };
-        assert_eq!(crate::CurrentParams::<Test>::get(), expected);
-        crate::CurrentParams::<Test>::put(&now);
-        crate::migration::AddMinimumCharge::<Test>::on_runtime_upgrade();
-        assert_eq!(crate::CurrentParams::<Test>::get(), now, "parameters of today stay");
-    });
-}

@@ -1,0 +1,136 @@
+//! From release 3 to release 4. docs/upgrades.md lists what changes.
+//!
+//! The migration rewrites the values of some maps in place, map by map. The cursor holds the stage and the last key that
+//! was rewritten. No step fails: a record that cannot be decoded is logged and left as it is, because a chain whose
+//! migration has failed accepts no calls. No coin is moved.
+
+mod convert;
+#[cfg(test)]
+mod tests;
+mod weights;
+
+use alloc::vec::Vec;
+use codec::{Decode, DecodeAll, Encode, MaxEncodedLen};
+use core::marker::PhantomData;
+use frame_support::{
+    migrations::{MigrationId, SteppedMigration, SteppedMigrationError},
+    pallet_prelude::{ConstU32, StorageVersion},
+    storage::StoragePrefixedMap,
+    weights::WeightMeter,
+    BoundedVec,
+};
+use gantry_primitives::Moment;
+use pallet_gantry_hosts as hosts;
+use pallet_gantry_tasks as tasks;
+
+use crate::v3;
+
+const LOG: &str = "runtime::gantry-migrations";
+/// The storage version of the pallets afterwards.
+const VERSION: StorageVersion = StorageVersion::new(2);
+
+/// A storage key. Keys of the maps here have at most 80 bytes.
+type Key = BoundedVec<u8, ConstU32<128>>;
+
+/// The progress of the migration.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, MaxEncodedLen)]
+pub struct Cursor {
+    /// When it began: from then on no host could send a heartbeat.
+    pub began_at: Moment,
+    /// The stage that is next.
+    pub stage: Stage,
+}
+
+/// A stage. Stages of maps hold the key after which they continue.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, MaxEncodedLen)]
+pub enum Stage {
+    /// Specs of tasks.
+    Specs(Option<Key>),
+    /// Hosts. Last of the maps, so that the absence limit of hosts starts at the end of the migration.
+    Hosts(Option<Key>),
+    /// Storage versions.
+    Versions,
+}
+
+/// The migration. It does nothing on a chain that is not in the state of release 3.
+pub struct From3<T>(PhantomData<T>);
+
+impl<T: tasks::Config> SteppedMigration for From3<T> {
+    type Cursor = Cursor;
+    type Identifier = MigrationId<6>;
+
+    fn id() -> Self::Identifier {
+        MigrationId { pallet_id: *b"gantry", version_from: 3, version_to: 4 }
+    }
+
+    fn migrating_prefixes() -> Option<impl IntoIterator<Item = Vec<u8>>> {
+        Some([tasks::Specs::<T>::final_prefix().to_vec(), hosts::Hosts::<T>::final_prefix().to_vec()])
+    }
+
+    fn step(cursor: Option<Cursor>, meter: &mut WeightMeter) -> Result<Option<Cursor>, SteppedMigrationError> {
+        let required = weights::largest_item();
+        if !meter.can_consume(required) {
+            return Err(SteppedMigrationError::InsufficientWeight { required });
+        }
+        let Cursor { began_at, mut stage } = match cursor {
+            Some(cursor) => cursor,
+            None if StorageVersion::get::<tasks::Pallet<T>>() >= VERSION => return Ok(None),
+            None => Cursor { began_at: hosts::Pallet::<T>::now(), stage: Stage::Specs(None) },
+        };
+        while meter.can_consume(required) {
+            match Self::advance(stage, began_at, meter) {
+                Some(next) => stage = next,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Cursor { began_at, stage }))
+    }
+}
+
+impl<T: tasks::Config> From3<T> {
+    /// Does as much of a stage as `meter` allows. Returns the stage that is next, None after the last.
+    fn advance(stage: Stage, began_at: Moment, meter: &mut WeightMeter) -> Option<Stage> {
+        match stage {
+            Stage::Specs(after) => {
+                let last = rewrite(tasks::Specs::<T>::final_prefix(), after, meter, convert::spec_record);
+                Some(last.map_or(Stage::Hosts(None), |key| Stage::Specs(Some(key))))
+            }
+            Stage::Hosts(after) => {
+                let now = hosts::Pallet::<T>::now();
+                let limit = hosts::CurrentParams::<T>::get().absence_limit_ms;
+                let last = rewrite(hosts::Hosts::<T>::final_prefix(), after, meter, |old| {
+                    convert::host(old, began_at, now, limit)
+                });
+                Some(last.map_or(Stage::Versions, |key| Stage::Hosts(Some(key))))
+            }
+            Stage::Versions => {
+                meter.consume(weights::values());
+                VERSION.put::<hosts::Pallet<T>>();
+                VERSION.put::<tasks::Pallet<T>>();
+                None
+            }
+        }
+    }
+}
+
+/// Rewrites the values of a map after the key `after` until `meter` is used up. Returns the last key that was rewritten, None
+/// at the end of the map.
+fn rewrite<Old: Decode, New: Encode>(
+    prefix: [u8; 32],
+    after: Option<Key>,
+    meter: &mut WeightMeter,
+    mut convert: impl FnMut(Old) -> New,
+) -> Option<Key> {
+    let mut last = after.map_or_else(|| prefix.to_vec(), BoundedVec::into_inner);
+    while let Some(key) = sp_io::storage::next_key(&last).filter(|key| key.starts_with(&prefix)) {
+        if meter.try_consume(weights::record()).is_err() {
+            return Some(BoundedVec::truncate_from(last));
+        }
+        match sp_io::storage::get(&key).map(|value| Old::decode_all(&mut &value[..])) {
+            Some(Ok(old)) => sp_io::storage::set(&key, &convert(old).encode()),
+            _ => log::error!(target: LOG, "the record at key {key:?} cannot be decoded and is left as it is"),
+        }
+        last = key;
+    }
+    None
+}

@@ -1,0 +1,196 @@
+use super::*;
+use crate::mock::*;
+use frame_support::{assert_noop, assert_ok, weights::Weight};
+use gantry_primitives as now;
+use std::collections::BTreeMap;
+
+const PLENTY: Weight = Weight::from_parts(u64::MAX / 2, u64::MAX / 2);
+
+/// Every key of the chain with its value.
+fn state() -> BTreeMap<Vec<u8>, Vec<u8>> {
+    core::iter::successors(sp_io::storage::next_key(&[]), |key| sp_io::storage::next_key(key))
+        .map(|key| (key.clone(), sp_io::storage::get(&key).expect("a key has a value").to_vec()))
+        .collect()
+}
+
+/// Replaces each value of a map of this release by the value of release 3.
+fn replace_all<New: Decode, Old: Encode>(prefix: [u8; 32], convert: impl Fn(New) -> Old) {
+    for (key, value) in state().into_iter().filter(|(key, _)| key.starts_with(&prefix)) {
+        let record = New::decode(&mut &value[..]).expect("a record of this release");
+        sp_io::storage::set(&key, &convert(record).encode());
+    }
+}
+
+fn old_capabilities(new: now::Capabilities) -> v3::hosts::Capabilities {
+    let now::Capabilities { docker, kvm, kubernetes, cdi, mig, shares, .. } = new;
+    v3::hosts::Capabilities { docker, kvm, kubernetes, cdi, mig, shares }
+}
+
+fn old_host(new: now::HostRecord) -> v3::hosts::HostRecord {
+    v3::hosts::HostRecord {
+        provider: new.provider,
+        status: new.status,
+        tier: new.tier,
+        capabilities: old_capabilities(new.capabilities),
+        network_mbps_down: new.network_mbps_down,
+        network_mbps_up: new.network_mbps_up,
+        latency_ms: new.latency_ms,
+        total: new.total,
+        free: new.free,
+        devices: new.devices,
+        ask: new.ask,
+        endpoint: new.endpoint,
+        region: new.region,
+        bond: new.bond,
+        bond_required: new.bond_required,
+        generation: new.generation,
+        registered_at: new.registered_at,
+        last_heartbeat: new.last_heartbeat,
+        downtime_ms: new.downtime_ms,
+        live_leases: new.live_leases,
+    }
+}
+
+fn old_placement(new: now::Placement) -> v3::tasks::Placement {
+    v3::tasks::Placement {
+        regions: new.regions,
+        hosts: new.hosts,
+        providers_allowed: new.providers_allowed,
+        providers_denied: new.providers_denied,
+        tiers: new.tiers,
+        verified_only: new.verified_only,
+        allow_simulated: new.allow_simulated,
+        min_network_mbps: new.min_network_mbps,
+        max_latency_ms: new.max_latency_ms,
+        capabilities: old_capabilities(new.capabilities),
+        layout: new.layout,
+    }
+}
+
+fn old_spec_record(new: now::SpecRecord) -> v3::tasks::SpecRecord {
+    let spec = v3::tasks::TaskSpec {
+        kind: new.spec.kind,
+        manifest_digest: new.spec.manifest_digest,
+        resources: new.spec.resources,
+        pods_min: new.spec.pods_min,
+        pods_max: new.spec.pods_max,
+        max_rate_per_hour: new.spec.max_rate_per_hour,
+        unit: new.spec.unit,
+        max_duration_ms: new.spec.max_duration_ms,
+        deadline: new.spec.deadline,
+        priority: new.spec.priority,
+        queue: new.spec.queue,
+        verification: new.spec.verification,
+        placement: old_placement(new.spec.placement),
+        data_from: new.spec.data_from,
+        spot: new.spec.spot,
+        survival: new.spec.survival,
+    };
+    v3::tasks::SpecRecord {
+        tenant: new.tenant,
+        spec,
+        count: new.count,
+        open: new.open,
+        kept: new.kept,
+        manifest_deposit: new.manifest_deposit,
+        task_deposit: new.task_deposit,
+    }
+}
+
+/// Brings the state of this release into the form of release 3.
+fn downgrade() {
+    replace_all(hosts::Hosts::<Test>::final_prefix(), old_host);
+    replace_all(tasks::Specs::<Test>::final_prefix(), old_spec_record);
+    StorageVersion::new(1).put::<hosts::Pallet<Test>>();
+    StorageVersion::new(1).put::<tasks::Pallet<Test>>();
+}
+
+/// Runs the migration with `share` for each block, in which `block_ms` pass. Returns the number of blocks.
+fn migrate(share: Weight, block_ms: u64) -> u32 {
+    let (mut cursor, mut blocks) = (None, 0);
+    loop {
+        let mut meter = WeightMeter::with_limit(share);
+        cursor = From3::<Test>::transactional_step(cursor, &mut meter).expect("no step fails");
+        assert!(meter.consumed().all_lte(share), "a block takes more than its share");
+        blocks += 1;
+        if cursor.is_none() {
+            return blocks;
+        }
+        advance(block_ms);
+    }
+}
+
+#[test]
+fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
+    for seed in 0..16 {
+        chain().execute_with(|| {
+            let mut dice = Dice(seed);
+            history(&mut dice, 500);
+            for number in 100..106 {
+                let _ = Hosts::heartbeat(by_host(number));
+            }
+            let expected = state();
+            downgrade();
+            assert_ne!(state(), expected);
+            migrate(weights::largest_item().saturating_mul(1 + dice.below(20)), 0);
+            assert!(state() == expected, "seed {seed}: each record is what this release would have stored");
+            check_everything();
+        });
+    }
+}
+
+#[test]
+fn a_step_takes_one_record_at_least_and_asks_for_its_weight() {
+    chain().execute_with(|| {
+        history(&mut Dice(1), 100);
+        downgrade();
+        let required = weights::largest_item();
+        let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
+        assert_eq!(From3::<Test>::step(None, &mut meter), Err(SteppedMigrationError::InsufficientWeight { required }));
+        let records = hosts::Hosts::<Test>::iter().count() + tasks::Specs::<Test>::iter_keys().count();
+        assert!(migrate(required, 0) as usize >= records);
+    });
+}
+
+#[test]
+fn a_migrated_chain_is_not_migrated_again() {
+    chain().execute_with(|| {
+        history(&mut Dice(2), 100);
+        let before = state();
+        assert_eq!(migrate(PLENTY, 0), 1);
+        assert!(state() == before);
+    });
+}
+
+#[test]
+fn a_host_is_not_absent_because_of_the_pause() {
+    chain().execute_with(|| {
+        online_host(101);
+        advance(ABSENCE_LIMIT_MS + 1);
+        online_host(100);
+        submit_twenty();
+        downgrade();
+        let blocks = migrate(weights::largest_item(), ABSENCE_LIMIT_MS / 4);
+        assert!(blocks > 8, "the migration took {blocks} blocks, which is not longer than the absence limit");
+        assert_noop!(
+            Hosts::report_absent(signed(ANYONE), gantry_mock::host(100)),
+            pallet_gantry_hosts::Error::<Test>::NotAbsent
+        );
+        // Host 101 was silent for too long before the migration.
+        assert_ok!(Hosts::report_absent(signed(ANYONE), gantry_mock::host(101)));
+    });
+}
+
+#[test]
+fn a_record_that_cannot_be_decoded_is_left_and_the_others_are_migrated() {
+    chain().execute_with(|| {
+        online_host(100);
+        online_host(101);
+        downgrade();
+        let broken = hosts::Hosts::<Test>::hashed_key_for(gantry_mock::host(100));
+        sp_io::storage::set(&broken, b"broken");
+        migrate(PLENTY, 0);
+        assert_eq!(sp_io::storage::get(&broken).map(|value| value.to_vec()), Some(b"broken".to_vec()));
+        assert!(hosts::Hosts::<Test>::get(gantry_mock::host(101)).is_some());
+    });
+}

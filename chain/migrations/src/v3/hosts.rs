@@ -1,0 +1,68 @@
+//! Hosts of release 3.
+
+use codec::{Decode, Encode};
+use gantry_primitives::{
+    AccountId, Ask, Balance, Capacity, Device, Endpoint, HostStatus, Moment, RegionName, Tier, UpTo, MAX_DEVICES,
+};
+
+/// See `gantry_primitives::Capabilities`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Capabilities {
+    /// Containers, by a Docker engine.
+    pub docker: bool,
+    /// Virtual machines, by KVM.
+    pub kvm: bool,
+    /// Pods of a Kubernetes cluster.
+    pub kubernetes: bool,
+    /// Devices by the Container Device Interface.
+    pub cdi: bool,
+    /// Slices of devices.
+    pub mig: bool,
+    /// Shares of devices.
+    pub shares: bool,
+}
+
+/// See `gantry_primitives::HostRecord`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct HostRecord {
+    /// The owner.
+    pub provider: AccountId,
+    /// The status.
+    pub status: HostStatus,
+    /// The class of machine.
+    pub tier: Tier,
+    /// What it can run.
+    pub capabilities: Capabilities,
+    /// Megabits per second that it can receive.
+    pub network_mbps_down: u32,
+    /// Megabits per second that it can send.
+    pub network_mbps_up: u32,
+    /// The measured round trip in milliseconds.
+    pub latency_ms: u16,
+    /// What the machine has.
+    pub total: Capacity,
+    /// What no lease holds.
+    pub free: Capacity,
+    /// Its devices.
+    pub devices: UpTo<Device, MAX_DEVICES>,
+    /// Its price list.
+    pub ask: Ask,
+    /// Its addresses.
+    pub endpoint: Endpoint,
+    /// Its region.
+    pub region: RegionName,
+    /// Coins held for it.
+    pub bond: Balance,
+    /// Coins that must be held for it.
+    pub bond_required: Balance,
+    /// How often its hardware was changed.
+    pub generation: u32,
+    /// When it was registered.
+    pub registered_at: Moment,
+    /// The time of its last heartbeat; 0 before the first.
+    pub last_heartbeat: Moment,
+    /// The sum of its absences in milliseconds.
+    pub downtime_ms: u64,
+    /// How many leases hold something of it.
+    pub live_leases: u32,
+}

@@ -1,0 +1,92 @@
+//! Specs of release 3.
+
+use codec::{Decode, Encode};
+use gantry_primitives::{
+    AccountId, Balance, BillingUnit, Bytes, Digest, HostId, Layout, LeaseId, Moment, RegionName, Resources, Survival,
+    TaskKind, Tier, UpTo, VerificationPolicy,
+};
+
+use super::hosts::Capabilities;
+
+/// See `gantry_primitives::Placement`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Placement {
+    /// The regions.
+    pub regions: UpTo<RegionName, 4>,
+    /// The hosts.
+    pub hosts: UpTo<HostId, 8>,
+    /// The providers that are accepted.
+    pub providers_allowed: UpTo<AccountId, 8>,
+    /// The providers that are not accepted.
+    pub providers_denied: UpTo<AccountId, 8>,
+    /// The classes of machine.
+    pub tiers: UpTo<Tier, 3>,
+    /// Attested devices only.
+    pub verified_only: bool,
+    /// Simulated devices too.
+    pub allow_simulated: bool,
+    /// The least network rate in megabits per second.
+    pub min_network_mbps: u32,
+    /// The longest round trip in milliseconds; 0 for any.
+    pub max_latency_ms: u16,
+    /// What a host must be able to run.
+    pub capabilities: Capabilities,
+    /// How the pods lie to each other.
+    pub layout: Layout,
+}
+
+/// See `gantry_primitives::TaskSpec`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct TaskSpec {
+    /// The kind.
+    pub kind: TaskKind,
+    /// SHA-256 of the manifest.
+    pub manifest_digest: Digest,
+    /// What each pod needs.
+    pub resources: Resources,
+    /// The fewest pods.
+    pub pods_min: u16,
+    /// The most pods.
+    pub pods_max: u16,
+    /// The price limit of a pod in base units an hour.
+    pub max_rate_per_hour: Balance,
+    /// The unit of billing.
+    pub unit: BillingUnit,
+    /// The longest duration of a pod in milliseconds.
+    pub max_duration_ms: u64,
+    /// The time by which the task must be assigned.
+    pub deadline: Option<Moment>,
+    /// The priority.
+    pub priority: u8,
+    /// The queue.
+    pub queue: Bytes<32>,
+    /// How its result is judged.
+    pub verification: VerificationPolicy,
+    /// Where it may run.
+    pub placement: Placement,
+    /// The lease whose retained data a rental takes over.
+    pub data_from: Option<LeaseId>,
+    /// Whether it may be preempted.
+    pub spot: bool,
+    /// What becomes of a pod whose host fails.
+    pub survival: Survival,
+}
+
+/// See `gantry_primitives::SpecRecord`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SpecRecord {
+    /// The tenant.
+    pub tenant: AccountId,
+    /// What was asked for.
+    pub spec: TaskSpec,
+    /// How many tasks were submitted together.
+    pub count: u32,
+    /// How many of them are not final.
+    pub open: u32,
+    /// How many of them are not pruned.
+    pub kept: u32,
+    /// Coins held for the manifest.
+    pub manifest_deposit: Balance,
+    /// Coins held for each task.
+    pub task_deposit: Balance,
+}

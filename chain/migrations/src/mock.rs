@@ -1,12 +1,13 @@
 //! A runtime of the pallets that are migrated, and a history of tasks on it.
 
-pub use gantry_mock::{account, bytes, Dice, ED, GTY};
 use frame_support::assert_ok;
+pub use gantry_mock::{account, bytes, Dice, ED, GTY};
 use gantry_primitives::{
-    registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, Endpoint, GpuRequest, HardwareSpec, HostId,
-    LeaseId, LeaseState, Moment, Placement, PodPlacement, PodResult, RegionName, Resources, Survival, TaskId, TaskKey,
-    TaskKind, TaskRecord, TaskSpec, TaskState, Tier, Usage, Vendor, VerificationPolicy,
+    registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, Endpoint, GpuRequest, HardwareSpec,
+    HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement, PodResult, RegionName, Resources, Survival, TaskId,
+    TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, Tier, Usage, Vendor, VerificationPolicy,
 };
+use sp_core::Pair;
 
 frame_support::construct_runtime!(
     pub enum Test {
@@ -140,7 +141,8 @@ pub fn history(dice: &mut Dice, moves: u32) {
             let kind = [TaskKind::Job, TaskKind::Service, TaskKind::Rental][dice.below(3) as usize];
             let unit = [BillingUnit::Second, BillingUnit::Hour, BillingUnit::Day][dice.below(3) as usize];
             let with_gpu = dice.below(2) == 0;
-            let _ = Tasks::submit(signed(TENANT + dice.below(2) as u8), spec(kind, unit, with_gpu), bytes("services: {}"));
+            let _ =
+                Tasks::submit(signed(TENANT + dice.below(2) as u8), spec(kind, unit, with_gpu), bytes("services: {}"));
             continue;
         }
         let task = dice.below(tasks);
@@ -173,9 +175,9 @@ fn result(wall_ms: u64) -> PodResult {
     PodResult { digest: [9; 32], exit_code: 0, usage: Usage { wall_ms, cpu_ms: 1, memory_peak_mib: 1 } }
 }
 
-/// Submits twenty tasks.
-pub fn submit_twenty() {
-    for _ in 0..20 {
+/// Submits so many tasks.
+pub fn submit_tasks(count: u32) {
+    for _ in 0..count {
         let spec = spec(TaskKind::Job, BillingUnit::Second, false);
         assert_ok!(Tasks::submit(signed(TENANT), spec, bytes("services: {}")));
     }

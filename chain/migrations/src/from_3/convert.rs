@@ -16,8 +16,7 @@ fn capabilities(old: Capabilities) -> now::Capabilities {
 /// A host. One that was present when the migration began could not send a heartbeat since: its absence limit starts anew at
 /// `now`.
 pub(super) fn host(old: HostRecord, began_at: Moment, now: Moment, absence_limit_ms: u64) -> now::HostRecord {
-    let was_present =
-        old.last_heartbeat > 0 && began_at <= old.last_heartbeat.saturating_add(absence_limit_ms);
+    let was_present = old.last_heartbeat > 0 && began_at <= old.last_heartbeat.saturating_add(absence_limit_ms);
     let last_heartbeat = if was_present { old.last_heartbeat.max(now) } else { old.last_heartbeat };
     now::HostRecord {
         provider: old.provider,

@@ -23,8 +23,6 @@ use gantry_primitives::Moment;
 use pallet_gantry_hosts as hosts;
 use pallet_gantry_tasks as tasks;
 
-use crate::v3;
-
 const LOG: &str = "runtime::gantry-migrations";
 /// The storage version of the pallets afterwards.
 const VERSION: StorageVersion = StorageVersion::new(2);

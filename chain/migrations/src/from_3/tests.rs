@@ -1,5 +1,5 @@
 use super::*;
-use crate::mock::*;
+use crate::{mock::*, v3};
 use frame_support::{assert_noop, assert_ok, weights::Weight};
 use gantry_primitives as now;
 use std::collections::BTreeMap;
@@ -140,15 +140,14 @@ fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
 }
 
 #[test]
-fn a_step_takes_one_record_at_least_and_asks_for_its_weight() {
+fn a_step_asks_for_the_weight_of_the_heaviest_item_and_progresses_with_it() {
     chain().execute_with(|| {
         history(&mut Dice(1), 100);
         downgrade();
         let required = weights::largest_item();
         let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
         assert_eq!(From3::<Test>::step(None, &mut meter), Err(SteppedMigrationError::InsufficientWeight { required }));
-        let records = hosts::Hosts::<Test>::iter().count() + tasks::Specs::<Test>::iter_keys().count();
-        assert!(migrate(required, 0) as usize >= records);
+        assert!(migrate(required, 0) > 3);
     });
 }
 
@@ -168,10 +167,10 @@ fn a_host_is_not_absent_because_of_the_pause() {
         online_host(101);
         advance(ABSENCE_LIMIT_MS + 1);
         online_host(100);
-        submit_twenty();
+        submit_tasks(100);
         downgrade();
         let blocks = migrate(weights::largest_item(), ABSENCE_LIMIT_MS / 4);
-        assert!(blocks > 8, "the migration took {blocks} blocks, which is not longer than the absence limit");
+        assert!(blocks > 8, "the migration took {blocks} blocks, not longer than the absence limit");
         assert_noop!(
             Hosts::report_absent(signed(ANYONE), gantry_mock::host(100)),
             pallet_gantry_hosts::Error::<Test>::NotAbsent

@@ -7,8 +7,8 @@ use sp_runtime::{key_types::DUMMY, DispatchError, Perbill};
 use sp_staking::offence::{OffenceDetails, OnOffenceHandler};
 
 use crate::{
-    is_valid_slot_ms, mock::*, EpochLength, EpochSlots, Error, Event, MinimumPeriod, RemovalReason,
-    SlotDuration, SlotMs, Validators,
+    is_valid_slot_ms, mock::*, EpochLength, EpochSlots, Error, Event, MinimumPeriod, RemovalReason, SlotDuration,
+    SlotMs, Validators,
 };
 
 fn equivocate(who: u8) {

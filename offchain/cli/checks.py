@@ -165,7 +165,7 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
 def _said(reason: Misfit, spec: TaskSpec) -> str:
     if reason is Misfit.CAPABILITY_MISSING:
         needed = asdict(spec.placement.capabilities)
-        return f"no match ({reason}: {', '.join(name for name in needed if needed[name])})"
+        return f"no match ({reason}: {', '.join(name for name in needed if needed[name] and name != 'sandboxed')})"
     if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_WANTED, Misfit.REGION_NOT_WANTED):
         return str(reason)
     return f"no match ({reason})"

@@ -37,6 +37,7 @@ class Misfit(StrEnum):
     NOT_ENOUGH_NETWORK = "too slow a network"
     LATENCY_TOO_HIGH = "too long a round trip, or none measured"
     CAPABILITY_MISSING = "unable to run what the task needs"
+    NOT_SANDBOXED = "without the sandbox for pods that the task asks for"
     NOT_ENOUGH_CPU = "too little free cpu"
     NOT_ENOUGH_MEMORY = "too little free memory"
     NOT_ENOUGH_DISK = "too little free disk"
@@ -94,7 +95,9 @@ def placement_misfit(host: Host, placement: Placement) -> Misfit | None:
     network = _network_misfit(host, placement)
     if network is not None:
         return network
-    return None if _has_all(host.capabilities, placement.capabilities) else Misfit.CAPABILITY_MISSING
+    if not _has_all(host.capabilities, placement.capabilities):
+        return Misfit.CAPABILITY_MISSING
+    return Misfit.NOT_SANDBOXED if placement.capabilities.sandboxed and not host.capabilities.sandboxed else None
 
 
 def _network_misfit(host: Host, placement: Placement) -> Misfit | None:
@@ -180,6 +183,7 @@ def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Pla
 
 
 def _has_all(has: Capabilities, wanted: Capabilities) -> bool:
+    """Return whether a host can run all that is wanted, the sandbox aside."""
     return (
         (has.docker or not wanted.docker)
         and (has.kvm or not wanted.kvm)

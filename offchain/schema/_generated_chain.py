@@ -224,6 +224,7 @@ class Capabilities:
     cdi: bool
     mig: bool
     shares: bool
+    sandboxed: bool
 
     @classmethod
     def decode(cls, plain: Any) -> Capabilities:
@@ -234,6 +235,7 @@ class Capabilities:
             cdi=plain["cdi"],
             mig=plain["mig"],
             shares=plain["shares"],
+            sandboxed=plain["sandboxed"],
         )
 
     def encode(self) -> Any:
@@ -244,6 +246,7 @@ class Capabilities:
             "cdi": self.cdi,
             "mig": self.mig,
             "shares": self.shares,
+            "sandboxed": self.sandboxed,
         }
 
     def scale(self) -> bytes:
@@ -254,6 +257,7 @@ class Capabilities:
             + bytes([self.cdi])
             + bytes([self.mig])
             + bytes([self.shares])
+            + bytes([self.sandboxed])
         )
 
 

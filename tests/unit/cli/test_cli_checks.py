@@ -78,6 +78,21 @@ def test_what_a_challenge_may_still_prove_is_waited_for(world: World, pallets: P
     assert (status, "GPUs that are not attested" in err) == (1, True)
 
 
+def test_a_task_that_asks_for_a_sandbox_goes_only_to_hosts_that_have_one(
+    world: World, pallets: Pallets, manifest: Path
+) -> None:
+    manifest.write_text(MANIFEST.replace("allow_simulated: true", "allow_simulated: true, isolation: sandboxed"))
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert status == 1
+    assert "1 is no match (without the sandbox for pods that the task asks for)" in err
+    assert not pallets.calls
+    one = the_host(capabilities=replace(DOCKER, sandboxed=True).encode())
+    world.put("Hosts", "Hosts", HOST, one)
+    assert world.run("submit", manifest, "--account", "//Charlie")[0] == 0
+    (call,) = pallets.calls
+    assert call.args["spec"]["placement"]["capabilities"]["sandboxed"]
+
+
 def test_replicas_need_a_provider_each(world: World, manifest: Path) -> None:
     two = [device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()] * 2
     world.put("Hosts", "Hosts", HOST, the_host(devices=two))

@@ -21,6 +21,7 @@ impl<T: Config> From<Misfit> for Error<T> {
             Misfit::NotEnoughNetwork => Self::NotEnoughNetwork,
             Misfit::LatencyTooHigh => Self::LatencyTooHigh,
             Misfit::CapabilityMissing => Self::CapabilityMissing,
+            Misfit::NotSandboxed => Self::NotSandboxed,
             Misfit::NotEnoughCpu => Self::NotEnoughCpu,
             Misfit::NotEnoughMemory => Self::NotEnoughMemory,
             Misfit::NotEnoughDisk => Self::NotEnoughDisk,

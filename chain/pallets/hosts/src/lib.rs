@@ -321,6 +321,8 @@ pub mod pallet {
         LatencyTooHigh,
         /// The pod needs a share of a device of which another tenant holds shares.
         DeviceShared,
+        /// The task wants its pods in a sandbox, and those of the host use the kernel of the machine.
+        NotSandboxed,
     }
 
     #[pallet::hooks]

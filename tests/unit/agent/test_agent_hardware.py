@@ -116,13 +116,19 @@ def test_the_tier_goes_by_the_best_of_the_models(models, tier):
 
 
 def test_what_is_there_can_be_run(tmp_path):
-    bare = capabilities_of((), cdi_folders=(tmp_path / "none",), kvm=tmp_path / "none")
+    bare = capabilities_of((), cdi_folders=(tmp_path / "none",))
     assert bare == hw.DOCKER_ONLY
     (tmp_path / "nvidia.yaml").write_text("")
-    (tmp_path / "kvm").write_text("")
     sliced = hw.Device("Nvidia", "A100", 1, "GPU-1", mig=True)
-    rich = capabilities_of((sliced,), cdi_folders=(tmp_path,), kvm=tmp_path / "kvm")
-    assert (rich.docker, rich.kvm, rich.kubernetes, rich.cdi, rich.mig) == (True, True, False, True, True)
+    rich = capabilities_of((sliced,), cdi_folders=(tmp_path,))
+    assert (rich.docker, rich.cdi, rich.mig) == (True, True, True)
+
+
+def test_no_capability_is_announced_that_no_driver_provides(monkeypatch):
+    # A machine whose owner may use /dev/kvm.
+    monkeypatch.setattr("os.access", lambda *_: True)
+    found = capabilities_of(())
+    assert not (found.kvm or found.kubernetes)
 
 
 def test_a_folder_of_the_first_release_is_read(tmp_path):

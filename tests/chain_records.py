@@ -250,6 +250,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         poor_ppm=300_000,
         checkpoint_min_ms=1_000,
         min_charge_ms=60_000,
+        max_replicas=0,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

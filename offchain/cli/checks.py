@@ -91,6 +91,19 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
         )
 
 
+def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
+    """Raise CliError where the chain does not let results of so many replicas be compared."""
+    policy = spec.verification
+    if isinstance(policy, VerificationPolicyRedundant) and policy.replicas > params.max_replicas:
+        limit = f"results of at most {params.max_replicas} replicas" if params.max_replicas else "no results of replicas"
+        raise CliError(
+            f"this network compares {limit}, and the task asks for {policy.replicas} (x-gantry.verification.replicas).",
+            "Write verification: acceptance, and accept the result yourself.",
+            code="replicas_not_offered",
+            facts={"max_replicas": params.max_replicas},
+        )
+
+
 def layout_of(spec: TaskSpec) -> Layout:
     """How its pods lie to each other: replicas whose results are compared are of different providers."""
     redundant = isinstance(spec.verification, VerificationPolicyRedundant)

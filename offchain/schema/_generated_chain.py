@@ -2705,6 +2705,7 @@ class TasksParams:
     poor_ppm: int
     checkpoint_min_ms: int
     min_charge_ms: int
+    max_replicas: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2723,6 +2724,7 @@ class TasksParams:
             poor_ppm=plain["poor_ppm"],
             checkpoint_min_ms=plain["checkpoint_min_ms"],
             min_charge_ms=plain["min_charge_ms"],
+            max_replicas=plain["max_replicas"],
         )
 
     def encode(self) -> Any:
@@ -2741,6 +2743,7 @@ class TasksParams:
             "poor_ppm": self.poor_ppm,
             "checkpoint_min_ms": self.checkpoint_min_ms,
             "min_charge_ms": self.min_charge_ms,
+            "max_replicas": self.max_replicas,
         }
 
     def scale(self) -> bytes:
@@ -2759,6 +2762,7 @@ class TasksParams:
             + self.poor_ppm.to_bytes(4, "little")
             + self.checkpoint_min_ms.to_bytes(8, "little")
             + self.min_charge_ms.to_bytes(8, "little")
+            + self.max_replicas.to_bytes(1, "little")
         )
 
 

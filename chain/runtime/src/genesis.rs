@@ -189,6 +189,8 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         poor_ppm: 300_000,
         checkpoint_min_ms: if pace == Pace::Test { SECOND } else { MINUTE },
         min_charge_ms: MINUTE,
+        // No scheduler places replicas and no agent runs them yet.
+        max_replicas: 0,
     }
 }
 

@@ -445,6 +445,7 @@ impl Default for ExtBuilder {
                 poor_ppm: POOR_PPM,
                 checkpoint_min_ms: CHECKPOINT_MIN,
                 min_charge_ms: MIN_CHARGE,
+                max_replicas: 3,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -33,6 +33,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "disputeWindowMs",
             "maxAttempts",
             "maxDurationMs",
+            "maxReplicas",
             "minChargeMs",
             "poorPpm",
             "preemptionNoticeMs",
@@ -53,10 +54,11 @@ fn an_upgrade_adds_the_minimum_charge_to_stored_parameters_once() {
         let now = crate::CurrentParams::<Test>::get();
         let key = crate::CurrentParams::<Test>::hashed_key();
         let mut before = now.encode();
-        before.truncate(before.len() - 8);
+        before.truncate(before.len() - 9);
         unhashed::put_raw(&key, &before);
         crate::migration::AddMinimumCharge::<Test>::on_runtime_upgrade();
-        let expected = crate::Params { min_charge_ms: crate::Params::default().min_charge_ms, ..now.clone() };
+        let crate::Params { min_charge_ms, max_replicas, .. } = crate::Params::default();
+        let expected = crate::Params { min_charge_ms, max_replicas, ..now.clone() };
         assert_eq!(crate::CurrentParams::<Test>::get(), expected);
         crate::CurrentParams::<Test>::put(&now);
         crate::migration::AddMinimumCharge::<Test>::on_runtime_upgrade();

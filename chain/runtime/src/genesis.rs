@@ -161,6 +161,7 @@ fn hosts(pace: Pace) -> pallet_gantry_hosts::Params {
         },
         allow_simulated: pace != Pace::Production,
         verification_required: pace == Pace::Production,
+        halt_after_ms: if pace == Pace::Test { 10 * SECOND } else { 30 * SECOND },
     }
 }
 

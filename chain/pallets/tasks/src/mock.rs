@@ -418,6 +418,7 @@ impl Default for ExtBuilder {
                 unbonding_ms: HOUR,
                 allow_simulated: true,
                 verification_required: false,
+                halt_after_ms: ABSENCE_LIMIT,
             },
             billing: pallet_gantry_billing::Params {
                 fee_ppm: 100_000,

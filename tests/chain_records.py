@@ -14,7 +14,9 @@ PPM = 10**6
 NO_GPU = gen.GpuRequest(0, 0, 0, ())
 DOCKER = gen.Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
 SANDBOXED = replace(DOCKER, sandboxed=True)
-NOTHING = gen.Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
+NOTHING = gen.Capabilities(
+    docker=False, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
+)
 INDEXED = {tag.value for tag in gen.IndexTag}
 HOLDS_SOMETHING = {"Pending", "Active", "Suspended", "Retained"}
 

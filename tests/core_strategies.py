@@ -34,7 +34,7 @@ from offchain.core.values import (
 )
 from offchain.schema._generated_chain import GpuPrice
 from offchain.schema.ids import lease_id
-from tests.chain_records import DOCKER, NOTHING, escrow
+from tests.chain_records import DOCKER, NOTHING, SANDBOXED, escrow
 
 MODELS = st.sampled_from((b"A100", b"T4"))
 REGIONS = st.sampled_from((b"eu", b"us"))

@@ -165,7 +165,7 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
 
 
 def _check_isolation(record: HostRecord, facts: Facts, tell: Teller) -> None:
-    """Compare how pods would be isolated with what the chain says of the host. OurError where they are isolated less."""
+    """Compare how pods would be isolated with the host's record. OurError where they are isolated less."""
     sandboxed = isinstance(facts.engine, EngineFacts) and facts.engine.sandboxed
     if record.capabilities.sandboxed and not sandboxed:
         raise OurError(

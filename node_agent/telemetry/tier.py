@@ -30,8 +30,8 @@ def tier_of(devices: Iterable[Device]) -> Tier:
 def capabilities_of(devices: Iterable[Device], *, cdi_folders: Iterable[Path] = CDI_FOLDERS) -> Capabilities:
     """Return what the agent can run here with the drivers that it has, which is the one for Docker.
 
-    A machine with /dev/kvm runs no virtual machines for tenants as long as there is no driver for them. Whether shares of
-    GPUs are handed out is for the owner to say, and whether pods are sandboxed for the engine's runtime.
+    A machine with /dev/kvm runs no virtual machines for tenants as long as there is no driver for them. Whether shares
+    of GPUs are handed out is for the owner to say, and whether pods are sandboxed follows from the engine's runtime.
     """
     cdi = any(
         file.suffix in (".json", ".yaml") for folder in cdi_folders if folder.is_dir() for file in folder.iterdir()

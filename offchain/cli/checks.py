@@ -95,7 +95,9 @@ def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
     """Raise CliError where the chain does not let results of so many replicas be compared."""
     policy = spec.verification
     if isinstance(policy, VerificationPolicyRedundant) and policy.replicas > params.max_replicas:
-        limit = f"results of at most {params.max_replicas} replicas" if params.max_replicas else "no results of replicas"
+        limit = (
+            f"results of at most {params.max_replicas} replicas" if params.max_replicas else "no results of replicas"
+        )
         raise CliError(
             f"this network compares {limit}, and the task asks for {policy.replicas} (x-gantry.verification.replicas).",
             "Write verification: acceptance, and accept the result yourself.",

@@ -92,12 +92,7 @@ def placement_misfit(host: Host, placement: Placement) -> Misfit | None:
         return Misfit.PROVIDER_NOT_WANTED
     if placement.tiers and host.tier not in placement.tiers:
         return Misfit.TIER_NOT_WANTED
-    network = _network_misfit(host, placement)
-    if network is not None:
-        return network
-    if not _has_all(host.capabilities, placement.capabilities):
-        return Misfit.CAPABILITY_MISSING
-    return Misfit.NOT_SANDBOXED if placement.capabilities.sandboxed and not host.capabilities.sandboxed else None
+    return _network_misfit(host, placement) or _capability_misfit(host.capabilities, placement.capabilities)
 
 
 def _network_misfit(host: Host, placement: Placement) -> Misfit | None:
@@ -106,6 +101,12 @@ def _network_misfit(host: Host, placement: Placement) -> Misfit | None:
     if placement.max_latency_ms and not 0 < host.latency_ms <= placement.max_latency_ms:
         return Misfit.LATENCY_TOO_HIGH
     return None
+
+
+def _capability_misfit(has: Capabilities, wanted: Capabilities) -> Misfit | None:
+    if not _has_all(has, wanted):
+        return Misfit.CAPABILITY_MISSING
+    return Misfit.NOT_SANDBOXED if wanted.sandboxed and not has.sandboxed else None
 
 
 def fits(

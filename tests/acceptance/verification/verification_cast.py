@@ -70,7 +70,9 @@ def endowed(casts: Iterable[Cast]) -> dict[str, int]:
 GPU = DeviceSpec(vendor=Vendor.NVIDIA, model=b"SIM-1", vram_mib=24_576, simulated=True)
 HARDWARE = HardwareSpec(
     tier=Tier.CONSUMER,
-    capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False),
+    capabilities=Capabilities(
+        docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
+    ),
     cpu_milli=8_000,
     memory_mib=16_384,
     disk_gib=100,

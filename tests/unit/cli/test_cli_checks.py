@@ -94,7 +94,9 @@ def test_a_task_that_asks_for_a_sandbox_goes_only_to_hosts_that_have_one(
 
 
 @pytest.mark.parametrize("anyway", [[], ["--anyway"]])
-@pytest.mark.parametrize(("limit", "says"), [(0, "compares no results of replicas"), (2, "results of at most 2 replicas")])
+@pytest.mark.parametrize(
+    ("limit", "says"), [(0, "compares no results of replicas"), (2, "results of at most 2 replicas")]
+)
 def test_a_task_whose_results_nobody_compares_is_not_sent(
     world: World, pallets: Pallets, manifest: Path, limit: int, says: str, anyway: list[str]
 ) -> None:

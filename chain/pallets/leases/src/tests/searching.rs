@@ -5,12 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use frame_support::{assert_ok, weights::Weight};
 use gantry_primitives::LeaseId;
-use sp_runtime::traits::BlakeTwo256;
+use sp_core::{Blake2Hasher, H256};
 use sp_state_machine::{Ext, OverlayedChanges, TrieBackendBuilder, TrieBackendStorage};
 
 use crate::{mock::*, AgendaPages, Pallet, BUCKET_MS, MAX_IDLE};
-
-type Hash = <Test as frame_system::Config>::Hash;
 
 /// The nodes of a trie; counts how many were read.
 struct Counted<'a, S> {
@@ -18,8 +16,8 @@ struct Counted<'a, S> {
     reads: &'a AtomicUsize,
 }
 
-impl<S: TrieBackendStorage<BlakeTwo256>> TrieBackendStorage<BlakeTwo256> for Counted<'_, S> {
-    fn get(&self, key: &Hash, prefix: (&[u8], Option<u8>)) -> Result<Option<Vec<u8>>, String> {
+impl<S: TrieBackendStorage<Blake2Hasher>> TrieBackendStorage<Blake2Hasher> for Counted<'_, S> {
+    fn get(&self, key: &H256, prefix: (&[u8], Option<u8>)) -> Result<Option<Vec<u8>>, String> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.nodes.get(key, prefix)
     }

@@ -80,6 +80,7 @@ def task_spec(text: bytes) -> dict[str, Any]:
                 "cdi": False,
                 "mig": False,
                 "shares": False,
+                "sandboxed": False,
             },
             "layout": "Any",
         },

@@ -86,6 +86,7 @@ def _lease(lease: LeaseOfTask, downtime_ms: int, moves_after_ms: int | None, sta
         moves_after_ms=moves_after_ms,
         start_by_ms=starts_by_ms,
         tenant=lease.task.record.tenant,
+        sandboxed=spec.placement.capabilities.sandboxed,
     )
 
 

@@ -120,6 +120,8 @@ class Fingerprint:
     """Pods can be kept away from this machine and from each other, and so may have a network."""
     isolation: str = "the machine's kernel"
     """What is between a container and the machine."""
+    sandboxed: bool = False
+    """Containers have a kernel of their own, as a trial showed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,8 @@ FAR_OFF_MS = 3_600_000
 class Agent:
     """One host's agent. `now_ms` is the machine's clock in Unix milliseconds; `pods` None: nobody gets into pods.
 
+    `sandboxed`: the driver runs pods in a sandbox; without it, tasks that ask for one are given back.
+
     `open_host`: how other hosts are dialled for the checkpoints of pods; None: they are not.
 
     `ticks`: milliseconds that only grow. Time is measured by them, for the clock may be wrong, and may be set.
@@ -86,6 +88,7 @@ class Agent:
         ticks: Callable[[], int] = ticks_ms,
         beside: Sequence[Callable[[Agent], Awaitable[None]]] = (),
         pods: PodAccess | None = None,
+        sandboxed: bool = False,
         open_host: OpenHost | None = None,
         handlers: Mapping[Op, Handler] = MappingProxyType({}),
         link: LoopThread | None = None,
@@ -107,7 +110,7 @@ class Agent:
         self._access = None if pods is None else Access(pods, state.path / "uploads", key, deliver)
         self._host = key.address
         self._hardware = hardware
-        self._state = AgentState(Host(self._host, local_devices(hardware)))
+        self._state = AgentState(Host(self._host, local_devices(hardware), sandboxed))
         self._outbox = Outbox(port, state.store, key, now_ms=now_ms)
         self._clock = ChainClock(now_ms, ticks)
         self._silence = Silence(ticks)

@@ -21,6 +21,7 @@ from node_agent.access.docker import DockerAccess
 from node_agent.access.orphans import end_orphans
 from node_agent.beacon import Beacon
 from node_agent.drivers.docker import DockerDriver
+from node_agent.drivers.sandbox_trial import is_sandboxed
 from node_agent.duplicates import other_agent_block, wait_for_silence
 from node_agent.images.book import ImageBook
 from node_agent.images.decide import Mirror, parse_mirror
@@ -145,6 +146,7 @@ async def run_agent(settings: Settings) -> None:
             gates=settings.state / "gates",
         )
         stack.push_async_callback(driver.close)
+        check_isolation(hardware, sandboxed=driver.sandboxed)
         link = LoopThread.start("link")
         stack.push_async_callback(link.close)
         link_chain = SubstrateChain(settings.url, expected_genesis=genesis)
@@ -171,6 +173,7 @@ async def run_agent(settings: Settings) -> None:
             hardware,
             now_ms=unix_ms,
             pods=pods,
+            sandboxed=driver.sandboxed,
             open_host=partial(open_host, genesis_hash=genesis, signer=key),
             beside=(watch.run, journal.run, prober.run, meter.run, memory.keep_small),
             handlers=ReceiptAnswers(BoundReceipts(asyncio.get_running_loop(), meter)).handlers(),
@@ -324,11 +327,23 @@ def find_hardware(settings: Settings, state: StateDir) -> hw.Hardware:
     return kept
 
 
+def check_isolation(hardware: hw.Hardware, *, sandboxed: bool) -> None:
+    """Compare how pods are isolated with what the host was registered with. OurError where they are isolated less."""
+    if hardware.capabilities.sandboxed and not sandboxed:
+        raise OurError(
+            "This host is registered as one that runs pods in a sandbox, and they would use the machine's kernel.",
+            "Give the runtime it was registered with (--runtime), or run gantry agent change-hardware.",
+        )
+    if sandboxed and not hardware.capabilities.sandboxed:
+        log.info("pods run in a sandbox; gantry agent change-hardware registers it, so that tenants can ask for it")
+
+
 def probe_hardware(settings: Settings) -> hw.Hardware:
-    """What this machine offers now by these settings."""
+    """What this machine offers now by these settings. Blocks: where a runtime is given, it is tried out."""
     devices = offered(find_devices(settings), settings.keep_gpus)
     hardware = probe(settings.state, settings.reserve, devices, settings.image_quota_gib)
-    capabilities = replace(hardware.capabilities, shares=settings.share_gpus)
+    sandboxed = is_sandboxed(settings.docker_host, settings.runtime)
+    capabilities = replace(hardware.capabilities, shares=settings.share_gpus, sandboxed=sandboxed)
     return replace(hardware, tier=settings.tier or hardware.tier, capabilities=capabilities)
 
 

@@ -12,8 +12,11 @@ from offchain.schema.ids import TASKS_PER_PAGE, lease_id, lease_parts, task_key
 GTY = 10**12
 PPM = 10**6
 NO_GPU = gen.GpuRequest(0, 0, 0, ())
-DOCKER = gen.Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
-NOTHING = gen.Capabilities(docker=False, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
+DOCKER = gen.Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
+SANDBOXED = replace(DOCKER, sandboxed=True)
+NOTHING = gen.Capabilities(
+    docker=False, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
+)
 INDEXED = {tag.value for tag in gen.IndexTag}
 HOLDS_SOMETHING = {"Pending", "Active", "Suspended", "Retained"}
 
@@ -249,6 +252,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         poor_ppm=300_000,
         checkpoint_min_ms=1_000,
         min_charge_ms=60_000,
+        max_replicas=0,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -34,7 +34,7 @@ from offchain.core.values import (
 )
 from offchain.schema._generated_chain import GpuPrice
 from offchain.schema.ids import lease_id
-from tests.chain_records import DOCKER, NOTHING, escrow
+from tests.chain_records import DOCKER, NOTHING, SANDBOXED, escrow
 
 MODELS = st.sampled_from((b"A100", b"T4"))
 REGIONS = st.sampled_from((b"eu", b"us"))
@@ -107,7 +107,7 @@ placements = st.builds(
     allow_simulated=st.booleans(),
     min_network_mbps=st.sampled_from((0, 100)),
     max_latency_ms=st.sampled_from((0, 0, 50)),
-    capabilities=st.sampled_from((NOTHING, NOTHING, DOCKER)),
+    capabilities=st.sampled_from((NOTHING, NOTHING, DOCKER, SANDBOXED)),
     layout=st.just(Layout.ANY),
 )
 
@@ -124,7 +124,7 @@ def hosts_with(identity: str) -> st.SearchStrategy[Host]:
         ask=asks,
         region=REGIONS,
         tier=tiers,
-        capabilities=st.sampled_from((DOCKER, DOCKER, NOTHING)),
+        capabilities=st.sampled_from((DOCKER, DOCKER, NOTHING, SANDBOXED)),
         network_mbps_down=st.sampled_from((0, 1000)),
         network_mbps_up=st.sampled_from((0, 1000)),
         latency_ms=st.sampled_from((0, 50, 51)),

@@ -33,9 +33,10 @@ from offchain.schema.manifest_values import format_amount
 def change_hardware(settings: Settings, keys: signing.Keys, *, check_only: bool, as_json: bool) -> None:
     """Register the machine as it is now: GPUs put in or taken out, cut otherwise, more memory, other reserves.
 
-    Looks at the machine again, shows what is different, and has the provider sign. The host has to be without leases:
-    drain it first. Its bond is made up to what the new hardware needs; where the network verifies hosts, it takes no
-    work until that was done again. The agent is started anew. Options given here are kept, as with join.
+    Looks at the machine again, shows what is different, and has the provider sign. How pods are isolated (--runtime)
+    is a part of what is registered. The host has to be without leases: drain it first. Its bond is made up to what the
+    new hardware needs; where the network verifies hosts, it takes no work until that was done again. The agent is
+    started anew. Options given here are kept, as with join.
 
     \b
     Examples:
@@ -135,6 +136,7 @@ def _keep(settings: Settings, now: hw.Hardware) -> None:
             settings.state,
             replace(
                 config,
+                runtime=settings.runtime,
                 simulate=settings.simulate,
                 reserve=settings.reserve,
                 keep_gpus=settings.keep_gpus,

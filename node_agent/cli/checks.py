@@ -59,6 +59,8 @@ class EngineFacts:
     """The runtime that was asked for; None: runc."""
     runtime_trouble: str = ""
     """Why pods cannot run under that runtime; empty where they can."""
+    sandboxed: bool = False
+    """Pods have a kernel of their own under that runtime, as a trial showed."""
     sandboxes: tuple[str, ...] = ()
     """Runtimes of the engine that isolate containers better than the kernel does, and can be asked for."""
     components: tuple[Component, ...] = ()
@@ -176,7 +178,9 @@ def _isolation(engine: EngineFacts) -> Finding:
             "See docs/providers.md.",
         )  # fmt: skip
     if engine.runtime is not None:
-        return Finding("isolation", Verdict.PASS, f"tenants' containers run under the runtime {engine.runtime}")
+        kernel = ", in a sandbox with a kernel of its own" if engine.sandboxed else ", on the machine's kernel"
+        found = f"tenants' containers run under the runtime {engine.runtime}{kernel}"
+        return Finding("isolation", Verdict.PASS, found)
     more = f"; {OPTION} {engine.sandboxes[0]} isolates them better" if engine.sandboxes else ""
     return Finding("isolation", Verdict.PASS, f"tenants' containers share the machine's kernel{more}")
 

@@ -15,7 +15,7 @@ import click
 from node_agent import config as configs
 from node_agent.beacon import read as read_beacon
 from node_agent.cli import options, signing
-from node_agent.cli.checks import Finding, Verdict, failed, judge
+from node_agent.cli.checks import EngineFacts, Facts, Finding, Verdict, failed, judge
 from node_agent.cli.join_plan import Situation, Step, is_online, steps, why_not_online
 from node_agent.cli.look import look
 from node_agent.cli.output import Teller, finish
@@ -124,7 +124,8 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
     authority = keys.authority(known)
     service = service_for(settings.state, options.DEFAULT_STATE)
     key, hardware = set_up(settings, known=kept is not None)
-    if not _told(judge(await look(settings, key, authority.provider)), tell):
+    facts = await look(settings, key, authority.provider)
+    if not _told(judge(facts), tell):
         raise OurError("This machine cannot be a host yet.", "Mend what is marked FAIL, then run this again.")
     async with reached(settings) as port:
         chain = GantryChain(port)
@@ -133,6 +134,7 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
             hardware = _looked_again(settings, hardware, service)
         config = _configuration(settings, kept, authority.provider, await port.genesis_hash(), wish)
         if record is not None:
+            _check_isolation(record, facts, tell)
             if wish.ask(record.ask) != record.ask:
                 tell.text("The host is registered: its prices are changed with gantry agent set-ask.")
             config = replace(config, ask=record.ask, region=record.region.decode(errors="replace"))
@@ -160,6 +162,18 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
             record = await chain.host(key.address)
         _tell_end(tell, config, key.address, record, service)
     return True
+
+
+def _check_isolation(record: HostRecord, facts: Facts, tell: Teller) -> None:
+    """Compare how pods would be isolated with the host's record. OurError where they are isolated less."""
+    sandboxed = isinstance(facts.engine, EngineFacts) and facts.engine.sandboxed
+    if record.capabilities.sandboxed and not sandboxed:
+        raise OurError(
+            "The host is registered as one that runs pods in a sandbox, and they would use the machine's kernel.",
+            "Give its runtime (--runtime), or register it anew: gantry agent change-hardware --runtime runc.",
+        )
+    if sandboxed and not record.capabilities.sandboxed:
+        tell.text("The host is registered without its sandbox: gantry agent change-hardware lets tenants ask for it.")
 
 
 def _keep_release_keys(settings: Settings, keys: tuple[str, ...], tell: Teller) -> None:

@@ -23,6 +23,7 @@ from node_agent.cli.components import engine_components, installed_toolkit, with
 from node_agent.drivers.docker_disks import disks_of
 from node_agent.drivers.docker_gate import Gates
 from node_agent.drivers.runtimes import choose, offers
+from node_agent.drivers.sandbox_trial import TRIAL_S, usable
 from node_agent.install.systemd import has_systemd
 from node_agent.startup import FIRST_CONTACT_S, Settings, find_devices, listen_address, unix_ms
 from node_agent.telemetry.hardware import Device
@@ -81,6 +82,7 @@ def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFac
         try:
             info = api.info()
             components = engine_components(api.version())
+            runtime_trouble = _runtime_trouble(api, info, runtime)
         finally:
             api.close()
     except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
@@ -98,7 +100,8 @@ def engine_facts(url: str | None, runtime: str | None = None) -> tuple[EngineFac
         seccomp=any(option.startswith("name=seccomp") for option in info.get("SecurityOptions") or ()),
         storage=str(info.get("Driver") or ""),
         runtime=runtime,
-        runtime_trouble=_runtime_trouble(runtime, info.get("Runtimes") or {}),
+        runtime_trouble=runtime_trouble,
+        sandboxed=runtime is not None and not runtime_trouble and choose(runtime, info["Runtimes"]).sandboxed,
         sandboxes=offers(info.get("Runtimes") or {}),
         components=components,
     )
@@ -110,11 +113,12 @@ def _all_components(of_engine: tuple[Component, ...]) -> tuple[Component, ...]:
     return (*with_packages(of_engine), *(() if toolkit is None else (toolkit,)))
 
 
-def _runtime_trouble(name: str | None, runtimes: dict[str, Any]) -> str:
-    """Why pods cannot run under this runtime; empty where they can."""
+def _runtime_trouble(api: Any, info: dict[str, Any], name: str | None) -> str:
+    """Why pods cannot run under this runtime; empty where they can. A sandbox is tried out."""
     try:
         if name is not None:
-            choose(name, runtimes)
+            api.timeout = TRIAL_S
+            usable(api, info, name)
     except ValueError as error:
         return str(error)
     return ""

@@ -57,6 +57,11 @@ def admit_parsed(host: Host, lease: Lease, manifest: Manifest) -> PodSpec | Unfi
     problem = _task_problem(lease, manifest)
     if problem is not None:
         return Unfit(HostFailure.MANIFEST_INVALID, problem)
+    if lease.sandboxed and not host.sandboxed:
+        return Unfit(
+            HostFailure.RESOURCES_UNAVAILABLE,
+            "The task asks for a sandbox (placement.isolation), and pods of this host use the machine's kernel now.",
+        )
     unknown = [index for index in lease.devices if index >= len(host.devices)]
     if unknown:
         return Unfit(

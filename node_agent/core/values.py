@@ -115,6 +115,8 @@ class Host:
 
     address: str
     devices: tuple[LocalDevice, ...]
+    sandboxed: bool = False
+    """Its pods run in a sandbox with a kernel of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,8 @@ class Lease:
     """Chain time by which the pod must have started, or the lease is given back; None once it has started."""
     tenant: str = ""
     """The account that pays; "" where an agent kept it that did not know of shares, and so had none."""
+    sandboxed: bool = False
+    """The task asks for pods in a sandbox."""
 
     @property
     def keeps_data(self) -> bool:

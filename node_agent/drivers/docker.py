@@ -37,7 +37,8 @@ from node_agent.drivers.docker_snapshots import DockerSnapshots
 from node_agent.drivers.docker_start import HANDLE_VERSION, NAME, DockerStarts
 from node_agent.drivers.docker_watch import EndWatch
 from node_agent.drivers.lost_processes import Overlooked
-from node_agent.drivers.runtimes import OPTION, Isolation, choose
+from node_agent.drivers.runtimes import OPTION, Isolation
+from node_agent.drivers.sandbox_trial import usable
 from node_agent.images import late
 from node_agent.images.logins import Access
 from node_agent.images.ports import Images
@@ -86,6 +87,8 @@ class DockerDriver:
     ) -> None:
         self._host = host
         self._runtime = runtime
+        self.sandboxed = False
+        """Whether pods run in a sandbox; known once connected."""
         self._files = files
         self._engine = Engine(url)
         self._gates = Gates(gates)
@@ -152,7 +155,7 @@ class DockerDriver:
         able.runc = "runc" in runtimes
         if self._runtime is not None:
             try:
-                able.runtime = choose(self._runtime, runtimes)
+                able.runtime = await self._engine.call(functools.partial(usable, self._engine.api, info, self._runtime))
             except ValueError as error:
                 raise DriverError(f"{error}. Change {OPTION}, or the runtimes of the engine.") from None
         self._ground.architecture = str(info.get("Architecture"))
@@ -175,8 +178,15 @@ class DockerDriver:
                 log.warning("pods get no network, since they could not be kept away from this machine: %s", error)
         cgroup = int(info.get("CgroupVersion") or 1)
         isolation = able.runtime.isolation if able.runtime else Isolation.KERNEL
+        self.sandboxed = able.runtime is not None and able.runtime.sandboxed
         return Fingerprint(
-            self.name, str(info.get("ServerVersion")), cgroup, able.cdi, self._ground.network, isolation.value
+            self.name,
+            str(info.get("ServerVersion")),
+            cgroup,
+            able.cdi,
+            self._ground.network,
+            isolation.value,
+            self.sandboxed,
         )
 
     # --- a pod comes up -----------------------------------------------------------------------------------------------

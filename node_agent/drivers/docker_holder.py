@@ -33,19 +33,23 @@ def program(architecture: str) -> bytes:
 
 def image(architecture: str) -> tuple[str, bytes]:
     """The image's id, and the image as a docker-archive."""
-    name = _MACHINES[architecture][0]
-    layer = _tar({"hold": (program(architecture), 0o755)})
+    return program_image(architecture, "hold", program(architecture), role="holder", tag="gantry/holder:1")
+
+
+def program_image(architecture: str, name: str, static: bytes, *, role: str, tag: str) -> tuple[str, bytes]:
+    """Return the id and the docker-archive of an image of one static program, which lies at `/name`."""
+    layer = _tar({name: (static, 0o755)})
     config = _json(
         {
-            "architecture": name,
-            "config": {"Entrypoint": ["/hold"], "Labels": {"gantry.role": "holder"}},
+            "architecture": _MACHINES[architecture][0],
+            "config": {"Entrypoint": [f"/{name}"], "Labels": {"gantry.role": role}},
             "created": "1970-01-01T00:00:00Z",
             "os": "linux",
             "rootfs": {"diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"], "type": "layers"},
         }
     )
     digest = hashlib.sha256(config).hexdigest()
-    manifest = [{"Config": f"{digest}.json", "Layers": ["layer.tar"], "RepoTags": ["gantry/holder:1"]}]
+    manifest = [{"Config": f"{digest}.json", "Layers": ["layer.tar"], "RepoTags": [tag]}]
     files = {f"{digest}.json": config, "layer.tar": layer, "manifest.json": _json(manifest)}
     return f"sha256:{digest}", _tar({path: (data, 0o644) for path, data in files.items()})
 

@@ -31,6 +31,11 @@ class Runtime:
     more_pids: int = 0
     """By how much a container's limit of processes has to be higher than what the tenant gets."""
 
+    @property
+    def sandboxed(self) -> bool:
+        """Whether containers have a kernel of their own under it."""
+        return self.isolation is not Isolation.KERNEL
+
 
 def isolation_of(entry: Mapping[str, Any]) -> Isolation:
     """Return what isolates containers under a runtime, from its entry in the engine's list."""
@@ -69,7 +74,7 @@ def offers(runtimes: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     found = []
     for name in sorted(runtimes):
         try:
-            if choose(name, runtimes).isolation is not Isolation.KERNEL:
+            if choose(name, runtimes).sandboxed:
                 found.append(name)
         except ValueError:
             continue

@@ -14,7 +14,9 @@ PROFILES = Path(__file__).parent / "profiles"
 MAX_DEVICES = 16
 MAX_MODEL_BYTES = 64
 VENDORS = ("Nvidia", "Amd", "Other")
-DOCKER_ONLY = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
+DOCKER_ONLY = Capabilities(
+    docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from node_agent.telemetry.hardware import Device
 from offchain.schema._generated_chain import Capabilities, Tier
 
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
-KVM = Path("/dev/kvm")
 
 _DATACENTER = frozenset((
     "A10", "A30", "A40", "A100", "B100", "B200", "B300", "GB200", "GH200", "H100", "H200", "L4", "L40", "L40S", "P40",
@@ -29,17 +27,14 @@ def tier_of(devices: Iterable[Device]) -> Tier:
     return Tier.PROFESSIONAL if words & _PROFESSIONAL else Tier.CONSUMER
 
 
-def capabilities_of(
-    devices: Iterable[Device], *, cdi_folders: Iterable[Path] = CDI_FOLDERS, kvm: Path = KVM
-) -> Capabilities:
-    """What can be run here. Docker is what the agent works with; of the others it says what is there.
+def capabilities_of(devices: Iterable[Device], *, cdi_folders: Iterable[Path] = CDI_FOLDERS) -> Capabilities:
+    """Return what the agent can run here with the drivers that it has, which is the one for Docker.
 
-    Whether shares of GPUs are handed out is for the owner to say.
+    A machine with /dev/kvm runs no virtual machines for tenants as long as there is no driver for them. Whether shares
+    of GPUs are handed out is for the owner to say, and whether pods are sandboxed follows from the engine's runtime.
     """
     cdi = any(
         file.suffix in (".json", ".yaml") for folder in cdi_folders if folder.is_dir() for file in folder.iterdir()
     )
     mig = any(device.mig for device in devices)
-    return Capabilities(
-        docker=True, kvm=os.access(kvm, os.R_OK | os.W_OK), kubernetes=False, cdi=cdi, mig=mig, shares=False
-    )
+    return Capabilities(docker=True, kvm=False, kubernetes=False, cdi=cdi, mig=mig, shares=False, sandboxed=False)

@@ -91,6 +91,21 @@ def check_hosts(spec: TaskSpec, hosts: Sequence[Host], tenant: str) -> None:
         )
 
 
+def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
+    """Raise CliError where the chain does not let results of so many replicas be compared."""
+    policy = spec.verification
+    if isinstance(policy, VerificationPolicyRedundant) and policy.replicas > params.max_replicas:
+        limit = (
+            f"results of at most {params.max_replicas} replicas" if params.max_replicas else "no results of replicas"
+        )
+        raise CliError(
+            f"this network compares {limit}, and the task asks for {policy.replicas} (x-gantry.verification.replicas).",
+            "Write verification: acceptance, and accept the result yourself.",
+            code="replicas_not_offered",
+            facts={"max_replicas": params.max_replicas},
+        )
+
+
 def layout_of(spec: TaskSpec) -> Layout:
     """How its pods lie to each other: replicas whose results are compared are of different providers."""
     redundant = isinstance(spec.verification, VerificationPolicyRedundant)
@@ -165,7 +180,7 @@ def check_funds(spec: TaskSpec, manifest_bytes: int, free: int, params: TasksPar
 def _said(reason: Misfit, spec: TaskSpec) -> str:
     if reason is Misfit.CAPABILITY_MISSING:
         needed = asdict(spec.placement.capabilities)
-        return f"no match ({reason}: {', '.join(name for name in needed if needed[name])})"
+        return f"no match ({reason}: {', '.join(name for name in needed if needed[name] and name != 'sandboxed')})"
     if reason in (Misfit.NOT_ONLINE, Misfit.HOST_NOT_WANTED, Misfit.REGION_NOT_WANTED):
         return str(reason)
     return f"no match ({reason})"

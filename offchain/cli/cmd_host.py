@@ -52,7 +52,7 @@ def list_(url: str | None, as_json: bool, online: bool) -> None:
         progress("No host is registered." if not online else "No host is online.")
         return
     prices = ("GPU AN HOUR", "CORE AN HOUR")
-    header = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", *prices, "LATENCY", "SCORE", "LEASES")
+    header = ("HOST", "STATUS", "REGION", "GPUS", "CORES", "MEMORY", *prices, "LATENCY", "SANDBOX", "SCORE", "LEASES")
     table(header, [_row(view) for view in found])
 
 
@@ -84,7 +84,8 @@ def show(address: str, url: str | None, as_json: bool) -> None:
             ("Status", view.status),
             ("Region", view.region),
             ("Tier", view.tier),
-            ("Runs", ", ".join(view.capabilities)),
+            ("Runs", ", ".join(name for name in view.capabilities if name != "sandboxed")),
+            ("Isolation", _isolation_text(view)),
             ("Score", f"{score_text(view.score_ppm) or 'none yet'} after {view.settled_leases} settled leases"),
             ("Bond", format_amount(view.bond)),
             ("Leases now", view.live_leases),
@@ -153,6 +154,12 @@ def _network_text(view: HostView) -> str:
     return f"class {down} Mbit/s to it, {up} from it" if down and up else "not measured yet"
 
 
+def _isolation_text(view: HostView) -> str:
+    if "sandboxed" in view.capabilities:
+        return "pods run in a sandbox with a kernel of its own, as its provider says"
+    return "pods use the machine's kernel"
+
+
 def _row(view: HostView) -> tuple[object, ...]:
     simulated = any(device["simulated"] for device in view.devices)
     return (
@@ -165,6 +172,7 @@ def _row(view: HostView) -> tuple[object, ...]:
         format_amount(view.ask["gpu_per_hour"]),
         format_amount(view.ask["cpu_core_per_hour"]),
         f"{view.latency_ms} ms" if view.latency_ms else "-",
+        "yes" if "sandboxed" in view.capabilities else "-",
         score_text(view.score_ppm) or "-",
         view.live_leases,
     )

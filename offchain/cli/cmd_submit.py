@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from offchain.cli import accounts, definitions, options, outlook_text
-from offchain.cli.checks import Chances, chances, check_funds, check_hosts
+from offchain.cli.checks import Chances, chances, check_funds, check_hosts, check_replicas
 from offchain.cli.failures import CliError
 from offchain.cli.follow import Outcome, follow, until_running
 from offchain.cli.manifest_text import deposit_text, next_steps
@@ -159,11 +159,6 @@ def _warn_of_secrets(manifest: Manifest) -> None:
 
 async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *, anyway: bool = False) -> Chances:
     """How hosts find it now. Raises CliError where it cannot be paid for, or no host could ever run it."""
-    if isinstance(spec.verification, VerificationPolicyRedundant):
-        progress(
-            "note: no scheduler places tasks whose results are compared yet: it waits until you assign its pods "
-            "yourself or cancel it (docs/verification.md)."
-        )
     # The workers' own reading of records, so that what is checked here is what they decide on.
     from offchain.link.typed import GantryChain  # noqa: PLC0415
     from offchain.services.records import host_of  # noqa: PLC0415
@@ -175,6 +170,12 @@ async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *
         typed.params("Tasks"),
         chain.constant("Balances", "ExistentialDeposit"),
     )
+    check_replicas(spec, params)
+    if isinstance(spec.verification, VerificationPolicyRedundant):
+        progress(
+            "note: no scheduler places tasks whose results are compared yet: it waits until you assign its pods "
+            "yourself or cancel it (docs/verification.md)."
+        )
     free = int(account["data"]["free"]) if account else 0
     check_funds(spec, len(text), free, params, int(spare))
     there = [host_of(key, record, None) for key, record in hosts.items()]

@@ -37,6 +37,7 @@ class Misfit(StrEnum):
     NOT_ENOUGH_NETWORK = "too slow a network"
     LATENCY_TOO_HIGH = "too long a round trip, or none measured"
     CAPABILITY_MISSING = "unable to run what the task needs"
+    NOT_SANDBOXED = "without the sandbox for pods that the task asks for"
     NOT_ENOUGH_CPU = "too little free cpu"
     NOT_ENOUGH_MEMORY = "too little free memory"
     NOT_ENOUGH_DISK = "too little free disk"
@@ -91,10 +92,7 @@ def placement_misfit(host: Host, placement: Placement) -> Misfit | None:
         return Misfit.PROVIDER_NOT_WANTED
     if placement.tiers and host.tier not in placement.tiers:
         return Misfit.TIER_NOT_WANTED
-    network = _network_misfit(host, placement)
-    if network is not None:
-        return network
-    return None if _has_all(host.capabilities, placement.capabilities) else Misfit.CAPABILITY_MISSING
+    return _network_misfit(host, placement) or _capability_misfit(host.capabilities, placement.capabilities)
 
 
 def _network_misfit(host: Host, placement: Placement) -> Misfit | None:
@@ -103,6 +101,12 @@ def _network_misfit(host: Host, placement: Placement) -> Misfit | None:
     if placement.max_latency_ms and not 0 < host.latency_ms <= placement.max_latency_ms:
         return Misfit.LATENCY_TOO_HIGH
     return None
+
+
+def _capability_misfit(has: Capabilities, wanted: Capabilities) -> Misfit | None:
+    if not _has_all(has, wanted):
+        return Misfit.CAPABILITY_MISSING
+    return Misfit.NOT_SANDBOXED if wanted.sandboxed and not has.sandboxed else None
 
 
 def fits(
@@ -180,6 +184,7 @@ def take(host: Host, resources: Resources, chosen: Sequence[int], placement: Pla
 
 
 def _has_all(has: Capabilities, wanted: Capabilities) -> bool:
+    """Return whether a host can run all that is wanted, the sandbox aside."""
     return (
         (has.docker or not wanted.docker)
         and (has.kvm or not wanted.kvm)

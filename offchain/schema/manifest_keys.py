@@ -240,6 +240,6 @@ PRICE = ("max_per_hour",)
 GPU = ("share",)
 PLACEMENT = (
     *("regions", "hosts", "providers", "tiers", "verified_only", "allow_simulated"),
-    *("models", "min_vram", "min_network_mbps", "max_latency", "spread", "pack"),
+    *("models", "min_vram", "min_network_mbps", "max_latency", "spread", "pack", "isolation"),
 )
 PROVIDERS = ("allow", "deny")

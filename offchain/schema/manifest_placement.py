@@ -46,6 +46,7 @@ def read_placement(
         spread=_spread(entries.get("spread"), reader),
         pack=bool(reader.boolean(entries["pack"])) if "pack" in entries else False,
         max_latency_ms=latency or 0,
+        sandboxed="isolation" in entries and reader.choice(entries["isolation"], {"sandboxed": None}) is not None,
     )
     if placement.spread and placement.pack:
         reader.problem(entries["pack"], "pack and spread exclude each other", "Remove one of them")

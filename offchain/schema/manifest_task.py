@@ -64,7 +64,13 @@ def to_task_spec(manifest: Manifest, digest: bytes) -> TaskSpec:
             min_network_mbps=place.min_network_mbps,
             max_latency_ms=place.max_latency_ms,
             capabilities=Capabilities(
-                docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=gpus.milli < WHOLE_GPU
+                docker=True,
+                kvm=False,
+                kubernetes=False,
+                cdi=False,
+                mig=False,
+                shares=gpus.milli < WHOLE_GPU,
+                sandboxed=place.sandboxed,
             ),
             layout=_layout(place),
         ),

@@ -238,6 +238,8 @@ class PlacementSpec:
     """Its pods on as few hosts as have room."""
     max_latency_ms: int = 0
     """The longest round trip that a host may have measured; 0: any, also none."""
+    sandboxed: bool = False
+    """Only on hosts that run pods in a sandbox with a kernel of its own."""
 
 
 @dataclass(frozen=True, slots=True)

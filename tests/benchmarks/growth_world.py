@@ -33,7 +33,7 @@ ACCOUNTS = 1000
 _SEED = 1
 _GTY = 10**12
 _PPM = 10**6
-_DOCKER = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
+_DOCKER = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False)
 _ANYWHERE = Placement(
     (),
     (),

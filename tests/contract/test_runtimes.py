@@ -11,9 +11,11 @@ import pytest
 from driver_fixtures import image_store
 
 from node_agent.access.docker import DockerAccess
+from node_agent.cli.look import engine_facts
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers.docker import DockerDriver
 from node_agent.drivers.runtimes import Isolation
+from node_agent.drivers.sandbox_trial import is_sandboxed
 from node_agent.ports import DriverError
 from offchain.local import engine
 from offchain.local.places import Places
@@ -43,12 +45,13 @@ busybox tail -n 1 /answer; busybox dmesg | busybox grep -c gVisor; printf result
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    """An engine of these tests' own with gVisor: once as the agent needs it, once with a network stack of its own."""
+    """An engine of these tests' own with gVisor: as the agent needs it, with a network stack of its own, and broken."""
     folder = tmp_path_factory.mktemp("runsc")
     runsc = shutil.which("runsc")
     runtimes = {
         "runsc": {"path": runsc, "runtimeArgs": ARGUMENTS},
         "runsc-alone": {"path": runsc, "runtimeArgs": ARGUMENTS[:1]},
+        "runsc-broken": {"path": runsc, "runtimeArgs": ["--platform=none", "--network=host"]},
     }
     config = folder / "daemon.json"
     config.write_text(json.dumps({"runtimes": runtimes}))
@@ -89,7 +92,8 @@ def service(name, command, image):
 
 
 async def test_a_pod_of_two_containers_runs_under_gvisor(driver, url, image):
-    assert (await driver.fingerprint()).isolation == Isolation.GVISOR
+    found = await driver.fingerprint()
+    assert (found.isolation, found.sandboxed, driver.sandboxed) == (Isolation.GVISOR, True, True)
     spec = case.pod(case.FILE, image)
     spec = case.replaced(spec, containers=(service("main", ASK, image), service("web", SERVE, image)))
     await driver.prepare(spec)
@@ -139,6 +143,21 @@ async def test_a_port_of_a_pod_under_gvisor_is_reached(driver, url, image):
                 assert (await driver.inspect(handle)).running
     finally:
         await access.close()
+
+
+def test_a_host_announces_the_sandbox_that_its_runtime_is(url):
+    assert is_sandboxed(url, "runsc")
+    # Pods cannot run under the one, and the other gives them the machine's kernel.
+    assert not is_sandboxed(url, "runsc-alone")
+    assert not is_sandboxed(url, "runc")
+    facts, _ = engine_facts(url, "runsc")
+    assert (facts.sandboxed, facts.runtime_trouble) == (True, "")
+
+
+def test_a_sandbox_that_starts_nothing_is_not_announced(url):
+    assert not is_sandboxed(url, "runsc-broken")
+    facts, _ = engine_facts(url, "runsc-broken")
+    assert (facts.sandboxed, "does not start under it" in facts.runtime_trouble) == (False, True)
 
 
 @pytest.mark.parametrize(("name", "says"), [("none", "no runtime 'none'"), ("runsc-alone", "--network=host")])

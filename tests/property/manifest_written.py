@@ -131,6 +131,7 @@ def manifests(draw: st.DrawFn) -> types.Manifest:
             min_network_mbps=draw(st.sampled_from((0, 1, 10_000))),
             max_latency_ms=draw(st.sampled_from((0, 1, 1_500, 65_535))),
             spread=draw(st.sampled_from((None, "hosts", "providers"))) if high > 1 else None,
+            sandboxed=draw(st.booleans()),
         ),
         pods_min=low,
         volumes=tuple(volumes),
@@ -182,6 +183,7 @@ def written(manifest: types.Manifest) -> dict[str, Any]:
     longest = manifest.placement.max_latency_ms
     network |= {"max_latency": f"{longest}ms"} if longest else {}
     network |= {"spread": manifest.placement.spread} if manifest.placement.spread else {}
+    network |= {"isolation": "sandboxed"} if manifest.placement.sandboxed else {}
     gantry: dict[str, Any] = {
         "kind": manifest.kind,
         "price": {"max_per_hour": format_amount(manifest.max_rate_per_hour)},

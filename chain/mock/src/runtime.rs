@@ -69,10 +69,16 @@ macro_rules! billing {
 #[macro_export]
 macro_rules! hosts {
     ($treasury:ty) => {
+        frame_support::parameter_types! {
+            /// When the slot of the block began; 0: no test of a halt.
+            pub static SlotTime: gantry_primitives::Moment = 0;
+        }
+
         impl pallet_gantry_hosts::Config for Test {
             type Currency = Balances;
             type RuntimeHoldReason = RuntimeHoldReason;
             type Time = Timestamp;
+            type SlotTime = SlotTime;
             type AdminOrigin = frame_system::EnsureRoot<gantry_primitives::AccountId>;
             type Treasury = $treasury;
             type WeightInfo = ();

@@ -25,6 +25,8 @@ pub enum Misfit {
     LatencyTooHigh,
     /// The host cannot run something that the task wants.
     CapabilityMissing,
+    /// The task wants its pods in a sandbox, and those of the host use the kernel of the machine.
+    NotSandboxed,
     /// Less processor is free than the pod needs.
     NotEnoughCpu,
     /// Less memory is free than the pod needs.
@@ -77,10 +79,13 @@ pub fn placement_fits(host: &HostId, record: &HostRecord, placement: &Placement)
     if !has_all(&record.capabilities, &placement.capabilities) {
         return Err(Misfit::CapabilityMissing);
     }
+    if placement.capabilities.sandboxed && !record.capabilities.sandboxed {
+        return Err(Misfit::NotSandboxed);
+    }
     Ok(())
 }
 
-/// Whether a host with the capabilities `has` can run everything that is true in `wanted`.
+/// Whether a host with the capabilities `has` can run everything that is true in `wanted`, the sandbox aside.
 fn has_all(has: &Capabilities, wanted: &Capabilities) -> bool {
     (has.docker || !wanted.docker)
         && (has.kvm || !wanted.kvm)

@@ -13,6 +13,7 @@ pub mod commitments;
 pub mod escrow;
 pub mod faults;
 pub mod fit;
+pub mod halts;
 pub mod ids;
 pub mod layout;
 pub mod rate;
@@ -24,5 +25,6 @@ pub mod verification_tables;
 mod weights;
 
 pub use faults::Fault;
+pub use halts::{Halt, Halts};
 pub use ids::{lease_id, lease_parts, PageKey, TaskKey};
 pub use types::*;

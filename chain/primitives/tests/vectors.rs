@@ -123,6 +123,7 @@ fn capabilities(value: &Value) -> Capabilities {
         cdi: truth(&value["cdi"]),
         mig: truth(&value["mig"]),
         shares: truth(&value["shares"]),
+        sandboxed: truth(&value["sandboxed"]),
     }
 }
 

@@ -161,6 +161,7 @@ fn hosts(pace: Pace) -> pallet_gantry_hosts::Params {
         },
         allow_simulated: pace != Pace::Production,
         verification_required: pace == Pace::Production,
+        halt_after_ms: if pace == Pace::Test { 10 * SECOND } else { 30 * SECOND },
     }
 }
 
@@ -189,6 +190,8 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         poor_ppm: 300_000,
         checkpoint_min_ms: if pace == Pace::Test { SECOND } else { MINUTE },
         min_charge_ms: MINUTE,
+        // No scheduler places replicas and no agent runs them yet.
+        max_replicas: 0,
     }
 }
 

@@ -15,6 +15,9 @@ from offchain.core.values import Capabilities, Host, HostStatus
 
 _FEW = 16
 
+SANDBOXED = 1 << 6
+"""The bit of :func:`capability_bits` of hosts whose pods run in a sandbox."""
+
 _REPUTATION_STEP = 31_250
 """Every lease changes a host's score a little; hosts are scored anew when it has changed by 1/32."""
 
@@ -151,7 +154,7 @@ def capability_bits(capabilities: Capabilities) -> int:
     has = capabilities
     return sum(
         1 << place
-        for place, one in enumerate((has.docker, has.kvm, has.kubernetes, has.cdi, has.mig, has.shares))
+        for place, one in enumerate((has.docker, has.kvm, has.kubernetes, has.cdi, has.mig, has.shares, has.sandboxed))
         if one
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 from offchain.core.fit import Misfit
 from offchain.core.fleet import devices
 from offchain.core.fleet.facts import Facts
-from offchain.core.fleet.filters.capabilities import CapabilityMissing
+from offchain.core.fleet.filters.capabilities import CapabilityMissing, NotSandboxed
 from offchain.core.fleet.filters.data import DataElsewhere
 from offchain.core.fleet.filters.filter import Filter, OfferFilter
 from offchain.core.fleet.filters.hosts import HostNotWanted
@@ -40,6 +40,7 @@ BEFORE_ROOM: Final[tuple[Filter, ...]] = (
     NotEnoughNetwork(),
     LatencyTooHigh(),
     CapabilityMissing(),
+    NotSandboxed(),
 )
 """They look at the task's placement, and at the data that it takes over, and at nothing else of it."""
 

@@ -38,7 +38,9 @@ from offchain.core.values import (
 
 _ROOM: Final = Capacity(1000, 1024, 10)
 _GPU: Final = DeviceSpec(Vendor.NVIDIA, b"any", 1024, simulated=False)
-_CAPABLE: Final = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False)
+_CAPABLE: Final = Capabilities(
+    docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
+)
 _HOST: Final = Host(
     id="a",
     provider="a",

@@ -17,7 +17,7 @@ ANYONE = from_uri("//Ferdie")
 VERIFIERS = {signer.address: signer for signer in (from_uri(f"//Verifier{number}") for number in range(16))}
 GENESIS = {
     "hosts": {"params": {"verificationRequired": True, "heartbeatPeriodMs": 300, "absenceLimitMs": 20 * MINUTE_MS}},
-    "tasks": {"params": {"disputeWindowMs": 36_000}},
+    "tasks": {"params": {"disputeWindowMs": 36_000, "maxReplicas": 3}},
     "verification": {
         "params": {
             "jurySize": 3,
@@ -70,7 +70,9 @@ def endowed(casts: Iterable[Cast]) -> dict[str, int]:
 GPU = DeviceSpec(vendor=Vendor.NVIDIA, model=b"SIM-1", vram_mib=24_576, simulated=True)
 HARDWARE = HardwareSpec(
     tier=Tier.CONSUMER,
-    capabilities=Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False),
+    capabilities=Capabilities(
+        docker=True, kvm=False, kubernetes=False, cdi=False, mig=False, shares=False, sandboxed=False
+    ),
     cpu_milli=8_000,
     memory_mib=16_384,
     disk_gib=100,

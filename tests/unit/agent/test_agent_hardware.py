@@ -7,7 +7,7 @@ import pytest
 
 from node_agent.presence import Due, due
 from node_agent.register import hardware_spec
-from node_agent.startup import Settings, probe_hardware
+from node_agent.startup import Settings, check_isolation, probe_hardware
 from node_agent.telemetry import hardware as hw
 from node_agent.telemetry.probe import Reserve, probe
 from node_agent.telemetry.tier import capabilities_of, tier_of
@@ -85,7 +85,7 @@ def test_the_probe_takes_off_what_the_owner_keeps(tmp_path):
 
 def test_hardware_survives_the_file_and_reaches_the_chain(tmp_path):
     devices = (*hw.load_profile("rtx4090"), hw.Device("Nvidia", "Real", 5, "GPU-5"))
-    runs = Capabilities(docker=True, kvm=True, kubernetes=False, cdi=True, mig=False, shares=False)
+    runs = Capabilities(docker=True, kvm=True, kubernetes=False, cdi=True, mig=False, shares=False, sandboxed=True)
     hardware = hw.Hardware(1, 2, 3, devices, Tier.PROFESSIONAL, runs)
     hw.save(tmp_path / "hardware.json", hardware)
     assert hw.load(tmp_path / "hardware.json") == hardware
@@ -116,13 +116,19 @@ def test_the_tier_goes_by_the_best_of_the_models(models, tier):
 
 
 def test_what_is_there_can_be_run(tmp_path):
-    bare = capabilities_of((), cdi_folders=(tmp_path / "none",), kvm=tmp_path / "none")
+    bare = capabilities_of((), cdi_folders=(tmp_path / "none",))
     assert bare == hw.DOCKER_ONLY
     (tmp_path / "nvidia.yaml").write_text("")
-    (tmp_path / "kvm").write_text("")
     sliced = hw.Device("Nvidia", "A100", 1, "GPU-1", mig=True)
-    rich = capabilities_of((sliced,), cdi_folders=(tmp_path,), kvm=tmp_path / "kvm")
-    assert (rich.docker, rich.kvm, rich.kubernetes, rich.cdi, rich.mig) == (True, True, False, True, True)
+    rich = capabilities_of((sliced,), cdi_folders=(tmp_path,))
+    assert (rich.docker, rich.cdi, rich.mig) == (True, True, True)
+
+
+def test_no_capability_is_announced_that_no_driver_provides(monkeypatch):
+    # A machine whose owner may use /dev/kvm.
+    monkeypatch.setattr("os.access", lambda *_: True)
+    found = capabilities_of(())
+    assert (found.kvm, found.kubernetes) == (False, False)
 
 
 def test_a_folder_of_the_first_release_is_read(tmp_path):
@@ -138,7 +144,32 @@ def test_a_folder_from_before_shares_hands_out_none(tmp_path):
     path.write_text(json.dumps(kept))
     found = hw.load(path)
     assert found is not None
-    assert found.capabilities == Capabilities.decode({**before, "shares": False})
+    assert found.capabilities == Capabilities.decode({**before, "shares": False, "sandboxed": False})
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_sandbox_is_announced_where_a_trial_of_the_runtime_showed_it(tmp_path, monkeypatch, works):
+    tried = []
+    monkeypatch.setattr("node_agent.startup.is_sandboxed", lambda *given: tried.append(given) or works)
+    settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
+    assert probe_hardware(settings).capabilities.sandboxed is works
+    assert tried == [(None, "runsc")]
+
+
+def test_no_sandbox_is_announced_without_a_runtime_or_without_an_engine(tmp_path):
+    settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090")
+    assert not probe_hardware(settings).capabilities.sandboxed
+    away = replace(settings, runtime="runsc", docker_host=f"unix://{tmp_path}/none.sock")
+    assert not probe_hardware(away).capabilities.sandboxed
+
+
+def test_an_agent_does_not_isolate_pods_less_than_its_host_is_registered_with():
+    sandboxed = replace(hw.DOCKER_ONLY, sandboxed=True)
+    registered = hw.Hardware(1, 2, 3, (), capabilities=sandboxed)
+    check_isolation(registered, sandboxed=True)
+    check_isolation(replace(registered, capabilities=hw.DOCKER_ONLY), sandboxed=True)
+    with pytest.raises(OurError, match="registered as one that runs pods in a sandbox"):
+        check_isolation(registered, sandboxed=False)
 
 
 def test_shares_are_handed_out_where_the_owner_says_so(tmp_path):

@@ -1,11 +1,19 @@
 """Which runtimes of an engine a provider may choose for tenants' containers. No engine needed."""
 
+import platform
+import subprocess
+from dataclasses import replace
+
+import docker
 import pytest
+import requests
 from agent_builders import HOST, MANIFEST, a_lease
 
-from node_agent.core.admission import admit, read_manifest
+from node_agent.core.admission import Unfit, admit, read_manifest
+from node_agent.core.values import HostFailure, PodSpec
 from node_agent.drivers.docker_spec import Ground, container_arguments, holder_arguments
 from node_agent.drivers.runtimes import Isolation, Runtime, choose, isolation_of, offers
+from node_agent.drivers.sandbox_trial import program, try_out, usable
 
 GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=host"]}
 RUNTIMES = {
@@ -36,6 +44,7 @@ def test_a_runtime_is_chosen_by_its_name():
     assert choose("crun", RUNTIMES) == Runtime("crun", Isolation.KERNEL)
     assert choose("runsc", RUNTIMES) == Runtime("runsc", Isolation.GVISOR, gpus=False, more_pids=256)
     assert choose("runsc-gpu", RUNTIMES).gpus
+    assert (choose("runsc", RUNTIMES).sandboxed, choose("crun", RUNTIMES).sandboxed) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +72,96 @@ def test_tenants_containers_run_under_the_runtime_and_the_holder_does_not():
     assert (made["runtime"], made["pids_limit"]) == ("runsc", 32 + 256)
     # The holder is a program of the agent.
     assert holder_arguments(spec, image="i", ground=ground)["host_config"]["runtime"] == "runc"
+
+
+INFO = {"Runtimes": RUNTIMES, "Architecture": "x86_64", "KernelVersion": "6.1.0"}
+
+
+class Engine:
+    """The calls of Docker's SDK that a trial makes. `outcome`: what its container prints, or what its start raises."""
+
+    def __init__(self, outcome):
+        self.outcome = outcome
+        self.runtimes = []
+        self.containers = set()
+
+    def load_image(self, archive):
+        assert archive
+        return []
+
+    def create_host_config(self, **options):
+        assert options["network_mode"] == "none"
+        self.runtimes.append(options["runtime"])
+        return {}
+
+    def create_container(self, image, *, host_config, labels):
+        assert (image.startswith("sha256:"), host_config, labels) == (True, {}, {"gantry.role": "sandbox-trial"})
+        self.containers.add("c")
+        return {"Id": "c"}
+
+    def start(self, container):
+        assert container in self.containers
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+
+    def wait(self, container, *, timeout):
+        assert container in self.containers
+        assert timeout > 0
+
+    def logs(self, container, *, stdout, stderr):
+        assert (container in self.containers, stdout, stderr) == (True, True, False)
+        return self.outcome
+
+    def remove_container(self, container, *, force):
+        assert force
+        self.containers.remove(container)
+
+
+def test_a_sandbox_is_usable_where_a_container_has_another_kernel():
+    engine = Engine(b"4.4.0" + bytes(60))
+    assert usable(engine, INFO, "runsc").sandboxed
+    assert (engine.runtimes, engine.containers) == (["runsc"], set())
+
+
+def test_a_runtime_on_the_machines_kernel_is_not_tried_out():
+    assert not usable(None, INFO, "crun").sandboxed
+
+
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        (b"6.1.0" + bytes(60), "on the machine's kernel 6.1.0"),
+        (b"", "prints nothing"),
+        (docker.errors.APIError("500", explanation="cannot use ptrace"), "does not start under it: cannot use ptrace"),
+        (requests.exceptions.ReadTimeout(), "has not ended"),
+    ],
+)
+def test_a_sandbox_that_does_not_isolate_is_refused_with_the_reason(outcome, says):
+    engine = Engine(outcome)
+    with pytest.raises(ValueError, match=says):
+        usable(engine, INFO, "runsc")
+    assert not engine.containers
+
+
+def test_no_trial_on_an_architecture_without_a_program():
+    assert "riscv64" in try_out(Engine(b"4.4.0"), "runsc", "riscv64", "6.1.0")
+
+
+@pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
+def test_the_program_of_the_trial_prints_the_kernels_release(tmp_path, architecture):
+    assert program(architecture).startswith(b"\x7fELF")
+    if architecture != platform.machine():
+        return
+    path = tmp_path / "trial"
+    path.write_bytes(program(architecture))
+    path.chmod(0o700)
+    printed = subprocess.run([path], check=True, capture_output=True, timeout=10).stdout
+    assert printed.partition(b"\0")[0].decode() == platform.release()
+
+
+def test_a_task_that_asks_for_a_sandbox_is_given_back_by_a_host_without_one():
+    lease, manifest = a_lease(sandboxed=True), read_manifest(MANIFEST)
+    assert isinstance(admit(replace(HOST, sandboxed=True), lease, manifest), PodSpec)
+    refused = admit(HOST, lease, manifest)
+    assert isinstance(refused, Unfit)
+    assert (refused.reason, "placement.isolation" in refused.message) == (HostFailure.RESOURCES_UNAVAILABLE, True)

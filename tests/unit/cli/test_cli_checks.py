@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cli_world import BOB, CHARLIE, HOST, MANIFEST, Pallets, World, the_host
 
-from tests.chain_records import DOCKER, device
+from tests.chain_records import DOCKER, device, tasks_params
 
 HALF = MANIFEST.replace("  price:", "  gpu: {share: 50%}\n  price:")
 
@@ -78,9 +78,39 @@ def test_what_a_challenge_may_still_prove_is_waited_for(world: World, pallets: P
     assert (status, "GPUs that are not attested" in err) == (1, True)
 
 
+def test_a_task_that_asks_for_a_sandbox_goes_only_to_hosts_that_have_one(
+    world: World, pallets: Pallets, manifest: Path
+) -> None:
+    manifest.write_text(MANIFEST.replace("allow_simulated: true", "allow_simulated: true, isolation: sandboxed"))
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie")
+    assert status == 1
+    assert "1 is no match (without the sandbox for pods that the task asks for)" in err
+    assert not pallets.calls
+    one = the_host(capabilities=replace(DOCKER, sandboxed=True).encode())
+    world.put("Hosts", "Hosts", HOST, one)
+    assert world.run("submit", manifest, "--account", "//Charlie")[0] == 0
+    (call,) = pallets.calls
+    assert call.args["spec"]["placement"]["capabilities"]["sandboxed"]
+
+
+@pytest.mark.parametrize("anyway", [[], ["--anyway"]])
+@pytest.mark.parametrize(
+    ("limit", "says"), [(0, "compares no results of replicas"), (2, "results of at most 2 replicas")]
+)
+def test_a_task_whose_results_nobody_compares_is_not_sent(
+    world: World, pallets: Pallets, manifest: Path, limit: int, says: str, anyway: list[str]
+) -> None:
+    world.put("Tasks", "Params", (), tasks_params(max_replicas=limit))
+    manifest.write_text(MANIFEST + "  verification: {replicas: 3}\n")
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", *anyway)
+    assert (status, says in err, "asks for 3" in err) == (1, True, True)
+    assert not pallets.calls
+
+
 def test_replicas_need_a_provider_each(world: World, manifest: Path) -> None:
     two = [device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()] * 2
     world.put("Hosts", "Hosts", HOST, the_host(devices=two))
+    world.put("Tasks", "Params", (), tasks_params(max_replicas=3))
     manifest.write_text(MANIFEST + "  verification: {replicas: 2}\n")
     status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--dry-run")
     assert status == 1

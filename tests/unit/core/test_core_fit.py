@@ -66,6 +66,8 @@ def test_a_host_that_does_not_bill_by_the_unit_is_not_offered():
         ({"min_network_mbps": 1}, Misfit.NOT_ENOUGH_NETWORK),
         ({"max_latency_ms": 1}, Misfit.LATENCY_TOO_HIGH),
         ({"capabilities": replace(NOTHING, kvm=True)}, Misfit.CAPABILITY_MISSING),
+        ({"capabilities": replace(NOTHING, docker=True, sandboxed=True)}, Misfit.NOT_SANDBOXED),
+        ({"capabilities": replace(NOTHING, kvm=True, sandboxed=True)}, Misfit.CAPABILITY_MISSING),
     ],
 )
 def test_a_host_that_the_task_does_not_want_is_left_out(wishes, misfit):

@@ -21,7 +21,9 @@ def test_nothing_is_different_from_itself():
 
 def test_each_difference_is_a_line():
     cut = tuple(Device("Nvidia", "NVIDIA A100 MIG 3g.40gb", 40_960, f"MIG-{n}", mig=True) for n in (1, 2))
-    capabilities = Capabilities(docker=True, kvm=False, kubernetes=False, cdi=False, mig=True, shares=False)
+    capabilities = Capabilities(
+        docker=True, kvm=False, kubernetes=False, cdi=False, mig=True, shares=False, sandboxed=True
+    )
     now = Hardware(3500, 4096, 50, (A100, *cut), Tier.CONSUMER, capabilities, 20)
     assert list(differences(BEFORE, now)) == [
         "cores: 4 -> 3.5",
@@ -30,6 +32,7 @@ def test_each_difference_is_a_line():
         "disk for images: 200 GiB -> 20 GiB",
         "tier: Datacenter -> Consumer",
         "mig: no -> yes",
+        "sandboxed: no -> yes",
         "GPU gone: 1 x NVIDIA A100, 81920 MiB (GPU-2)",
         "GPU new: 1 x NVIDIA A100 MIG 3g.40gb, 40960 MiB (MIG-1)",
         "GPU new: 1 x NVIDIA A100 MIG 3g.40gb, 40960 MiB (MIG-2)",

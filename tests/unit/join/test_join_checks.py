@@ -55,7 +55,11 @@ def test_a_provider_reads_what_isolates_containers():
     offered = replace(GOOD, engine=replace(ENGINE, sandboxes=("runsc",)))
     assert "--runtime runsc" in found(offered, "isolation").found
     chosen = replace(GOOD, engine=replace(ENGINE, runtime="runsc", sandboxes=("runsc",)))
-    assert found(chosen, "isolation").found == "tenants' containers run under the runtime runsc"
+    assert found(chosen, "isolation").found.endswith("run under the runtime runsc, on the machine's kernel")
+    tried = replace(GOOD, engine=replace(chosen.engine, sandboxed=True))
+    assert found(tried, "isolation").found.endswith(
+        "run under the runtime runsc, in a sandbox with a kernel of its own"
+    )
 
 
 BAD_ENGINE = replace(ENGINE, cdi_devices=frozenset())

@@ -83,6 +83,7 @@ def test_everything_a_manifest_can_say() -> None:
                 "min_network_mbps": 500,
                 "max_latency": "50ms",
                 "spread": "providers",
+                "isolation": "sandboxed",
             },
             result="/out/result.bin",
             pods=3,
@@ -118,6 +119,7 @@ def test_everything_a_manifest_can_say() -> None:
     assert found.placement.max_latency_ms == 50
     spec = to_task_spec(found, bytes(32)).placement
     assert (spec.min_network_mbps, spec.max_latency_ms) == (500, 50)
+    assert (found.placement.sandboxed, spec.capabilities.sandboxed) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +273,8 @@ def test_each_deploy_key_that_is_not_supported_is_named(key: str) -> None:
         (gantry(placement={"max_latency": "65536ms"}), "x-gantry.placement.max_latency", '"65536ms" is out of range'),
         (gantry(placement={"max_latency": "2m"}), "x-gantry.placement.max_latency", "out of range"),
         (gantry(placement={"max_latency": ["50ms"]}), "x-gantry.placement.max_latency", "expected text"),
+        (gantry(placement={"isolation": "gvisor"}), "x-gantry.placement.isolation", 'unknown value "gvisor"'),
+        (gantry(placement={"isolation": True}), "x-gantry.placement.isolation", "expected text"),
         (gantry(placement={"spread": "hosts"}), "x-gantry.placement.spread", "spread with one pod"),
         (gantry(placement={"pack": True}), "x-gantry.placement.pack", "pack with one pod"),
         (gantry(pods=2, placement={"spread": "racks"}), "x-gantry.placement.spread", 'unknown value "racks"'),

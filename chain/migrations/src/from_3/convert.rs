@@ -10,7 +10,7 @@ use crate::v3::{
 
 fn capabilities(old: Capabilities) -> now::Capabilities {
     let Capabilities { docker, kvm, kubernetes, cdi, mig, shares } = old;
-    now::Capabilities { docker, kvm, kubernetes, cdi, mig, shares, ..Default::default() }
+    now::Capabilities { docker, kvm, kubernetes, cdi, mig, shares, sandboxed: false }
 }
 
 /// A host. One that was present when the migration began could not send a heartbeat since: its absence limit starts anew at

@@ -23,6 +23,8 @@ use gantry_primitives::Moment;
 use pallet_gantry_hosts as hosts;
 use pallet_gantry_tasks as tasks;
 
+use crate::v3;
+
 const LOG: &str = "runtime::gantry-migrations";
 /// The storage version of the pallets afterwards.
 const VERSION: StorageVersion = StorageVersion::new(2);
@@ -42,6 +44,8 @@ pub struct Cursor {
 /// A stage. Stages of maps hold the key after which they continue.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, MaxEncodedLen)]
 pub enum Stage {
+    /// The parameters of the pallets.
+    Params,
     /// Specs of tasks.
     Specs(Option<Key>),
     /// Hosts. Last of the maps, so that the absence limit of hosts starts at the end of the migration.
@@ -73,7 +77,7 @@ impl<T: tasks::Config> SteppedMigration for From3<T> {
         let Cursor { began_at, mut stage } = match cursor {
             Some(cursor) => cursor,
             None if StorageVersion::get::<tasks::Pallet<T>>() >= VERSION => return Ok(None),
-            None => Cursor { began_at: hosts::Pallet::<T>::now(), stage: Stage::Specs(None) },
+            None => Cursor { began_at: hosts::Pallet::<T>::now(), stage: Stage::Params },
         };
         while meter.can_consume(required) {
             match Self::advance(stage, began_at, meter) {
@@ -89,6 +93,11 @@ impl<T: tasks::Config> From3<T> {
     /// Does as much of a stage as `meter` allows. Returns the stage that is next, None after the last.
     fn advance(stage: Stage, began_at: Moment, meter: &mut WeightMeter) -> Option<Stage> {
         match stage {
+            Stage::Params => {
+                meter.consume(weights::values());
+                Self::extend_params();
+                Some(Stage::Specs(None))
+            }
             Stage::Specs(after) => {
                 let last = rewrite(tasks::Specs::<T>::final_prefix(), after, meter, convert::spec_record);
                 Some(last.map_or(Stage::Hosts(None), |key| Stage::Specs(Some(key))))
@@ -108,6 +117,29 @@ impl<T: tasks::Config> From3<T> {
                 None
             }
         }
+    }
+}
+
+impl<T: tasks::Config> From3<T> {
+    /// Appends the parameters that release 3 did not have.
+    fn extend_params() {
+        extend::<hosts::Params>(hosts::CurrentParams::<T>::hashed_key(), |stored| {
+            let absence_limit_ms = v3::hosts::Params::decode(&mut &stored[..]).map_or(0, |old| old.absence_limit_ms);
+            hosts::Params::default().halt_after_ms.min(absence_limit_ms).encode()
+        });
+        extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
+            tasks::Params::default().max_replicas.encode()
+        });
+    }
+}
+
+/// Appends bytes to a stored value. A value that would not be a `New` then is logged and left as it is.
+fn extend<New: Decode>(key: [u8; 32], added: impl FnOnce(&[u8]) -> Vec<u8>) {
+    let Some(stored) = sp_io::storage::get(&key) else { return };
+    let extended = [&stored[..], &added(&stored)[..]].concat();
+    match New::decode_all(&mut &extended[..]) {
+        Ok(_) => sp_io::storage::set(&key, &extended),
+        Err(_) => log::error!(target: LOG, "the value at key {key:?} cannot be extended and is left as it is"),
     }
 }
 

@@ -22,7 +22,7 @@ fn replace_all<New: Decode, Old: Encode>(prefix: [u8; 32], convert: impl Fn(New)
 }
 
 fn old_capabilities(new: now::Capabilities) -> v3::hosts::Capabilities {
-    let now::Capabilities { docker, kvm, kubernetes, cdi, mig, shares, .. } = new;
+    let now::Capabilities { docker, kvm, kubernetes, cdi, mig, shares, sandboxed: _ } = new;
     v3::hosts::Capabilities { docker, kvm, kubernetes, cdi, mig, shares }
 }
 
@@ -97,10 +97,19 @@ fn old_spec_record(new: now::SpecRecord) -> v3::tasks::SpecRecord {
     }
 }
 
+/// Removes the last bytes of a value.
+fn truncate(key: [u8; 32], bytes: usize) {
+    let mut value = sp_io::storage::get(&key).expect("genesis stores parameters").to_vec();
+    value.truncate(value.len() - bytes);
+    sp_io::storage::set(&key, &value);
+}
+
 /// Brings the state of this release into the form of release 3.
 fn downgrade() {
     replace_all(hosts::Hosts::<Test>::final_prefix(), old_host);
     replace_all(tasks::Specs::<Test>::final_prefix(), old_spec_record);
+    truncate(hosts::CurrentParams::<Test>::hashed_key(), hosts::Params::default().halt_after_ms.encoded_size());
+    truncate(tasks::CurrentParams::<Test>::hashed_key(), tasks::Params::default().max_replicas.encoded_size());
     StorageVersion::new(1).put::<hosts::Pallet<Test>>();
     StorageVersion::new(1).put::<tasks::Pallet<Test>>();
 }
@@ -191,5 +200,19 @@ fn a_record_that_cannot_be_decoded_is_left_and_the_others_are_migrated() {
         migrate(PLENTY, 0);
         assert_eq!(sp_io::storage::get(&broken).map(|value| value.to_vec()), Some(b"broken".to_vec()));
         assert!(hosts::Hosts::<Test>::get(gantry_mock::host(101)).is_some());
+    });
+}
+
+#[test]
+fn a_halt_is_never_longer_than_the_absence_limit() {
+    chain().execute_with(|| {
+        downgrade();
+        let key = hosts::CurrentParams::<Test>::hashed_key();
+        let params = hosts::Params { absence_limit_ms: 20_000, heartbeat_period_ms: 10_000, ..Default::default() };
+        sp_io::storage::set(&key, &params.encode());
+        truncate(key, 8);
+        migrate(PLENTY, 0);
+        let migrated = hosts::CurrentParams::<Test>::get();
+        assert_eq!((migrated.halt_after_ms, migrated.check()), (20_000, Ok(())));
     });
 }

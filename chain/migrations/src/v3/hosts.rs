@@ -5,6 +5,21 @@ use gantry_primitives::{
     AccountId, Ask, Balance, Capacity, Device, Endpoint, HostStatus, Moment, RegionName, Tier, UpTo, MAX_DEVICES,
 };
 
+/// The first of the parameters of the hosts pallet, see `pallet_gantry_hosts::Params`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Params {
+    /// Coins held for each device of a consumer host.
+    pub bond_consumer: Balance,
+    /// Coins held for each device of a professional host.
+    pub bond_professional: Balance,
+    /// Coins held for each device of a data centre host.
+    pub bond_datacenter: Balance,
+    /// The period of heartbeats in milliseconds.
+    pub heartbeat_period_ms: u64,
+    /// The longest silence of a host in milliseconds.
+    pub absence_limit_ms: u64,
+}
+
 /// See `gantry_primitives::Capabilities`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Capabilities {

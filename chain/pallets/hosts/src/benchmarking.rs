@@ -30,7 +30,15 @@ fn hardware() -> HardwareSpec {
     let device = DeviceSpec { vendor: Vendor::Nvidia, model: text(b'm'), vram_mib: 24_000, simulated: false };
     HardwareSpec {
         tier: Tier::Datacenter,
-        capabilities: Capabilities { docker: true, kvm: true, kubernetes: true, cdi: true, mig: true, shares: true },
+        capabilities: Capabilities {
+            docker: true,
+            kvm: true,
+            kubernetes: true,
+            cdi: true,
+            mig: true,
+            shares: true,
+            sandboxed: true,
+        },
         network_mbps_down: 10_000,
         network_mbps_up: 10_000,
         cpu_milli: 64_000,

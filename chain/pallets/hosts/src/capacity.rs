@@ -3,13 +3,19 @@
 //! These work on a record that the caller has read, so that a caller with many pods for one host reads and stores it
 //! once.
 
-use frame_support::{pallet_prelude::*, traits::Time};
+use frame_support::{
+    pallet_prelude::*,
+    traits::{Get, Time},
+};
 use gantry_primitives::{
     fit::{give_back, placement_fits, take, Misfit},
-    AccountId, HostId, HostRecord, HostStatus, Moment, Placement, Resources,
+    AccountId, Halt, HostId, HostRecord, HostStatus, Moment, Placement, Resources,
 };
 
-use crate::{Config, CurrentParams, Error, Hosts, Pallet};
+use crate::{Config, CountedHalts, CurrentParams, Error, Hosts, Pallet};
+
+/// What the runtime reads to say when a slot began: its number and the length of slots.
+const SLOT_TIME_READS: u64 = 2;
 
 impl<T: Config> From<Misfit> for Error<T> {
     fn from(misfit: Misfit) -> Self {
@@ -21,6 +27,7 @@ impl<T: Config> From<Misfit> for Error<T> {
             Misfit::NotEnoughNetwork => Self::NotEnoughNetwork,
             Misfit::LatencyTooHigh => Self::LatencyTooHigh,
             Misfit::CapabilityMissing => Self::CapabilityMissing,
+            Misfit::NotSandboxed => Self::NotSandboxed,
             Misfit::NotEnoughCpu => Self::NotEnoughCpu,
             Misfit::NotEnoughMemory => Self::NotEnoughMemory,
             Misfit::NotEnoughDisk => Self::NotEnoughDisk,
@@ -96,24 +103,42 @@ impl<T: Config> Pallet<T> {
         }
     }
 
-    /// Whether a host was silent for longer than the absence limit.
+    /// Whether a host was silent for longer than the absence limit while the chain made blocks.
     pub fn is_silent(record: &HostRecord) -> bool {
-        let limit = CurrentParams::<T>::get().absence_limit_ms;
-        Self::now() > record.last_heartbeat.saturating_add(limit)
+        Self::elapsed_ms(record.last_heartbeat) > CurrentParams::<T>::get().absence_limit_ms
     }
 
     /// Whether a heartbeat of a host has not come: two periods have passed since the last.
     pub fn is_overdue(record: &HostRecord) -> bool {
         let period = CurrentParams::<T>::get().heartbeat_period_ms;
-        Self::now() > record.last_heartbeat.saturating_add(period.saturating_mul(2))
+        Self::elapsed_ms(record.last_heartbeat) > period.saturating_mul(2)
     }
 
     /// How long a host was away so far, in milliseconds: what `downtime_ms` of its record would be if it came back
-    /// now. An absence counts where it was reported or is longer than the absence limit, from the last heartbeat on.
+    /// now. An absence counts where it was reported or is longer than the absence limit, from the last heartbeat on
+    /// and without the halts of the chain.
     pub fn downtime_ms(record: &HostRecord) -> u64 {
         let away = record.last_heartbeat > 0 && (record.status == HostStatus::Offline || Self::is_silent(record));
-        let away_ms = if away { Self::now().saturating_sub(record.last_heartbeat) } else { 0 };
+        let away_ms = if away { Self::elapsed_ms(record.last_heartbeat) } else { 0 };
         record.downtime_ms.saturating_add(away_ms)
+    }
+
+    /// How many milliseconds have passed since `moment`, those in which the chain made no blocks left out.
+    pub fn elapsed_ms(moment: Moment) -> u64 {
+        CountedHalts::<T>::get().elapsed_ms(moment, Self::now())
+    }
+
+    /// At the beginning of a block: notes for how long there was none, where that is a halt. Returns what it cost.
+    pub(crate) fn note_halt() -> Weight {
+        // The clock of the block before; 0 in the first.
+        let before = Self::now();
+        let end = T::SlotTime::get();
+        let ms = end.saturating_sub(before);
+        if before == 0 || ms <= CurrentParams::<T>::get().halt_after_ms {
+            return T::DbWeight::get().reads(SLOT_TIME_READS + 2);
+        }
+        CountedHalts::<T>::mutate(|halts| halts.add(Halt { end, ms }));
+        T::DbWeight::get().reads_writes(SLOT_TIME_READS + 3, 1)
     }
 
     /// The time of this block, in milliseconds since the Unix epoch.

@@ -347,7 +347,7 @@ impl<T: Config> Pallet<T> {
     fn pay_for_absence(host: &HostId, record: &mut HostRecord) {
         if record.status == HostStatus::Offline {
             let now = Self::now();
-            Self::punish(host, record, Fault::Absent, now.saturating_sub(record.last_heartbeat), now);
+            Self::punish(host, record, Fault::Absent, Self::elapsed_ms(record.last_heartbeat), now);
         }
     }
 

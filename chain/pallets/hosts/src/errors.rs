@@ -12,6 +12,7 @@ impl<T> From<ParamsError> for Error<T> {
             ParamsError::PeriodTooLong => Self::PeriodTooLong,
             ParamsError::BondTooGreat => Self::BondTooGreat,
             ParamsError::AbsenceBountyTooGreat => Self::AbsenceBountyTooGreat,
+            ParamsError::HaltAfterInvalid => Self::HaltAfterInvalid,
         }
     }
 }

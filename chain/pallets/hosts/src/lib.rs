@@ -36,8 +36,8 @@ pub mod pallet {
     };
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
-        faults::Fault, AccountId, Ask, Balance, DeviceIndices, Endpoint, HardwareSpec, HostId, HostRecord, HostStatus,
-        Moment, RegionName, SuspendReason,
+        faults::Fault, AccountId, Ask, Balance, DeviceIndices, Endpoint, Halts, HardwareSpec, HostId, HostRecord,
+        HostStatus, Moment, RegionName, SuspendReason,
     };
     use pallet_gantry_reputation as reputation;
 
@@ -58,6 +58,8 @@ pub mod pallet {
         type RuntimeHoldReason: From<HoldReason>;
         /// The chain's clock, in milliseconds.
         type Time: Time<Moment = Moment>;
+        /// When the slot of this block began, which is known before the clock is set.
+        type SlotTime: Get<Moment>;
         /// Where slashed coins go.
         type Treasury: Get<AccountId>;
         /// The weight of each call.
@@ -89,6 +91,11 @@ pub mod pallet {
     /// When a host last said how fast its network is, where it ever did.
     #[pallet::storage]
     pub type NetworkMeasuredAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
+
+    /// When the chain made no blocks for longer than `Params.halt_after_ms`.
+    #[pallet::storage]
+    #[pallet::storage_prefix = "Halts"]
+    pub type CountedHalts<T: Config> = StorageValue<_, Halts, ValueQuery>;
 
     /// The periods and amounts in force.
     #[pallet::storage]
@@ -321,10 +328,19 @@ pub mod pallet {
         LatencyTooHigh,
         /// The pod needs a share of a device of which another tenant holds shares.
         DeviceShared,
+        /// The task wants its pods in a sandbox, and those of the host use the kernel of the machine.
+        NotSandboxed,
+        /// The time without blocks that counts as a halt is zero or longer than the absence limit.
+        HaltAfterInvalid,
     }
 
     #[pallet::hooks]
     impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
+        /// Notes a halt of the chain before any call can make use of it.
+        fn on_initialize(_now: BlockNumberFor<T>) -> Weight {
+            Self::note_halt()
+        }
+
         #[cfg(feature = "try-runtime")]
         fn try_state(_now: BlockNumberFor<T>) -> Result<(), sp_runtime::TryRuntimeError> {
             Self::do_try_state()

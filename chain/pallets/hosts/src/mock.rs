@@ -5,7 +5,7 @@ use frame_support::{
     dispatch::DispatchResult,
     traits::{
         fungible::{Inspect, InspectHold},
-        Get,
+        Get, OnInitialize,
     },
 };
 pub use gantry_mock::{account, bytes, host, host_pair, Dice, ED, GTY};
@@ -47,6 +47,7 @@ impl Get<AccountId> for Treasury {
 pub const START: Moment = 1_000_000;
 pub const HEARTBEAT_PERIOD: u64 = 60_000;
 pub const ABSENCE_LIMIT: u64 = 180_000;
+pub const HALT_AFTER: u64 = 30_000;
 pub const UNBONDING: u64 = 86_400_000;
 /// For each device of a professional host, which [`hardware`] is.
 pub const BOND_PER_DEVICE: Balance = 5 * GTY;
@@ -191,6 +192,14 @@ pub fn advance(ms: u64) {
     pallet_timestamp::Now::<Test>::put(Hosts::now() + ms);
 }
 
+/// The chain makes no blocks for so long; then one begins.
+pub fn halt(ms: u64) {
+    let resumed_at = Hosts::now() + ms;
+    SlotTime::set(resumed_at);
+    Hosts::on_initialize(1);
+    pallet_timestamp::Now::<Test>::put(resumed_at);
+}
+
 pub struct ExtBuilder {
     pub params: crate::Params,
 }
@@ -207,6 +216,7 @@ impl Default for ExtBuilder {
             unbonding_ms: UNBONDING,
             allow_simulated: false,
             verification_required: false,
+            halt_after_ms: HALT_AFTER,
         };
         Self { params }
     }

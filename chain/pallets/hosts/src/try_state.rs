@@ -6,7 +6,8 @@ use gantry_primitives::{rate::check_ask, AccountId, Balance, HostRecord, HostSta
 use sp_runtime::TryRuntimeError;
 
 use crate::{
-    Config, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt, Pallet,
+    Config, CountedHalts, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt,
+    Pallet,
 };
 
 impl<T: Config> Pallet<T> {
@@ -16,6 +17,11 @@ impl<T: Config> Pallet<T> {
         let mut listed = 0usize;
         let params = CurrentParams::<T>::get();
         ensure!(params.check().is_ok(), "HOST-9: the parameters in force would be accepted");
+        let halts = CountedHalts::<T>::get().0;
+        ensure!(
+            halts.iter().all(|halt| halt.ms > 0) && halts.is_sorted_by(|a, b| a.end < b.end),
+            "HOST-13: halts took time and are in their order"
+        );
         let remembered = EndpointChangedAt::<T>::iter_keys()
             .chain(HealthChangedAt::<T>::iter_keys())
             .chain(NetworkMeasuredAt::<T>::iter_keys());

@@ -35,6 +35,9 @@ pub struct Params {
     pub allow_simulated: bool,
     /// Whether a new host must be verified before it may come online.
     pub verification_required: bool,
+    /// A time without blocks that is longer, in milliseconds, does not count as silence of a host; at least 1, and at
+    /// most `absence_limit_ms`.
+    pub halt_after_ms: u64,
 }
 
 /// Why parameters are refused.
@@ -50,6 +53,8 @@ pub enum ParamsError {
     BondTooGreat,
     /// `absence_bounty` is more than half of a bond for a device.
     AbsenceBountyTooGreat,
+    /// `halt_after_ms` is zero or more than `absence_limit_ms`.
+    HaltAfterInvalid,
 }
 
 impl Params {
@@ -80,6 +85,9 @@ impl Params {
         if bonds.iter().any(|bond| self.absence_bounty > bond / 2) {
             return Err(ParamsError::AbsenceBountyTooGreat);
         }
+        if self.halt_after_ms == 0 || self.halt_after_ms > self.absence_limit_ms {
+            return Err(ParamsError::HaltAfterInvalid);
+        }
         Ok(())
     }
 }
@@ -96,6 +104,7 @@ impl Default for Params {
             unbonding_ms: 7 * 24 * 3_600_000,
             allow_simulated: false,
             verification_required: false,
+            halt_after_ms: 30_000,
         }
     }
 }
@@ -126,5 +135,10 @@ mod tests {
             Some(ParamsError::AbsenceBountyTooGreat)
         );
         assert_eq!(refusal(|params| params.absence_bounty = params.bond_consumer / 2), None);
+        assert_eq!(refusal(|params| params.halt_after_ms = 0), Some(ParamsError::HaltAfterInvalid));
+        assert_eq!(
+            refusal(|params| params.halt_after_ms = params.absence_limit_ms + 1),
+            Some(ParamsError::HaltAfterInvalid)
+        );
     }
 }

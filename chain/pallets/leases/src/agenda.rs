@@ -4,11 +4,16 @@
 //! big-endian number under an identity hash, so the first key in the trie is the earliest bucket: no bucket without
 //! entries is ever looked at, however far the clock jumps. Entries are taken from the top of the earliest bucket's
 //! pile; what is not reached in one block is still there in the next.
+//!
+//! A key that a block removes stays in the state's trie until the block is committed, and a search over it costs a step
+//! for each such key. So the search begins after the bucket that was emptied last ([`AgendaEmptied`]): buckets are
+//! emptied in their order, and nothing is put into a bucket that is due, because a time that has come counts as the next
+//! millisecond.
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{Lease, LeaseId, Moment};
 
-use crate::{Agenda, AgendaPages, Bucket, Config, Page, Pallet};
+use crate::{Agenda, AgendaEmptied, AgendaPages, Bucket, Config, Page, Pallet};
 
 /// The width of a bucket in milliseconds: a lease is looked at no later than this after its time.
 pub const BUCKET_MS: u64 = 6_000;
@@ -32,14 +37,17 @@ pub(crate) const fn page_key(page: u32) -> Page {
 
 impl<T: Config> Pallet<T> {
     /// Sees to it that the lease is looked at when `at` has come, and not only later. The caller stores the lease.
+    ///
+    /// A time that has come already counts as the next millisecond.
     pub fn schedule(id: LeaseId, lease: &mut Lease, at: Moment) {
+        let at = at.max(Self::now().saturating_add(1));
         if lease.due_at.is_none_or(|due_at| at < due_at) {
             lease.due_at = Some(at);
             Self::agenda_add(at, id);
         }
     }
 
-    /// Puts a lease on the agenda of `at`.
+    /// Puts a lease on the agenda of `at`, which must not have come.
     pub(crate) fn agenda_add(at: Moment, id: LeaseId) {
         let bucket = bucket_of(at);
         let pages = AgendaPages::<T>::get(bucket);
@@ -55,10 +63,14 @@ impl<T: Config> Pallet<T> {
 
     /// The earliest bucket that has entries, if it is due.
     pub(crate) fn due_bucket(now: Moment) -> Option<Bucket> {
-        AgendaPages::<T>::iter_keys().next().filter(|bucket| is_due(*bucket, now))
+        let mut buckets = match AgendaEmptied::<T>::get() {
+            Some(emptied) => AgendaPages::<T>::iter_keys_from(AgendaPages::<T>::hashed_key_for(emptied)),
+            None => AgendaPages::<T>::iter_keys(),
+        };
+        buckets.next().filter(|bucket| is_due(*bucket, now))
     }
 
-    /// Takes an entry off a bucket.
+    /// Takes an entry off the earliest bucket.
     pub(crate) fn agenda_take(bucket: Bucket) -> Option<LeaseId> {
         let top = AgendaPages::<T>::get(bucket).checked_sub(1)?;
         let mut page = Agenda::<T>::get(bucket, page_key(top));
@@ -66,7 +78,10 @@ impl<T: Config> Pallet<T> {
         if page.is_empty() {
             Agenda::<T>::remove(bucket, page_key(top));
             match top {
-                0 => AgendaPages::<T>::remove(bucket),
+                0 => {
+                    AgendaPages::<T>::remove(bucket);
+                    AgendaEmptied::<T>::put(bucket);
+                }
                 _ => AgendaPages::<T>::insert(bucket, top),
             }
         } else {

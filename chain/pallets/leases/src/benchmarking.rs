@@ -7,7 +7,8 @@ use frame_system::RawOrigin;
 use gantry_primitives::{AccountId, EndReason, LeaseId, LeaseState, Moment};
 
 use crate::{
-    billing, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK, PAGE_ENTRIES,
+    billing, AgendaEmptied, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK,
+    PAGE_ENTRIES,
 };
 
 const HOUR: u64 = 3_600_000;
@@ -168,7 +169,12 @@ mod benchmarks {
     #[benchmark]
     fn crank(e: Linear<1, MAX_CRANK>) {
         begin::<T>();
-        let leases: Vec<LeaseId> = (0..e).map(reclaimed::<T>).collect();
+        // Each in a bucket of its own, so that each is searched for after buckets that this call emptied.
+        let each = |number| {
+            advance::<T>(BUCKET_MS);
+            reclaimed::<T>(number)
+        };
+        let leases: Vec<LeaseId> = (0..e).map(each).collect();
         advance::<T>(NOTICE + BUCKET_MS);
         #[extrinsic_call]
         _(RawOrigin::Signed(anyone()), e);
@@ -192,14 +198,16 @@ mod benchmarks {
         advance::<T>(NOTICE + BUCKET_MS);
         let now = BEGIN + NOTICE + BUCKET_MS;
         let bucket: Bucket = Pallet::<T>::due_bucket(now).expect("it is due");
-        // A full page with the lease on top of it.
+        // A full page with the lease on top of it, after a bucket that is emptied.
         Pallet::<T>::agenda_take(bucket);
+        AgendaEmptied::<T>::put((u64::from_be_bytes(bucket) - 1).to_be_bytes());
         for other in 1..u64::from(PAGE_ENTRIES) {
             Pallet::<T>::agenda_add(u64::from_be_bytes(bucket) * BUCKET_MS, LeaseId::MAX - other);
         }
         Pallet::<T>::agenda_add(u64::from_be_bytes(bucket) * BUCKET_MS, id);
         #[block]
         {
+            let bucket = Pallet::<T>::due_bucket(now).expect("it is due");
             Pallet::<T>::look_at_next(bucket, now);
         }
         assert!(!is_live::<T>(id));

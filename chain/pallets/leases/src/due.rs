@@ -23,14 +23,16 @@ impl<T: Config> Pallet<T> {
         T::Time::now()
     }
 
-    /// Looks at due entries within `limit`. Returns what it cost.
-    pub(crate) fn run_agenda(limit: Weight) -> Weight {
+    /// Looks at up to `most` due entries within `limit`. Returns what it cost.
+    pub(crate) fn run_agenda(limit: Weight, most: u32) -> Weight {
         let mut meter = WeightMeter::with_limit(limit);
         if meter.try_consume(<T as Config>::WeightInfo::agenda_base()).is_err() {
             return Weight::zero();
         }
         let now = Self::now();
-        while let Some(bucket) = Self::due_bucket(now) {
+        for _ in 0..most {
+            let Some(bucket) = Self::due_bucket(now) else { break };
+            // With the search for the next one.
             if meter.try_consume(<T as Config>::WeightInfo::due_entry()).is_err() {
                 break;
             }

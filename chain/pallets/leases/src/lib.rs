@@ -40,6 +40,9 @@ use pallet_gantry_billing as billing;
 pub const MAX_LEASES_PER_HOST: u32 = 1_024;
 /// The most entries of the agenda that one call of `crank` looks at.
 pub const MAX_CRANK: u32 = 256;
+/// The most entries of the agenda that `on_idle` looks at in a block. It runs in time that the weight limit leaves, but
+/// not under the author's clock.
+pub const MAX_IDLE: u32 = 256;
 /// The leases of one host, in the order of their numbers.
 pub type HostLeases = UpTo<LeaseId, MAX_LEASES_PER_HOST>;
 /// The number of a bucket of the agenda, big-endian: the time in units of [`BUCKET_MS`], rounded up.
@@ -85,6 +88,10 @@ pub mod pallet {
     /// How many pages each bucket of the agenda has.
     #[pallet::storage]
     pub type AgendaPages<T: Config> = StorageMap<_, Identity, Bucket, u32, ValueQuery>;
+
+    /// The bucket of the agenda that was emptied last: neither it nor an earlier one has entries.
+    #[pallet::storage]
+    pub type AgendaEmptied<T: Config> = StorageValue<_, Bucket>;
 
     /// The periods in force.
     #[pallet::storage]
@@ -286,12 +293,12 @@ pub mod pallet {
     impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
         /// A tenth of the block is for the agenda.
         fn on_initialize(_now: BlockNumberFor<T>) -> Weight {
-            Self::run_agenda(T::BlockWeights::get().max_block / 10)
+            Self::run_agenda(T::BlockWeights::get().max_block / 10, u32::MAX)
         }
 
-        /// What else is free is for it, too.
+        /// What else is free is for it, too, up to [`MAX_IDLE`] entries.
         fn on_idle(_now: BlockNumberFor<T>, rest: Weight) -> Weight {
-            Self::run_agenda(rest)
+            Self::run_agenda(rest, MAX_IDLE)
         }
 
         #[cfg(feature = "try-runtime")]

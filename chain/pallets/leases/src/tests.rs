@@ -3,6 +3,7 @@ mod ending;
 mod lengthening;
 mod random;
 mod retaining;
+mod searching;
 mod suspending;
 
 use frame_support::{assert_noop, assert_ok};
@@ -107,6 +108,9 @@ fn the_check_finds_what_is_wrong() {
         crate::AgendaPages::<Test>::insert(bucket, 2);
         assert!(is_wrong(), "a page that is not there");
         crate::AgendaPages::<Test>::insert(bucket, 1);
+        crate::AgendaEmptied::<Test>::put(bucket);
+        assert!(is_wrong(), "an entry that no search finds");
+        crate::AgendaEmptied::<Test>::kill();
         CurrentParams::<Test>::put(with(|params| params.retention_ms = 0));
         assert!(is_wrong(), "a period that is not sound");
         CurrentParams::<Test>::put(Params::default());

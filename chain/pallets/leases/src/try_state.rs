@@ -5,7 +5,7 @@ use frame_support::ensure;
 use gantry_primitives::{Lease, LeaseId, LeaseState, TaskKind};
 use sp_runtime::TryRuntimeError;
 
-use crate::{agenda::page_key, Agenda, AgendaPages, Bucket, ByHost, Config, CurrentParams, Pallet};
+use crate::{agenda::page_key, Agenda, AgendaEmptied, AgendaPages, Bucket, ByHost, Config, CurrentParams, Pallet};
 
 impl<T: Config> Pallet<T> {
     /// Checks every invariant of this pallet. For tests, the fuzzer and try-runtime. That the lists and the agenda
@@ -27,6 +27,12 @@ impl<T: Config> Pallet<T> {
             AgendaPages::<T>::iter().collect::<BTreeMap<_, _>>() == pages_of,
             "LEASE-4: the pages of the agenda are counted"
         );
+        if let Some(emptied) = AgendaEmptied::<T>::get() {
+            ensure!(
+                pages_of.keys().next().is_none_or(|earliest| *earliest > emptied),
+                "LEASE-16: no bucket of the agenda up to the one emptied last has entries"
+            );
+        }
         for (bucket, pages) in pages_of {
             ensure!(
                 (0..pages).all(|page| Agenda::<T>::contains_key(bucket, page_key(page))),

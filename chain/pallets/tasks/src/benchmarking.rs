@@ -298,6 +298,7 @@ pub fn a_reported_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -
 pub fn a_compared_job<T: Config + pallet_timestamp::Config<Moment = Moment>>() -> (TaskId, Vec<(LeaseId, HostId)>) {
     const REPLICAS: u32 = 3;
     prepare::<T>();
+    CurrentParams::<T>::mutate(|params| params.max_replicas = REPLICAS as u8);
     let manifest = manifest(1);
     let mut wanted = spec(TaskKind::Job, REPLICAS, REPLICAS, MAX_DEVICES as u8, &manifest);
     wanted.verification = VerificationPolicy::Redundant { replicas: REPLICAS as u8 };

@@ -19,7 +19,7 @@ use frame_support::{
 use gantry_primitives::{
     lease_id, lease_parts,
     transitions::{allows, LEASE_TRANSITIONS, TASK_TRANSITIONS},
-    AccountId, Balance, Billing, EndReason, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag, Moment,
+    AccountId, Balance, Billing, EndReason, Halts, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag, Moment,
     PodResult, Settlement, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, TenantConduct,
 };
 use pallet_gantry_billing::Ledger;
@@ -111,6 +111,7 @@ pub(crate) struct Desk<T: Config> {
     pub now: Moment,
     pub params: Params,
     pub ledger: Ledger<T>,
+    halts: Halts,
     fee_ppm: u32,
     specs: BTreeMap<TaskId, SpecEntry>,
     hosts: BTreeMap<HostId, HostEntry>,
@@ -136,6 +137,7 @@ impl<T: Config> Desk<T> {
             now: hosts::Pallet::<T>::now(),
             params: CurrentParams::<T>::get(),
             ledger,
+            halts: hosts::CountedHalts::<T>::get(),
             fee_ppm: billing::Pallet::<T>::params().fee_ppm,
             specs: BTreeMap::new(),
             hosts: BTreeMap::new(),
@@ -160,6 +162,16 @@ impl<T: Config> Desk<T> {
         ensure!(touched <= self.leases_limit, Error::<T>::BatchTooHeavy);
         self.leases_touched = touched;
         Ok(())
+    }
+
+    /// How many milliseconds have passed since `moment`, those in which the chain made no blocks left out.
+    pub fn elapsed_ms(&self, moment: Moment) -> u64 {
+        self.halts.elapsed_ms(moment, self.now)
+    }
+
+    /// Whether the dispute window of a task that has reported is open.
+    pub fn is_disputable(&self, case: &Case) -> bool {
+        self.elapsed_ms(case.record.changed_at) < self.params.dispute_window_ms
     }
 
     /// How many specs, hosts and leases operations were about.

@@ -33,8 +33,8 @@ impl<T: Config> Pallet<T> {
         let (case, place) = desk.open_lease(lease)?;
         let of = &case.record.leases[place];
         ensure!(of.state.is_live(), Error::<T>::LeaseEnded);
-        let late_after = of.created_at.saturating_add(desk.params.start_timeout_ms);
-        let late = of.state == LeaseState::Pending && desk.now > late_after;
+        let waited_ms = desk.elapsed_ms(of.created_at);
+        let late = of.state == LeaseState::Pending && waited_ms > desk.params.start_timeout_ms;
         let reason = if desk.is_lost(&of.host)? {
             RequeueReason::HostLost
         } else if late {

@@ -31,8 +31,7 @@ impl<T: Config> Pallet<T> {
         let mut desk = Desk::<T>::new();
         let mut case = desk.open(task)?;
         ensure!(case.record.state == TaskState::Reported, Error::<T>::NotReported);
-        let closes_at = case.record.changed_at.saturating_add(desk.params.dispute_window_ms);
-        ensure!(desk.now < closes_at, Error::<T>::DisputeWindowClosed);
+        ensure!(desk.is_disputable(&case), Error::<T>::DisputeWindowClosed);
         case.go::<T>(TaskState::Disputed, desk.now)?;
         desk.put(case);
         desk.commit()?;

@@ -654,6 +654,10 @@ pub mod pallet {
         Overflow,
         /// A task that needs shares of devices must ask for hosts that hand them out: `placement.capabilities.shares`.
         SharesNotAskedFor,
+        /// The chain lets no task have the results of so many replicas compared: `Params.max_replicas`.
+        ReplicasNotOffered,
+        /// Results of more than 3 replicas cannot be compared.
+        MaxReplicasTooHigh,
     }
 
     #[pallet::hooks]

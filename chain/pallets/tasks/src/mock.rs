@@ -418,6 +418,7 @@ impl Default for ExtBuilder {
                 unbonding_ms: HOUR,
                 allow_simulated: true,
                 verification_required: false,
+                halt_after_ms: ABSENCE_LIMIT,
             },
             billing: pallet_gantry_billing::Params {
                 fee_ppm: 100_000,
@@ -445,6 +446,7 @@ impl Default for ExtBuilder {
                 poor_ppm: POOR_PPM,
                 checkpoint_min_ms: CHECKPOINT_MIN,
                 min_charge_ms: MIN_CHARGE,
+                max_replicas: 3,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -61,8 +61,7 @@ impl<T: Config> Desk<T> {
         match case.record.state.tag() {
             TaskStateTag::Verified => {}
             TaskStateTag::Reported => {
-                let closes_at = case.record.changed_at.saturating_add(self.params.dispute_window_ms);
-                ensure!(self.now >= closes_at, Error::<T>::DisputeWindowOpen);
+                ensure!(!self.is_disputable(&case), Error::<T>::DisputeWindowOpen);
                 case.go::<T>(TaskState::Verified, self.now)?;
             }
             _ => return Err(Error::<T>::NotSettleable.into()),

@@ -13,8 +13,8 @@ use gantry_primitives::{
 };
 
 use crate::{
-    billing, hosts, index::Index, ByTenant, Config, CurrentParams, Error, Event, HoldReason, Manifests, NextTaskId,
-    Pallet, Schedulers, Specs, Tasks,
+    billing, hosts, index::Index, types::MAX_REPLICAS, ByTenant, Config, CurrentParams, Error, Event, HoldReason,
+    Manifests, NextTaskId, Pallet, Params, Schedulers, Specs, Tasks,
 };
 
 impl<T: Config> Pallet<T> {
@@ -29,7 +29,7 @@ impl<T: Config> Pallet<T> {
         let now = hosts::Pallet::<T>::now();
         ensure!((1..=MAX_ARRAY).contains(&count), Error::<T>::CountInvalid);
         ensure!(count == 1 || spec.kind == TaskKind::Job, Error::<T>::OnlyJobsInArrays);
-        Self::ensure_spec_is_sound(&spec, params.max_duration_ms, now)?;
+        Self::ensure_spec_is_sound(&spec, &params, now)?;
         ensure!(!manifest.is_empty(), Error::<T>::ManifestEmpty);
         ensure!(sp_io::hashing::sha2_256(&manifest) == spec.manifest_digest, Error::<T>::ManifestDigestMismatch);
         let first = NextTaskId::<T>::get();
@@ -97,7 +97,7 @@ impl<T: Config> Pallet<T> {
         Ok(first)
     }
 
-    fn ensure_spec_is_sound(spec: &TaskSpec, longest_ms: u64, now: Moment) -> DispatchResult {
+    fn ensure_spec_is_sound(spec: &TaskSpec, params: &Params, now: Moment) -> DispatchResult {
         let needs = &spec.resources;
         ensure!(needs.cpu_milli > 0 && needs.memory_mib > 0, Error::<T>::ResourcesEmpty);
         let gpus = &needs.gpus;
@@ -112,14 +112,15 @@ impl<T: Config> Pallet<T> {
         ensure!(spec.kind == TaskKind::Rental || spec.data_from.is_none(), Error::<T>::OnlyRentalsTakeData);
         if let VerificationPolicy::Redundant { replicas } = spec.verification {
             let replicas_are_sound = spec.kind == TaskKind::Job
-                && (2..=3).contains(&replicas)
+                && (2..=MAX_REPLICAS).contains(&replicas)
                 && [spec.pods_min, spec.pods_max] == [u16::from(replicas); 2];
             ensure!(replicas_are_sound, Error::<T>::ReplicasInvalid);
+            ensure!(replicas <= params.max_replicas, Error::<T>::ReplicasNotOffered);
         }
         ensure!(!(spec.spot && spec.is_redundant()), Error::<T>::ReplicasNotSpot);
         let may_move = spec.kind != TaskKind::Rental && !spec.is_redundant();
         ensure!(may_move || !spec.moves_pods(), Error::<T>::SurvivalInvalid);
-        ensure!((1..=longest_ms).contains(&spec.max_duration_ms), Error::<T>::DurationInvalid);
+        ensure!((1..=params.max_duration_ms).contains(&spec.max_duration_ms), Error::<T>::DurationInvalid);
         ensure!(spec.deadline.is_none_or(|deadline| now <= deadline), Error::<T>::DeadlinePassed);
         Ok(())
     }

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
+/// No task has more replicas whose results are compared.
+pub const MAX_REPLICAS: u8 = 3;
+
 /// The periods and amounts of the tasks pallet.
 #[derive(
     Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen, Serialize, Deserialize,
@@ -44,6 +47,9 @@ pub struct Params {
     /// The minimum charge: a pod whose start its own tenant prevented costs as much as so many milliseconds at the rate
     /// of its lease, and at most the deposit. The charge goes to the treasury.
     pub min_charge_ms: u64,
+    /// The most replicas whose results a task may have compared, at most 3; 0 where no task may ask for it, since nothing
+    /// on the network runs and compares replicas.
+    pub max_replicas: u8,
 }
 
 impl Default for Params {
@@ -63,6 +69,7 @@ impl Default for Params {
             poor_ppm: 300_000,
             checkpoint_min_ms: 60_000,
             min_charge_ms: 60_000,
+            max_replicas: 0,
         }
     }
 }
@@ -79,6 +86,7 @@ impl Params {
         ensure!(self.preemption_notice_ms > 0, Error::PreemptionNoticeZero);
         ensure!(self.poor_ppm <= 1_000_000, Error::PoorPpmTooHigh);
         ensure!(self.checkpoint_min_ms > 0, Error::CheckpointMinZero);
+        ensure!(self.max_replicas <= MAX_REPLICAS, Error::MaxReplicasTooHigh);
         Ok(())
     }
 }

@@ -49,6 +49,9 @@ pub struct Capabilities {
     pub mig: bool,
     /// Shares of devices, which nothing keeps apart: each device's to one tenant at a time.
     pub shares: bool,
+    /// Pods in a sandbox with a kernel of its own (such as gVisor's), so that they do not use the kernel of the machine
+    /// directly. All pods of the host run in one.
+    pub sandboxed: bool,
 }
 
 /// A device as its provider describes it.

@@ -1,8 +1,9 @@
 //! Hosts, tasks, leases, billing and reputation.
 
 use super::governance::AdminOrigin;
-use crate::{AccountId, Balances, Billing, Runtime, RuntimeHoldReason, Tasks, Timestamp};
+use crate::{AccountId, Babe, Balances, Billing, Runtime, RuntimeHoldReason, Tasks, Timestamp};
 use frame_support::traits::Get;
+use gantry_primitives::Moment;
 
 /// Where fees, fines and slashed coins go.
 pub struct Treasury;
@@ -13,10 +14,20 @@ impl Get<AccountId> for Treasury {
     }
 }
 
+/// When the slot of this block began, in milliseconds.
+pub struct SlotTime;
+
+impl Get<Moment> for SlotTime {
+    fn get() -> Moment {
+        Babe::slot_duration().saturating_mul(Babe::current_slot().into())
+    }
+}
+
 impl pallet_gantry_hosts::Config for Runtime {
     type Currency = Balances;
     type RuntimeHoldReason = RuntimeHoldReason;
     type Time = Timestamp;
+    type SlotTime = SlotTime;
     type AdminOrigin = AdminOrigin;
     type Treasury = Treasury;
     type WeightInfo = pallet_gantry_hosts::weights::SubstrateWeight<Runtime>;

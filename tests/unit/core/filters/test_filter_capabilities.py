@@ -8,7 +8,7 @@ import pytest
 from core_builders import host
 from filter_cases import takers
 
-from offchain.core.fleet.filters.capabilities import CapabilityMissing
+from offchain.core.fleet.filters.capabilities import CapabilityMissing, NotSandboxed
 from tests.chain_records import NOTHING
 
 HOSTS = (
@@ -16,13 +16,14 @@ HOSTS = (
     host("docker", capabilities=replace(NOTHING, docker=True)),
     host("both", capabilities=replace(NOTHING, docker=True, kvm=True)),
     host("mig", capabilities=replace(NOTHING, mig=True)),
+    host("sandboxed", capabilities=replace(NOTHING, docker=True, sandboxed=True)),
 )
 
 
 @pytest.mark.parametrize(
     ("needs", "fine"),
     [
-        ({"docker": True}, ["docker", "both"]),
+        ({"docker": True}, ["docker", "both", "sandboxed"]),
         ({"docker": True, "kvm": True}, ["both"]),
         ({"mig": True}, ["mig"]),
         ({"kubernetes": True}, []),
@@ -35,3 +36,14 @@ def test_a_host_must_be_able_to_do_all_that_is_needed(needs, fine):
 
 def test_who_needs_nothing_does_not_care():
     assert takers(CapabilityMissing(), *HOSTS, capabilities=NOTHING) is None
+
+
+def test_a_task_that_asks_for_a_sandbox_goes_to_hosts_that_have_one():
+    wanted = replace(NOTHING, docker=True, sandboxed=True)
+    assert takers(NotSandboxed(), *HOSTS, capabilities=wanted) == ["sandboxed"]
+    # Another rule, so that the reason is named.
+    assert takers(CapabilityMissing(), *HOSTS, capabilities=wanted) == ["docker", "both", "sandboxed"]
+
+
+def test_a_task_that_asks_for_no_sandbox_may_run_in_one():
+    assert takers(NotSandboxed(), *HOSTS, capabilities=replace(NOTHING, docker=True)) is None

@@ -73,6 +73,7 @@ fn random_call(dice: &mut Dice, step: u8, name: &str) -> (Call<Test>, RuntimeOri
                 unbonding_ms: dice.pick(&[0, UNBONDING]),
                 allow_simulated: false,
                 verification_required: dice.one_in(2),
+                halt_after_ms: dice.pick(&[0, 1_000]),
             };
             (Call::set_params { params }, root)
         }
@@ -139,7 +140,8 @@ fn no_order_of_calls_breaks_an_invariant() {
                 if dice.one_in(4) {
                     act_of_another_pallet(&mut dice, step);
                 }
-                advance(dice.pick(&[0, 1_000, HEARTBEAT_PERIOD, ABSENCE_LIMIT, UNBONDING]));
+                let pass = if dice.one_in(6) { halt } else { advance };
+                pass(dice.pick(&[0, 1_000, HEARTBEAT_PERIOD, ABSENCE_LIMIT, UNBONDING]));
                 // What is seldom wanted, so that hosts live for a while.
                 let seldom = ["retire", "suspend"];
                 let mut name = dice.pick(Call::<Test>::get_call_names());

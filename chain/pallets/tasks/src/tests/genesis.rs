@@ -33,6 +33,7 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "disputeWindowMs",
             "maxAttempts",
             "maxDurationMs",
+            "maxReplicas",
             "minChargeMs",
             "poorPpm",
             "preemptionNoticeMs",

@@ -7,6 +7,7 @@ mod batches;
 mod endings;
 mod feeless;
 mod genesis;
+mod halts;
 mod judging;
 mod layouts;
 mod money;

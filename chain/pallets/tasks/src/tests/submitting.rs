@@ -47,6 +47,32 @@ fn a_manifest_must_have_the_digest_of_the_spec() {
 }
 
 #[test]
+fn tasks_whose_results_are_compared_are_refused_unless_the_chain_offers_it() {
+    on_chain(|| {
+        let three = || {
+            let mut spec = redundant();
+            (spec.pods_min, spec.pods_max) = (3, 3);
+            spec.verification = VerificationPolicy::Redundant { replicas: 3 };
+            spec
+        };
+        let offer = |max_replicas| {
+            let params = crate::Params { max_replicas, ..crate::CurrentParams::<Test>::get() };
+            assert_ok!(Tasks::set_params(RuntimeOrigin::root(), params));
+        };
+        let send = |spec: TaskSpec| Tasks::submit(signed(TENANT), spec, manifest());
+        assert_eq!(crate::Params::default().max_replicas, 0, "a chain offers it only where it was told so");
+        offer(0);
+        assert_noop!(send(redundant()), Error::<Test>::ReplicasNotOffered);
+        assert_ok!(send(gang(2)));
+        offer(2);
+        assert_ok!(send(redundant()));
+        assert_noop!(send(three()), Error::<Test>::ReplicasNotOffered);
+        offer(3);
+        assert_ok!(send(three()));
+    });
+}
+
+#[test]
 fn a_kind_that_does_not_go_with_the_rest_is_refused_by_name() {
     on_chain(|| {
         let two = |spec: &mut TaskSpec| (spec.pods_min, spec.pods_max) = (2, 2);
@@ -202,5 +228,6 @@ fn params_by_which_the_chain_cannot_work_are_refused_by_name() {
         refused(|params| params.preemption_notice_ms = 0, Error::PreemptionNoticeZero);
         refused(|params| params.poor_ppm = 1_000_001, Error::PoorPpmTooHigh);
         refused(|params| params.checkpoint_min_ms = 0, Error::CheckpointMinZero);
+        refused(|params| params.max_replicas = 4, Error::MaxReplicasTooHigh);
     });
 }

@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "7c1c90382bf9f932700db7db0b98d8fb99b30ac662212c70a2d8a20df2c157c5"
+METADATA_SHA256: Final = "1bf9bfbaf62287c3991e057bb0f3d80aa2511881afa092af64437356d539ad59"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 3
 TRANSACTION_VERSION: Final = 3
@@ -938,6 +938,24 @@ class GpuRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Halt:
+    """gantry_primitives::halts::Halt."""
+
+    end: int
+    ms: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> Halt:
+        return cls(end=plain["end"], ms=plain["ms"])
+
+    def encode(self) -> Any:
+        return {"end": self.end, "ms": self.ms}
+
+    def scale(self) -> bytes:
+        return self.end.to_bytes(8, "little") + self.ms.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True)
 class HardwareSpec:
     """gantry_primitives::types::hosts::HardwareSpec."""
 
@@ -1305,6 +1323,7 @@ class HostsParams:
     unbonding_ms: int
     allow_simulated: bool
     verification_required: bool
+    halt_after_ms: int
 
     @classmethod
     def decode(cls, plain: Any) -> HostsParams:
@@ -1318,6 +1337,7 @@ class HostsParams:
             unbonding_ms=plain["unbonding_ms"],
             allow_simulated=plain["allow_simulated"],
             verification_required=plain["verification_required"],
+            halt_after_ms=plain["halt_after_ms"],
         )
 
     def encode(self) -> Any:
@@ -1331,6 +1351,7 @@ class HostsParams:
             "unbonding_ms": self.unbonding_ms,
             "allow_simulated": self.allow_simulated,
             "verification_required": self.verification_required,
+            "halt_after_ms": self.halt_after_ms,
         }
 
     def scale(self) -> bytes:
@@ -1344,6 +1365,7 @@ class HostsParams:
             + self.unbonding_ms.to_bytes(8, "little")
             + bytes([self.allow_simulated])
             + bytes([self.verification_required])
+            + self.halt_after_ms.to_bytes(8, "little")
         )
 
 
@@ -3598,6 +3620,13 @@ class storage:
     hosts_network_measured_at: Final[StorageItem[int]] = StorageItem("Hosts", "NetworkMeasuredAt", _same)
     """When a host last said how fast its network is, where it ever did."""
 
+    hosts_halts: Final[StorageItem[tuple[Halt, ...]]] = StorageItem(
+        "Hosts",
+        "Halts",
+        lambda x: tuple(Halt.decode(i0) for i0 in x),
+    )
+    """When the chain made no blocks for longer than `Params.halt_after_ms`."""
+
     hosts_params: Final[StorageItem[HostsParams]] = StorageItem("Hosts", "Params", HostsParams.decode)
     """The periods and amounts in force."""
 
@@ -3640,6 +3669,9 @@ class storage:
 
     leases_agenda_pages: Final[StorageItem[int]] = StorageItem("Leases", "AgendaPages", _same)
     """How many pages each bucket of the agenda has."""
+
+    leases_agenda_emptied: Final[StorageItem[bytes]] = StorageItem("Leases", "AgendaEmptied", _same)
+    """The bucket of the agenda that was emptied last: neither it nor an earlier one has entries."""
 
     leases_params: Final[StorageItem[LeasesParams]] = StorageItem("Leases", "Params", LeasesParams.decode)
     """The periods in force."""
@@ -3798,6 +3830,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "AbsenceBountyTooGreat": "The bounty for an absence is more than half of a bond for a device.",
         "LatencyTooHigh": "The host's round trip is longer than the task wants, or it has measured none.",
         "DeviceShared": "The pod needs a share of a device of which another tenant holds shares.",
+        "NotSandboxed": "The task wants its pods in a sandbox, and those of the host use the kernel of the machine.",
+        "HaltAfterInvalid": "The time without blocks that counts as a halt is zero or longer than the absence limit.",
     },
     "Tasks": {
         "NoSuchTask": "There is no such task: it was not submitted, or it is pruned.",
@@ -3894,6 +3928,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "CheckpointMinZero": "There must be some time between the checkpoints of a pod.",
         "Overflow": "A sum or product does not fit its type.",
         "SharesNotAskedFor": "A task that needs shares of devices must ask for hosts that hand them out: `placement.capabilities.shares`.",
+        "ReplicasNotOffered": "The chain lets no task have the results of so many replicas compared: `Params.max_replicas`.",
+        "MaxReplicasTooHigh": "Results of more than 3 replicas cannot be compared.",
     },
     "Leases": {
         "NotTenant": "The caller is not the tenant of the lease.",

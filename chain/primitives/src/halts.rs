@@ -20,9 +20,7 @@ pub struct Halt {
 }
 
 /// The halts of a chain in their order. The oldest two count as one where there are more than [`MAX_HALTS`].
-#[derive(
-    Clone, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen,
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
 pub struct Halts(pub UpTo<Halt, MAX_HALTS>);
 
 impl Halts {

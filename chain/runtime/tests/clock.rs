@@ -6,7 +6,7 @@ use common::{next_block, open_in, started, FIRST_SLOT};
 use frame_support::{assert_noop, assert_ok, inherent::ProvideInherent, traits::Time};
 use gantry_primitives::{
     registration::registration_message, AccountId, Ask, BillingUnit, GpuRequest, HardwareSpec, HostId, HostStatus,
-    LeaseId, Layout, Placement, PodPlacement, Resources, Survival, TaskId, TaskKind, TaskSpec, TaskStateTag, Tier,
+    Layout, LeaseId, Placement, PodPlacement, Resources, Survival, TaskId, TaskKind, TaskSpec, TaskStateTag, Tier,
     VerificationPolicy,
 };
 use gantry_runtime::{
@@ -179,10 +179,7 @@ fn a_halt_with_live_leases_costs_no_host_anything_and_the_agenda_goes_on() {
         let slot = FIRST_SLOT + 3 * HOUR_MS / SLOT_DURATION_MS;
         second_block(slot, slot * SLOT_DURATION_MS);
         let record = || Hosts::host(&host).expect("it exists");
-        assert_noop!(
-            Hosts::report_absent(anyone(), host.clone()),
-            pallet_gantry_hosts::Error::<Runtime>::NotAbsent
-        );
+        assert_noop!(Hosts::report_absent(anyone(), host.clone()), pallet_gantry_hosts::Error::<Runtime>::NotAbsent);
         for lease in [long, waits] {
             let refused = Tasks::requeue(anyone(), lease).expect_err("the host had no time to say anything");
             assert_eq!(refused.error, pallet_gantry_tasks::Error::<Runtime>::LeaseNotStuck.into());

@@ -6,7 +6,8 @@ use gantry_primitives::{rate::check_ask, AccountId, Balance, HostRecord, HostSta
 use sp_runtime::TryRuntimeError;
 
 use crate::{
-    Config, CountedHalts, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt, Pallet,
+    Config, CountedHalts, CurrentParams, EndpointChangedAt, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt,
+    Pallet,
 };
 
 impl<T: Config> Pallet<T> {

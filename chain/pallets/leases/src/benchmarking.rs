@@ -7,7 +7,8 @@ use frame_system::RawOrigin;
 use gantry_primitives::{AccountId, EndReason, LeaseId, LeaseState, Moment};
 
 use crate::{
-    billing, AgendaEmptied, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK, PAGE_ENTRIES,
+    billing, AgendaEmptied, Bucket, Call, Config, CurrentParams, Keeper, Kept, Pallet, Params, BUCKET_MS, MAX_CRANK,
+    PAGE_ENTRIES,
 };
 
 const HOUR: u64 = 3_600_000;

@@ -13,8 +13,8 @@ use gantry_primitives::{
 };
 
 use crate::{
-    billing, hosts, index::Index, ByTenant, Config, CurrentParams, Error, Event, HoldReason, Manifests, NextTaskId,
-    types::MAX_REPLICAS, Pallet, Params, Schedulers, Specs, Tasks,
+    billing, hosts, index::Index, types::MAX_REPLICAS, ByTenant, Config, CurrentParams, Error, Event, HoldReason,
+    Manifests, NextTaskId, Pallet, Params, Schedulers, Specs, Tasks,
 };
 
 impl<T: Config> Pallet<T> {

@@ -231,6 +231,7 @@ def hosts_params(**changes: Any) -> dict[str, Any]:
         unbonding_ms=0,
         allow_simulated=True,
         verification_required=False,
+        halt_after_ms=30_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -186,8 +186,8 @@ fn a_halt_with_live_leases_costs_no_host_anything_and_the_agenda_goes_on() {
         }
         assert_eq!(Hosts::downtime_ms(&record()), 0);
         let parent = Executive::finalize_block();
-        assert_eq!((tag(goes_on), tag(ends)), (TaskStateTag::Running, TaskStateTag::Settled), "the agenda goes on");
         open_in(slot + 1, (slot + 1) * SLOT_DURATION_MS, 3, parent, 0);
+        assert_eq!((tag(goes_on), tag(ends)), (TaskStateTag::Running, TaskStateTag::Reported), "the agenda goes on");
         assert_ok!(Hosts::heartbeat(by_host()));
         assert_ok!(Tasks::report_started(by_host(), waits));
         assert_eq!((record().status, record().downtime_ms, record().bond), (HostStatus::Online, 0, bond));

@@ -16,7 +16,12 @@ from tests.chain_records import host_record
 ME, *PEERS = (from_uri(f"//Host{number}", "ed25519").address for number in range(5))
 GATEWAY = GatewayAddress(from_uri("//Gateway", "ed25519").address, "127.0.0.1", 9)
 PERIOD_MS = 60_000
-PARAMS = gen.HostsParams(10, 20, 30, PERIOD_MS, 3 * PERIOD_MS, 1, 1, allow_simulated=True, verification_required=False)
+PARAMS = gen.HostsParams(
+    *(10, 20, 30, PERIOD_MS, 3 * PERIOD_MS, 1, 1),
+    allow_simulated=True,
+    verification_required=False,
+    halt_after_ms=PERIOD_MS,
+)
 
 
 class Ways:

@@ -13,7 +13,8 @@ fn capabilities(old: Capabilities) -> now::Capabilities {
     now::Capabilities { docker, kvm, kubernetes, cdi, mig, shares, sandboxed: false }
 }
 
-/// A host. One that was present when the migration began could not send a heartbeat since: its absence limit starts anew at
+/// A host. It has no virtual machines: agents of release 3 announced them where /dev/kvm existed, and no driver runs any. One
+/// that was present when the migration began could not send a heartbeat since: its absence limit starts anew at
 /// `now`.
 pub(super) fn host(old: HostRecord, began_at: Moment, now: Moment, absence_limit_ms: u64) -> now::HostRecord {
     let was_present = old.last_heartbeat > 0 && began_at <= old.last_heartbeat.saturating_add(absence_limit_ms);
@@ -22,7 +23,7 @@ pub(super) fn host(old: HostRecord, began_at: Moment, now: Moment, absence_limit
         provider: old.provider,
         status: old.status,
         tier: old.tier,
-        capabilities: capabilities(old.capabilities),
+        capabilities: now::Capabilities { kvm: false, ..capabilities(old.capabilities) },
         network_mbps_down: old.network_mbps_down,
         network_mbps_up: old.network_mbps_up,
         latency_ms: old.latency_ms,

@@ -26,12 +26,13 @@ fn old_capabilities(new: now::Capabilities) -> v3::hosts::Capabilities {
     v3::hosts::Capabilities { docker, kvm, kubernetes, cdi, mig, shares }
 }
 
+/// A host as its agent of release 3 announced it.
 fn old_host(new: now::HostRecord) -> v3::hosts::HostRecord {
     v3::hosts::HostRecord {
         provider: new.provider,
         status: new.status,
         tier: new.tier,
-        capabilities: old_capabilities(new.capabilities),
+        capabilities: v3::hosts::Capabilities { kvm: true, ..old_capabilities(new.capabilities) },
         network_mbps_down: new.network_mbps_down,
         network_mbps_up: new.network_mbps_up,
         latency_ms: new.latency_ms,

@@ -10,7 +10,7 @@ extern crate alloc;
 mod from_3;
 pub mod v3;
 
-pub use from_3::{Cursor, From3, Stage};
+pub use from_3::{Cursor, ExtendParams, From3, Stage};
 
 #[cfg(test)]
 mod mock;

@@ -59,7 +59,7 @@ pub type TxExtension = (
 );
 
 /// Migrations that run in the first block after an upgrade.
-pub type Migrations = ();
+pub type Migrations = (gantry_migrations::ExtendParams<Runtime>,);
 
 /// Runs blocks.
 pub type Executive =

@@ -1,6 +1,6 @@
 //! From release 3 to release 4. docs/upgrades.md lists what changes.
 //!
-//! The migration rewrites the values of some maps in place, map by map. The cursor holds the stage and the last key that
+//! Parameters are extended in the first block ([`ExtendParams`]). The migration rewrites the values of some maps in place, map by map. The cursor holds the stage and the last key that
 //! was rewritten. No step fails: a record that cannot be decoded is logged and left as it is, because a chain whose
 //! migration has failed accepts no calls. No coin is moved.
 
@@ -16,7 +16,8 @@ use frame_support::{
     migrations::{MigrationId, SteppedMigration, SteppedMigrationError},
     pallet_prelude::{ConstU32, StorageVersion},
     storage::StoragePrefixedMap,
-    weights::WeightMeter,
+    traits::{Get, OnRuntimeUpgrade},
+    weights::{Weight, WeightMeter},
     BoundedVec,
 };
 use gantry_primitives::Moment;
@@ -44,8 +45,6 @@ pub struct Cursor {
 /// A stage. Stages of maps hold the key after which they continue.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, MaxEncodedLen)]
 pub enum Stage {
-    /// The parameters of the pallets.
-    Params,
     /// Specs of tasks.
     Specs(Option<Key>),
     /// Hosts. Last of the maps, so that the absence limit of hosts starts at the end of the migration.
@@ -77,7 +76,7 @@ impl<T: tasks::Config> SteppedMigration for From3<T> {
         let Cursor { began_at, mut stage } = match cursor {
             Some(cursor) => cursor,
             None if StorageVersion::get::<tasks::Pallet<T>>() >= VERSION => return Ok(None),
-            None => Cursor { began_at: hosts::Pallet::<T>::now(), stage: Stage::Params },
+            None => Cursor { began_at: hosts::Pallet::<T>::now(), stage: Stage::Specs(None) },
         };
         while meter.can_consume(required) {
             match Self::advance(stage, began_at, meter) {
@@ -93,11 +92,6 @@ impl<T: tasks::Config> From3<T> {
     /// Does as much of a stage as `meter` allows. Returns the stage that is next, None after the last.
     fn advance(stage: Stage, began_at: Moment, meter: &mut WeightMeter) -> Option<Stage> {
         match stage {
-            Stage::Params => {
-                meter.consume(weights::values());
-                Self::extend_params();
-                Some(Stage::Specs(None))
-            }
             Stage::Specs(after) => {
                 let last = rewrite(tasks::Specs::<T>::final_prefix(), after, meter, convert::spec_record);
                 Some(last.map_or(Stage::Hosts(None), |key| Stage::Specs(Some(key))))
@@ -120,9 +114,15 @@ impl<T: tasks::Config> From3<T> {
     }
 }
 
-impl<T: tasks::Config> From3<T> {
-    /// Appends the parameters that release 3 did not have.
-    fn extend_params() {
+/// Appends the parameters that release 3 did not have. It runs in the first block after the upgrade, because hooks of that
+/// block read them.
+pub struct ExtendParams<T>(PhantomData<T>);
+
+impl<T: tasks::Config> OnRuntimeUpgrade for ExtendParams<T> {
+    fn on_runtime_upgrade() -> Weight {
+        if StorageVersion::get::<tasks::Pallet<T>>() >= VERSION {
+            return T::DbWeight::get().reads(1);
+        }
         extend::<hosts::Params>(hosts::CurrentParams::<T>::hashed_key(), |stored| {
             let absence_limit_ms = v3::hosts::Params::decode(&mut &stored[..]).map_or(0, |old| old.absence_limit_ms);
             hosts::Params::default().halt_after_ms.min(absence_limit_ms).encode()
@@ -130,10 +130,12 @@ impl<T: tasks::Config> From3<T> {
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
             tasks::Params::default().max_replicas.encode()
         });
+        weights::values()
     }
 }
 
-/// Appends bytes to a stored value. A value that would not be a `New` then is logged and left as it is.
+/// Appends bytes to a stored value. A value that would not be a `New` then is logged and left as it is, as is one that is a
+/// `New` already.
 fn extend<New: Decode>(key: [u8; 32], added: impl FnOnce(&[u8]) -> Vec<u8>) {
     let Some(stored) = sp_io::storage::get(&key) else { return };
     let extended = [&stored[..], &added(&stored)[..]].concat();

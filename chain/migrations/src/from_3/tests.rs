@@ -117,6 +117,7 @@ fn downgrade() {
 
 /// Runs the migration with `share` for each block, in which `block_ms` pass. Returns the number of blocks.
 fn migrate(share: Weight, block_ms: u64) -> u32 {
+    ExtendParams::<Test>::on_runtime_upgrade();
     let (mut cursor, mut blocks) = (None, 0);
     loop {
         let mut meter = WeightMeter::with_limit(share);

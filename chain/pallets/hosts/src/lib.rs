@@ -95,7 +95,7 @@ pub mod pallet {
     /// When the chain made no blocks for longer than `Params.halt_after_ms`.
     #[pallet::storage]
     #[pallet::storage_prefix = "Halts"]
-    pub type CountedHalts<T: Config> = StorageValue<_, gantry_primitives::Halts, ValueQuery>;
+    pub type CountedHalts<T: Config> = StorageValue<_, Halts, ValueQuery>;
 
     /// The periods and amounts in force.
     #[pallet::storage]

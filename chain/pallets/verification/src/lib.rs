@@ -47,6 +47,7 @@ pub mod pallet {
     use super::*;
     use alloc::vec::Vec;
     use frame_support::{
+        migrations::MultiStepMigrator,
         pallet_prelude::*,
         traits::{fungible::MutateHold, EnsureOrigin, Randomness, Time},
     };
@@ -595,7 +596,11 @@ pub mod pallet {
 
     #[pallet::hooks]
     impl<T: Config> Hooks<BlockNumberFor<T>> for Pallet<T> {
+        /// Not while a migration runs: it changes the form of hosts and tasks.
         fn on_initialize(_now: BlockNumberFor<T>) -> Weight {
+            if T::MultiBlockMigrator::ongoing() {
+                return T::DbWeight::get().reads(1);
+            }
             Self::run_queues(T::HookWeight::get())
         }
 

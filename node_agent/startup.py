@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -56,7 +56,7 @@ from offchain.link.p2p_ways import Ways
 from offchain.link.ports import Call, ChainPort
 from offchain.link.substrate import SubstrateChain
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import Ask, Tier
+from offchain.schema._generated_chain import Ask, Capabilities, Tier
 from offchain.schema.wire import endpoint_text
 from offchain.schema.wire_gateway import GatewayAddress
 
@@ -146,7 +146,7 @@ async def run_agent(settings: Settings) -> None:
             gates=settings.state / "gates",
         )
         stack.push_async_callback(driver.close)
-        check_isolation(hardware, sandboxed=driver.sandboxed)
+        check_isolation(hardware.capabilities, sandboxed=driver.sandboxed, tell=log.info)
         link = LoopThread.start("link")
         stack.push_async_callback(link.close)
         link_chain = SubstrateChain(settings.url, expected_genesis=genesis)
@@ -327,22 +327,31 @@ def find_hardware(settings: Settings, state: StateDir) -> hw.Hardware:
     return kept
 
 
-def check_isolation(hardware: hw.Hardware, *, sandboxed: bool) -> None:
-    """Compare how pods are isolated with what the host was registered with. OurError where they are isolated less."""
-    if hardware.capabilities.sandboxed and not sandboxed:
+def check_isolation(registered: Capabilities, *, sandboxed: bool, tell: Callable[[str], None]) -> None:
+    """Compare how pods are isolated with what the host was registered with. OurError where they are isolated less.
+
+    `tell` is called with a hint where they are isolated better.
+    """
+    if registered.sandboxed and not sandboxed:
         raise OurError(
             "This host is registered as one that runs pods in a sandbox, and they would use the machine's kernel.",
-            "Give the runtime it was registered with (--runtime), or run gantry agent change-hardware.",
+            "Give the runtime it was registered with (--runtime), or register it as it is now: "
+            "gantry agent change-hardware --runtime runc.",
         )
-    if sandboxed and not hardware.capabilities.sandboxed:
-        log.info("pods run in a sandbox; gantry agent change-hardware registers it, so that tenants can ask for it")
+    if sandboxed and not registered.sandboxed:
+        tell("The host is registered without its sandbox: gantry agent change-hardware lets tenants ask for it.")
 
 
-def probe_hardware(settings: Settings) -> hw.Hardware:
-    """What this machine offers now by these settings. Blocks: where a runtime is given, it is tried out."""
+def probe_hardware(settings: Settings, *, sandboxed: bool | None = None) -> hw.Hardware:
+    """What this machine offers now by these settings.
+
+    `sandboxed`: whether pods have a kernel of their own under the runtime of the settings; None: it is tried out, and
+    the call blocks for as long as a trial container runs.
+    """
     devices = offered(find_devices(settings), settings.keep_gpus)
     hardware = probe(settings.state, settings.reserve, devices, settings.image_quota_gib)
-    sandboxed = is_sandboxed(settings.docker_host, settings.runtime)
+    if sandboxed is None:
+        sandboxed = is_sandboxed(settings.docker_host, settings.runtime)
     capabilities = replace(hardware.capabilities, shares=settings.share_gpus, sandboxed=sandboxed)
     return replace(hardware, tier=settings.tier or hardware.tier, capabilities=capabilities)
 
@@ -358,7 +367,7 @@ async def listen(state: StateDir, key: Ed25519Signer, bind: str | None) -> Ways:
 
 
 async def listen_address(settings: Settings, key: Ed25519Signer) -> Ways:
-    """The same for a look at it, while no agent need be running."""
+    """Open the host's endpoint with the port of its last run, for a check of its addresses; no agent has to run."""
     return await _listen(settings.state, key, settings.bind)
 
 

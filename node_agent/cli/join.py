@@ -15,14 +15,23 @@ import click
 from node_agent import config as configs
 from node_agent.beacon import read as read_beacon
 from node_agent.cli import options, signing
-from node_agent.cli.checks import EngineFacts, Facts, Finding, Verdict, failed, judge
+from node_agent.cli.checks import EngineFacts, Finding, Verdict, failed, judge
 from node_agent.cli.join_plan import Situation, Step, is_online, steps, why_not_online
 from node_agent.cli.look import look
 from node_agent.cli.output import Teller, finish
 from node_agent.core.release_statement import parse_key, parse_keys
 from node_agent.install import release_trust
 from node_agent.install.service import Service, service_for
-from node_agent.startup import HARDWARE, Settings, find_hardware, key_of, probe_hardware, reached, registration
+from node_agent.startup import (
+    HARDWARE,
+    Settings,
+    check_isolation,
+    find_hardware,
+    key_of,
+    probe_hardware,
+    reached,
+    registration,
+)
 from node_agent.state_dir import HOST_KEY, StateDir
 from node_agent.telemetry import hardware as hw
 from offchain.link.errors import OurError
@@ -127,14 +136,15 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
     facts = await look(settings, key, authority.provider)
     if not _told(judge(facts), tell):
         raise OurError("This machine cannot be a host yet.", "Mend what is marked FAIL, then run this again.")
+    sandboxed = isinstance(facts.engine, EngineFacts) and facts.engine.sandboxed
     async with reached(settings) as port:
         chain = GantryChain(port)
         record = await chain.host(key.address)
         if record is None:
-            hardware = _looked_again(settings, hardware, service)
+            hardware = _looked_again(settings, hardware, service, sandboxed=sandboxed)
         config = _configuration(settings, kept, authority.provider, await port.genesis_hash(), wish)
         if record is not None:
-            _check_isolation(record, facts, tell)
+            check_isolation(record.capabilities, sandboxed=sandboxed, tell=tell.text)
             if wish.ask(record.ask) != record.ask:
                 tell.text("The host is registered: its prices are changed with gantry agent set-ask.")
             config = replace(config, ask=record.ask, region=record.region.decode(errors="replace"))
@@ -162,18 +172,6 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
             record = await chain.host(key.address)
         _tell_end(tell, config, key.address, record, service)
     return True
-
-
-def _check_isolation(record: HostRecord, facts: Facts, tell: Teller) -> None:
-    """Compare how pods would be isolated with the host's record. OurError where they are isolated less."""
-    sandboxed = isinstance(facts.engine, EngineFacts) and facts.engine.sandboxed
-    if record.capabilities.sandboxed and not sandboxed:
-        raise OurError(
-            "The host is registered as one that runs pods in a sandbox, and they would use the machine's kernel.",
-            "Give its runtime (--runtime), or register it anew: gantry agent change-hardware --runtime runc.",
-        )
-    if sandboxed and not record.capabilities.sandboxed:
-        tell.text("The host is registered without its sandbox: gantry agent change-hardware lets tenants ask for it.")
 
 
 def _keep_release_keys(settings: Settings, keys: tuple[str, ...], tell: Teller) -> None:
@@ -217,9 +215,9 @@ def set_up(settings: Settings, *, known: bool) -> tuple[Ed25519Signer, hw.Hardwa
         return state.host_key(), kept or find_hardware(settings, state)
 
 
-def _looked_again(settings: Settings, hardware: hw.Hardware, service: Service) -> hw.Hardware:
+def _looked_again(settings: Settings, hardware: hw.Hardware, service: Service, *, sandboxed: bool) -> hw.Hardware:
     """A host that is not registered yet offers what is here now, by what is given now."""
-    now = probe_hardware(settings)
+    now = probe_hardware(settings, sandboxed=sandboxed)
     if now == hardware:
         return hardware
     if service.running():

@@ -164,12 +164,21 @@ def test_no_sandbox_is_announced_without_a_runtime_or_without_an_engine(tmp_path
 
 
 def test_an_agent_does_not_isolate_pods_less_than_its_host_is_registered_with():
-    sandboxed = replace(hw.DOCKER_ONLY, sandboxed=True)
-    registered = hw.Hardware(1, 2, 3, (), capabilities=sandboxed)
-    check_isolation(registered, sandboxed=True)
-    check_isolation(replace(registered, capabilities=hw.DOCKER_ONLY), sandboxed=True)
+    plain, sandboxed = hw.DOCKER_ONLY, replace(hw.DOCKER_ONLY, sandboxed=True)
+    told: list[str] = []
+    check_isolation(sandboxed, sandboxed=True, tell=told.append)
+    check_isolation(plain, sandboxed=False, tell=told.append)
+    assert told == []
+    check_isolation(plain, sandboxed=True, tell=told.append)
+    assert len(told) == 1
     with pytest.raises(OurError, match="registered as one that runs pods in a sandbox"):
-        check_isolation(registered, sandboxed=False)
+        check_isolation(sandboxed, sandboxed=False, tell=told.append)
+
+
+def test_a_known_result_of_the_trial_is_not_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("node_agent.startup.is_sandboxed", lambda *_: pytest.fail("the runtime was tried"))
+    settings = Settings(url="ws://node:9944", state=tmp_path, simulate="rtx4090", runtime="runsc")
+    assert probe_hardware(settings, sandboxed=True).capabilities.sandboxed
 
 
 def test_shares_are_handed_out_where_the_owner_says_so(tmp_path):

@@ -172,7 +172,6 @@ class SubmitRefusal(StrEnum):
     FUTURE_NONCE = "future_nonce"
     CANNOT_PAY = "cannot_pay"
     POOL_FULL = "pool_full"
-    ALREADY_IN_POOL = "already_in_pool"
     PRIORITY_TOO_LOW = "priority_too_low"
     BAD_PROOF = "bad_proof"
     EXPIRED = "expired"
@@ -188,7 +187,6 @@ _REFUSALS: dict[SubmitRefusal, tuple[str, str]] = {
         "Give the account coins, or wait until the call is due.",
     ),
     SubmitRefusal.POOL_FULL: ("the node's queue is full", "It is sent again by itself."),
-    SubmitRefusal.ALREADY_IN_POOL: ("the node has it already", "Nothing to do: wait for its block."),
     SubmitRefusal.PRIORITY_TOO_LOW: (
         "another extrinsic with the same number waits in the node's queue",
         "Another program may be using the same account.",

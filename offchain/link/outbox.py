@@ -320,9 +320,7 @@ class Outbox:
             self._nonce = None
             if refused.kind is SubmitRefusal.POOL_FULL:
                 self._crowded = self._height  # the others wait for the next final block, without a try being counted
-            if refused.kind is SubmitRefusal.ALREADY_IN_POOL:
-                self._intents.handed_over(extrinsic, self._height)
-            elif refused.certain:
+            if refused.certain:
                 tried = [Carried(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
                 self._judge(tried, refused.kind, self._height)
             else:
@@ -350,11 +348,10 @@ class Outbox:
         """Hand the same bytes to the node again. A refusal proves nothing, for they may be in a block already."""
         try:
             await self._chain.broadcast(flight.extrinsic)
-        except SubmitRefused as refused:
-            if refused.kind is not SubmitRefusal.ALREADY_IN_POOL:
-                self._intents.doubt(flight.extrinsic, self._height)
-                return
-        self._intents.handed_over(flight.extrinsic, self._height)
+        except SubmitRefused:
+            self._intents.doubt(flight.extrinsic, self._height)
+        else:
+            self._intents.handed_over(flight.extrinsic, self._height)
 
     async def _free_nonce(self) -> int:
         """The lowest nonce that neither the chain nor one of our extrinsics on its way has taken.

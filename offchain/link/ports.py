@@ -208,5 +208,5 @@ class ChainPort(Protocol):
         ...
 
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
-        """Hand it to the node's pool. Raises SubmitRefused with the pool's typed reason."""
+        """Hand it to the node's pool, unless the pool has it. Raises SubmitRefused with the pool's typed reason."""
         ...

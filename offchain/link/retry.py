@@ -21,12 +21,7 @@ class Dead:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """Nothing to do: the node has it."""
-
-
-Verdict = Retry | Dead | Done
+Verdict = Retry | Dead
 
 # refusal -> (pauses in blocks, the last one repeated; how often in all; what is said after that)
 _TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
@@ -45,8 +40,6 @@ _TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
 
 def decide(refusal: SubmitRefusal, attempts: int) -> Verdict:
     """What to do after the `attempts`-th try (from 1) ended with this refusal."""
-    if refusal is SubmitRefusal.ALREADY_IN_POOL:
-        return Done()
     pauses, limit, reason = _TABLE[refusal]
     if attempts >= limit:
         return Dead(reason)

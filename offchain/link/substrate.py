@@ -19,9 +19,9 @@ _TERMS_AGE_S = 2.0
 _PAGE = 1000
 _PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
+_ALREADY_IN_POOL = 1013
 _BY_CODE = {
     1012: SubmitRefusal.BANNED,
-    1013: SubmitRefusal.ALREADY_IN_POOL,
     1014: SubmitRefusal.PRIORITY_TOO_LOW,
     1016: SubmitRefusal.POOL_FULL,
     1021: SubmitRefusal.FUTURE_NONCE,
@@ -365,14 +365,14 @@ class SubstrateChain:
         return await self._ready()
 
     async def broadcast(self, extrinsic: SignedExtrinsic) -> None:
-        """Hand it to the node's pool. Raises SubmitRefused with the pool's typed reason."""
+        """Hand it to the node's pool, unless the pool has it. Raises SubmitRefused with the pool's typed reason."""
         await self._ready()
         try:
             await self._rpc.call("author_submitExtrinsic", [_hex(extrinsic.data)])
         except RpcRefused as refused:
-            kind = refusal_of(refused.code, f"{refused.message} {refused.data or ''}")
-            if refused.again and kind is SubmitRefusal.ALREADY_IN_POOL:
+            if refused.code == _ALREADY_IN_POOL:
                 return
+            kind = refusal_of(refused.code, f"{refused.message} {refused.data or ''}")
             raise SubmitRefused(kind, str(refused), certain=not refused.again) from None
 
 

@@ -51,7 +51,7 @@ async def test_a_refused_dispatch_is_an_outcome_and_not_repeated():
         assert [len((await r.chain.block(n)).inclusions) for n in range(1, 21)] == [1] + [0] * 19
 
 
-@pytest.mark.parametrize("refusal", [kind for kind in SubmitRefusal if kind is not SubmitRefusal.ALREADY_IN_POOL])
+@pytest.mark.parametrize("refusal", SubmitRefusal)
 async def test_one_refusal_does_no_harm(refusal):
     async with rig() as r:
         r.chain.refusals = [refusal]

@@ -1,15 +1,12 @@
 import pytest
 
 from offchain.link.errors import SubmitRefusal
-from offchain.link.retry import Dead, Done, Retry, decide
+from offchain.link.retry import Dead, Retry, decide
 
 
 @pytest.mark.parametrize("refusal", SubmitRefusal)
 def test_every_refusal_ends(refusal):
     verdicts = [decide(refusal, attempts) for attempts in range(1, 400)]
-    if refusal is SubmitRefusal.ALREADY_IN_POOL:
-        assert set(verdicts) == {Done()}
-        return
     first_dead = next(n for n, verdict in enumerate(verdicts) if isinstance(verdict, Dead))
     assert first_dead >= 1, "nothing is given up after one try"
     assert all(isinstance(verdict, Retry) for verdict in verdicts[:first_dead])

@@ -47,8 +47,8 @@ _MARKS = {Verdict.PASS: "ok  ", Verdict.WARN: "warn", Verdict.FAIL: "FAIL"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What the provider wants of `join`."""
+class JoinOptions:
+    """The options of `gantry agent join` that are not settings of the agent."""
 
     region: str | None
     ask: Callable[[Ask | None], Ask]
@@ -112,7 +112,7 @@ def join(
       gantry agent join --by-hand 5FHneW46xGXgs5mUiveU4sbTyGBzmstUspZC92UhjJM694ty --region eu-north
       gantry agent join --provider-key-file provider.json --gpu-price 0.8 --keep-gpu 0 --reserve-cpus 4
     """
-    wish = Wish(
+    wanted = JoinOptions(
         region=None if region is None else options.region_of(region),
         ask=ask,
         check_only=check_only,
@@ -121,14 +121,14 @@ def join(
         release_keys=_checked(release_keys),
     )
     tell = Teller(as_json)
-    if not finish(_join(settings, keys, wish, tell), as_json=as_json):
+    if not finish(_join(settings, keys, wanted, tell), as_json=as_json):
         sys.exit(1)
 
 
-async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller) -> bool:
+async def _join(settings: Settings, keys: signing.Keys, wanted: JoinOptions, tell: Teller) -> bool:
     kept = configs.load(settings.state)
     known = None if kept is None else kept.provider
-    if wish.check_only:
+    if wanted.check_only:
         return await _check_only(settings, keys.by_hand or keys.proxy_for or known, tell)
     authority = keys.authority(known)
     service = service_for(settings.state, options.DEFAULT_STATE)
@@ -142,28 +142,28 @@ async def _join(settings: Settings, keys: signing.Keys, wish: Wish, tell: Teller
         record = await chain.host(key.address)
         if record is None:
             hardware = _looked_again(settings, hardware, service, sandboxed=sandboxed)
-        config = _configuration(settings, kept, authority.provider, await port.genesis_hash(), wish)
+        config = _configuration(settings, kept, authority.provider, await port.genesis_hash(), wanted)
         if record is not None:
             check_isolation(record.capabilities, sandboxed=sandboxed, tell=tell.text)
-            if wish.ask(record.ask) != record.ask:
+            if wanted.ask(record.ask) != record.ask:
                 tell.text("The host is registered: its prices are changed with gantry agent set-ask.")
             config = replace(config, ask=record.ask, region=record.region.decode(errors="replace"))
         desk = signing.Desk(port, authority, tell, config.url)
         left = steps(Situation(key.address, authority.provider, record, service.running() and config == kept))
         configs.save(settings.state, config)
-        _keep_release_keys(settings, wish.release_keys, tell)
+        _keep_release_keys(settings, wanted.release_keys, tell)
         if Step.REGISTER in left:
             call = await registration(
                 settings, key, hardware, config.genesis, config.provider, config.region, config.ask
             )
             why = f"Host {key.address} is ready to be registered."
-            await desk.agreed(call, why, lambda: _is_registered(chain, key.address), wait=wish.wait)
-            if await chain.host(key.address) is None and not wish.wait:
+            await desk.agreed(call, why, lambda: _is_registered(chain, key.address), wait=wanted.wait)
+            if await chain.host(key.address) is None and not wanted.wait:
                 tell.result({"host": key.address, "provider": config.provider, "status": "unregistered"})
                 return True
             tell.text(f"Registered: host {key.address}, provider {config.provider}.")
             tell.step("registered", host=key.address, provider=config.provider)
-        if wish.start:
+        if wanted.start:
             if Step.SERVICE in left:
                 await asyncio.to_thread(_serve, service, settings, tell)
             record = await _online(port, key, settings, service, tell)
@@ -227,14 +227,14 @@ def _looked_again(settings: Settings, hardware: hw.Hardware, service: Service, *
 
 
 def _configuration(
-    settings: Settings, kept: configs.Config | None, provider: str, genesis: bytes, wish: Wish
+    settings: Settings, kept: configs.Config | None, provider: str, genesis: bytes, wanted: JoinOptions
 ) -> configs.Config:
     return configs.Config(
         url=settings.url,
         genesis=genesis,
         provider=provider,
-        region=wish.region or (kept.region if kept is not None else "local"),
-        ask=wish.ask(None if kept is None else kept.ask),
+        region=wanted.region or (kept.region if kept is not None else "local"),
+        ask=wanted.ask(None if kept is None else kept.ask),
         bind=settings.bind,
         # A service does not have the variables of this shell.
         docker_host=settings.docker_host or os.environ.get("DOCKER_HOST"),

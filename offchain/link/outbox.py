@@ -375,7 +375,7 @@ class Outbox:
         with self._store.transaction():
             for one in carried:
                 verdict = retry.decide(refusal, one.attempts)
-                if isinstance(verdict, retry.Dead):
+                if isinstance(verdict, retry.GiveUp):
                     self._intents.give_up(one.seq, verdict.reason)
                     given_up.append(one.key)
                 elif isinstance(verdict, retry.Retry):

@@ -15,13 +15,13 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
-    """Never again. `reason` is for people."""
+class GiveUp:
+    """The call is not tried again. `reason` is for people."""
 
     reason: str
 
 
-Verdict = Retry | Dead
+Verdict = Retry | GiveUp
 
 # refusal -> (pauses in blocks, the last one repeated; how often in all; what is said after that)
 _TABLE: dict[SubmitRefusal, tuple[tuple[int, ...], int, str]] = {
@@ -42,7 +42,7 @@ def decide(refusal: SubmitRefusal, attempts: int) -> Verdict:
     """What to do after the `attempts`-th try (from 1) ended with this refusal."""
     pauses, limit, reason = _TABLE[refusal]
     if attempts >= limit:
-        return Dead(reason)
+        return GiveUp(reason)
     return Retry(pauses[min(attempts, len(pauses)) - 1])
 
 

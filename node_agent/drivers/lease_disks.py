@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,10 @@ _LARGEST_JOURNAL_MIB: Final = 32
 _OPTIONS: Final = "loop,nodev,nosuid,noatime,noinit_itable,discard,errors=remount-ro"
 """`noinit_itable`: the kernel would write the inode tables in the background, and so take space that nobody uses."""
 _PATIENCE_S: Final = 120
+_RELEASE_S: Final = 10
+"""A container that is being made has a copy of every mount of the machine, in a mount namespace of its own, for some
+milliseconds."""
+_RELEASE_STEP_S: Final = 0.02
 _MOST_SAID: Final = 64 << 10
 _MENDED: Final = 1
 """The exit status of e2fsck where it has corrected something."""
@@ -229,10 +234,15 @@ class LeaseDisks:
         return point
 
     def _grow(self, name: str, limit_mib: int) -> None:
-        """Make a file system larger while no container uses it: to do so while it is mounted takes CAP_SYS_RESOURCE."""
+        """Make a file system larger while no container uses it: to do so while it is mounted takes CAP_SYS_RESOURCE.
+
+        Nothing is changed while a mount in another mount namespace holds the file system: the kernel would go on with
+        the old size, and write over what was changed.
+        """
         image, point = self._image(name), self._points / name
         if mounts.is_mount_point(point):
             mounts.unmount(point)
+        _wait_for_release(image)
         _run("e2fsck", "-f", "-p", str(image), allowed=_MENDED)
         os.truncate(image, (limit_mib + SLACK_MIB) * MIB)
         _run("resize2fs", str(image))
@@ -311,8 +321,17 @@ def _allocated(path: Path) -> int:
         return 0
 
 
-def _run(*command: str, allowed: int = 0) -> None:
-    """Run a program. `allowed`: the highest exit status that is no failure."""
+def _wait_for_release(image: Path) -> None:
+    """Wait until no loop device uses a file. Raises :class:`DiskError` after `_RELEASE_S`."""
+    deadline = time.monotonic() + _RELEASE_S
+    while devices := _run("losetup", "--noheadings", "--output", "NAME", "--associated", str(image)).split():
+        if time.monotonic() >= deadline:
+            raise DiskError(f"another process still uses {image} through {devices[0]} after {_RELEASE_S} s")
+        time.sleep(_RELEASE_STEP_S)
+
+
+def _run(*command: str, allowed: int = 0) -> str:
+    """Run a program and return its standard output. `allowed`: the highest exit status that is no failure."""
     program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if program is None:
         raise DiskError(f"{command[0]} is not installed (Debian: e2fsprogs, mount, util-linux)")
@@ -330,3 +349,4 @@ def _run(*command: str, allowed: int = 0) -> None:
     if not 0 <= done.returncode <= allowed:
         said = done.stderr[:_MOST_SAID].decode(errors="replace").strip().splitlines()
         raise DiskError(f"{command[0]}: {said[-1] if said else f'exit status {done.returncode}'}")
+    return done.stdout.decode(errors="replace")

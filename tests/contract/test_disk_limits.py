@@ -5,6 +5,7 @@ import dataclasses
 import json
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 import disk_attacks
@@ -13,8 +14,9 @@ import pytest
 from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401  (fixtures)
 
 from node_agent.core.values import ContainerSpec
+from node_agent.drivers import lease_disks
 from node_agent.drivers.docker_disks import disks_of
-from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, LeaseDisks, layout
+from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, DiskError, LeaseDisks, layout
 from node_agent.ports import ImageCannotRun, SnapshotRefused
 from offchain.schema.manifest_types import ResultSpec
 
@@ -234,3 +236,32 @@ def test_the_file_of_a_small_disk_is_small_and_grows_in_place(tmp_path):
     finally:
         disks.remove(1)
     assert disks.numbers() == frozenset()
+
+
+def test_a_disk_does_not_grow_while_another_mount_namespace_holds_it(tmp_path, monkeypatch):
+    """A container that is being made has copies of all mounts. The kernel goes on with the old size for as long."""
+    disks = LeaseDisks(tmp_path / "images", tmp_path / "points")
+    if trouble := disks.try_out():
+        pytest.skip(trouble)
+    point = disks.ensure(1, 64)
+    try:
+        (point / "kept").write_bytes(b"x" * MIB)
+        with subprocess.Popen(
+            ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo ready; read line"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as holder:
+            assert holder.stdout.readline() == b"ready\n"
+            with monkeypatch.context() as patch:
+                patch.setattr(lease_disks, "_RELEASE_S", 0.1)
+                with pytest.raises(DiskError, match=r"another process still uses .*1\.img"):
+                    disks.ensure(1, 128)
+            growing = threading.Thread(target=disks.ensure, args=(1, 128))
+            growing.start()
+            holder.stdin.close()
+            growing.join()
+        space = os.statvfs(point)
+        assert 120 * MIB < space.f_bavail * space.f_frsize <= 127 * MIB
+        assert (point / "kept").read_bytes() == b"x" * MIB
+    finally:
+        disks.remove(1)

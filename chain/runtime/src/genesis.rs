@@ -192,6 +192,12 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         min_charge_ms: MINUTE,
         // No scheduler places replicas and no agent runs them yet.
         max_replicas: 0,
+        // Half as much again as the absence limit.
+        report_grace_ms: match pace {
+            Pace::Test => 45 * SECOND,
+            Pace::Staging => 3 * MINUTE,
+            Pace::Production => 15 * MINUTE,
+        },
     }
 }
 

@@ -507,11 +507,16 @@ mod benchmarks {
     fn expire_lease(p: Linear<1, MAX_PODS>) {
         prepare::<T>();
         let (task, leases) = running::<T>(TaskKind::Job, p);
-        set_time::<T>(BEGIN + HOUR + 1);
+        let over = BEGIN + HOUR + CurrentParams::<T>::get().report_grace_ms;
+        set_time::<T>(over + 1);
         for (_, host) in &leases {
             hosts::Hosts::<T>::mutate(host, |record| {
-                record.as_mut().expect("it exists").last_heartbeat = BEGIN + HOUR;
+                record.as_mut().expect("it exists").last_heartbeat = over;
             });
+        }
+        // The last pod without a result: all others end before it.
+        for (lease, _) in &leases[1..] {
+            Pallet::<T>::do_expire_lease(*lease).expect("its time is over");
         }
         #[extrinsic_call]
         _(RawOrigin::Signed(account("anyone", 0, 0)), leases[0].0);

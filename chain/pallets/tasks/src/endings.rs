@@ -55,7 +55,12 @@ impl<T: Config> Pallet<T> {
         let of = &case.record.leases[place];
         ensure!(matches!(of.state, LeaseState::Active | LeaseState::Suspended), Error::<T>::LeaseNotActive);
         let away = desk.downtime_of(&of.host)?;
-        ensure!(of.ends_at(away).is_some_and(|at| desk.now > at), Error::<T>::LeaseNotDepleted);
+        let grace_ms = match case.spec().kind {
+            TaskKind::Job => desk.params.report_grace_ms,
+            TaskKind::Service | TaskKind::Rental => 0,
+        };
+        let is_over = of.ends_at(away).is_some_and(|at| desk.now > at && desk.elapsed_ms(at) >= grace_ms);
+        ensure!(is_over, Error::<T>::LeaseNotDepleted);
         // A host that is not there must not be paid for having been silent for long enough.
         ensure!(!desk.is_lost(&of.host)?, Error::<T>::HostIsLost);
         let pods = case.record.leases.len() as u32;
@@ -261,26 +266,42 @@ impl<T: Config> Desk<T> {
         }
     }
 
-    /// Ends one lease because its time is over, or its provider or the tenant's coins ended it. A job ends with it; a
-    /// service or rental goes on with the pods that are left, and is paid for after the dispute window.
+    /// Ends one lease because its time is over, or its provider or the tenant's coins ended it. The task goes on with the
+    /// pods that are left, and is paid for after the dispute window.
     pub fn end_one(&mut self, mut case: Case, place: usize, reason: EndReason) {
         let kind = case.spec().kind;
         if reason == EndReason::Reclaimed && kind != TaskKind::Rental {
             return self.lose(case, place, RequeueReason::Reclaimed);
         }
-        let (task, lease) = (case.task, case.id(place));
-        let mut bills = Vec::new();
-        let reason = match kind {
-            TaskKind::Job => EndReason::DurationExceeded,
-            _ => reason,
-        };
-        self.end(&mut case, place, reason);
         if kind == TaskKind::Job {
-            self.end_live(&mut case, EndReason::GangAborted);
+            return self.end_without_result(case, place);
+        }
+        let (task, lease) = (case.task, case.id(place));
+        self.end(&mut case, place, reason);
+        self.follow(&mut case);
+        let state = case.record.state;
+        self.put(case);
+        Pallet::<T>::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
+    }
+
+    /// Ends the lease of a job whose host reported no result in time. Its host is blamed and not paid. A replica is
+    /// placed again; of a job of several pods the others go on, and what they report is paid for after the dispute
+    /// window. A job without any result fails.
+    fn end_without_result(&mut self, mut case: Case, place: usize) {
+        if case.spec().is_redundant() {
+            return self.lose(case, place, RequeueReason::NoResult);
+        }
+        let (task, lease) = (case.task, case.id(place));
+        let reason = EndReason::DurationExceeded;
+        self.blame(&case, place, RequeueReason::NoResult);
+        self.end(&mut case, place, reason);
+        let may_have_result = case.record.leases.iter().any(|of| of.state.is_live() || of.result.is_some());
+        let mut bills = Vec::new();
+        if may_have_result {
+            self.follow(&mut case);
+        } else {
             bills = self.close_all(&mut case);
             self.go(&mut case, TaskState::Failed(FailReason::DurationExceeded));
-        } else {
-            self.follow(&mut case);
         }
         let state = case.record.state;
         self.put(case);

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    lease_id, rate, AccountId, Conduct, EndReason, Escrow, FailReason, HostId, Lease, LeaseId, LeaseState, PodResult,
+    lease_id, lease_parts, rate, AccountId, Balance, Conduct, EndReason, Escrow, FailReason, HostId, Lease, LeaseId, LeaseState, PodResult,
     TaskId, TaskState, TenantConduct, Vote, MAX_PODS,
 };
 
@@ -26,12 +26,17 @@ impl<T: Config> Pallet<T> {
         Ok(ids.collect())
     }
 
-    /// The result of a task is disputed. Fails unless it is reported and its dispute window is open.
-    pub fn dispute(task: TaskId) -> DispatchResult {
+    /// The results of some leases of a task are disputed. Fails unless the task is reported, its dispute window is open,
+    /// and all of `accused` are leases of it.
+    pub fn dispute(task: TaskId, accused: &[LeaseId]) -> DispatchResult {
         let mut desk = Desk::<T>::new();
         let mut case = desk.open(task)?;
         ensure!(case.record.state == TaskState::Reported, Error::<T>::NotReported);
         ensure!(desk.is_disputable(&case), Error::<T>::DisputeWindowClosed);
+        for lease in accused {
+            ensure!(lease_parts(*lease).0 == task, Error::<T>::NoSuchLease);
+            case.place::<T>(*lease)?;
+        }
         case.go::<T>(TaskState::Disputed, desk.now)?;
         desk.put(case);
         desk.commit()?;
@@ -39,30 +44,35 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// A dispute is over. Where the complaint is right nothing more is paid for the task, which fails; else its result
-    /// stands. A verdict counts for or against the hosts that worked on the task, and its tenant where it complained
-    /// (`by_tenant`). Fails unless the task is disputed.
-    pub fn resolve(task: TaskId, verdict: Option<Vote>, by_tenant: bool) -> DispatchResult {
+    /// A dispute about the leases `accused` is over. Where the complaint is right nothing more is paid for them; the task
+    /// fails if it has no other leases, else the results of the others stand. A verdict counts for or against the hosts
+    /// of those leases, and the task's tenant where it complained (`by_tenant`). Fails unless the task is disputed.
+    pub fn resolve(task: TaskId, accused: &[LeaseId], verdict: Option<Vote>, by_tenant: bool) -> DispatchResult {
         let upheld = verdict == Some(Vote::Yes);
         let mut desk = Desk::<T>::new();
         let mut case = desk.open(task)?;
         ensure!(case.record.state == TaskState::Disputed, Error::<T>::NotDisputed);
         let tenant = case.record.tenant.clone();
         let mut bills = Vec::new();
+        let judged: Vec<usize> = case.places().filter(|place| accused.contains(&case.id(*place))).collect();
         if upheld {
-            for place in case.places() {
-                desk.forfeit(&mut case, place, EndReason::DisputeLost);
+            for place in &judged {
+                desk.forfeit(&mut case, *place, EndReason::DisputeLost);
             }
+        }
+        if upheld && judged.len() == case.record.leases.len() {
             bills = desk.close_all(&mut case);
             case.go::<T>(TaskState::Failed(FailReason::DisputeLost), desk.now)?;
         } else {
             case.go::<T>(TaskState::Verified, desk.now)?;
         }
         let (now, state) = (desk.now, case.record.state);
-        let value = case.record.leases.iter().map(|lease| lease.escrow.deposit).fold(0, u128::saturating_add);
-        if verdict.is_some() {
-            let conduct = if upheld { Conduct::NotVerified } else { Conduct::Verified };
-            for lease in &case.record.leases {
+        let mut value: Balance = 0;
+        for place in judged {
+            let lease = &case.record.leases[place];
+            value = value.saturating_add(lease.escrow.deposit);
+            if verdict.is_some() {
+                let conduct = if upheld { Conduct::NotVerified } else { Conduct::Verified };
                 desk.observe(&tenant, &lease.host, conduct, lease.escrow.deposit);
             }
         }

@@ -580,7 +580,7 @@ pub mod pallet {
         LeaseEnded,
         /// The pod of this lease is not late, and its host is not lost.
         LeaseNotStuck,
-        /// The lease has not used its duration yet.
+        /// The lease has not used its duration yet, or the host of a job may still report its result.
         LeaseNotDepleted,
         /// The host of the lease is lost: requeue it.
         HostIsLost,
@@ -658,6 +658,8 @@ pub mod pallet {
         ReplicasNotOffered,
         /// Results of more than 3 replicas cannot be compared.
         MaxReplicasTooHigh,
+        /// Hosts must have some time to report results after the time of their pods was over.
+        ReportGraceZero,
     }
 
     #[pallet::hooks]
@@ -738,7 +740,8 @@ pub mod pallet {
             Ok(Some(endings::requeue_weight::<T>(pods)).into())
         }
 
-        /// End a lease that has used its duration or its deposit: a job fails by it. By anyone.
+        /// End a lease that has used its duration or its deposit. By anyone. The pod of a job has no result then: it is
+        /// not paid, and only after `report_grace_ms` can this be called for it.
         #[pallet::call_index(6)]
         #[pallet::weight(<T as Config>::WeightInfo::expire_lease(MAX_PODS))]
         pub fn expire_lease(origin: OriginFor<T>, lease: LeaseId) -> DispatchResultWithPostInfo {

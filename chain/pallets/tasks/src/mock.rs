@@ -47,6 +47,7 @@ pub const POOR_PPM: u32 = 300_000;
 pub const CHECKPOINT_MIN: u64 = 10_000;
 /// The minimum charge of a pod whose start its tenant prevented: ten minutes at its rate.
 pub const MIN_CHARGE: u64 = HOUR / 6;
+pub const REPORT_GRACE: u64 = 10 * 60_000;
 pub const RETENTION: u64 = 10 * HOUR;
 pub const GRACE: u64 = HOUR;
 pub const HELD_BACK: u64 = 60_000;
@@ -447,6 +448,7 @@ impl Default for ExtBuilder {
                 checkpoint_min_ms: CHECKPOINT_MIN,
                 min_charge_ms: MIN_CHARGE,
                 max_replicas: 3,
+                report_grace_ms: REPORT_GRACE,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -50,6 +50,10 @@ pub struct Params {
     /// The most replicas whose results a task may have compared, at most 3; 0 where no task may ask for it, since nothing
     /// on the network runs and compares replicas.
     pub max_replicas: u8,
+    /// A host may report the result of a job for so many milliseconds after the time of its pod was over; at least 1.
+    /// After that the pod has no result and is not paid. Not less than the absence limit of the hosts pallet, so that a
+    /// host that is gone is reported absent first.
+    pub report_grace_ms: u64,
 }
 
 impl Default for Params {
@@ -70,6 +74,7 @@ impl Default for Params {
             checkpoint_min_ms: 60_000,
             min_charge_ms: 60_000,
             max_replicas: 0,
+            report_grace_ms: 900_000,
         }
     }
 }
@@ -87,6 +92,7 @@ impl Params {
         ensure!(self.poor_ppm <= 1_000_000, Error::PoorPpmTooHigh);
         ensure!(self.checkpoint_min_ms > 0, Error::CheckpointMinZero);
         ensure!(self.max_replicas <= MAX_REPLICAS, Error::MaxReplicasTooHigh);
+        ensure!(self.report_grace_ms > 0, Error::ReportGraceZero);
         Ok(())
     }
 }

@@ -129,10 +129,16 @@ fn fill(evidence: &mut UpTo<Evidence, MAX_EVIDENCE>, by: &AccountId) {
     }
 }
 
+fn all_leases<T: Config>(task: TaskId) -> UpTo<LeaseId, 16> {
+    let leases: Vec<LeaseId> = T::Tasks::leases_of(task).into_iter().map(|(lease, _)| lease).collect();
+    leases.try_into().expect("a task has at most 16 leases")
+}
+
 fn disputed<T: Config>() -> (TaskId, AccountId) {
     let tenant = rich::<T>("tenant", 0);
     let task = T::BenchmarkHelper::reported_task(&tenant);
-    Pallet::<T>::do_open_dispute(tenant.clone(), task, [1; 32]).expect("it is reported");
+    let accused = all_leases::<T>(task);
+    Pallet::<T>::do_open_dispute(tenant.clone(), task, accused, [1; 32]).expect("it is reported");
     (task, tenant)
 }
 
@@ -252,8 +258,9 @@ mod benchmarks {
         T::BenchmarkHelper::set_block(1, START, [1; 32]);
         let tenant = rich::<T>("tenant", 0);
         let task = T::BenchmarkHelper::reported_task(&tenant);
+        let accused = all_leases::<T>(task);
         #[extrinsic_call]
-        _(RawOrigin::Signed(tenant), task, [1; 32]);
+        _(RawOrigin::Signed(tenant), task, accused, [1; 32]);
         assert!(Disputes::<T>::contains_key(task));
     }
 

@@ -7,28 +7,39 @@ use frame_support::{
 };
 use gantry_primitives::{
     transitions::allows, verification_tables::DISPUTE_TRANSITIONS, AccountId, Balance, Commitment, Digest,
-    DisputeOutcome, DisputePhase, DisputeRecord, Evidence, Matter, Misconduct, Moment, Queue, Salt, Stake, TaskId,
-    Vote, EVIDENCE_PER_HEARING, MAX_APPEALS,
+    DisputeOutcome, DisputePhase, DisputeRecord, Evidence, HostId, LeaseId, Matter, Misconduct, Moment, Queue, Salt,
+    Stake, TaskId, UpTo, Vote, EVIDENCE_PER_HEARING, MAX_APPEALS,
 };
 
 use crate::{ballot, voting::Purse, Config, CurrentParams, Disputes, Error, Event, HoldReason, Hosts, Pallet, Tasks};
 
 impl<T: Config> Pallet<T> {
-    pub(crate) fn do_open_dispute(who: AccountId, task: TaskId, evidence: Digest) -> DispatchResult {
+    pub(crate) fn do_open_dispute(
+        who: AccountId,
+        task: TaskId,
+        mut accused: UpTo<LeaseId, 16>,
+        evidence: Digest,
+    ) -> DispatchResult {
         let params = CurrentParams::<T>::get();
         let tenant = T::Tasks::tenant_of(task).ok_or(Error::<T>::NoSuchTask)?;
-        let providers = Self::providers_of(task);
         ensure!(!Disputes::<T>::contains_key(task), Error::<T>::AlreadyDisputed);
+        accused.sort();
+        ensure!(!accused.is_empty(), Error::<T>::NobodyAccused);
+        ensure!(accused.windows(2).all(|pair| pair[0] < pair[1]), Error::<T>::AccusedTwice);
         if who != tenant {
             ensure!(Self::active_verifier(&who).is_ok(), Error::<T>::NotTenantNorVerifier);
-            ensure!(!providers.contains(&who), Error::<T>::OpenerIsParty);
+            let hosts = T::Tasks::leases_of(task).into_iter().map(|(_, host)| host);
+            ensure!(!Self::providers_of(hosts).contains(&who), Error::<T>::OpenerIsParty);
         }
-        T::Tasks::dispute(task)?;
+        T::Tasks::dispute(task, &accused)?;
+        let providers = Self::providers_of(Self::accused_hosts(task, &accused).into_iter());
         let now = Self::now();
         let until = now.saturating_add(params.hearing_ms);
         let mut record = DisputeRecord {
             opener: who.clone(),
             tenant,
+            accused: accused.clone(),
+            // As many as there are leases at most.
             providers: BoundedVec::truncate_from(providers),
             opened_at: now,
             phase: DisputePhase::Hearing,
@@ -45,7 +56,7 @@ impl<T: Config> Pallet<T> {
         Self::note(&mut record, &who, evidence)?;
         Self::schedule(Queue::Hearing, Matter::Dispute(task), until);
         Disputes::<T>::insert(task, record);
-        Self::deposit_event(Event::DisputeOpened { task, by: who, stake, evidence, until });
+        Self::deposit_event(Event::DisputeOpened { task, by: who, accused, stake, evidence, until });
         Ok(())
     }
 
@@ -208,7 +219,7 @@ impl<T: Config> Pallet<T> {
     fn close_dispute(task: TaskId, mut record: DisputeRecord) -> DispatchResult {
         Self::move_dispute(task, &mut record, DisputePhase::Closed, 0)?;
         let upheld = record.verdict == Some(Vote::Yes);
-        let hosts: Vec<_> = T::Tasks::leases_of(task).into_iter().map(|(_, host)| host).collect();
+        let hosts = Self::accused_hosts(task, &record.accused);
         let (won, mut lost): (Vec<Stake>, Vec<Stake>) =
             record.stakes.into_iter().partition(|stake| Some(stake.side) == record.verdict);
 
@@ -246,7 +257,7 @@ impl<T: Config> Pallet<T> {
                 T::Hosts::punish(host, Misconduct::DisputeLost, lasted);
             }
         }
-        T::Tasks::resolve(task, record.verdict, record.opener == record.tenant)?;
+        T::Tasks::resolve(task, &record.accused, record.verdict, record.opener == record.tenant)?;
         Disputes::<T>::remove(task);
         let outcome = match record.verdict {
             Some(Vote::Yes) => DisputeOutcome::Upheld,
@@ -289,10 +300,19 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// Who owns the hosts that worked on a task, each once.
-    fn providers_of(task: TaskId) -> Vec<AccountId> {
-        let mut providers: Vec<AccountId> =
-            T::Tasks::leases_of(task).iter().filter_map(|(_, host)| T::Hosts::provider_of(host)).collect();
+    /// The hosts of the leases that a dispute is about, each once: a host with several of them is punished once.
+    fn accused_hosts(task: TaskId, accused: &[LeaseId]) -> Vec<HostId> {
+        let leases = T::Tasks::leases_of(task).into_iter();
+        let mut hosts: Vec<HostId> =
+            leases.filter(|(lease, _)| accused.contains(lease)).map(|(_, host)| host).collect();
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+
+    /// Who owns these hosts, each once.
+    fn providers_of(hosts: impl Iterator<Item = HostId>) -> Vec<AccountId> {
+        let mut providers: Vec<AccountId> = hosts.filter_map(|host| T::Hosts::provider_of(&host)).collect();
         providers.sort();
         providers.dedup();
         providers

@@ -384,6 +384,8 @@ pub mod pallet {
             task: TaskId,
             /// Who opened it.
             by: AccountId,
+            /// The leases whose results are called wrong.
+            accused: UpTo<LeaseId, 16>,
             /// What it staked.
             stake: Balance,
             /// SHA-256 of its first piece of evidence.
@@ -556,6 +558,10 @@ pub mod pallet {
         NotTenantNorVerifier,
         /// A provider cannot dispute a task that its own hosts worked on.
         OpenerIsParty,
+        /// A dispute is about at least one lease.
+        NobodyAccused,
+        /// A dispute names each lease once.
+        AccusedTwice,
         /// The caller cannot pay the stake.
         CannotPayStake,
         /// The caller is no party of the dispute.
@@ -696,16 +702,21 @@ pub mod pallet {
             Self::do_reveal_result(host, lease, result, salt)
         }
 
-        /// Call the result of a reported task wrong. By its tenant or a verifier, who stakes coins on it.
+        /// Call the results of these leases of a reported task wrong. By its tenant, or by a verifier whose hosts had no
+        /// part in the task, who stakes coins on it.
         #[pallet::call_index(9)]
         #[pallet::weight(T::WeightInfo::open_dispute())]
-        pub fn open_dispute(origin: OriginFor<T>, task: TaskId, evidence: Digest) -> DispatchResult {
+        pub fn open_dispute(
+            origin: OriginFor<T>,
+            task: TaskId,
+            accused: UpTo<LeaseId, 16>,
+            evidence: Digest,
+        ) -> DispatchResult {
             let who = ensure_signed(origin)?;
-            Self::do_open_dispute(who, task, evidence)
+            Self::do_open_dispute(who, task, accused, evidence)
         }
 
-        /// Name a piece of evidence in a dispute. By its opener, the tenant, or a provider whose hosts worked on the
-        /// task.
+        /// Name a piece of evidence in a dispute. By its opener, the tenant, or a provider of an accused host.
         #[pallet::call_index(10)]
         #[pallet::weight(T::WeightInfo::add_evidence())]
         pub fn add_evidence(origin: OriginFor<T>, task: TaskId, digest: Digest) -> DispatchResult {

@@ -61,11 +61,13 @@ pub trait Tasks {
     /// No two results agree and no further host is asked: the task fails and nobody is paid.
     fn no_agreement(task: TaskId) -> DispatchResult;
 
-    /// The task is in dispute from now on; refused unless it is reported and its dispute window is open.
-    fn dispute(task: TaskId) -> DispatchResult;
-    /// The dispute is over. Where the complaint is right the task fails, hosts are unpaid and the tenant is refunded.
-    /// Else, and without a verdict, it is verified. `by_tenant`: whether it was the tenant who complained.
-    fn resolve(task: TaskId, verdict: Option<Vote>, by_tenant: bool) -> DispatchResult;
+    /// The results of these leases of the task are in dispute from now on; refused unless it is reported, its dispute
+    /// window is open, and all of them are its leases.
+    fn dispute(task: TaskId, accused: &[LeaseId]) -> DispatchResult;
+    /// The dispute about these leases is over. Where the complaint is right they are not paid, and the task fails if it
+    /// has no others. Else, and without a verdict, it is verified. `by_tenant`: whether it was the tenant who
+    /// complained.
+    fn resolve(task: TaskId, accused: &[LeaseId], verdict: Option<Vote>, by_tenant: bool) -> DispatchResult;
 }
 
 /// What benchmarks need to exist.

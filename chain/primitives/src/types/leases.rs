@@ -20,7 +20,7 @@ pub enum EndReason {
     StartTimeout,
     /// The host was lost.
     HostLost,
-    /// The pod ran for longer than the job allows.
+    /// The time of a job's pod was over, and its host reported no result.
     DurationExceeded,
     /// Another pod of the same task could not go on.
     GangAborted,
@@ -47,21 +47,24 @@ pub enum EndReason {
 impl EndReason {
     /// How the last segment of a lease that ends for this reason is billed.
     ///
-    /// A job that its host does not finish is worth nothing to its tenant. A service or rental has been used until
-    /// then, and is paid pro rata.
+    /// A pod of a job without a result is worth nothing to its tenant, whatever its host did meanwhile: only a signed act
+    /// of the tenant makes it cost something. A service or rental has been used until then, and is paid pro rata.
     pub const fn billing(&self, kind: TaskKind) -> Billing {
         match self {
             Self::Completed
             | Self::Cancelled
-            | Self::DurationExceeded
             | Self::TenantEnded
             | Self::Expired
             | Self::ScaledDown
             | Self::Depleted
             | Self::DataMoved
             | Self::Moved => Billing::ByUnit,
-            Self::GangAborted | Self::Reclaimed | Self::Preempted => Billing::ProRata,
-            Self::HostRefused(_) | Self::StartTimeout | Self::HostLost => match kind {
+            Self::Reclaimed | Self::Preempted => Billing::ProRata,
+            Self::HostRefused(_)
+            | Self::StartTimeout
+            | Self::HostLost
+            | Self::DurationExceeded
+            | Self::GangAborted => match kind {
                 TaskKind::Job => Billing::Forfeit,
                 TaskKind::Service | TaskKind::Rental => Billing::ProRata,
             },

@@ -141,7 +141,7 @@ impl TaskSpec {
 pub enum FailReason {
     /// It was tried as often as the chain allows.
     AttemptsExhausted,
-    /// A pod ran for longer than the task allows.
+    /// The time of all pods was over, and none of them has a result.
     DurationExceeded,
     /// Its result was disputed, and the dispute was upheld.
     DisputeLost,
@@ -202,6 +202,8 @@ pub enum RequeueReason {
     HostLost,
     /// The provider wanted its resources back, and its notice is over.
     Reclaimed,
+    /// The time of a replica was over, and its host committed no result.
+    NoResult,
 }
 
 impl RequeueReason {
@@ -209,7 +211,7 @@ impl RequeueReason {
     pub const fn is_hosts_fault(&self) -> bool {
         match self {
             Self::HostRefused(failure) => failure.is_hosts_fault(),
-            Self::StartTimeout | Self::HostLost => true,
+            Self::StartTimeout | Self::HostLost | Self::NoResult => true,
             Self::Reclaimed => false,
         }
     }
@@ -232,6 +234,7 @@ impl From<RequeueReason> for EndReason {
             RequeueReason::StartTimeout => Self::StartTimeout,
             RequeueReason::HostLost => Self::HostLost,
             RequeueReason::Reclaimed => Self::Reclaimed,
+            RequeueReason::NoResult => Self::DurationExceeded,
         }
     }
 }

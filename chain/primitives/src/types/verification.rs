@@ -312,7 +312,9 @@ pub struct DisputeRecord {
     pub opener: AccountId,
     /// Who pays for the task.
     pub tenant: AccountId,
-    /// Who owns the hosts that worked on the task.
+    /// The leases whose results are called wrong, in ascending order; at least one.
+    pub accused: UpTo<LeaseId, 16>,
+    /// Who owns the hosts of those leases.
     pub providers: UpTo<AccountId, 16>,
     /// When it was opened.
     pub opened_at: Moment,

@@ -170,11 +170,11 @@ impl ports::Tasks for NetworkTasks {
         with_storage_layer(|| Tasks::<Runtime>::no_agreement(task))
     }
 
-    fn dispute(task: TaskId) -> DispatchResult {
-        Tasks::<Runtime>::dispute(task)
+    fn dispute(task: TaskId, accused: &[LeaseId]) -> DispatchResult {
+        Tasks::<Runtime>::dispute(task, accused)
     }
 
-    fn resolve(task: TaskId, verdict: Option<Vote>, by_tenant: bool) -> DispatchResult {
-        with_storage_layer(|| Tasks::<Runtime>::resolve(task, verdict, by_tenant))
+    fn resolve(task: TaskId, accused: &[LeaseId], verdict: Option<Vote>, by_tenant: bool) -> DispatchResult {
+        with_storage_layer(|| Tasks::<Runtime>::resolve(task, accused, verdict, by_tenant))
     }
 }

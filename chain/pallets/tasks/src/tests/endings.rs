@@ -1,6 +1,7 @@
 use frame_support::{assert_noop, assert_ok};
 use gantry_primitives::{
     EndReason, FailReason, HostFailure, HostStatus, IndexTag, LeaseBill, LeaseState, RequeueReason, TaskKey, TaskState,
+    VerificationPolicy,
 };
 
 use crate::{mock::*, Error, Event, Manifests};
@@ -126,16 +127,76 @@ fn a_gang_ends_when_one_of_its_pods_does() {
 }
 
 #[test]
-fn a_pod_that_runs_too_long_ends_its_task() {
+fn a_job_whose_host_reports_no_result_in_time_fails() {
     on_chain(|| {
         let (task, lease_id) = running();
-        advance(HOUR);
+        work(HOUR);
+        work(REPORT_GRACE - 1);
         assert_noop!(Tasks::expire_lease(signed(ANYONE), lease_id), Error::<Test>::LeaseNotDepleted);
         advance(1);
+        let bond = host_record(10).bond;
         assert_ok!(Tasks::expire_lease(signed(ANYONE), lease_id));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::DurationExceeded));
         assert_eq!(lease(lease_id).state, LeaseState::Ended(EndReason::DurationExceeded));
+        assert!(host_record(10).bond < bond, "the host is slashed");
         assert_noop!(Tasks::expire_lease(signed(ANYONE), lease_id), Error::<Test>::LeaseNotActive);
+    });
+}
+
+#[test]
+fn a_result_is_accepted_until_the_grace_is_over() {
+    on_chain(|| {
+        let (task, lease_id) = running();
+        work(HOUR);
+        work(REPORT_GRACE - 1);
+        assert_ok!(Tasks::report_result(host_origin(10), lease_id, result(2 * HOUR)));
+        assert_eq!(record(task).state, TaskState::Reported);
+        work(DISPUTE_WINDOW);
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        assert_eq!(escrow(lease_id).paid, RATE, "an hour, which is what the tenant deposited for");
+    });
+}
+
+#[test]
+fn the_other_pods_of_a_job_go_on_where_one_has_no_result() {
+    on_chain(|| {
+        online_host(10);
+        online_host(11);
+        let task = submit(gang(2));
+        let leases = assign(task, vec![place(0, 10, &[]), place(1, 11, &[])]);
+        assert_ok!(Tasks::report_started(host_origin(10), leases[0]));
+        advance(60_000);
+        assert_ok!(Tasks::report_started(host_origin(11), leases[1]));
+        work(HOUR - 60_000);
+        work(REPORT_GRACE);
+        assert_noop!(Tasks::expire_lease(signed(ANYONE), leases[1]), Error::<Test>::LeaseNotDepleted);
+        assert_ok!(Tasks::expire_lease(signed(ANYONE), leases[0]));
+        assert_eq!(record(task).state, TaskState::Running);
+        assert_ok!(Tasks::report_result(host_origin(11), leases[1], result(HOUR)));
+        assert_eq!(record(task).state, TaskState::Reported, "what the other reported may be disputed");
+        work(DISPUTE_WINDOW);
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        assert_eq!((escrow(leases[0]).paid, escrow(leases[1]).paid), (0, POD));
+    });
+}
+
+#[test]
+fn a_replica_without_a_result_is_placed_again_and_not_paid() {
+    on_chain(|| {
+        let mut replicated = gang(2);
+        replicated.verification = VerificationPolicy::Redundant { replicas: 2 };
+        online_host(10);
+        online_host(11);
+        let task = submit(replicated);
+        let leases = assign(task, vec![place(0, 10, &[]), place(1, 11, &[])]);
+        for (lease, host) in leases.iter().zip([10, 11]) {
+            assert_ok!(Tasks::report_started(host_origin(host), *lease));
+        }
+        work(HOUR + REPORT_GRACE + 1);
+        assert_ok!(Tasks::committed(leases[1]));
+        assert_ok!(Tasks::expire_lease(signed(ANYONE), leases[0]));
+        assert_eq!((record(task).state, leases_of(task)), (TaskState::Running, vec![leases[1]]));
+        assert_eq!(bill(leases[0]).paid, 0);
     });
 }
 

@@ -184,13 +184,13 @@ fn what_is_for_replicas_is_refused_for_others() {
 fn a_result_is_disputed_within_its_window() {
     on_chain(|| {
         let (task, _) = running();
-        assert_noop!(Tasks::dispute(task), Error::<Test>::NotReported);
+        assert_noop!(Tasks::dispute(task, &leases_of(task)), Error::<Test>::NotReported);
         assert_ok!(Tasks::cancel(signed(TENANT), task));
         let late = reported_on(11);
         work(DISPUTE_WINDOW);
-        assert_noop!(Tasks::dispute(late), Error::<Test>::DisputeWindowClosed);
+        assert_noop!(Tasks::dispute(late, &leases_of(late)), Error::<Test>::DisputeWindowClosed);
         let task = reported_on(12);
-        assert_ok!(Tasks::dispute(task));
+        assert_ok!(Tasks::dispute(task, &leases_of(task)));
         assert_eq!(record(task).state, TaskState::Disputed);
         assert!(is_listed(IndexTag::Disputed, task));
         work(2 * DISPUTE_WINDOW);
@@ -216,13 +216,42 @@ fn a_dispute_that_is_upheld_costs_the_tenant_nothing() {
         let before = worth(&account(TENANT));
         let task = reported_on(10);
         let lease_id = leases_of(task)[0];
-        assert_noop!(Tasks::resolve(task, Some(Vote::Yes), true), Error::<Test>::NotDisputed);
-        assert_ok!(Tasks::dispute(task));
+        assert_noop!(Tasks::resolve(task, &leases_of(task), Some(Vote::Yes), true), Error::<Test>::NotDisputed);
+        assert_ok!(Tasks::dispute(task, &leases_of(task)));
         task_events();
-        assert_ok!(Tasks::resolve(task, Some(Vote::Yes), true));
+        assert_ok!(Tasks::resolve(task, &leases_of(task), Some(Vote::Yes), true));
         assert!(matches!(task_events()[..], [Event::DisputeResolved { upheld: true, .. }]));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::DisputeLost));
         assert_eq!((escrow(lease_id).paid, worth(&account(TENANT))), (0, before));
+    });
+}
+
+#[test]
+fn a_dispute_that_is_upheld_concerns_the_leases_that_it_names() {
+    on_chain(|| {
+        online_host(10);
+        online_host(11);
+        let task = submit(gang(2));
+        let leases = assign(task, vec![place(0, 10, &[]), place(1, 11, &[])]);
+        for (lease, host) in leases.iter().zip([10, 11]) {
+            assert_ok!(Tasks::report_started(host_origin(host), *lease));
+        }
+        work(60_000);
+        for (lease, host) in leases.iter().zip([10, 11]) {
+            assert_ok!(Tasks::report_result(host_origin(host), *lease, result(60_000)));
+        }
+        assert_noop!(Tasks::dispute(task, &[leases[0], leases[1] + 1]), Error::<Test>::NoSuchLease);
+        assert_ok!(Tasks::dispute(task, &leases[..1]));
+        assert_ok!(Tasks::resolve(task, &leases[..1], Some(Vote::Yes), true));
+        assert_eq!(record(task).state, TaskState::Verified, "the result of the other pod stands");
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        assert_eq!(escrow(leases[0]).paid, 0);
+        assert!(escrow(leases[1]).paid > 0);
+        let verified = |number| {
+            pallet_gantry_reputation::HostScores::<Test>::get(host(number)).unwrap_or_default().verified.negative
+        };
+        assert!(verified(10) > 0);
+        assert_eq!(verified(11), 0);
     });
 }
 
@@ -232,8 +261,8 @@ fn a_verdict_counts_for_or_against_the_hosts_and_a_tenant_that_complained() {
     for (verdict, by_tenant) in [(Some(Yes), true), (Some(No), true), (Some(No), false), (None, true)] {
         on_chain(|| {
             let task = reported_on(10);
-            assert_ok!(Tasks::dispute(task));
-            assert_ok!(Tasks::resolve(task, verdict, by_tenant));
+            assert_ok!(Tasks::dispute(task, &leases_of(task)));
+            assert_ok!(Tasks::resolve(task, &leases_of(task), verdict, by_tenant));
             let found = pallet_gantry_reputation::HostScores::<Test>::get(host(10)).unwrap_or_default().verified;
             let said =
                 pallet_gantry_reputation::TenantScores::<Test>::get(account(TENANT)).unwrap_or_default().disputes;
@@ -249,8 +278,8 @@ fn a_verdict_counts_for_or_against_the_hosts_and_a_tenant_that_complained() {
 fn a_dispute_that_is_not_upheld_leaves_the_result_as_it_is() {
     on_chain(|| {
         let task = reported_on(10);
-        assert_ok!(Tasks::dispute(task));
-        assert_ok!(Tasks::resolve(task, Some(Vote::No), true));
+        assert_ok!(Tasks::dispute(task, &leases_of(task)));
+        assert_ok!(Tasks::resolve(task, &leases_of(task), Some(Vote::No), true));
         assert_eq!(record(task).state, TaskState::Verified);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
         assert!(escrow(leases_of(task)[0]).paid > 0);

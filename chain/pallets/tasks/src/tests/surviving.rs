@@ -243,7 +243,7 @@ fn a_lease_whose_deposit_is_used_up_does_not_go_on_elsewhere() {
         let (task, from) = with_standby(TaskSpec { survival: Survival::Standby, ..spec() });
         work(HOUR);
         assert_noop!(move_to(TENANT, from, 12), Error::<Test>::DepositUsedUp);
-        work(1);
+        work(REPORT_GRACE);
         assert_ok!(Tasks::expire_lease(signed(ANYONE), from));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::DurationExceeded));
     });
@@ -405,8 +405,8 @@ fn only_what_the_last_host_did_can_be_disputed() {
         assert_ok!(Tasks::report_started(host_origin(12), to));
         work(HOUR / 4);
         assert_ok!(Tasks::report_result(host_origin(12), to, result(HOUR / 4)));
-        assert_ok!(Tasks::dispute(task));
-        assert_ok!(Tasks::resolve(task, Some(Vote::Yes), true));
+        assert_ok!(Tasks::dispute(task, &leases_of(task)));
+        assert_ok!(Tasks::resolve(task, &leases_of(task), Some(Vote::Yes), true));
         assert_eq!((bill(from).paid, bill(to).paid, held()), (RATE / 4, 0, 0));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::DisputeLost));
     });

@@ -192,13 +192,20 @@ impl crate::Tasks for World {
         move_task(task, MockState::Running, MockState::Failed)
     }
 
-    fn dispute(task: TaskId) -> DispatchResult {
+    fn dispute(task: TaskId, accused: &[LeaseId]) -> DispatchResult {
+        let leases = Self::leases_of(task);
+        ensure!(accused.iter().all(|lease| leases.iter().any(|(known, _)| known == lease)), REFUSED);
         move_task(task, MockState::Reported, MockState::Disputed)
     }
 
-    fn resolve(task: TaskId, verdict: Option<Vote>, _by_tenant: bool) -> DispatchResult {
-        let to = if verdict == Some(Vote::Yes) { MockState::Failed } else { MockState::Verified };
+    fn resolve(task: TaskId, accused: &[LeaseId], verdict: Option<Vote>, _by_tenant: bool) -> DispatchResult {
         ensure!(!World::get().broken, REFUSED);
+        let upheld = verdict == Some(Vote::Yes);
+        let all = accused.len() == Self::leases_of(task).len();
+        let to = if upheld && all { MockState::Failed } else { MockState::Verified };
+        if upheld {
+            accused.iter().for_each(|lease| set_lease(*lease, MockLease::Void));
+        }
         move_task(task, MockState::Disputed, to)
     }
 }
@@ -265,10 +272,20 @@ pub fn task(state: MockState, replicas: Option<u8>) -> MockTask {
 
 /// A task of [`TENANT`] that [`HOST`] reported.
 pub fn reported() {
+    reported_by(&[HOST]);
+}
+
+/// A task of [`TENANT`] whose pods these hosts reported, with leases from 100 on.
+pub fn reported_by(hosts: &[u8]) {
     world(|world| {
-        let leases = vec![(100, account(HOST), MockLease::Completed)];
+        let leases = (100..).zip(hosts).map(|(lease, host)| (lease, account(*host), MockLease::Completed)).collect();
         world.tasks.insert(TASK, MockTask { leases, ..task(MockState::Reported, None) });
     });
+}
+
+/// The leases that a dispute names.
+pub fn accused(leases: &[LeaseId]) -> UpTo<LeaseId, 16> {
+    leases.to_vec().try_into().expect("at most 16")
 }
 
 /// A running task of so many replicas, on hosts from [`HOST`] on.

@@ -169,7 +169,7 @@ fn dust_that_cannot_be_credited_stays_where_it_is() {
             params.jury_fee = 4;
         });
         reported();
-        assert_ok!(Verification::open_dispute(signed(TENANT), TASK, [1; 32]));
+        assert_ok!(Verification::open_dispute(signed(TENANT), TASK, accused(&[100]), [1; 32]));
         wait_past(HEARING);
         blocks(2);
         let matter = Matter::Dispute(TASK);
@@ -191,7 +191,7 @@ fn the_highest_amounts_do_not_overflow() {
             params.challenge_fee = u128::MAX;
         });
         reported();
-        let dispute = Verification::open_dispute(signed(TENANT), TASK, [1; 32]);
+        let dispute = Verification::open_dispute(signed(TENANT), TASK, accused(&[100]), [1; 32]);
         assert_noop!(dispute, Error::<Test>::CannotPayStake);
         let challenge = Verification::open_challenge(signed(OPENER), account(HOST), 0);
         assert_noop!(challenge, Error::<Test>::CannotPayFee);

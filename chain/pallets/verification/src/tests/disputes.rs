@@ -7,7 +7,7 @@ use crate::{mock::*, Disputes, Error, Event, HoldReason, Verifiers};
 const MATTER: Matter = Matter::Dispute(TASK);
 
 fn open(who: u8) {
-    assert_ok!(Verification::open_dispute(signed(who), TASK, [1; 32]));
+    assert_ok!(Verification::open_dispute(signed(who), TASK, accused(&[100]), [1; 32]));
 }
 
 /// The hearing passes and a jury is drawn.
@@ -79,7 +79,7 @@ fn a_rejected_complaint_costs_the_stake_and_verifies_the_task() {
 #[test]
 fn a_dispute_is_opened_by_the_tenant_or_an_uninvolved_verifier_within_the_window() {
     on_chain(|| {
-        let open = |who, task| Verification::open_dispute(signed(who), task, [1; 32]);
+        let open = |who, task| Verification::open_dispute(signed(who), task, accused(&[100]), [1; 32]);
         assert_noop!(open(TENANT, TASK), Error::<Test>::NoSuchTask);
         replicated(2);
         assert_noop!(open(TENANT, TASK), DispatchError::Other("refused by the tasks pallet"));
@@ -94,11 +94,46 @@ fn a_dispute_is_opened_by_the_tenant_or_an_uninvolved_verifier_within_the_window
 }
 
 #[test]
+fn a_dispute_names_leases_of_its_task_each_once() {
+    on_chain(|| {
+        reported_by(&[HOST, HOST + 1]);
+        let open = |leases: &[u64]| Verification::open_dispute(signed(TENANT), TASK, accused(leases), [1; 32]);
+        assert_noop!(open(&[]), Error::<Test>::NobodyAccused);
+        assert_noop!(open(&[100, 101, 100]), Error::<Test>::AccusedTwice);
+        assert_noop!(open(&[100, 102]), DispatchError::Other("refused by the tasks pallet"));
+        assert_ok!(open(&[101, 100]));
+        let record = Disputes::<Test>::get(TASK).expect("it is open");
+        assert_eq!(record.accused.to_vec(), [100, 101]);
+        assert_eq!(record.providers.to_vec(), [account(PROVIDER), account(OTHER_PROVIDER)]);
+    });
+}
+
+#[test]
+fn only_accused_hosts_are_punished_and_each_once() {
+    on_chain(|| {
+        // Two leases of one host are wrong; the others of the task are right.
+        reported_by(&[HOST, HOST, HOST + 1, HOST]);
+        assert_ok!(Verification::open_dispute(signed(TENANT), TASK, accused(&[100, 101]), [1; 32]));
+        let other = Verification::add_evidence(signed(OTHER_PROVIDER), TASK, [2; 32]);
+        assert_noop!(other, Error::<Test>::NotParty);
+        decide(Vote::Yes);
+        wait_past(APPEAL);
+        assert_eq!((outcome(), task_state()), (Some(DisputeOutcome::Upheld), MockState::Verified));
+        assert_eq!(host().punished.len(), 1);
+        assert_eq!(host().bond, 20 * GTY - JURY_FEE);
+        let innocent = &World::get().hosts[&account(HOST + 1)];
+        assert_eq!((innocent.punished.len(), innocent.bond), (0, 20 * GTY));
+        let states: Vec<_> = (100..104).map(|lease| lease_state(lease).expect("it exists")).collect();
+        assert_eq!(states, [MockLease::Void, MockLease::Void, MockLease::Completed, MockLease::Completed]);
+    });
+}
+
+#[test]
 fn who_cannot_pay_the_stake_opens_no_dispute() {
     on_chain(|| {
         reported();
         world(|world| world.tasks.get_mut(&TASK).expect("it exists").tenant = account(NOBODY));
-        let open = Verification::open_dispute(signed(NOBODY), TASK, [1; 32]);
+        let open = Verification::open_dispute(signed(NOBODY), TASK, accused(&[100]), [1; 32]);
         assert_noop!(open, Error::<Test>::CannotPayStake);
     });
 }

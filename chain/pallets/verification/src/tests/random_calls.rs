@@ -163,7 +163,12 @@ fn random_call(dice: &mut Dice) -> (Call<Test>, Option<AccountId>) {
                 .collect();
             let task = dice.pick_if_any(&reported).unwrap_or(9_999);
             let opener = if dice.one_in(3) { anyone } else { account(TENANT) };
-            (Call::open_dispute { task, evidence: [2; 32] }, Some(opener))
+            let mut leases: Vec<_> =
+                <World as crate::Tasks>::leases_of(task).into_iter().map(|(lease, _)| lease).collect();
+            if dice.one_in(3) {
+                leases.truncate(1);
+            }
+            (Call::open_dispute { task, accused: accused(&leases), evidence: [2; 32] }, Some(opener))
         }
         84..=86 => {
             let who = [account(TENANT), account(PROVIDER), anyone];

@@ -50,6 +50,16 @@ pub fn random_spec(dice: &mut Dice) -> TaskSpec {
     spec
 }
 
+/// The leases of a task, or one of them.
+pub fn some_leases(dice: &mut Dice, task: TaskId) -> Vec<LeaseId> {
+    let mut leases: Vec<LeaseId> =
+        Tasks::leases_of(task).unwrap_or_default().into_iter().map(|(lease, _)| lease).collect();
+    if dice.one_in(2) {
+        leases.truncate(1);
+    }
+    leases
+}
+
 /// Places what a task misses where it fits, as a rule; sometimes anywhere.
 pub fn random_pods(dice: &mut Dice, task: TaskId) -> Vec<PodPlacement> {
     let Some((task_record, spec)) = Tasks::task(task) else { return vec![place(0, any_host(dice), &[])] };

@@ -186,13 +186,15 @@ actions! {
 
     "dispute" 20 |dice| {
         let (task, _) = task_where(dice, |record, _| record.state == TaskState::Reported);
-        decide(move || Tasks::dispute(task))
+        let accused = some_leases(dice, task);
+        decide(move || Tasks::dispute(task, &accused))
     };
     "resolve" 12 |dice| {
         let (task, _) = task_where(dice, |record, _| record.state == TaskState::Disputed);
         let verdict = dice.pick(&[None, Some(Vote::Yes), Some(Vote::No)]);
         let by_tenant = dice.one_in(2);
-        decide(move || Tasks::resolve(task, verdict, by_tenant))
+        let accused = some_leases(dice, task);
+        decide(move || Tasks::resolve(task, &accused, verdict, by_tenant))
     };
     "complete_pod" 40 |dice| {
         let found = lease_where(dice, |lease, record, spec| {

@@ -108,7 +108,7 @@ impl Keeper<Test> for Shelf {
         ensure!(!REFUSING.with_borrow(|refusing| *refusing), DispatchError::Unavailable);
         let Kept { mut lease, tenant, spec, host, downtime_ms } = Self::read(id)?;
         let now = Leases::now();
-        lease.end(reason, spec.kind, now, downtime_ms);
+        lease.end(reason, spec.kind, now, downtime_ms, 0);
         if spec.kind == TaskKind::Rental {
             Leases::retain(id, &mut lease, now);
         }

@@ -113,6 +113,8 @@ pub(crate) struct Desk<T: Config> {
     pub ledger: Ledger<T>,
     halts: Halts,
     fee_ppm: u32,
+    /// What the host of a service that fails is not paid for.
+    pub forfeited_ms: u64,
     specs: BTreeMap<TaskId, SpecEntry>,
     hosts: BTreeMap<HostId, HostEntry>,
     index: Index<T>,
@@ -133,12 +135,14 @@ impl<T: Config> Desk<T> {
 
     /// A desk that commits what is on a ledger already, too.
     pub fn with(ledger: Ledger<T>) -> Self {
+        let pallet_gantry_billing::Params { fee_ppm, held_back_ms, .. } = billing::Pallet::<T>::params();
         Self {
             now: hosts::Pallet::<T>::now(),
             params: CurrentParams::<T>::get(),
             ledger,
             halts: hosts::CountedHalts::<T>::get(),
-            fee_ppm: billing::Pallet::<T>::params().fee_ppm,
+            fee_ppm,
+            forfeited_ms: held_back_ms,
             specs: BTreeMap::new(),
             hosts: BTreeMap::new(),
             index: Index::new(),
@@ -259,18 +263,19 @@ impl<T: Config> Desk<T> {
         self.broken.get_or_insert(error);
     }
 
-    /// Ends a live lease: billing stops and its host gets back what it held. A rental that had started keeps its data
-    /// for a while, unless its host is at fault for the end.
+    /// Ends a live lease: billing stops and its host gets back what it held. The data of a rental that had started is to
+    /// be kept for a while, whoever ended it: a host that has lost them must say so, and is slashed.
     pub fn end(&mut self, case: &mut Case, place: usize, reason: EndReason) {
-        let kind = case.spec().kind;
-        let lost = matches!(reason, EndReason::HostRefused(_) | EndReason::HostLost | EndReason::StartTimeout);
-        self.finish(case, place, !lost, |lease, now, away| lease.end(reason, kind, now, away));
+        let (kind, forfeited_ms) = (case.spec().kind, self.forfeited_ms);
+        self.finish(case, place, true, |lease, now, away| lease.end(reason, kind, now, away, forfeited_ms));
     }
 
     /// Ends a live lease whose pod goes on elsewhere.
     pub fn leave(&mut self, case: &mut Case, place: usize, reason: EndReason, billing: Billing) {
-        let kind = case.spec().kind;
-        self.finish(case, place, false, |lease, now, away| lease.end_billed(reason, billing, kind, now, away));
+        let (kind, forfeited_ms) = (case.spec().kind, self.forfeited_ms);
+        self.finish(case, place, false, |lease, now, away| {
+            lease.end_billed(reason, billing, kind, now, away, forfeited_ms);
+        });
     }
 
     /// Ends an active lease with a result.

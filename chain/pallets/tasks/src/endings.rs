@@ -189,10 +189,21 @@ impl<T: Config> Desk<T> {
     }
 
     /// A pod comes to nothing. Where its standby can take over it goes on there. Else a job waits again as a whole; of a
-    /// service, a rental or replicas the others go on. What has failed too often fails for good.
+    /// service or replicas the others go on. A rental that had started ends: its data is on the host that failed, and
+    /// its tenant may dispute what it costs. What has failed too often fails for good.
     pub fn lose(&mut self, mut case: Case, place: usize, reason: RequeueReason) {
         let (task, lease) = (case.task, case.id(place));
         self.blame(&case, place, reason);
+        let has_data = case.spec().kind == TaskKind::Rental && case.record.leases[place].started_at.is_some();
+        if has_data {
+            let reason = reason.into();
+            self.end(&mut case, place, reason);
+            self.follow(&mut case);
+            let state = case.record.state;
+            self.put(case);
+            Pallet::<T>::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
+            return;
+        }
         self.charge_minimum(&mut case, place, reason);
         let next = case.record.generation.checked_add(1);
         if reason.is_failure() {
@@ -250,18 +261,23 @@ impl<T: Config> Desk<T> {
         escrow.charge(paid);
     }
 
-    /// Holds it against a host that it did not start or complete a pod. One that says so itself is not slashed.
+    /// Holds it against a host that it did not start or complete a pod. Before the start a host that says so itself is
+    /// not slashed, and some reasons are not its own. After the start every reason that a host gives is its own fault:
+    /// the image and the manifest were good enough to start.
     fn blame(&mut self, case: &Case, place: usize, reason: RequeueReason) {
         let lease = &case.record.leases[place];
-        if !reason.is_hosts_fault() {
-            return;
-        }
+        let is_refusal = matches!(reason, RequeueReason::HostRefused(_));
         let (conduct, fault, since) = match lease.started_at {
-            Some(started_at) => (Conduct::NotCompleted, Fault::LostPod, started_at),
-            None => (Conduct::NotStarted, Fault::StartTimeout, lease.created_at),
+            Some(started_at) if is_refusal || reason.is_hosts_fault() => {
+                (Conduct::NotCompleted, Some(Fault::LostPod), started_at)
+            }
+            None if reason.is_hosts_fault() => {
+                (Conduct::NotStarted, Some(Fault::StartTimeout).filter(|_| !is_refusal), lease.created_at)
+            }
+            _ => return,
         };
         self.observe(&case.record.tenant, &lease.host, conduct, lease.escrow.deposit);
-        if !matches!(reason, RequeueReason::HostRefused(_)) {
+        if let Some(fault) = fault {
             self.punish(&lease.host, fault, self.now.saturating_sub(since));
         }
     }

@@ -142,7 +142,7 @@ impl<T: Config> Desk<T> {
         let generation = case.record.generation.checked_add(1).ok_or(Error::<T>::Overflow)?;
         let mut after = case.record.leases[place].clone();
         let away = self.downtime_of(&after.host)?;
-        after.end_billed(reason, billing, case.spec().kind, self.now, away);
+        after.end_billed(reason, billing, case.spec().kind, self.now, away, self.forfeited_ms);
         self.ensure_suits(case, place, &at)?;
         let rate_per_hour = self.rate_at(case.spec(), &at.host, &at.devices)?;
         let is_covered = after.escrow.accrued < after.escrow.deposit || rate_per_hour == 0;

@@ -45,10 +45,16 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// Whether the host failed to run the pod. What it says about the cause does not matter once the pod has started.
+    pub const fn is_hosts_failure(&self) -> bool {
+        matches!(self, Self::HostRefused(_) | Self::StartTimeout | Self::HostLost | Self::DurationExceeded)
+    }
+
     /// How the last segment of a lease that ends for this reason is billed.
     ///
     /// A pod of a job without a result is worth nothing to its tenant, whatever its host did meanwhile: only a signed act
-    /// of the tenant makes it cost something. A service or rental has been used until then, and is paid pro rata.
+    /// of the tenant makes it cost something. A service or rental has been used until then, and is paid pro rata; where
+    /// its host failed, see [`Lease::end`].
     pub const fn billing(&self, kind: TaskKind) -> Billing {
         match self {
             Self::Completed
@@ -254,17 +260,33 @@ impl Lease {
     }
 
     /// The lease ends for any reason but a result; what is owed for it no longer changes.
-    pub fn end(&mut self, reason: EndReason, kind: TaskKind, now: Moment, host_downtime: u64) {
-        self.end_billed(reason, reason.billing(kind), kind, now, host_downtime);
+    ///
+    /// `forfeited_ms`: where the host of a service failed, the last so many milliseconds are not billed. The pod goes on
+    /// elsewhere and the lease is closed at once, so that its tenant could not dispute them. Of a rental nothing is
+    /// forfeited: it is paid after the dispute window.
+    pub fn end(&mut self, reason: EndReason, kind: TaskKind, now: Moment, host_downtime: u64, forfeited_ms: u64) {
+        self.end_billed(reason, reason.billing(kind), kind, now, host_downtime, forfeited_ms);
     }
 
     /// As [`Self::end`], where the reason alone does not say how the last segment is billed.
-    pub fn end_billed(&mut self, reason: EndReason, billing: Billing, kind: TaskKind, now: Moment, host_downtime: u64) {
+    pub fn end_billed(
+        &mut self,
+        reason: EndReason,
+        billing: Billing,
+        kind: TaskKind,
+        now: Moment,
+        host_downtime: u64,
+        forfeited_ms: u64,
+    ) {
         if kind != TaskKind::Job {
             // The host's downtime has given the tenant that much more time.
             self.escrow.follow_deposit(host_downtime);
         }
-        self.escrow.stop(billing, self.billed_to(now), host_downtime);
+        let forfeited_ms = match (kind, reason.is_hosts_failure()) {
+            (TaskKind::Service, true) => forfeited_ms,
+            _ => 0,
+        };
+        self.escrow.stop(billing, self.billed_to(now).saturating_sub(forfeited_ms), host_downtime);
         self.state = LeaseState::Ended(reason);
         self.ended_at = Some(now);
         self.due_at = None;

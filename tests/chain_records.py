@@ -254,6 +254,7 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         checkpoint_min_ms=1_000,
         min_charge_ms=60_000,
         max_replicas=0,
+        report_grace_ms=15_000,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

@@ -140,6 +140,7 @@ class World:
         periods = Periods(
             start_timeout_ms=0,
             dispute_window_ms=0,
+            report_grace_ms=0,
             absence_limit_ms=0,
             archive_after_ms=0,
             late_ms=0,

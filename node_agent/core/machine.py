@@ -243,7 +243,7 @@ def _tick(_host: Host, pod: Pod | None, _event: ev.Tick, now_ms: int) -> Moved:
     if pod is None:
         return pod, []
     if pod.phase in _BROUGHT_UP and pod.stop_at_ms is not None and now_ms >= pod.stop_at_ms:
-        return _used_up(pod)
+        return _used_up(pod, now_ms)
     due_ms = pod.start_due_ms
     if pod.phase in (Phase.AWAITING, Phase.PREPARING) and due_ms is not None and now_ms >= due_ms:
         return late(pod)
@@ -267,9 +267,11 @@ def _tried_again(pod: Pod, now_ms: int) -> tuple[Pod, list[cmd.Command]]:
     return pod, []
 
 
-def _used_up(pod: Pod) -> Moved:
+def _used_up(pod: Pod, now_ms: int) -> Moved:
     if pod.lease.kind is not TaskKind.JOB:
         return pause(pod, USED_UP)
+    if pod.phase is Phase.RUNNING:
+        return runs.out_of_time(pod, USED_UP, now_ms)
     stop = cmd.StopPod(pod.lease.number, USED_UP)
     return replace(pod, phase=Phase.DEPLETED, retry_at_ms=None), [stop, destroy(pod)]
 

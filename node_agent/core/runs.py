@@ -48,6 +48,8 @@ TOO_MUCH_EXIT_CODE = 137
 """Of a pod that took more than its lease gives while its main container did not run: as of one killed for that."""
 NO_PROGRAM_EXIT_CODE = 127
 """Of a pod of which a container cannot run in its image: as a shell says it."""
+OUT_OF_TIME_EXIT_CODE = 124
+"""Of a job that was stopped at the end of its time: as `timeout` says it."""
 _UNRUNNABLE = (HostFailure.IMAGE_INVALID, HostFailure.IMAGE_CANNOT_RUN)
 MaybeMoved = tuple[Pod | None, list[cmd.Command]]
 
@@ -262,6 +264,11 @@ def _usage(pod: Pod, last: Container, now_ms: int) -> Usage:
             until_ms = min(now_ms, last.began_at_ms + last.ending.usage.wall_ms)
         wall_ms = max(wall_ms, until_ms - began_at_ms)
     return pod_usage(pod.containers, wall_ms)
+
+
+def out_of_time(pod: Pod, message: str, now_ms: int) -> Moved:
+    """The time of a job's pod is over: what it has written until then is its result."""
+    return _failed(pod, main_of(pod), OUT_OF_TIME_EXIT_CODE, message, now_ms)
 
 
 def _without(pod: Pod, lost: Container, now_ms: int) -> Pod:

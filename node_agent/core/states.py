@@ -209,7 +209,7 @@ TABLE: Mapping[Phase, Mapping[type, frozenset[Phase]]] = MappingProxyType(
                 _E.DriverFailed: {_P.RUNNING, _P.EXITED, _P.REFUSING},
                 _E.Exited: {_P.RUNNING, _P.EXITED, _P.REFUSING},
                 _E.LimitExceeded: {_P.RUNNING, _P.EXITED},
-                _E.Tick: {_P.RUNNING, _P.DEPLETED, _P.SUSPENDING},
+                _E.Tick: {_P.RUNNING, _P.EXITED, _P.SUSPENDING},
                 _E.DevicesFailed: {_P.RUNNING, _P.REFUSING},
             },
         ),

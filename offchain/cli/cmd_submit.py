@@ -308,7 +308,7 @@ def _finish(outcome: Outcome, *, as_json: bool) -> None:
         remedy = {
             "Expired": "No host took it before its deadline: raise the price limit or the deadline.",
             "Failed(AttemptsExhausted)": f"{_attempts_text(view)} {more}",
-            "Failed(DurationExceeded)": "It ran longer than x-gantry.duration: raise it.",
+            "Failed(DurationExceeded)": "Its time was over and its host reported no result: nothing was paid for it.",
             "Failed(DisputeLost)": "Its result was found wrong, so nothing was paid for it. Submit it again.",
         }.get(view.state, more)
         message = f"task {view.id} ended as {view.state}."

@@ -150,7 +150,7 @@ def _lease_timers(
     elif task.kind is TaskKind.JOB:
         over = ends_at(lease.escrow, 0 if host is None else host.downtime_ms, lease.reclaim_at)
         if over is not None:
-            limits.append((over, ExpireLease(lease.id)))
+            limits.append((over + periods.report_grace_ms, ExpireLease(lease.id)))
     # One act ends the lease. A lost host must not be paid for its silence, so requeueing goes before expiry.
     past = [limit for limit in limits if now > limit[0]]
     yield from (past or sorted(limits, key=lambda limit: limit[0]))[:1]

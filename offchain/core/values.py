@@ -192,6 +192,8 @@ class Periods:
 
     start_timeout_ms: int
     dispute_window_ms: int
+    report_grace_ms: int
+    """A job's result is accepted for so long after its time was over."""
     absence_limit_ms: int
     archive_after_ms: int
     late_ms: int

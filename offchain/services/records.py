@@ -150,6 +150,7 @@ def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
     return Periods(
         start_timeout_ms=tasks.start_timeout_ms,
         dispute_window_ms=tasks.dispute_window_ms,
+        report_grace_ms=tasks.report_grace_ms,
         absence_limit_ms=hosts.absence_limit_ms,
         archive_after_ms=tasks.archive_after_ms,
         late_ms=2 * hosts.heartbeat_period_ms,

@@ -10,7 +10,7 @@ from node_agent.codec import dumps, loads
 from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.containers import MAX_KILL_RESTARTS, Stage
-from node_agent.core.runs import NO_PROGRAM_EXIT_CODE, TOO_MUCH_EXIT_CODE
+from node_agent.core.runs import NO_PROGRAM_EXIT_CODE, OUT_OF_TIME_EXIT_CODE, TOO_MUCH_EXIT_CODE
 from node_agent.core.states import Phase, Pod
 from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind, Usage
@@ -54,8 +54,8 @@ def test_the_chain_is_told_when_the_first_container_runs_and_once():
 def test_what_is_paid_for_is_used_up_before_the_main_container_ever_ran():
     play = after_init()
     play.up("init")
-    assert kinds(ran(play, ev.Tick(), ms=600_000)) == [cmd.StopPod, cmd.DestroyPod]
-    assert play.phase is Phase.DEPLETED
+    assert kinds(ran(play, ev.Tick(), ms=600_000)) == [cmd.StopPod, cmd.CollectResult]
+    assert (play.phase, play.pod.ending.exit_code, billed(play)) == (Phase.EXITED, OUT_OF_TIME_EXIT_CODE, 600_000)
 
 
 def test_a_pod_that_an_older_agent_kept_as_starting_runs_from_its_first_container_on():

@@ -9,6 +9,7 @@ from node_agent.core import commands as cmd
 from node_agent.core import events as ev
 from node_agent.core.admission import read_manifest
 from node_agent.core.containers import MAX_KILL_RESTARTS
+from node_agent.core.runs import OUT_OF_TIME_EXIT_CODE
 from node_agent.core.states import TABLE, IllegalMove, Phase, diagram
 from node_agent.core.steps import RETRY_AFTER_MS
 from node_agent.core.values import EndKind, Found, HostFailure, Outcome, Report, TaskKind
@@ -119,17 +120,19 @@ def test_the_end_of_an_earlier_start_is_ignored():
     assert play.pod().phase is Phase.RUNNING
 
 
-def test_the_escrows_end_stops_the_pod_and_nothing_is_reported():
+def test_a_job_at_the_end_of_its_time_is_stopped_and_what_it_left_is_its_result():
     play = Play()
     running(play, a_lease(started=True, depletes_at_ms=9_000))
     play.now_ms = 8_999
     assert play(ev.Tick()) == []
     play.now_ms = 9_000
     play(ev.Tick())
-    assert play.kinds() == [cmd.StopPod, cmd.DestroyPod]
+    assert play.kinds() == [cmd.StopPod, cmd.CollectResult]
     assert exit_with(play, an_ending(EndKind.KILLED, 137)) == []
-    play(ev.Destroyed(1))
-    assert play.pod().phase is Phase.DEPLETED
+    pod = play.pod()
+    assert pod.phase is Phase.EXITED
+    assert pod.ending is not None
+    assert (pod.ending.kind, pod.ending.exit_code) == (EndKind.SELF, OUT_OF_TIME_EXIT_CODE)
     play(ev.LeaseEnded(1, "DurationExceeded"), ev.Destroyed(1))
     assert not play.state.pods
 

@@ -29,6 +29,7 @@ GTY = 10**12
 PERIODS = Periods(
     start_timeout_ms=60_000,
     dispute_window_ms=10_000,
+    report_grace_ms=5_000,
     absence_limit_ms=30_000,
     archive_after_ms=100_000,
     late_ms=20_000,

@@ -15,6 +15,8 @@ import sys
 import threading
 
 PATIENCE_S = 2.5
+TRIED = set()
+"""The ports that are tried."""
 
 
 def info(address, port, kind):
@@ -22,17 +24,31 @@ def info(address, port, kind):
     return found[0], found[4]
 
 
+def opened(family, kind):
+    """A socket whose own port is not tried: on the container's loopback, one try would answer another."""
+    barred = []
+    try:
+        while True:
+            made = socket.socket(family, kind)
+            made.settimeout(PATIENCE_S)
+            made.bind(("", 0))
+            if made.getsockname()[1] not in TRIED:
+                return made
+            barred.append(made)
+    finally:
+        for one in barred:
+            one.close()
+
+
 def tcp(address, port):
     family, place = info(address, port, socket.SOCK_STREAM)
-    with socket.socket(family, socket.SOCK_STREAM) as made:
-        made.settimeout(PATIENCE_S)
+    with opened(family, socket.SOCK_STREAM) as made:
         made.connect(place)
 
 
 def udp(address, port):
     family, place = info(address, port, socket.SOCK_DGRAM)
-    with socket.socket(family, socket.SOCK_DGRAM) as made:
-        made.settimeout(PATIENCE_S)
+    with opened(family, socket.SOCK_DGRAM) as made:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         made.sendto(b"tenant", place)
         made.recvfrom(100)
@@ -72,6 +88,7 @@ def main(wanted):
         for kind in ("tcp", "udp", "ping", "names")
         for where in wanted.get(kind, ())
     ]
+    TRIED.update(port for kind in ("tcp", "udp") for _, port in wanted.get(kind, ()))
     threads = [threading.Thread(target=look, args=one, daemon=True) for one in tries]
     for thread in threads:
         thread.start()

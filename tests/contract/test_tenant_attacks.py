@@ -300,6 +300,22 @@ async def test_a_tenant_reaches_no_address_of_this_machine_and_no_other_pod(imag
             assert open_to_it <= reached
 
 
+def test_the_program_takes_nothing_that_it_sent_itself_for_an_answer():
+    """A datagram to the container's own loopback must not answer another try, whose own port is the one that is tried.
+
+    Its own ports come from a range of 32 here, for 29 tries, so that one of them would have that port in most runs.
+    """
+    near = [f"192.168.160.{last}" for last in range(77, 103)]
+    tries = {"tcp": [["127.0.0.1", 40_007]], "udp": [[one, 40_007] for one in ("127.0.0.1", "0.0.0.0", *near)]}  # noqa: S104
+    prepared = (
+        "ip link set lo up && ip address add 192.168.160.2/24 dev lo && "
+        'echo 40000 40031 > /proc/sys/net/ipv4/ip_local_port_range && exec "$@"'
+    )
+    for _ in range(3):
+        command = ("unshare", "--net", "--", "sh", "-c", prepared, "sh", *outside_program(tries))
+        assert json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) == []
+
+
 def outside_program(tries):
     """The same program of this machine's own Python, for a process that enters a pod's network alone."""
     return (case.PYTHON, "-I", "-S", NETWORK, json.dumps(tries))

@@ -116,6 +116,7 @@ impl<T: Config> Desk<T> {
         let spec = case.spec();
         let mut sum: Balance = 0;
         for PodPlacement { pod, host, devices } in pods {
+            ensure!(!case.record.excludes(&host), Error::<T>::HostRefusedTask);
             let id = lease_id(case.task, pod, case.record.generation);
             self.take(id, &host, &case.shared, &devices)?;
             let rate_per_hour = self.rate_at(spec, &host, &devices);

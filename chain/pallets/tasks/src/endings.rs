@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    faults::Fault, rate, AccountId, Conduct, EndReason, FailReason, LeaseBill, LeaseId, LeaseState, RequeueReason,
+    faults::Fault, rate, AccountId, Attempt, Balance, Conduct, EndReason, FailReason, LeaseBill, LeaseId, LeaseState, RequeueReason,
     TaskId, TaskKind, TaskState, TaskStateTag, TenantConduct,
 };
 
@@ -204,12 +204,13 @@ impl<T: Config> Desk<T> {
             Pallet::<T>::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
             return;
         }
-        self.charge_minimum(&mut case, place, reason);
+        let charged = self.charge_minimum(&mut case, place, reason);
+        self.charge_refusal(&case, place, reason, charged);
+        self.note_attempt(&mut case, place, reason);
         let next = case.record.generation.checked_add(1);
-        if reason.is_failure() {
-            case.record.failures = case.record.failures.saturating_add(1);
-        }
-        let exhausted = next.is_none() || case.record.failures >= self.params.max_attempts;
+        let has_failed = case.record.refusals() >= self.params.max_refusals
+            || case.record.failures() >= self.params.max_attempts;
+        let exhausted = next.is_none() || (reason.is_failure() && has_failed);
         if !exhausted {
             if let Some(room) = self.room_at_standby(&case, place, reason.into()) {
                 let billing = EndReason::from(reason).billing(case.spec().kind);
@@ -238,7 +239,7 @@ impl<T: Config> Desk<T> {
             self.go(&mut case, TaskState::Queued);
         }
 
-        let (failures, state) = (case.record.failures, case.record.state);
+        let (failures, state) = (case.record.failures(), case.record.state);
         self.put(case);
         Pallet::<T>::deposit_event(match replaces {
             true => Event::PodLost { task, lease, reason, bills, failures, state },
@@ -247,18 +248,47 @@ impl<T: Config> Desk<T> {
     }
 
     /// Charges the tenant the minimum for a pod whose start the tenant prevented. All of it goes to the treasury, so
-    /// that no host earns by giving leases back.
-    fn charge_minimum(&mut self, case: &mut Case, place: usize, reason: RequeueReason) {
+    /// that no host earns by giving leases back. Returns what was charged.
+    fn charge_minimum(&mut self, case: &mut Case, place: usize, reason: RequeueReason) -> Balance {
         let record = &mut case.record;
         let lease = &mut record.leases[place];
         if !reason.is_tenants_fault() || lease.started_at.is_some() {
-            return;
+            return 0;
         }
         let escrow = &mut lease.escrow;
         let left = escrow.deposit.saturating_sub(escrow.accrued);
         let charge = rate::owed_pro_rata(left, escrow.rate_per_hour, self.params.min_charge_ms);
         let paid = self.ledger.pay(&record.tenant, &billing::Pallet::<T>::treasury(), charge);
         escrow.charge(paid);
+        paid
+    }
+
+    /// A refusal before the start costs the bond of the host a little. Where the tenant is blamed it costs no more than
+    /// the tenant was `charged`: else tenants could empty bonds with images that do not start.
+    fn charge_refusal(&mut self, case: &Case, place: usize, reason: RequeueReason, charged: Balance) {
+        let lease = &case.record.leases[place];
+        if !matches!(reason, RequeueReason::HostRefused(_)) || lease.started_at.is_some() {
+            return;
+        }
+        let fee = match reason.is_tenants_fault() {
+            true => self.params.refusal_fee.min(charged),
+            false => self.params.refusal_fee,
+        };
+        if let Err(error) = self.fine(&lease.host, fee) {
+            self.fail(error);
+        }
+    }
+
+    fn note_attempt(&mut self, case: &mut Case, place: usize, reason: RequeueReason) {
+        if !reason.is_failure() {
+            return;
+        }
+        let lease = &case.record.leases[place];
+        let host = lease.host.clone();
+        let refused = lease.started_at.is_none() && !matches!(reason, RequeueReason::HostLost);
+        let Some(entry) = self.host_of(&host) else { return };
+        let provider = entry.record.provider.clone();
+        case.record.note_attempt(Attempt { host, provider, refused });
     }
 
     /// Holds it against a host that it did not start or complete a pod. Before the start a host that says so itself is

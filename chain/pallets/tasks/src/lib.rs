@@ -660,6 +660,12 @@ pub mod pallet {
         MaxReplicasTooHigh,
         /// Hosts must have some time to report results after the time of their pods was over.
         ReportGraceZero,
+        /// A task must be allowed at least one refusal.
+        MaxRefusalsZero,
+        /// A task remembers no more than 16 attempts.
+        TooManyAttempts,
+        /// This host has refused a pod of the task, or has not started it in time.
+        HostRefusedTask,
     }
 
     #[pallet::hooks]

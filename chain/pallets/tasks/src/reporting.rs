@@ -99,7 +99,7 @@ impl<T: Config> Desk<T> {
         let depletes_at = of.ends_at(away).unwrap_or(until);
         if kind != TaskKind::Job {
             leases::Pallet::<T>::schedule(lease, of, depletes_at);
-            case.record.failures = 0;
+            case.record.attempts = Default::default();
         }
         let of = &case.record.leases[place];
         self.observe(

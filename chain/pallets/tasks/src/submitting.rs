@@ -65,7 +65,7 @@ impl<T: Config> Pallet<T> {
             tenant: tenant.clone(),
             state: TaskState::Queued,
             generation: 0,
-            failures: 0,
+            attempts: Default::default(),
             pods_wanted,
             submitted_at: now,
             changed_at: now,

@@ -122,6 +122,7 @@ impl<T: Config> Desk<T> {
 
     /// Whether the pod of a lease could go on at a place now. Takes nothing.
     fn ensure_suits(&mut self, case: &Case, place: usize, at: &StandbyPlace) -> DispatchResult {
+        ensure!(!case.record.excludes(&at.host), Error::<T>::HostRefusedTask);
         ensure!(self.is_in_order(&at.host)?, Error::<T>::HostDeteriorates);
         self.ensure_apart(case, Some(place), [&at.host])?;
         self.ensure_fits(case.id(place), &at.host, &case.shared, &at.devices)?;

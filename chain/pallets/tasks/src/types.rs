@@ -2,7 +2,7 @@
 
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use frame_support::ensure;
-use gantry_primitives::{Balance, Digest};
+use gantry_primitives::{Balance, Digest, MAX_ATTEMPTS};
 use scale_info::TypeInfo;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Params {
     pub start_timeout_ms: u64,
     /// A result that nobody accepts or disputes counts as accepted after so many milliseconds; at least 1.
     pub dispute_window_ms: u64,
-    /// A task fails when so many attempts have come to nothing; at least 1.
+    /// A task fails when hosts of so many different providers have failed, in whatever way; 1 to 16.
     pub max_attempts: u8,
     /// Coins held for a scheduler.
     pub scheduler_bond: Balance,
@@ -54,6 +54,10 @@ pub struct Params {
     /// After that the pod has no result and is not paid. Not less than the absence limit of the hosts pallet, so that a
     /// host that is gone is reported absent first.
     pub report_grace_ms: u64,
+    /// A task fails when hosts of so many different providers have refused it or not started it; 1 to 16.
+    pub max_refusals: u8,
+    /// What a refusal costs the bond of the host. Where the tenant is blamed, at most the minimum charge of the tenant.
+    pub refusal_fee: Balance,
 }
 
 impl Default for Params {
@@ -75,6 +79,8 @@ impl Default for Params {
             min_charge_ms: 60_000,
             max_replicas: 0,
             report_grace_ms: 900_000,
+            max_refusals: 3,
+            refusal_fee: 10_000_000_000,
         }
     }
 }
@@ -85,6 +91,9 @@ impl Params {
         ensure!(self.start_timeout_ms > 0, Error::StartTimeoutZero);
         ensure!(self.dispute_window_ms > 0, Error::DisputeWindowZero);
         ensure!(self.max_attempts > 0, Error::MaxAttemptsZero);
+        ensure!(u32::from(self.max_attempts) <= MAX_ATTEMPTS, Error::TooManyAttempts);
+        ensure!(self.max_refusals > 0, Error::MaxRefusalsZero);
+        ensure!(u32::from(self.max_refusals) <= MAX_ATTEMPTS, Error::TooManyAttempts);
         ensure!(self.max_duration_ms > 0, Error::MaxDurationZero);
         ensure!(self.archive_after_ms > 0, Error::ArchiveAfterZero);
         ensure!(self.refused_item_fine > 0, Error::RefusedItemFineZero);

@@ -108,7 +108,7 @@ impl<T: Config> Desk<T> {
     }
 
     /// The host of a lease, which the books say exists.
-    pub(super) fn host_of(&mut self, host: &HostId) -> Option<&mut HostEntry> {
+    pub(crate) fn host_of(&mut self, host: &HostId) -> Option<&mut HostEntry> {
         if let Err(error) = self.host(host) {
             self.fail(error);
         }

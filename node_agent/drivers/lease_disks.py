@@ -36,8 +36,8 @@ _OPTIONS: Final = "loop,nodev,nosuid,noatime,noinit_itable,discard,errors=remoun
 """`noinit_itable`: the kernel would write the inode tables in the background, and so take space that nobody uses."""
 _PATIENCE_S: Final = 120
 _RELEASE_S: Final = 10
-"""A container that is being made has a copy of every mount of the machine, in a mount namespace of its own, for some
-milliseconds."""
+"""The longest wait until no other mount namespace has a file system mounted. A container that is being made has a copy
+of every mount of the machine for some milliseconds."""
 _RELEASE_STEP_S: Final = 0.02
 _MOST_SAID: Final = 64 << 10
 _MENDED: Final = 1
@@ -49,19 +49,19 @@ class DiskError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """How the file system for a limit is made. `size_mib`: of the file; `inodes`: files and folders it can hold."""
+class Geometry:
+    """The sizes of the file system for a limit. `size_mib`: of the file; `inodes`: files and folders it can hold."""
 
     size_mib: int
     inodes: int
     journal_mib: int
 
 
-def layout(limit_mib: int) -> Layout:
-    """The layout for a limit in MiB, which is above zero."""
+def geometry(limit_mib: int) -> Geometry:
+    """The geometry for a limit in MiB, which is above zero."""
     inodes = max(LEAST_INODES, limit_mib * MIB // BYTES_PER_INODE)
     journal_mib = next((size for most, size in _JOURNALS_MIB if limit_mib <= most), _LARGEST_JOURNAL_MIB)
-    return Layout(limit_mib + SLACK_MIB, inodes, journal_mib)
+    return Geometry(limit_mib + SLACK_MIB, inodes, journal_mib)
 
 
 def reserve_bytes(room_bytes: int, limit_mib: int, kept_mib: int) -> int:
@@ -213,7 +213,7 @@ class LeaseDisks:
     def _make(self, name: str, limit_mib: int) -> None:
         self._images.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._images.parent.chmod(0o700)
-        made = layout(limit_mib)
+        made = geometry(limit_mib)
         part = self._images / f"{name}.part"
         part.unlink(missing_ok=True)
         part.touch(mode=0o600, exist_ok=False)

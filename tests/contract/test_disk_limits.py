@@ -16,7 +16,7 @@ from driver_fixtures import docker_api, docker_driver, shell_image  # noqa: F401
 from node_agent.core.values import ContainerSpec
 from node_agent.drivers import lease_disks
 from node_agent.drivers.docker_disks import disks_of
-from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, DiskError, LeaseDisks, layout
+from node_agent.drivers.lease_disks import LEAST_INODES, SLACK_MIB, DiskError, LeaseDisks, geometry
 from node_agent.ports import ImageCannotRun, SnapshotRefused
 from offchain.schema.manifest_types import ResultSpec
 
@@ -82,7 +82,7 @@ async def test_no_way_of_writing_takes_more_than_the_lease_has(driver, docker_ap
             assert LIMIT * 0.9 < taken <= LIMIT, (attack, seen)
             assert refused == "ENOSPC", (attack, seen)
     files, refused = seen["empty files"]
-    assert 60_000 < files <= layout(1024).inodes + 256, "mkfs rounds up in each group of blocks"
+    assert 60_000 < files <= geometry(1024).inodes + 256, "mkfs rounds up in each group of blocks"
     assert refused == "ENOSPC"
     file = image_file(docker_api, spec.lease)
     assert file.stat().st_size <= LIMIT + MOST_OVER

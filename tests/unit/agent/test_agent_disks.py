@@ -1,11 +1,11 @@
-"""File systems of leases: their layout, and what of a container comes onto them."""
+"""File systems of leases: their geometry, and what of a container comes onto them."""
 
 from pathlib import Path
 
 import pytest
 
 from node_agent.drivers.docker_disks import Place, folder_name, places
-from node_agent.drivers.lease_disks import LEAST_INODES, MIB, SLACK_MIB, SPARE_MIB, layout, reserve_bytes
+from node_agent.drivers.lease_disks import LEAST_INODES, MIB, SLACK_MIB, SPARE_MIB, geometry, reserve_bytes
 
 ROOT = Path("/var/lib/docker")
 DIGEST = "a" * 64
@@ -28,7 +28,7 @@ def volume(name, source):
 
 @pytest.mark.parametrize("limit_mib", [1, 64, 1024, 100 << 10, 2 << 20])
 def test_a_file_system_is_larger_than_its_limit_by_less_than_64_mib(limit_mib):
-    made = layout(limit_mib)
+    made = geometry(limit_mib)
     assert made.size_mib == limit_mib + SLACK_MIB < limit_mib + 64
     assert made.inodes == max(LEAST_INODES, limit_mib * 64)
     assert made.journal_mib < SLACK_MIB

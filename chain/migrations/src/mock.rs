@@ -3,7 +3,7 @@
 use frame_support::assert_ok;
 pub use gantry_mock::{account, bytes, Dice, ED, GTY};
 use gantry_primitives::{
-    registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, Endpoint, GpuRequest, HardwareSpec,
+    registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, DisputePhase, DisputeRecord, Endpoint, GpuRequest, HardwareSpec,
     HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement, PodResult, RegionName, Resources, Survival, TaskId,
     TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, Tier, Usage, Vendor, VerificationPolicy,
 };
@@ -23,6 +23,10 @@ frame_support::construct_runtime!(
 );
 
 gantry_mock::network!();
+
+/// The disputes of the verification pallet, which this runtime does not have.
+#[frame_support::storage_alias]
+pub type Disputes = StorageMap<Verification, frame_support::Twox64Concat, TaskId, DisputeRecord>;
 
 /// The time at which every test begins.
 pub const START: Moment = 1_700_000_000_000;
@@ -121,6 +125,28 @@ fn spec(kind: TaskKind, unit: BillingUnit, with_gpu: bool) -> TaskSpec {
 
 pub fn record(task: TaskId) -> TaskRecord {
     pallet_gantry_tasks::Tasks::<Test>::get(TaskKey::from(task)).expect("the task exists")
+}
+
+/// A dispute about all leases of a task.
+pub fn open_dispute(task: TaskId) {
+    let mut accused: Vec<_> = Tasks::leases_of(task).expect("the task exists").into_iter().map(|(id, _)| id).collect();
+    accused.sort();
+    let dispute = DisputeRecord {
+        opener: account(TENANT),
+        tenant: account(TENANT),
+        accused: accused.try_into().expect("a task has at most 16 leases"),
+        providers: vec![account(PROVIDER)].try_into().expect("one fits"),
+        opened_at: START,
+        phase: DisputePhase::Hearing,
+        until: START + 1,
+        level: 0,
+        retried: false,
+        verdict: None,
+        stakes: Default::default(),
+        evidence: Default::default(),
+        ballot: Default::default(),
+    };
+    Disputes::insert(task, dispute);
 }
 
 fn lease_of(record: &TaskRecord, task: TaskId) -> Option<(LeaseId, LeaseState)> {

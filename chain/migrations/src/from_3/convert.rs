@@ -1,11 +1,12 @@
 //! Records of release 3 as release 4 stores them.
 
 use gantry_primitives as now;
-use gantry_primitives::Moment;
+use gantry_primitives::{LeaseId, Moment, UpTo};
 
 use crate::v3::{
     hosts::{Capabilities, HostRecord},
-    tasks::{Placement, SpecRecord, TaskSpec},
+    tasks::{Placement, SpecRecord, TaskRecord, TaskSpec},
+    verification::DisputeRecord,
 };
 
 fn capabilities(old: Capabilities) -> now::Capabilities {
@@ -90,5 +91,42 @@ pub(super) fn spec_record(old: SpecRecord) -> now::SpecRecord {
         kept: old.kept,
         manifest_deposit: old.manifest_deposit,
         task_deposit: old.task_deposit,
+    }
+}
+
+/// A task. Release 3 counted attempts that came to nothing and did not store whose they were, so the count begins anew.
+pub(super) fn task(old: TaskRecord) -> now::TaskRecord {
+    now::TaskRecord {
+        first: old.first,
+        tenant: old.tenant,
+        state: old.state,
+        generation: old.generation,
+        attempts: Default::default(),
+        pods_wanted: old.pods_wanted,
+        submitted_at: old.submitted_at,
+        changed_at: old.changed_at,
+        preemption: old.preemption,
+        leases: old.leases,
+        checkpoints: old.checkpoints,
+    }
+}
+
+/// A dispute. In release 3 it was about all leases of the task, in the order of the pods.
+pub(super) fn dispute(old: DisputeRecord, mut leases: UpTo<LeaseId, 16>) -> now::DisputeRecord {
+    leases.sort();
+    now::DisputeRecord {
+        opener: old.opener,
+        tenant: old.tenant,
+        accused: leases,
+        providers: old.providers,
+        opened_at: old.opened_at,
+        phase: old.phase,
+        until: old.until,
+        level: old.level,
+        retried: old.retried,
+        verdict: old.verdict,
+        stakes: old.stakes,
+        evidence: old.evidence,
+        ballot: old.ballot,
     }
 }

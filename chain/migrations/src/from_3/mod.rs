@@ -1,8 +1,8 @@
 //! From release 3 to release 4. docs/upgrades.md lists what changes.
 //!
-//! Parameters are extended in the first block ([`ExtendParams`]). The migration rewrites the values of some maps in place, map by map. The cursor holds the stage and the last key that
-//! was rewritten. No step fails: a record that cannot be decoded is logged and left as it is, because a chain whose
-//! migration has failed accepts no calls. No coin is moved.
+//! Parameters are extended in the first block ([`ExtendParams`]). The migration rewrites the values of some maps in place,
+//! map by map. The cursor holds the stage and the last key that was rewritten. No step fails: a record that cannot be
+//! decoded is logged and left as it is, because a chain whose migration has failed accepts no calls. No coin is moved.
 
 mod convert;
 #[cfg(test)]
@@ -20,7 +20,7 @@ use frame_support::{
     weights::{Weight, WeightMeter},
     BoundedVec,
 };
-use gantry_primitives::Moment;
+use gantry_primitives::{DisputeRecord, Moment, TaskId};
 use pallet_gantry_hosts as hosts;
 use pallet_gantry_tasks as tasks;
 
@@ -47,16 +47,20 @@ pub struct Cursor {
 pub enum Stage {
     /// Specs of tasks.
     Specs(Option<Key>),
+    /// Tasks.
+    Tasks(Option<Key>),
+    /// Disputes. After the tasks, which it reads.
+    Disputes(Option<Key>),
     /// Hosts. Last of the maps, so that the absence limit of hosts starts at the end of the migration.
     Hosts(Option<Key>),
     /// Storage versions.
     Versions,
 }
 
-/// The migration. It does nothing on a chain that is not in the state of release 3.
-pub struct From3<T>(PhantomData<T>);
+/// The migration. It does nothing on a chain that is not in the state of release 3. `D` is the map of disputes by task.
+pub struct From3<T, D>(PhantomData<(T, D)>);
 
-impl<T: tasks::Config> SteppedMigration for From3<T> {
+impl<T: tasks::Config, D: StoragePrefixedMap<DisputeRecord>> SteppedMigration for From3<T, D> {
     type Cursor = Cursor;
     type Identifier = MigrationId<6>;
 
@@ -65,7 +69,13 @@ impl<T: tasks::Config> SteppedMigration for From3<T> {
     }
 
     fn migrating_prefixes() -> Option<impl IntoIterator<Item = Vec<u8>>> {
-        Some([tasks::Specs::<T>::final_prefix().to_vec(), hosts::Hosts::<T>::final_prefix().to_vec()])
+        let maps = [
+            tasks::Specs::<T>::final_prefix(),
+            tasks::Tasks::<T>::final_prefix(),
+            D::final_prefix(),
+            hosts::Hosts::<T>::final_prefix(),
+        ];
+        Some(maps.map(|prefix| prefix.to_vec()))
     }
 
     fn step(cursor: Option<Cursor>, meter: &mut WeightMeter) -> Result<Option<Cursor>, SteppedMigrationError> {
@@ -88,18 +98,32 @@ impl<T: tasks::Config> SteppedMigration for From3<T> {
     }
 }
 
-impl<T: tasks::Config> From3<T> {
+impl<T: tasks::Config, D: StoragePrefixedMap<DisputeRecord>> From3<T, D> {
     /// Does as much of a stage as `meter` allows. Returns the stage that is next, None after the last.
     fn advance(stage: Stage, began_at: Moment, meter: &mut WeightMeter) -> Option<Stage> {
         match stage {
             Stage::Specs(after) => {
-                let last = rewrite(tasks::Specs::<T>::final_prefix(), after, meter, convert::spec_record);
-                Some(last.map_or(Stage::Hosts(None), |key| Stage::Specs(Some(key))))
+                let last = rewrite(tasks::Specs::<T>::final_prefix(), after, meter, |_, old| convert::spec_record(old));
+                Some(last.map_or(Stage::Tasks(None), |key| Stage::Specs(Some(key))))
+            }
+            Stage::Tasks(after) => {
+                let last = rewrite(tasks::Tasks::<T>::final_prefix(), after, meter, |_, old| convert::task(old));
+                Some(last.map_or(Stage::Disputes(None), |key| Stage::Tasks(Some(key))))
+            }
+            Stage::Disputes(after) => {
+                let last = rewrite(D::final_prefix(), after, meter, |key, old| {
+                    // The key of this map ends with the number of the task.
+                    let task = TaskId::decode(&mut &key[key.len().saturating_sub(8)..]).unwrap_or_default();
+                    let leases = tasks::Pallet::<T>::leases_of(task).unwrap_or_default();
+                    let leases = leases.into_iter().map(|(lease, _)| lease).collect();
+                    convert::dispute(old, BoundedVec::truncate_from(leases))
+                });
+                Some(last.map_or(Stage::Hosts(None), |key| Stage::Disputes(Some(key))))
             }
             Stage::Hosts(after) => {
                 let now = hosts::Pallet::<T>::now();
                 let limit = hosts::CurrentParams::<T>::get().absence_limit_ms;
-                let last = rewrite(hosts::Hosts::<T>::final_prefix(), after, meter, |old| {
+                let last = rewrite(hosts::Hosts::<T>::final_prefix(), after, meter, |_, old| {
                     convert::host(old, began_at, now, limit)
                 });
                 Some(last.map_or(Stage::Versions, |key| Stage::Hosts(Some(key))))
@@ -128,7 +152,8 @@ impl<T: tasks::Config> OnRuntimeUpgrade for ExtendParams<T> {
             hosts::Params::default().halt_after_ms.min(absence_limit_ms).encode()
         });
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
-            tasks::Params::default().max_replicas.encode()
+            let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();
+            (max_replicas, report_grace_ms, max_refusals, refusal_fee).encode()
         });
         weights::values()
     }
@@ -151,7 +176,7 @@ fn rewrite<Old: Decode, New: Encode>(
     prefix: [u8; 32],
     after: Option<Key>,
     meter: &mut WeightMeter,
-    mut convert: impl FnMut(Old) -> New,
+    mut convert: impl FnMut(&[u8], Old) -> New,
 ) -> Option<Key> {
     let mut last = after.map_or_else(|| prefix.to_vec(), BoundedVec::into_inner);
     while let Some(key) = sp_io::storage::next_key(&last).filter(|key| key.starts_with(&prefix)) {
@@ -159,7 +184,7 @@ fn rewrite<Old: Decode, New: Encode>(
             return Some(BoundedVec::truncate_from(last));
         }
         match sp_io::storage::get(&key).map(|value| Old::decode_all(&mut &value[..])) {
-            Some(Ok(old)) => sp_io::storage::set(&key, &convert(old).encode()),
+            Some(Ok(old)) => sp_io::storage::set(&key, &convert(&key, old).encode()),
             _ => log::error!(target: LOG, "the record at key {key:?} cannot be decoded and is left as it is"),
         }
         last = key;

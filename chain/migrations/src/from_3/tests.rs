@@ -98,6 +98,39 @@ fn old_spec_record(new: now::SpecRecord) -> v3::tasks::SpecRecord {
     }
 }
 
+fn old_task(new: now::TaskRecord) -> v3::tasks::TaskRecord {
+    v3::tasks::TaskRecord {
+        first: new.first,
+        tenant: new.tenant,
+        state: new.state,
+        generation: new.generation,
+        failures: 2,
+        pods_wanted: new.pods_wanted,
+        submitted_at: new.submitted_at,
+        changed_at: new.changed_at,
+        preemption: new.preemption,
+        leases: new.leases,
+        checkpoints: new.checkpoints,
+    }
+}
+
+fn old_dispute(new: now::DisputeRecord) -> v3::verification::DisputeRecord {
+    v3::verification::DisputeRecord {
+        opener: new.opener,
+        tenant: new.tenant,
+        providers: new.providers,
+        opened_at: new.opened_at,
+        phase: new.phase,
+        until: new.until,
+        level: new.level,
+        retried: new.retried,
+        verdict: new.verdict,
+        stakes: new.stakes,
+        evidence: new.evidence,
+        ballot: new.ballot,
+    }
+}
+
 /// Removes the last bytes of a value.
 fn truncate(key: [u8; 32], bytes: usize) {
     let mut value = sp_io::storage::get(&key).expect("genesis stores parameters").to_vec();
@@ -109,8 +142,12 @@ fn truncate(key: [u8; 32], bytes: usize) {
 fn downgrade() {
     replace_all(hosts::Hosts::<Test>::final_prefix(), old_host);
     replace_all(tasks::Specs::<Test>::final_prefix(), old_spec_record);
+    replace_all(tasks::Tasks::<Test>::final_prefix(), old_task);
+    replace_all(Disputes::final_prefix(), old_dispute);
     truncate(hosts::CurrentParams::<Test>::hashed_key(), hosts::Params::default().halt_after_ms.encoded_size());
-    truncate(tasks::CurrentParams::<Test>::hashed_key(), tasks::Params::default().max_replicas.encoded_size());
+    let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();
+    let added = (max_replicas, report_grace_ms, max_refusals, refusal_fee).encoded_size();
+    truncate(tasks::CurrentParams::<Test>::hashed_key(), added);
     StorageVersion::new(1).put::<hosts::Pallet<Test>>();
     StorageVersion::new(1).put::<tasks::Pallet<Test>>();
 }
@@ -121,7 +158,7 @@ fn migrate(share: Weight, block_ms: u64) -> u32 {
     let (mut cursor, mut blocks) = (None, 0);
     loop {
         let mut meter = WeightMeter::with_limit(share);
-        cursor = From3::<Test>::transactional_step(cursor, &mut meter).expect("no step fails");
+        cursor = From3::<Test, Disputes>::transactional_step(cursor, &mut meter).expect("no step fails");
         assert!(meter.consumed().all_lte(share), "a block takes more than its share");
         blocks += 1;
         if cursor.is_none() {
@@ -140,6 +177,7 @@ fn any_history_is_migrated_in_blocks_of_any_size_and_nothing_else_changes() {
             for number in 100..106 {
                 let _ = Hosts::heartbeat(by_host(number));
             }
+            (0..pallet_gantry_tasks::NextTaskId::<Test>::get()).filter(|task| task % 3 == 0).for_each(open_dispute);
             let expected = state();
             downgrade();
             assert_ne!(state(), expected);
@@ -157,7 +195,7 @@ fn a_step_asks_for_the_weight_of_the_heaviest_item_and_progresses_with_it() {
         downgrade();
         let required = weights::largest_item();
         let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
-        assert_eq!(From3::<Test>::step(None, &mut meter), Err(SteppedMigrationError::InsufficientWeight { required }));
+        assert_eq!(From3::<Test, Disputes>::step(None, &mut meter), Err(SteppedMigrationError::InsufficientWeight { required }));
         assert!(migrate(required, 0) > 3);
     });
 }

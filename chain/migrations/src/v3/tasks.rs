@@ -1,9 +1,9 @@
-//! Specs of release 3.
+//! Tasks of release 3.
 
 use codec::{Decode, Encode};
 use gantry_primitives::{
-    AccountId, Balance, BillingUnit, Bytes, Digest, HostId, Layout, LeaseId, Moment, RegionName, Resources, Survival,
-    TaskKind, Tier, UpTo, VerificationPolicy,
+    AccountId, Balance, BillingUnit, Bytes, Digest, HostId, Layout, Lease, LeaseId, Moment, PodCheckpoint, Preemption,
+    RegionName, Resources, Survival, TaskId, TaskKind, TaskState, Tier, UpTo, VerificationPolicy, MAX_PODS,
 };
 
 use super::hosts::Capabilities;
@@ -89,4 +89,31 @@ pub struct SpecRecord {
     pub manifest_deposit: Balance,
     /// Coins held for each task.
     pub task_deposit: Balance,
+}
+
+/// See `gantry_primitives::TaskRecord`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct TaskRecord {
+    /// The first of the tasks it was submitted with.
+    pub first: TaskId,
+    /// The tenant.
+    pub tenant: AccountId,
+    /// The state.
+    pub state: TaskState,
+    /// The generation of its newest leases.
+    pub generation: u16,
+    /// How many attempts have come to nothing.
+    pub failures: u8,
+    /// How many pods it is to have.
+    pub pods_wanted: u8,
+    /// When it was submitted.
+    pub submitted_at: Moment,
+    /// When it last changed its state.
+    pub changed_at: Moment,
+    /// Its preemption.
+    pub preemption: Option<Preemption>,
+    /// Its leases.
+    pub leases: UpTo<Lease, MAX_PODS>,
+    /// The last checkpoints of its pods.
+    pub checkpoints: UpTo<PodCheckpoint, MAX_PODS>,
 }

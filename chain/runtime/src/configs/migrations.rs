@@ -13,7 +13,7 @@ parameter_types! {
 /// Migrations over several blocks, oldest first: docs/upgrades.md. What blocks need from the first on is in
 /// [`crate::Migrations`] instead.
 #[cfg(not(feature = "runtime-benchmarks"))]
-pub type SteppedMigrations = (gantry_migrations::From3<Runtime>,);
+pub type SteppedMigrations = (gantry_migrations::From3<Runtime, pallet_gantry_verification::Disputes<Runtime>>,);
 
 /// Benchmarks measure the steps around a migration, not a migration.
 #[cfg(feature = "runtime-benchmarks")]

@@ -183,6 +183,7 @@ def _tasks(identity: int) -> st.SearchStrategy[Task]:
         submitted_at=st.integers(0, 3),
         changed_at=st.integers(0, 10**6),
         open_pods=st.just(()),
+        refused_by=st.sets(st.sampled_from(HOST_IDS), max_size=2).map(lambda names: tuple(sorted(names))),
         leases=st.lists(leases_with(lease_id(identity, 0, 0)), max_size=1).map(tuple),
     )
 

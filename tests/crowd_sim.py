@@ -28,7 +28,7 @@ from tests.chain_records import escrow
 BLOCK_MS = 2_000
 FINAL_AFTER = 2
 """Blocks: what is final lags so far behind."""
-NO_PERIODS = Periods(60_000, 60_000, 30_000, 60_000, 10**9, 0, 0)
+NO_PERIODS = Periods(60_000, 60_000, 1_000, 30_000, 60_000, 10**9, 0, 0)
 TICKS = 4
 """Turns of the loop in which a scheduler does all that it can do without a new block."""
 

@@ -29,6 +29,7 @@ class Misfit(StrEnum):
     """Why a host cannot take a pod: the first rule that fails, in this order."""
 
     DATA_ELSEWHERE = "without the data it takes over"
+    HOST_REFUSED = "excluded, because they refused a pod of the task or did not start it"
     NOT_ONLINE = "not online"
     HOST_NOT_WANTED = "not in the task's host list"
     REGION_NOT_WANTED = "in another region"
@@ -150,13 +151,15 @@ def first_devices(
     return left[: request.count]
 
 
-def candidate(task: Task, host: Host) -> Host | None:
-    """The host as the task finds it: with the disk of the data that it takes over; None where that is not here."""
+def candidate(task: Task, host: Host) -> Host | Misfit:
+    """Return the host with the disk of the data that the task takes over; or why no pod of this task may run there."""
     data = task.takes_over
+    if data is not None and data.host != host.id:
+        return Misfit.DATA_ELSEWHERE
+    if host.id in task.refused_by:
+        return Misfit.HOST_REFUSED
     if data is None:
         return host
-    if data.host != host.id:
-        return None
     return replace(host, free=replace(host.free, disk_gib=host.free.disk_gib + data.disk_gib))
 
 

@@ -74,7 +74,7 @@ class _Search:
         self._now_ms = snapshot.now_ms
         self._most = most_of(task)
         there = ((host.id, candidate(task, host)) for host in open_to(task, snapshot.hosts))
-        self._hosts = {name: host for name, host in there if host is not None}
+        self._hosts = {name: host for name, host in there if isinstance(host, Host)}
 
     def find(self, may: Iterable[Task], allows: _Allows) -> Victims:
         """Who leaves, so that all pods that must start together have room; nobody: it is not enough."""

@@ -65,9 +65,9 @@ def outlook(snapshot: Snapshot, task: Task) -> Outlook:
     most = most_of(task)
     for there in open_to(task, snapshot.hosts):
         host = candidate(task, there)
-        if host is None:
-            now[Misfit.DATA_ELSEWHERE] += 1
-            never[Misfit.DATA_ELSEWHERE] += 1
+        if isinstance(host, Misfit):
+            now[host] += 1
+            never[host] += 1
             continue
         pods, verdict = room(host, task, most)
         if isinstance(verdict, Fit):

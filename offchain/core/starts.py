@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from offchain.core.fit import Fit, candidate, fit, take
+from offchain.core.fit import Fit, Misfit, candidate, fit, take
 from offchain.core.snapshot import Snapshot
 from offchain.core.vacancy import Together, emptied, most_of, open_to, released, room
 from offchain.core.values import Host, Layout, Lease, LeaseState, Resources, Task, TaskKind
@@ -80,7 +80,7 @@ class _Calendar:
         self._from_ms: dict[str, int] = {}
         """[host]: where it is not now."""
         self._ends: dict[str, list[_End]] = {}
-        self._known: dict[Hashable, dict[str, tuple[Host, Host | None, int]]] = {}
+        self._known: dict[Hashable, dict[str, tuple[Host, Host | Misfit, int]]] = {}
         """[what is asked for][host]: as it was looked at, as the task finds it, and for how many it has room."""
         for task in snapshot.tasks.values():
             for lease in task.leases:
@@ -103,7 +103,7 @@ class _Calendar:
             if not left or (task.layout is Layout.PROVIDERS and provider in providers):
                 continue
             there = candidate(task, self._at(name, at_ms))
-            assert there is not None  # noqa: S101  (it has room for pods)
+            assert isinstance(there, Host)  # noqa: S101  (it has room for pods)
             providers.add(provider)
             self._from_ms[name] = at_ms
             for _ in range(min(left, pods[name])):
@@ -153,7 +153,7 @@ class _Calendar:
 
         Of tasks that ask for the same the first is looked at, and after it hosts that have changed since.
         """
-        alone = None if task.takes_over is None else task.id
+        alone = None if task.takes_over is None and not task.refused_by else task.id
         wish = (task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant, alone, most)
         known = self._known.setdefault(wish, {})
         there: dict[str, Host] = {}
@@ -163,11 +163,11 @@ class _Calendar:
             if seen is None or seen[0] is not host:
                 found, many = candidate(task, host), _NEVER_FITS
                 self.looks += 2
-                if found is not None and room(emptied(found), task, 1)[0]:
+                if isinstance(found, Host) and room(emptied(found), task, 1)[0]:
                     many = room(found, task, most)[0]
                 seen = known[host.id] = host, found, many
             _, found, many = seen
-            if found is not None and many != _NEVER_FITS:
+            if isinstance(found, Host) and many != _NEVER_FITS:
                 there[host.id], pods[host.id] = found, many
         self.looks += len(there) // _PASSED
         return there, pods

@@ -171,6 +171,8 @@ class Task:
     changed_at: int
     open_pods: tuple[int, ...]
     takes_over: RetainedData | None = None
+    refused_by: tuple[str, ...] = ()
+    """Hosts that refused a pod of it or did not start it, ascending. The chain assigns none of its pods to them."""
     leases: tuple[Lease, ...] = ()
     spot: bool = False
     preemption: Preemption | None = None

@@ -94,6 +94,7 @@ def task_of(task: TaskAndSpec, source: TaskAndSpec | None = None) -> Task | None
         changed_at=record.changed_at,
         open_pods=_one(_open_pods(task)),
         takes_over=takes_over,
+        refused_by=tuple(sorted(attempt.host for attempt in record.attempts if attempt.refused)),
         leases=tuple(_leases(task)),
         spot=spec.spot,
         preemption=record.preemption,

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from offchain.core.fit import Misfit
+import numpy as np
+
 from offchain.core.fleet import rules
 from offchain.core.fleet.facts import Facts, reputation_of
 from offchain.core.fleet.want import Want
@@ -90,15 +91,10 @@ class Fleet:
 
     def excluded(self, want: Want) -> Mapping[Misfit, int]:
         """How many hosts each rule excludes now; hosts that are no more do not count."""
-        found = dict(rules.excluded(want, self.facts, self.cluster))
-        over = len(self.cluster) - len(self.records)
-        if over:
-            # They are "not online", or lack the data, which is asked before.
-            for misfit in (Misfit.DATA_ELSEWHERE, Misfit.NOT_ONLINE):
-                less = min(over, found.get(misfit, 0))
-                found[misfit] = found.get(misfit, 0) - less
-                over -= less
-        return {misfit: count for misfit, count in found.items() if count}
+        rows = None
+        if len(self.cluster) > len(self.records):
+            rows = np.fromiter(map(self.cluster.number, self.records), dtype=np.int64, count=len(self.records))
+        return rules.excluded(want, self.facts, self.cluster, rows)
 
 
 def whole_of(host: Host) -> HostRoom:

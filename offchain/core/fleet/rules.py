@@ -22,6 +22,7 @@ from offchain.core.fleet.filters.network import NotEnoughNetwork
 from offchain.core.fleet.filters.online import Online
 from offchain.core.fleet.filters.price import Price
 from offchain.core.fleet.filters.providers import ProviderNotWanted
+from offchain.core.fleet.filters.refusals import HostRefused
 from offchain.core.fleet.filters.regions import RegionNotWanted
 from offchain.core.fleet.filters.tiers import TierNotWanted
 from offchain.core.fleet.filters.unit import UnitNotOffered
@@ -32,6 +33,7 @@ from offchain.core.placing.free import Bools, Ints
 
 BEFORE_ROOM: Final[tuple[Filter, ...]] = (
     DataElsewhere(),
+    HostRefused(),
     Online(),
     HostNotWanted(),
     RegionNotWanted(),
@@ -42,7 +44,7 @@ BEFORE_ROOM: Final[tuple[Filter, ...]] = (
     CapabilityMissing(),
     NotSandboxed(),
 )
-"""They look at the task's placement, and at the data that it takes over, and at nothing else of it."""
+"""They look at the placement of the task, the data that it takes over and the hosts that refused it."""
 
 AFTER_ROOM: Final[tuple[OfferFilter, ...]] = (UnitNotOffered(), Price())
 
@@ -72,9 +74,13 @@ def affordable(want: Want, offers: Offers, some: slice) -> Bools:
     return found
 
 
-def excluded(want: Want, facts: Facts, cluster: Cluster) -> Mapping[Misfit, int]:
-    """How many hosts each rule excludes, each host by the first rule that does; in the order of the rules."""
-    counts = np.bincount(first_misfits(want, facts, cluster) + 1, minlength=len(_MISFITS) + 1)[1:]
+def excluded(want: Want, facts: Facts, cluster: Cluster, rows: Ints | None = None) -> Mapping[Misfit, int]:
+    """How many hosts each rule excludes, each host by the first rule that does; in the order of the rules.
+
+    `rows`: the hosts that count; None: all.
+    """
+    misfits = first_misfits(want, facts, cluster)
+    counts = np.bincount((misfits if rows is None else misfits[rows]) + 1, minlength=len(_MISFITS) + 1)[1:]
     return {misfit: int(count) for misfit, count in zip(_MISFITS, counts, strict=True) if count}
 
 

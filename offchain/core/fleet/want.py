@@ -23,6 +23,8 @@ class Want:
     """This task alone asks for it: room is kept for it, so that it fits where others do not."""
     manifest: bytes | None = None
     """Its digest, where something is remembered of pods with this manifest, so that hosts differ for it."""
+    refused_by: tuple[str, ...] = ()
+    """Hosts that may run no pod of its task, see :class:`Task`."""
     layout: Layout = Layout.ANY
     beside: frozenset[str] = frozenset()
     """Where other pods of its task are, where that matters to its layout."""
@@ -31,7 +33,7 @@ class Want:
     def __post_init__(self) -> None:
         """Rows are looked up by it all the time."""
         rest = self.resources, self.placement, self.unit, self.max_rate_per_hour, self.takes_over, self.manifest
-        object.__setattr__(self, "_hash", hash((*rest, self.layout, self.beside, self.shape.account)))
+        object.__setattr__(self, "_hash", hash((*rest, self.refused_by, self.layout, self.beside, self.shape.account)))
 
     def __hash__(self) -> int:
         """Counted once."""
@@ -40,7 +42,8 @@ class Want:
     @classmethod
     def of(cls, task: Task, alone: int | None = None) -> Want:
         """What each of the task's pods asks for."""
-        if task.takes_over is None and alone is None and task.layout is Layout.ANY:
+        plain = task.takes_over is None and not task.refused_by and task.layout is Layout.ANY
+        if plain and alone is None:
             return _anywhere(task.resources, task.placement, task.unit, task.max_rate_per_hour, sharer(task))
         return cls(
             shape_of(task.resources, task.placement, task.takes_over, sharer(task)),
@@ -50,6 +53,7 @@ class Want:
             task.max_rate_per_hour,
             task.takes_over,
             alone,
+            refused_by=task.refused_by,
             layout=task.layout,
             beside=frozenset() if task.layout is Layout.ANY else frozenset(lease.host for lease in task.leases),
         )

@@ -89,7 +89,7 @@ class Coming:
 
 def only_waits(task: Task) -> bool:
     """Whether it waits, holds nothing, takes nothing over, and its pods may be anywhere."""
-    plain = task.takes_over is None and task.layout is Layout.ANY
+    plain = task.takes_over is None and not task.refused_by and task.layout is Layout.ANY
     return plain and task.state is TaskState.QUEUED and not task.leases and bool(task.open_pods)
 
 

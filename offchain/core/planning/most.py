@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeVar
 
-from offchain.core.fit import candidate, fits, placement_misfit, take
+from offchain.core.fit import Misfit, candidate, fits, placement_misfit, take
 from offchain.core.fleet.want import Want
 from offchain.core.rate import offers, rate_per_hour
 from offchain.core.values import Device, Host, HostStatus, Layout, PodPlacement, Task
@@ -28,8 +28,8 @@ MOST_TASKS: Final = 200
 
 Places = tuple[PodPlacement, ...]
 Hosts = tuple[Host, ...]
-Seen = tuple[Host | None, ...]
-"""Hosts as one task finds them; None where it cannot go."""
+Seen = tuple[Host | Misfit, ...]
+"""Hosts as one task finds them, by :func:`candidate`."""
 
 _Kind = tuple[Want, int, int]
 
@@ -66,7 +66,8 @@ def carried_out(
     for task in tasks:
         places = placements.get(task.id, ())
         for name in {place.host for place in places}:
-            after[name] = candidate(task, after[name]) or after[name]
+            there = candidate(task, after[name])
+            after[name] = there if isinstance(there, Host) else after[name]
         for place in places:
             after[place.host] = take(after[place.host], task.resources, place.devices, task.placement, task.tenant)
     return after
@@ -129,7 +130,7 @@ class _Search:
         more = len(places) < len(task.open_pods)
         for at in range(start, len(hosts)) if more else ():
             host = seen[at]
-            if host is None:
+            if isinstance(host, Misfit):
                 continue
             group = _apart(task, host)
             if group is not None and group in taken:

@@ -48,7 +48,7 @@ LEAST = np.float32(-1e9)
 _NOBODY: Ints = np.zeros(0, dtype=np.int64)
 _NO_BOUNDS: AnyFloats = np.zeros(0, dtype=np.float32)
 
-_Who = tuple[Placement, RetainedData | None, bytes | None]
+_Who = tuple[Placement, RetainedData | None, tuple[str, ...], bytes | None]
 """What of a want decides what speaks against hosts beside their room and their price."""
 
 
@@ -329,7 +329,7 @@ class Rows:
             against.seen = self._facts.end()
 
     def _against_of(self, want: Want) -> _Against:
-        who = want.placement, want.takes_over, want.manifest
+        who = want.placement, want.takes_over, want.refused_by, want.manifest
         found = self._against.get(who)
         if found is None:
             found = self._against[who] = _Against()

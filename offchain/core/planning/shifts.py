@@ -83,5 +83,6 @@ class Shifts:
 
 def kind_of(want: Want, least: int, pods: int) -> bytes:
     """The same for tasks that ask for the same, in every process."""
-    said = (want.resources, want.placement, str(want.unit), want.max_rate_per_hour, want.takes_over, least, pods)
+    asked = want.resources, want.placement, str(want.unit), want.max_rate_per_hour, want.takes_over, want.refused_by
+    said = (*asked, least, pods)
     return hashlib.blake2b(repr(said).encode(), digest_size=16).digest()

@@ -100,7 +100,7 @@ async def test_an_upheld_complaint_refunds_the_tenant_and_the_host_is_slashed_an
         (tenant, names(CONTRACT)),
         (ANYONE, names(PHOTO)),
         (tenant, calls.verification_appeal(task=job.task)),
-        (tenant, calls.verification_open_dispute(task=job.task, evidence=LOG)),
+        (tenant, calls.verification_open_dispute(task=job.task, accused=list(job.leases), evidence=LOG)),
         (tenant, calls.tasks_accept_result(task=job.task)),
         (ANYONE, calls.tasks_settle(task=job.task)),
     )
@@ -272,8 +272,9 @@ async def test_wrong_disputes_are_refused_by_name(world: World, cast: Cast) -> N
     client, tenant, provider = world.client, cast.tenant, cast.providers[0]
     running = await world.running(cast)
 
-    def dispute(task: int) -> Call:
-        return calls.verification_open_dispute(task=task, evidence=LOG)
+    def dispute(task: int, *accused: int) -> Call:
+        leases = list(accused or running.leases)
+        return calls.verification_open_dispute(task=task, accused=leases, evidence=LOG)
 
     assert await client.outcomes(
         (tenant, dispute(running.task)),
@@ -291,6 +292,13 @@ async def test_wrong_disputes_are_refused_by_name(world: World, cast: Cast) -> N
         *["Verification.NoSuchDispute"] * 3,
     ]
     reported = await world.report(cast, running)
+    (lease,) = running.leases
+    nobody = calls.verification_open_dispute(task=running.task, accused=[], evidence=LOG)
+    assert await client.outcomes(
+        (tenant, nobody),
+        (tenant, dispute(running.task, lease, lease)),
+        (tenant, dispute(running.task, lease, lease + (1 << 32))),
+    ) == ["Verification.NobodyAccused", "Verification.AccusedTwice", "Tasks.NoSuchLease"]
     window = (await GantryChain(client.link).params("Tasks")).dispute_window_ms
     await client.until(lambda block: block if block.timestamp_ms >= reported.timestamp_ms + window else None)
     assert await client.outcomes((tenant, dispute(running.task))) == ["Tasks.DisputeWindowClosed"]

@@ -13,7 +13,7 @@ LOG = bytes([21] * 32)
 
 
 async def disputed(world: World, who: Signer, job: Job) -> MatterDispute:
-    call = calls.verification_open_dispute(task=job.task, evidence=LOG)
+    call = calls.verification_open_dispute(task=job.task, accused=list(job.leases), evidence=LOG)
     said = (await world.client.do(who, call)).one(VerificationDisputeOpened)
     stake = world.params.dispute_stake
     assert (said.task, said.by, said.stake, said.evidence) == (job.task, who.address, stake, LOG)

@@ -26,8 +26,8 @@ def of_records(hosts: tuple[Host, ...]) -> Fleet:
 
 def first_misfit(host: Host, task: Task) -> Misfit | None:
     there = candidate(task, host)
-    if there is None:
-        return Misfit.DATA_ELSEWHERE
+    if isinstance(there, Misfit):
+        return there
     found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant)
     return found if isinstance(found, Misfit) else None
 

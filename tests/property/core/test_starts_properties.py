@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.fit import candidate
+from offchain.core.fit import Misfit, candidate
 from offchain.core.snapshot import Snapshot
 from offchain.core.starts import starts
 from offchain.core.vacancy import Together, most_of, open_to, released, room
@@ -34,7 +34,7 @@ def first_moment(snapshot: Snapshot, task: Task) -> int | None:
         total = Together(task.layout)
         for there in open_to(task, snapshot.hosts):
             host = candidate(task, there)
-            if host is None:
+            if isinstance(host, Misfit):
                 continue
             for at_ms, lease, resources in ends:
                 if at_ms <= moment and lease.host == host.id:

@@ -137,6 +137,12 @@ def test_data_to_take_over_lies_on_one_host():
     assert found.now == found.never == {Misfit.DATA_ELSEWHERE: 1}
 
 
+def test_a_host_that_refused_the_task_is_excluded_for_good():
+    found = outlook(snapshot(host("a"), host("b")), task(9, refused_by=("a",)))
+    assert [offer.host for offer in found.offers] == ["b"]
+    assert found.now == found.never == {Misfit.HOST_REFUSED: 1}
+
+
 def test_pods_that_are_spread_have_room_once_on_each_host_or_provider():
     hosts = (host("a", provider="p"), host("b", provider="p"), host("c", provider="q", free=FULL))
     over_hosts = task(9, pods_min=3, layout=Layout.HOSTS)

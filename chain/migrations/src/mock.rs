@@ -3,9 +3,10 @@
 use frame_support::assert_ok;
 pub use gantry_mock::{account, bytes, Dice, ED, GTY};
 use gantry_primitives::{
-    registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, DisputePhase, DisputeRecord, Endpoint, GpuRequest, HardwareSpec,
-    HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement, PodResult, RegionName, Resources, Survival, TaskId,
-    TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, Tier, Usage, Vendor, VerificationPolicy,
+    registration::registration_message, Ask, BillingUnit, Capabilities, DeviceSpec, DisputePhase, DisputeRecord,
+    Endpoint, GpuRequest, HardwareSpec, HostId, LeaseId, LeaseState, Moment, Placement, PodPlacement, PodResult,
+    RegionName, Resources, Survival, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, Tier, Usage, Vendor,
+    VerificationPolicy,
 };
 use sp_core::Pair;
 

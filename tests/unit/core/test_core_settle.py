@@ -26,7 +26,7 @@ ALIVE = host(last_heartbeat=10**9)
         (task(state=TaskState.REPORTED, changed_at=500), 500 + PERIODS.dispute_window_ms - 1, Settle(1)),
         (task(deadline=500), 500, Expire(1)),
         (running(lease(created_at=500)), 500 + PERIODS.start_timeout_ms, Requeue(1)),
-        (running(lease(state=LeaseState.ACTIVE, until=500)), 500, ExpireLease(1)),
+        (running(lease(state=LeaseState.ACTIVE, until=500)), 500 + PERIODS.report_grace_ms, ExpireLease(1)),
         (host(last_heartbeat=500), 500 + PERIODS.absence_limit_ms, ReportAbsent("h1", 500)),
         (
             host(last_heartbeat=500, status=HostStatus.DRAINING),
@@ -93,13 +93,15 @@ def test_nothing_is_due_where_nobody_waits(record):
 
 def test_the_next_look_is_at_the_earliest_limit():
     snap = snapshot(ALIVE, task(1, deadline=900), running(lease(1, state=LeaseState.ACTIVE, until=700)))
-    assert due(snap, 100).wake_at == 701
+    assert due(snap, 100).wake_at == 901
+    snap = snapshot(ALIVE, task(1, deadline=9_000), running(lease(1, state=LeaseState.ACTIVE, until=700)))
+    assert due(snap, 100).wake_at == 701 + PERIODS.report_grace_ms
     assert due(snapshot(task()), 100).wake_at is None
 
 
 def test_a_suspended_host_that_is_silent_loses_its_leases_once():
     silent = host(status=HostStatus.SUSPENDED, last_heartbeat=0)
-    held = running(lease(state=LeaseState.ACTIVE, until=PERIODS.absence_limit_ms - 5))
+    held = running(lease(state=LeaseState.ACTIVE, until=PERIODS.absence_limit_ms - PERIODS.report_grace_ms - 5))
     assert due(snapshot(silent, held), PERIODS.absence_limit_ms - 5).commands == ()
     assert due(snapshot(silent, held), PERIODS.absence_limit_ms).commands == (ExpireLease(1),)
     assert due(snapshot(silent, held), PERIODS.absence_limit_ms + 1).commands == (Requeue(1),)
@@ -114,5 +116,5 @@ def test_an_agenda_that_is_behind_is_cranked():
 def test_the_time_a_host_was_away_is_not_billed_and_moves_the_end():
     away = host(downtime_ms=200, last_heartbeat=10**9)
     used_up = lease(state=LeaseState.ACTIVE, escrow=escrow(deposit=1_000, rate_per_hour=3_600_000, since=500))
-    assert due(snapshot(away, running(used_up)), 1_700).commands == ()
-    assert due(snapshot(away, running(used_up)), 1_701).commands == (ExpireLease(1),)
+    assert due(snapshot(away, running(used_up)), 1_700 + PERIODS.report_grace_ms).commands == ()
+    assert due(snapshot(away, running(used_up)), 1_701 + PERIODS.report_grace_ms).commands == (ExpireLease(1),)

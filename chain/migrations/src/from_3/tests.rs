@@ -195,7 +195,10 @@ fn a_step_asks_for_the_weight_of_the_heaviest_item_and_progresses_with_it() {
         downgrade();
         let required = weights::largest_item();
         let mut meter = WeightMeter::with_limit(required - Weight::from_parts(1, 0));
-        assert_eq!(From3::<Test, Disputes>::step(None, &mut meter), Err(SteppedMigrationError::InsufficientWeight { required }));
+        assert_eq!(
+            From3::<Test, Disputes>::step(None, &mut meter),
+            Err(SteppedMigrationError::InsufficientWeight { required })
+        );
         assert!(migrate(required, 0) > 3);
     });
 }

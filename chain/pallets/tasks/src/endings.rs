@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    faults::Fault, rate, AccountId, Attempt, Balance, Conduct, EndReason, FailReason, LeaseBill, LeaseId, LeaseState, RequeueReason,
-    TaskId, TaskKind, TaskState, TaskStateTag, TenantConduct,
+    faults::Fault, rate, AccountId, Attempt, Balance, Conduct, EndReason, FailReason, LeaseBill, LeaseId, LeaseState,
+    RequeueReason, TaskId, TaskKind, TaskState, TaskStateTag, TenantConduct,
 };
 
 use crate::{
@@ -208,8 +208,8 @@ impl<T: Config> Desk<T> {
         self.charge_refusal(&case, place, reason, charged);
         self.note_attempt(&mut case, place, reason);
         let next = case.record.generation.checked_add(1);
-        let has_failed = case.record.refusals() >= self.params.max_refusals
-            || case.record.failures() >= self.params.max_attempts;
+        let has_failed =
+            case.record.refusals() >= self.params.max_refusals || case.record.failures() >= self.params.max_attempts;
         let exhausted = next.is_none() || (reason.is_failure() && has_failed);
         if !exhausted {
             if let Some(room) = self.room_at_standby(&case, place, reason.into()) {

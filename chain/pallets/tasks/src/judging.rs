@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use frame_support::pallet_prelude::*;
 use gantry_primitives::{
-    lease_id, lease_parts, rate, AccountId, Balance, Conduct, EndReason, Escrow, FailReason, HostId, Lease, LeaseId, LeaseState, PodResult,
-    TaskId, TaskState, TenantConduct, Vote, MAX_PODS,
+    lease_id, lease_parts, rate, AccountId, Balance, Conduct, EndReason, Escrow, FailReason, HostId, Lease, LeaseId,
+    LeaseState, PodResult, TaskId, TaskState, TenantConduct, Vote, MAX_PODS,
 };
 
 use crate::{

@@ -48,6 +48,8 @@ pub const CHECKPOINT_MIN: u64 = 10_000;
 /// The minimum charge of a pod whose start its tenant prevented: ten minutes at its rate.
 pub const MIN_CHARGE: u64 = HOUR / 6;
 pub const REPORT_GRACE: u64 = 10 * 60_000;
+/// What a refusal costs the bond of a host.
+pub const REFUSAL_FEE: Balance = GTY / 1_000;
 pub const RETENTION: u64 = 10 * HOUR;
 pub const GRACE: u64 = HOUR;
 pub const HELD_BACK: u64 = 60_000;
@@ -73,7 +75,9 @@ pub fn host_origin(number: u8) -> RuntimeOrigin {
 }
 
 /// What one pod of [`spec`] costs an hour on a host with [`ask`].
-pub const RATE: Balance = GTY + GTY / 10 + GTY / 100;
+pub const RATE: Balance = GTY + CPU_RATE;
+/// What a pod without devices costs an hour.
+pub const CPU_RATE: Balance = GTY / 10 + GTY / 100;
 
 /// What one GiB of the disk of a stopped rental costs an hour.
 pub const STORAGE_RATE: Balance = GTY / 50;
@@ -449,6 +453,8 @@ impl Default for ExtBuilder {
                 min_charge_ms: MIN_CHARGE,
                 max_replicas: 3,
                 report_grace_ms: REPORT_GRACE,
+                max_refusals: 2,
+                refusal_fee: REFUSAL_FEE,
             },
             treasury: ED,
             tenant: 1_000 * GTY,

@@ -73,10 +73,8 @@ impl<T: Config> Desk<T> {
         let tenant = &case.record.tenant;
         let mut paid: Balance = 0;
         for lease in &case.record.leases {
-            let is_failed = matches!(
-                lease.state,
-                LeaseState::Ended(EndReason::DisputeLost | EndReason::DurationExceeded)
-            );
+            let is_failed =
+                matches!(lease.state, LeaseState::Ended(EndReason::DisputeLost | EndReason::DurationExceeded));
             let is_done = !is_failed && lease.started_at.is_some();
             if is_done && self.observe(tenant, &lease.host, Conduct::Completed, lease.escrow.paid) {
                 paid = paid.saturating_add(lease.escrow.paid);

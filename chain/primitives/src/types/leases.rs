@@ -66,14 +66,12 @@ impl EndReason {
             | Self::DataMoved
             | Self::Moved => Billing::ByUnit,
             Self::Reclaimed | Self::Preempted => Billing::ProRata,
-            Self::HostRefused(_)
-            | Self::StartTimeout
-            | Self::HostLost
-            | Self::DurationExceeded
-            | Self::GangAborted => match kind {
-                TaskKind::Job => Billing::Forfeit,
-                TaskKind::Service | TaskKind::Rental => Billing::ProRata,
-            },
+            Self::HostRefused(_) | Self::StartTimeout | Self::HostLost | Self::DurationExceeded | Self::GangAborted => {
+                match kind {
+                    TaskKind::Job => Billing::Forfeit,
+                    TaskKind::Service | TaskKind::Rental => Billing::ProRata,
+                }
+            }
             Self::DisputeLost => Billing::Forfeit,
         }
     }

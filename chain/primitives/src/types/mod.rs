@@ -1,5 +1,6 @@
 //! What the chain stores and what crosses a call. Field order and names are those of docs/protocol.md.
 
+mod attempts;
 mod billing;
 mod hosts;
 mod leases;
@@ -7,6 +8,7 @@ mod reputation;
 mod tasks;
 mod verification;
 
+pub use attempts::*;
 pub use billing::*;
 pub use hosts::*;
 pub use leases::*;

@@ -4,8 +4,8 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use scale_info::TypeInfo;
 
 use super::{
-    AccountId, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment, Placement,
-    TaskId, UpTo, MAX_PODS,
+    AccountId, Attempt, Balance, Bytes, DeviceIndices, Digest, EndReason, HostId, Lease, LeaseId, ModelName, Moment,
+    Placement, TaskId, UpTo, MAX_ATTEMPTS, MAX_PODS,
 };
 
 /// What sort of work it is.
@@ -434,65 +434,6 @@ pub struct TaskRecord {
     /// The last checkpoint of each pod that has one, in the order of the pods. They outlive leases: whatever runs the
     /// pod next goes on from there.
     pub checkpoints: UpTo<PodCheckpoint, MAX_PODS>,
-}
-
-/// A task keeps no more attempts that came to nothing.
-pub const MAX_ATTEMPTS: u32 = 16;
-
-/// An attempt that came to nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen)]
-pub struct Attempt {
-    /// The host that failed.
-    pub host: HostId,
-    /// Who owned it.
-    pub provider: AccountId,
-    /// Whether the host refused the pod or did not start it, rather than losing it later. The task is not assigned to it
-    /// again.
-    pub refused: bool,
-}
-
-impl TaskRecord {
-    /// How many different providers' hosts failed.
-    pub fn failures(&self) -> u8 {
-        self.count_providers(|_| true)
-    }
-
-    /// How many different providers' hosts refused a pod or did not start it.
-    pub fn refusals(&self) -> u8 {
-        self.count_providers(|attempt| attempt.refused)
-    }
-
-    /// Whether a host refused a pod of this task or did not start it.
-    pub fn excludes(&self, host: &HostId) -> bool {
-        self.attempts.iter().any(|attempt| attempt.refused && attempt.host == *host)
-    }
-
-    /// Notes an attempt that came to nothing. Where there is no room, the oldest attempt of a provider that has several is
-    /// forgotten, and where no provider has several, the oldest.
-    pub fn note_attempt(&mut self, attempt: Attempt) {
-        if let Some(known) = self.attempts.iter_mut().find(|known| known.host == attempt.host) {
-            known.refused |= attempt.refused;
-            return;
-        }
-        if self.attempts.is_full() {
-            let has_several = |known: &Attempt| {
-                known.provider == attempt.provider
-                    || self.attempts.iter().filter(|other| other.provider == known.provider).count() > 1
-            };
-            let oldest = self.attempts.iter().position(has_several).unwrap_or(0);
-            self.attempts.remove(oldest);
-        }
-        // There is room now.
-        let _ = self.attempts.try_push(attempt);
-    }
-
-    fn count_providers(&self, counts: impl Fn(&Attempt) -> bool) -> u8 {
-        let is_first = |place: usize, attempt: &Attempt| {
-            !self.attempts[..place].iter().any(|before| counts(before) && before.provider == attempt.provider)
-        };
-        let counted = self.attempts.iter().enumerate().filter(|(place, one)| counts(one) && is_first(*place, one));
-        counted.count() as u8
-    }
 }
 
 /// How the escrow of a lease was closed.

@@ -226,7 +226,7 @@ fn a_gang_is_placed_as_a_whole_or_not_at_all() {
             "leases are in the order of the pods"
         );
         assert_eq!((host_record(10).live_leases, host_record(11).live_leases), (3, 2));
-        let without_devices = GTY / 10 + GTY / 100;
+        let without_devices = CPU_RATE;
         assert_eq!(Billing::held(&account(TENANT)), 5 * without_devices);
     });
 }

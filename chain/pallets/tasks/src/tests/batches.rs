@@ -115,7 +115,7 @@ fn a_refused_gang_of_a_batch_leaves_no_trace() {
 
 #[test]
 fn a_batch_stops_where_the_tenants_coins_do() {
-    let pod = GTY / 10 + GTY / 100;
+    let pod = CPU_RATE;
     let deposits = DEPOSIT_BASE + 12 * DEPOSIT_PER_BYTE + 3 * DEPOSIT_PER_TASK;
     ExtBuilder { tenant: deposits + 2 * pod + 2 * GTY, ..Default::default() }.build_and_execute(|| {
         online_host(10);

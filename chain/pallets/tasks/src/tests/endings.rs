@@ -19,7 +19,7 @@ fn a_refused_task_waits_again_and_then_fails() {
         let failure = HostFailure::ImageUnavailable;
         assert_ok!(Tasks::report_failed(host_origin(10), lease_id, failure));
         assert_eq!(record(task).state, TaskState::Queued);
-        assert_eq!((record(task).failures, record(task).leases.len()), (1, 0));
+        assert_eq!((record(task).failures(), record(task).leases.len()), (1, 0));
         let reason = RequeueReason::HostRefused(failure);
         assert_eq!(
             task_events(),
@@ -32,10 +32,10 @@ fn a_refused_task_waits_again_and_then_fails() {
                 state: TaskState::Queued
             }]
         );
-        let second = assign(task, vec![place(0, 10, &[1])])[0];
+        online_host(11);
+        let second = assign(task, vec![place(0, 11, &[1])])[0];
         assert_eq!(lease(second).generation, 1);
-        assert_ok!(Tasks::report_started(host_origin(10), second));
-        assert_ok!(Tasks::report_failed(host_origin(10), second, failure));
+        assert_ok!(Tasks::report_failed(host_origin(11), second, failure));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::AttemptsExhausted));
         assert_eq!(leases_of(task), [second], "a final task keeps its last leases");
         assert_eq!(Tasks::deposit_held(&account(TENANT)), DEPOSIT_PER_TASK);
@@ -116,8 +116,9 @@ fn a_gang_ends_when_one_of_its_pods_does() {
         assert_ok!(Tasks::report_result(host_origin(11), leases[2], result(10)));
         assert_ok!(Tasks::report_failed(host_origin(10), leases[0], HostFailure::DriverError));
         assert_eq!(record(task).state, TaskState::Queued);
-        let again = assign(task, vec![place(0, 10, &[]), place(1, 11, &[]), place(2, 11, &[]), place(3, 11, &[])]);
-        assert_ok!(Tasks::report_failed(host_origin(10), again[0], HostFailure::DriverError));
+        online_host(13);
+        let again = assign(task, vec![place(0, 13, &[]), place(1, 11, &[]), place(2, 11, &[]), place(3, 11, &[])]);
+        assert_ok!(Tasks::report_failed(host_origin(13), again[0], HostFailure::DriverError));
         let states: Vec<_> = again.iter().map(|id| lease(*id).state).collect();
         let aborted = LeaseState::Ended(EndReason::GangAborted);
         let refused = LeaseState::Ended(EndReason::HostRefused(HostFailure::DriverError));
@@ -176,7 +177,7 @@ fn the_other_pods_of_a_job_go_on_where_one_has_no_result() {
         assert_eq!(record(task).state, TaskState::Reported, "what the other reported may be disputed");
         work(DISPUTE_WINDOW);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
-        assert_eq!((escrow(leases[0]).paid, escrow(leases[1]).paid), (0, POD));
+        assert_eq!((escrow(leases[0]).paid, escrow(leases[1]).paid), (0, CPU_RATE));
     });
 }
 
@@ -204,7 +205,7 @@ fn a_replica_without_a_result_is_placed_again_and_not_paid() {
 fn a_lost_host_is_not_paid_for_its_silence() {
     on_chain(|| {
         let (_, lease_id) = running();
-        advance(HOUR + 1);
+        advance(HOUR + REPORT_GRACE + 1);
         assert_ok!(Hosts::report_absent(signed(ANYONE), host(10)));
         assert_noop!(Tasks::expire_lease(signed(ANYONE), lease_id), Error::<Test>::HostIsLost);
         assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));

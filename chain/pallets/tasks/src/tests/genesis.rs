@@ -33,11 +33,14 @@ fn genesis_names_its_fields_as_the_documentation_does() {
             "disputeWindowMs",
             "maxAttempts",
             "maxDurationMs",
+            "maxRefusals",
             "maxReplicas",
             "minChargeMs",
             "poorPpm",
             "preemptionNoticeMs",
+            "refusalFee",
             "refusedItemFine",
+            "reportGraceMs",
             "schedulerBond",
             "startTimeoutMs"
         ]

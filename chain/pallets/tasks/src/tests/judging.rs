@@ -88,7 +88,7 @@ fn a_committed_replica_is_billed_no_further_and_revealed_later() {
         assert_ok!(Tasks::complete_pod(leases[1], result(HOUR)));
         assert_ok!(Tasks::verified(task));
         assert_ok!(Tasks::settle(signed(ANYONE), task));
-        let minute = (GTY / 10 + GTY / 100) / 60;
+        let minute = CPU_RATE / 60;
         assert_eq!([escrow(leases[0]).paid, escrow(leases[1]).paid], [minute / 2, 2 * minute]);
     });
 }
@@ -151,8 +151,9 @@ fn a_lost_replica_is_replaced_while_the_others_go_on() {
         assert_eq!(record(task).state, TaskState::Running);
         assert!(is_listed(IndexTag::Short, task));
         assert_eq!(bill(leases[1]).paid, 0);
-        let again = assign(task, vec![place(1, 11, &[])])[1];
-        assert_ok!(Tasks::report_failed(host_origin(11), again, HostFailure::DriverError));
+        online_host(13);
+        let again = assign(task, vec![place(1, 13, &[])])[1];
+        assert_ok!(Tasks::report_failed(host_origin(13), again, HostFailure::DriverError));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::AttemptsExhausted));
     });
 }

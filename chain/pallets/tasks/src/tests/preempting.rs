@@ -51,7 +51,7 @@ fn a_spot_job_leaves_after_its_notice_is_paid_until_then_and_runs_again() {
         let state = TaskState::Queued;
         assert_eq!(task_events(), [Event::Preempted { task, wanting, bills: vec![bill], state }]);
         assert!(is_listed(IndexTag::Queued, task));
-        assert_eq!((record(task).failures, record(task).generation, record(task).leases.len()), (0, 1, 0));
+        assert_eq!((record(task).failures(), record(task).generation, record(task).leases.len()), (0, 1, 0));
         assert_eq!(host_record(10).free, host_record(10).total);
 
         let room = assign(wanting, vec![place(0, 10, &[0])]);

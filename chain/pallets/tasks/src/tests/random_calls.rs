@@ -32,7 +32,7 @@ use table::{Deed, ACTIONS};
 /// seconds, no further one begins, unless something has never succeeded.
 const RUNS_AT_LEAST: u64 = 6;
 /// What has not succeeded in so many runs will not.
-const RUNS_AT_MOST: u64 = 60;
+const RUNS_AT_MOST: u64 = 120;
 const STEPS: usize = 400;
 
 /// Time passes, as a rule a little; most hosts say that they are there.
@@ -103,6 +103,7 @@ fn make_run(run: u64, succeeded: &mut BTreeMap<&'static str, u32>) {
     let mut builder = ExtBuilder { treasury, ..Default::default() };
     builder.leases.reclaim_notice_ms = dice.pick(&[1, START_TIMEOUT, NOTICE]);
     builder.tasks.max_attempts = 1 + dice.below(3) as u8;
+    builder.tasks.max_refusals = 1 + dice.below(3) as u8;
     builder.hosts.verification_required = dice.one_in(2);
     let all: u64 = ACTIONS.iter().map(|action| action.weight).sum();
     builder.build_and_execute(|| {

@@ -190,17 +190,38 @@ fn a_stopped_machine_is_ended_like_any_other() {
 }
 
 #[test]
-fn a_rental_whose_host_is_lost_waits_for_another_and_its_data_is_gone() {
+fn a_rental_whose_host_is_lost_ends_and_its_data_is_to_be_kept() {
     on_chain(|| {
         let (task, lease_id) = rented();
         work(HOUR / 4);
         advance(ABSENCE_LIMIT + 1);
         assert_ok!(Hosts::report_absent(signed(ANYONE), host(10)));
+        let bond = host_record(10).bond;
         assert_ok!(Tasks::requeue(signed(ANYONE), lease_id));
-        assert_eq!(bill(lease_id).paid, RATE / 4);
-        assert_eq!(record(task).state, TaskState::Queued);
-        assert_eq!(host_record(10).free, host_record(10).total);
+        assert!(host_record(10).bond < bond, "the host is slashed");
+        assert_eq!(record(task).state, TaskState::Reported, "what it costs may be disputed");
+        assert!(matches!(lease(lease_id).state, LeaseState::Retained(_)));
+        work(DISPUTE_WINDOW);
+        assert_ok!(Tasks::settle(signed(ANYONE), task));
+        assert_eq!(escrow(lease_id).paid, RATE / 4, "its silence is not paid");
     });
+}
+
+#[test]
+fn a_host_that_gives_a_started_rental_up_is_to_blame_whatever_it_says() {
+    for failure in [HostFailure::ImageInvalid, HostFailure::ImageUnavailable, HostFailure::DriverError] {
+        on_chain(|| {
+            let (task, lease_id) = rented();
+            work(HOUR / 4);
+            let bond = host_record(10).bond;
+            assert_ok!(Tasks::report_failed(host_origin(10), lease_id, failure));
+            assert!(host_record(10).bond < bond, "{failure:?}");
+            assert_eq!(record(task).state, TaskState::Reported, "{failure:?}: it is not paid at once");
+            assert!(matches!(lease(lease_id).state, LeaseState::Retained(_)), "{failure:?}: the data is to be kept");
+            let score = pallet_gantry_reputation::HostScores::<Test>::get(host(10)).unwrap_or_default();
+            assert!(score.completed.negative > 0, "{failure:?}");
+        });
+    }
 }
 
 #[test]

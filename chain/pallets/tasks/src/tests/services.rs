@@ -3,9 +3,6 @@ use gantry_primitives::{EndReason, FailReason, HostFailure, IndexTag, LeaseState
 
 use crate::{mock::*, Error, Event};
 
-/// What a pod of [`service`] costs an hour.
-const POD: u128 = GTY / 10 + GTY / 100;
-
 fn lose_host(number: u8) {
     advance(ABSENCE_LIMIT + 1);
     assert_ok!(Hosts::report_absent(signed(ANYONE), host(number)));
@@ -77,7 +74,8 @@ fn a_lost_pod_of_a_service_is_paid_for_what_it_served_and_replaced() {
         assert_ok!(Tasks::requeue(signed(ANYONE), leases[0]));
         let Some(Event::PodLost { reason, bills, failures, state, .. }) = task_events().pop() else { panic!() };
         assert_eq!((reason, failures, state), (RequeueReason::HostLost, 1, TaskState::Running));
-        assert_eq!(bills[0].paid, POD / 4, "its silence is not paid");
+        let served = HOUR / 4 - HELD_BACK;
+        assert_eq!(bills[0].paid, CPU_RATE * u128::from(served) / u128::from(HOUR), "its last minute is not paid");
         assert_eq!(leases_of(task), [leases[1]], "the other goes on");
         assert!(is_listed(IndexTag::Short, task));
 
@@ -86,19 +84,19 @@ fn a_lost_pod_of_a_service_is_paid_for_what_it_served_and_replaced() {
         assert_eq!(lease(replaced[0]).generation, 1);
         assert_noop!(Tasks::report_started(host_origin(10), leases[0]), Error::<Test>::NoSuchLease);
         assert_ok!(Tasks::report_started(host_origin(12), replaced[0]));
-        assert_eq!(record(task).failures, 0, "a start makes good");
+        assert_eq!(record(task).failures(), 0, "a start makes good");
     });
 }
 
 #[test]
 fn a_service_whose_last_pod_is_lost_waits_again_and_fails_when_none_ever_starts() {
     on_chain(|| {
-        online_host(10);
         let task = submit_wide(service(2));
-        for failures in 1..=2 {
-            let lease = assign(task, vec![place(0, 10, &[])])[0];
-            assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::ImageUnavailable));
-            assert_eq!(record(task).failures, failures);
+        for (number, failures) in [(10, 1), (11, 2)] {
+            online_host(number);
+            let lease = assign(task, vec![place(0, number, &[])])[0];
+            assert_ok!(Tasks::report_failed(host_origin(number), lease, HostFailure::ImageUnavailable));
+            assert_eq!(record(task).failures(), failures);
         }
         assert_eq!(record(task).state, TaskState::Failed(FailReason::AttemptsExhausted));
     });
@@ -116,7 +114,7 @@ fn a_service_is_scaled_within_its_spec_by_its_tenant() {
         work(HOUR / 2);
         assert_ok!(Tasks::scale(signed(TENANT), task, 1));
         assert_eq!(leases_of(task), [leases[0]]);
-        assert_eq!([bill(leases[1]).paid, bill(leases[2]).paid], [POD / 2; 2], "what is given up is paid at once");
+        assert_eq!([bill(leases[1]).paid, bill(leases[2]).paid], [CPU_RATE / 2; 2], "what is given up is paid at once");
         assert_eq!(host_record(10).live_leases, 1);
         assert_ok!(Tasks::scale(signed(TENANT), task, 2));
         assert!(is_listed(IndexTag::Short, task));
@@ -180,7 +178,7 @@ fn an_ended_service_is_paid_after_the_dispute_window() {
         assert_noop!(Tasks::settle(signed(ANYONE), task), Error::<Test>::DisputeWindowOpen);
         work(DISPUTE_WINDOW);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
-        assert_eq!([escrow(leases[0]).paid, escrow(leases[1]).paid], [POD / 2; 2]);
+        assert_eq!([escrow(leases[0]).paid, escrow(leases[1]).paid], [CPU_RATE / 2; 2]);
     });
 }
 
@@ -199,7 +197,7 @@ fn a_service_ends_when_what_was_paid_for_is_over_and_the_chain_sees_to_it() {
         assert_eq!(record(task).state, TaskState::Reported);
         work(DISPUTE_WINDOW);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
-        assert_eq!(escrow(lease_id).paid, POD);
+        assert_eq!(escrow(lease_id).paid, CPU_RATE);
     });
 }
 
@@ -237,7 +235,7 @@ fn a_service_goes_on_for_as_long_as_it_is_extended() {
         assert_ok!(Tasks::expire_lease(signed(ANYONE), lease_id));
         work(DISPUTE_WINDOW);
         assert_ok!(Tasks::settle(signed(ANYONE), task));
-        assert_eq!(escrow(lease_id).paid, 2 * POD);
+        assert_eq!(escrow(lease_id).paid, 2 * CPU_RATE);
     });
 }
 
@@ -253,8 +251,8 @@ fn a_service_pod_that_its_provider_wants_back_is_paid_through_the_notice_and_mov
         assert_ok!(Leases::reclaim(signed(PROVIDER), leases[0]));
         work(NOTICE);
         assert_ok!(Leases::finish_reclaim(signed(ANYONE), leases[0]));
-        assert_eq!(bill(leases[0]).paid, POD, "the notice is an hour");
-        assert_eq!((record(task).failures, record(task).state), (0, TaskState::Running));
+        assert_eq!(bill(leases[0]).paid, CPU_RATE, "the notice is an hour");
+        assert_eq!((record(task).failures(), record(task).state), (0, TaskState::Running));
         assert!(is_listed(IndexTag::Short, task));
     });
 }

@@ -83,7 +83,7 @@ fn a_pod_whose_host_is_lost_goes_on_at_its_standby_with_what_is_left_of_its_depo
                 reason: EndReason::HostLost,
             }]
         );
-        assert_eq!((record(task).state, record(task).failures, record(task).generation), (TaskState::Running, 1, 1));
+        assert_eq!((record(task).state, record(task).failures(), record(task).generation), (TaskState::Running, 1, 1));
         let on = lease(to);
         assert_eq!((on.state, on.generation, on.standby), (LeaseState::Pending, 1, None));
         assert_eq!((held(), host_record(10).live_leases, host_record(11).live_leases), (RATE, 0, 1));
@@ -131,7 +131,7 @@ fn a_tenant_moves_a_pod_at_any_time_and_what_is_left_goes_on_with_it() {
             }]
         );
         assert_eq!((worth(&account(TENANT)), held()), (wealth - RATE / 4, left));
-        assert_eq!((escrow(to).deposit, escrow(to).paid, record(task).failures), (left, 0, 0));
+        assert_eq!((escrow(to).deposit, escrow(to).paid, record(task).failures()), (left, 0, 0));
         assert_noop!(Tasks::report_started(host_origin(10), from), Error::<Test>::NoSuchLease);
         assert_ok!(Tasks::report_started(host_origin(12), to));
         work(HOUR / 4);
@@ -326,7 +326,7 @@ fn what_has_failed_too_often_is_not_taken_over() {
         let (task, from) = with_standby(with(Survival::Standby));
         assert_ok!(Tasks::report_failed(host_origin(10), from, HostFailure::DriverError));
         let to = leases_of(task)[0];
-        assert_eq!((record(task).failures, lease(to).host), (1, host(11)));
+        assert_eq!((record(task).failures(), lease(to).host), (1, host(11)));
         assert_ok!(name(to, 12));
         assert_ok!(Tasks::report_failed(host_origin(11), to, HostFailure::DriverError));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::AttemptsExhausted));
@@ -343,7 +343,7 @@ fn a_standby_that_does_not_start_in_time_is_to_blame_itself() {
         let bond = host_record(11).bond;
         assert_ok!(Tasks::requeue(signed(ANYONE), leases_of(task)[0]));
         assert!(host_record(11).bond < bond);
-        assert_eq!((record(task).failures, held()), (2, 0));
+        assert_eq!((record(task).failures(), held()), (2, 0));
     });
 }
 
@@ -358,7 +358,7 @@ fn a_pod_of_a_service_goes_on_when_its_provider_takes_the_host_back() {
         work(NOTICE);
         assert_ok!(Leases::finish_reclaim(signed(ANYONE), leases[0]));
         let now = leases_of(task);
-        assert_eq!((lease(now[0]).host, now[1], record(task).failures), (host(11), leases[1], 0));
+        assert_eq!((lease(now[0]).host, now[1], record(task).failures()), (host(11), leases[1], 0));
         assert_ok!(Tasks::report_started(host_origin(11), now[0]));
         assert_eq!((record(task).state, lease(now[0]).reclaim_at), (TaskState::Running, None));
     });

@@ -109,7 +109,7 @@ actions! {
         let (task, _) = task_where(dice, |record, spec| record.state == TaskState::Queued && spec.deadline.is_some());
         call(Call::expire { task }, anyone(dice))
     };
-    "Tasks.preempt" 40 |dice| {
+    "Tasks.preempt" 90 |dice| {
         let (wanting, _) = task_where(dice, |record, spec| record.state == TaskState::Queued && spec.priority > 0);
         let runs_spot = |record: &TaskRecord, spec: &TaskSpec| record.state == TaskState::Running && spec.spot;
         let victims: Vec<_> = (0..dice.below(3)).map(|_| task_where(dice, runs_spot).0).collect();

@@ -51,7 +51,7 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How many pods were wanted at a moment."""
+    """How many pods were wanted at a moment, or taken if that is more."""
 
     at_ms: int
     pods: int
@@ -114,7 +114,9 @@ def decide(scaling: Scaling, loads: Sequence[int | None], pods: int, wishes: Wis
         return after, _bounded(scaling, pods)
     highest = max(one.pods for one in recent if one.at_ms >= now_ms - UP_WINDOW_MS)  # the whole window, if shorter
     if highest > pods:
-        return after, min(highest, max(2 * pods, FREE_STEP), scaling.pods_max)
+        more = min(highest, max(2 * pods, FREE_STEP), scaling.pods_max)
+        # More pods may be taken for an earlier moment: the window before fewer are taken begins now all the same.
+        return Wishes(since_ms, (*recent[:-1], Wish(now_ms, max(wanted, more)))), more
     if since_ms > begin_ms:
         return after, pods
     fewest = pods - max(1, pods // 2)

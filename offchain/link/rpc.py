@@ -199,5 +199,10 @@ async def _shut(socket: Websocket) -> None:
     task = socket._send_recv_task  # noqa: SLF001 - its error has been reported; unasked, asyncio would print it
     if task is not None and task.done() and not task.cancelled():
         task.exception()
+    connection = socket.ws
     with suppress(Exception):
         await socket.shutdown()
+    # The library forgets a connection that has not closed in time, and would leave it open.
+    transport = getattr(connection, "transport", None)
+    if transport is not None and not transport.is_closing():
+        transport.abort()

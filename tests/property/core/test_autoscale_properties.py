@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from offchain.core.autoscale import FREE_STEP, PPM, TOLERANCE_PPM, Has, Scaling, Wishes, decide, load_ppm, wish
@@ -52,6 +52,7 @@ def test_a_steady_load_changes_the_number_of_pods_in_one_direction_only(scaling,
 
 
 @given(scalings(), st.lists(st.integers(0, 40 * PPM), min_size=1, max_size=60), st.integers(1, 16))
+@example(Scaling(metric="cpu", target=10_000, stabilisation_ms=30_000, pods_min=1, pods_max=9), [80_001, 0, 0, 0], 1)
 def test_after_more_pods_there_are_not_fewer_within_the_window(scaling, demands, pods):
     pods = min(max(pods, scaling.pods_min), scaling.pods_max)
     wishes, grown_ms = Wishes(), None

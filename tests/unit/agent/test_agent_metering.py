@@ -27,6 +27,7 @@ from offchain.schema.wire import Code
 from offchain.schema.wire_ops import ReceiptArgs
 from offchain.services import receipts
 from tests.chain_records import escrow
+from tests.support.inline import Inline
 
 FRIEND = from_uri("//Bob")
 RATE = 3_600_000
@@ -77,6 +78,7 @@ class Metered(World):
             now_ms=lambda: self.now_ms,
             handlers=ReceiptAnswers(self.meter).handlers(),
         )
+        asyncio.get_running_loop().set_default_executor(Inline())
         stop = asyncio.Event()
         running = asyncio.create_task(agent.run(stop))
         await agent.ready.wait()

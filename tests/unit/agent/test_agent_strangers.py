@@ -53,6 +53,7 @@ from offchain.schema.wire_ops import (
 )
 from offchain.schema.wire_snapshot import Act
 from tests.chain_records import host_record, lease, task_spec
+from tests.support.inline import Inline
 
 STRANGER, FRIEND, NEIGHBOUR = from_uri("//Eve"), from_uri("//Bob"), from_uri("//Dave")
 ASKED = [
@@ -172,6 +173,7 @@ class Host(World):
 
 @contextlib.asynccontextmanager
 async def agent_running(agent, state):
+    asyncio.get_running_loop().set_default_executor(Inline())
     stop = asyncio.Event()
     running = asyncio.create_task(agent.run(stop))
     await agent.ready.wait()

@@ -1,8 +1,10 @@
 //! What evidence about hosts, tenants and providers is worth: Beta scores with a half-life.
 //!
-//! An observation of something worth `v` whole GTY weighs `1 + floor(log2(1 + v))`, at most [`MAX_WEIGHT`]: a great
-//! lease says more than a small one, but not in proportion to its price. It adds that much to the one side of a
-//! [`Beta`], or a part to each where conduct is neither good nor bad as a whole.
+//! An observation weighs by the protocol fee `f` of the lease that it is about: `log2(1 + f / FEE_UNIT)`, linear between
+//! two powers of two, at most [`MAX_WEIGHT`]. The fee is what evidence costs somebody who is tenant and provider at
+//! once: a lease without a fee is no evidence. A great lease says more than a small one, but not in proportion to
+//! its price. The weight is added to the one side of a [`Beta`], or a part to each where conduct is neither good nor
+//! bad as a whole.
 
 use crate::{
     faults::{gravity_ppm, Fault},
@@ -13,10 +15,10 @@ use crate::{
 pub const OBSERVATION: u64 = 1_000_000;
 /// After so many milliseconds evidence weighs half: 30 days.
 pub const HALF_LIFE_MS: u64 = 30 * 24 * 3_600_000;
-/// The most that one observation weighs, in observations of something worth nothing.
-pub const MAX_WEIGHT: u64 = 8;
-/// Base units in 1 GTY.
-const GTY: Balance = 1_000_000_000_000;
+/// The most that one observation weighs, in the parts of [`Beta`].
+pub const MAX_WEIGHT: u64 = 8 * OBSERVATION;
+/// The fee in base units with which an observation weighs [`OBSERVATION`]: 0.1 GTY.
+pub const FEE_UNIT: Balance = 100_000_000_000;
 /// Parts in a million.
 const PPM: u64 = 1_000_000;
 /// A pod that started as soon as this is wholly to its host's credit.
@@ -70,16 +72,20 @@ pub fn decayed(amount: u64, elapsed_ms: u64) -> u64 {
     ((u128::from(amount) >> halvings) * (full - rest) / full) as u64
 }
 
-/// What one observation of something worth `value` base units weighs, in observations of something worth nothing.
-pub fn weight(value: Balance) -> u64 {
-    let doublings = (value / GTY + 1).ilog2();
-    (1 + u64::from(doublings)).min(MAX_WEIGHT)
+/// What one observation about a lease with a protocol fee of `fee` base units weighs, in the parts of a [`Beta`].
+pub fn weight(fee: Balance) -> u64 {
+    // Below FEE_UNIT * 2^8, so that no product overflows.
+    let sum = FEE_UNIT + fee.min(FEE_UNIT << 8);
+    let doublings = (sum / FEE_UNIT).ilog2();
+    let power = FEE_UNIT << doublings;
+    // At most OBSERVATION, as sum < 2 * power.
+    let rest = (sum - power) * Balance::from(OBSERVATION) / power;
+    (u64::from(doublings) * OBSERVATION + rest as u64).min(MAX_WEIGHT)
 }
 
-/// What `count` observations weigh, in the parts of a [`Beta`], where together they are worth `value` base units.
-fn amount(count: u32, value: Balance) -> u64 {
-    let each = value / Balance::from(count.max(1));
-    OBSERVATION.saturating_mul(weight(each)).saturating_mul(u64::from(count))
+/// What `count` observations weigh, in the parts of a [`Beta`], where the fees of their leases amount to `fees` base units.
+fn amount(count: u32, fees: Balance) -> u64 {
+    weight(fees / Balance::from(count.max(1))).saturating_mul(u64::from(count))
 }
 
 /// How much of a start after `ms` is to the host's credit, in parts per million: all of it up to [`SOON_MS`], nothing
@@ -112,9 +118,9 @@ fn add(beta: &mut Beta, amount: u64, credit_ppm: u64) {
     beta.negative = beta.negative.saturating_add(amount - credit);
 }
 
-/// The evidence `score` after the host did `conduct` at `now`, `count` times, in leases that were worth `value` base
-/// units together.
-pub fn host_observed(score: &HostScore, conduct: Conduct, count: u32, value: Balance, now: Moment) -> HostScore {
+/// The evidence `score` after the host did `conduct` at `now`, `count` times, in leases whose fees amount to `fees` base
+/// units.
+pub fn host_observed(score: &HostScore, conduct: Conduct, count: u32, fees: Balance, now: Moment) -> HostScore {
     let elapsed = now.saturating_sub(score.updated_at);
     let mut next = HostScore {
         completed: faded(&score.completed, elapsed),
@@ -137,7 +143,7 @@ pub fn host_observed(score: &HostScore, conduct: Conduct, count: u32, value: Bal
         Conduct::Rated(stars) => (&mut next.rating, stars_ppm(stars)),
         Conduct::Uptime { up_ms, down_ms } => (&mut next.uptime, uptime_ppm(up_ms, down_ms)),
     };
-    add(beta, amount(count, value), credit_ppm);
+    add(beta, amount(count, fees), credit_ppm);
     match conduct {
         Conduct::Completed => next.settled_leases = next.settled_leases.saturating_add(count),
         Conduct::Uptime { up_ms, down_ms } => next.sla = kept(&next.sla, up_ms, down_ms),
@@ -153,18 +159,18 @@ fn kept(sla: &Sla, up_ms: u64, down_ms: u64) -> Sla {
     promised.map_or(*sla, |promised_ms| Sla { promised_ms, met_ms: sla.met_ms.saturating_add(up_ms) })
 }
 
-/// The evidence `score` after the tenant did `conduct` at `now`, in something worth `value` base units.
-pub fn tenant_observed(score: &TenantScore, conduct: TenantConduct, value: Balance, now: Moment) -> TenantScore {
+/// The evidence `score` after the tenant did `conduct` at `now`, in leases whose fees amount to `fees` base units.
+pub fn tenant_observed(score: &TenantScore, conduct: TenantConduct, fees: Balance, now: Moment) -> TenantScore {
     let elapsed = now.saturating_sub(score.updated_at);
     let mut next = TenantScore {
         settled: faded(&score.settled, elapsed),
         disputes: faded(&score.disputes, elapsed),
         updated_at: now.max(score.updated_at),
     };
-    let one = amount(1, value);
+    let one = amount(1, fees);
     match conduct {
         TenantConduct::Settled => add(&mut next.settled, one, PPM),
-        // At most MAX_WEIGHT observations: no overflow.
+        // At most MAX_WEIGHT: no overflow.
         TenantConduct::Cancelled => add(&mut next.settled, one * CANCELLATION_PPM / PPM, 0),
         TenantConduct::DisputeLost => add(&mut next.disputes, one, 0),
         TenantConduct::DisputeWon => add(&mut next.disputes, one, PPM),

@@ -12,18 +12,18 @@ use crate::{Config, Event, HostScores, Pallet, ProviderFaults, TenantScores};
 const PRIORITIES: u32 = 10;
 
 impl<T: Config> Pallet<T> {
-    /// Writes down that `host` did `conduct` at `now`, `count` times, in leases that were worth `value` base units
-    /// together. One read, one write, one event.
-    pub fn observe_host(host: &HostId, conduct: Conduct, count: u32, value: Balance, now: Moment) {
-        let score = host_observed(&HostScores::<T>::get(host).unwrap_or_default(), conduct, count, value, now);
+    /// Writes down that `host` did `conduct` at `now`, `count` times, in leases whose fees amount to `fees`
+    /// base units. One read, one write, one event.
+    pub fn observe_host(host: &HostId, conduct: Conduct, count: u32, fees: Balance, now: Moment) {
+        let score = host_observed(&HostScores::<T>::get(host).unwrap_or_default(), conduct, count, fees, now);
         HostScores::<T>::insert(host, score);
         Self::deposit_event(Event::Scored { host: host.clone(), score_ppm: host_ppm(&score) });
     }
 
-    /// Writes down that `tenant` did `conduct` at `now`, in something worth `value` base units. One read, one write,
+    /// Writes down that `tenant` did `conduct` at `now`, in leases whose fees amount to `fees` base units. One read, one write,
     /// one event.
-    pub fn observe_tenant(tenant: &AccountId, conduct: TenantConduct, value: Balance, now: Moment) {
-        let score = tenant_observed(&TenantScores::<T>::get(tenant).unwrap_or_default(), conduct, value, now);
+    pub fn observe_tenant(tenant: &AccountId, conduct: TenantConduct, fees: Balance, now: Moment) {
+        let score = tenant_observed(&TenantScores::<T>::get(tenant).unwrap_or_default(), conduct, fees, now);
         TenantScores::<T>::insert(tenant, score);
         Self::deposit_event(Event::TenantScored { tenant: tenant.clone(), score_ppm: tenant_ppm(&score) });
     }

@@ -1,8 +1,6 @@
-use gantry_primitives::{score::HALF_LIFE_MS, Beta, Conduct, Fault, Sla, TenantConduct};
+use gantry_primitives::{score::{FEE_UNIT, HALF_LIFE_MS}, Beta, Conduct, Fault, Sla, TenantConduct};
 
 use crate::{mock::*, Event, HostScores, ProviderFaults, TenantScores};
-
-const GTY: u128 = 1_000_000_000_000;
 
 #[test]
 fn whom_nobody_knows_stands_in_the_middle() {
@@ -16,8 +14,8 @@ fn whom_nobody_knows_stands_in_the_middle() {
 #[test]
 fn conduct_is_written_down_and_told() {
     on_chain(|| {
-        Reputation::observe_host(&account(1), Conduct::Started, 1, 0, 10);
-        Reputation::observe_host(&account(1), Conduct::Completed, 2, 2 * GTY, 10);
+        Reputation::observe_host(&account(1), Conduct::Started, 1, FEE_UNIT, 10);
+        Reputation::observe_host(&account(1), Conduct::Completed, 2, 6 * FEE_UNIT, 10);
         let score = HostScores::<Test>::get(account(1)).expect("it is written");
         assert_eq!(score.start_latency, Beta { positive: 1_000_000, negative: 0 });
         assert_eq!(score.completed, Beta { positive: 4_000_000, negative: 0 });
@@ -32,9 +30,9 @@ fn conduct_is_written_down_and_told() {
 #[test]
 fn old_evidence_counts_for_less() {
     on_chain(|| {
-        Reputation::observe_host(&account(1), Conduct::NotCompleted, 1, 0, 0);
+        Reputation::observe_host(&account(1), Conduct::NotCompleted, 1, FEE_UNIT, 0);
         let low = Reputation::host_priority_ppm(&account(1));
-        Reputation::observe_host(&account(1), Conduct::Started, 1, 0, HALF_LIFE_MS);
+        Reputation::observe_host(&account(1), Conduct::Started, 1, FEE_UNIT, HALF_LIFE_MS);
         let score = HostScores::<Test>::get(account(1)).expect("it is written");
         assert_eq!(score.completed.negative, 500_000);
         assert!(Reputation::host_priority_ppm(&account(1)) > low);
@@ -45,7 +43,7 @@ fn old_evidence_counts_for_less() {
 fn what_a_host_promised_and_kept_is_counted() {
     on_chain(|| {
         for down_ms in [0, 300] {
-            Reputation::observe_host(&account(1), Conduct::Uptime { up_ms: 1_000 - down_ms, down_ms }, 1, GTY, 10);
+            Reputation::observe_host(&account(1), Conduct::Uptime { up_ms: 1_000 - down_ms, down_ms }, 1, 3 * FEE_UNIT, 10);
         }
         let score = HostScores::<Test>::get(account(1)).expect("it is written");
         assert_eq!(score.sla, Sla { promised_ms: 2_000, met_ms: 1_700 });
@@ -57,11 +55,11 @@ fn what_a_host_promised_and_kept_is_counted() {
 fn a_tenant_moves_through_the_queue_by_what_it_does() {
     on_chain(|| {
         for _ in 0..20 {
-            Reputation::observe_tenant(&account(1), TenantConduct::Settled, 100 * GTY, 10);
-            Reputation::observe_tenant(&account(2), TenantConduct::DisputeLost, 100 * GTY, 10);
-            Reputation::observe_tenant(&account(2), TenantConduct::Cancelled, 100 * GTY, 10);
-            Reputation::observe_tenant(&account(3), TenantConduct::Settled, 100 * GTY, 10);
-            Reputation::observe_tenant(&account(3), TenantConduct::DisputeWon, 100 * GTY, 10);
+            Reputation::observe_tenant(&account(1), TenantConduct::Settled, 127 * FEE_UNIT, 10);
+            Reputation::observe_tenant(&account(2), TenantConduct::DisputeLost, 127 * FEE_UNIT, 10);
+            Reputation::observe_tenant(&account(2), TenantConduct::Cancelled, 127 * FEE_UNIT, 10);
+            Reputation::observe_tenant(&account(3), TenantConduct::Settled, 127 * FEE_UNIT, 10);
+            Reputation::observe_tenant(&account(3), TenantConduct::DisputeWon, 127 * FEE_UNIT, 10);
         }
         let priorities = [1, 2, 3].map(|who| Reputation::tenant_priority(&account(who)));
         assert_eq!(priorities, [7, 0, 9]);
@@ -89,8 +87,8 @@ fn faults_raise_a_providers_bonds_until_they_are_forgotten() {
 #[test]
 fn the_check_of_all_scores_finds_a_wrong_one() {
     on_chain(|| {
-        Reputation::observe_host(&account(1), Conduct::Completed, 1, 0, 0);
-        Reputation::observe_tenant(&account(1), TenantConduct::Settled, 0, 0);
+        Reputation::observe_host(&account(1), Conduct::Completed, 1, FEE_UNIT, 0);
+        Reputation::observe_tenant(&account(1), TenantConduct::Settled, FEE_UNIT, 0);
         let good = HostScores::<Test>::get(account(1)).expect("it is written");
         let mut wrong = good;
         wrong.settled_leases = 0;

@@ -1,7 +1,7 @@
 //! What must always be true of scores. See docs/invariants.md.
 
 use frame_support::ensure;
-use gantry_primitives::score::{host_ppm, tenant_ppm, MAX_WEIGHT, OBSERVATION};
+use gantry_primitives::score::{host_ppm, tenant_ppm, MAX_WEIGHT};
 use sp_runtime::TryRuntimeError;
 
 use crate::{Config, HostScores, Pallet, TenantScores};
@@ -13,7 +13,7 @@ impl<T: Config> Pallet<T> {
             ensure!(host_ppm(&score) < 1_000_000, "SCORE-1: a score is below one million");
             ensure!(
                 score.completed.positive
-                    <= u64::from(score.settled_leases).saturating_mul(OBSERVATION).saturating_mul(MAX_WEIGHT),
+                    <= u64::from(score.settled_leases).saturating_mul(MAX_WEIGHT),
                 "SCORE-2: no host has more evidence of completion than its settled leases can give"
             );
             ensure!(score.sla.met_ms <= score.sla.promised_ms, "SCORE-3: no host kept more than it promised");

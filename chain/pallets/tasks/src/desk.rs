@@ -17,9 +17,9 @@ use frame_support::{
     traits::{fungible::MutateHold, tokens::Precision},
 };
 use gantry_primitives::{
-    lease_id, lease_parts,
+    lease_id, lease_parts, rate,
     transitions::{allows, LEASE_TRANSITIONS, TASK_TRANSITIONS},
-    AccountId, Balance, Billing, EndReason, Halts, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag, Moment,
+    AccountId, Balance, Billing, Conduct, EndReason, Halts, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag, Moment,
     PodResult, Settlement, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, TenantConduct,
 };
 use pallet_gantry_billing::Ledger;
@@ -284,20 +284,26 @@ impl<T: Config> Desk<T> {
     }
 
     fn finish(&mut self, case: &mut Case, place: usize, has_data: bool, end: impl FnOnce(&mut Lease, Moment, u64)) {
-        let now = self.now;
+        let (now, fee_ppm) = (self.now, self.fee_ppm);
         let id = case.id(place);
         let Case { record, shared, .. } = case;
         let lease = &mut record.leases[place];
         let Some(entry) = self.host_of(&lease.host) else { return };
         let away = entry.away::<T>();
         let is_own = entry.record.provider == record.tenant;
-        if let Some(since) = lease.escrow.since.filter(|_| !is_own) {
-            let down_ms = away.saturating_sub(lease.escrow.downtime_mark);
-            entry.observe_uptime(now.saturating_sub(since).saturating_sub(down_ms), down_ms, lease.escrow.deposit);
-        }
+        let since = lease.escrow.since.filter(|_| !is_own);
+        let down_ms = away.saturating_sub(lease.escrow.downtime_mark);
         let listed = allows(LEASE_TRANSITIONS, lease.state.tag(), LeaseStateTag::Ended);
         let from = Hold::of(&lease.state);
         end(lease, now, away);
+        // The deposit may be given back, what is owed now is not.
+        let fee = rate::fee(lease.escrow.accrued, fee_ppm);
+        if let Some(since) = since {
+            entry.observe_uptime(now.saturating_sub(since).saturating_sub(down_ms), down_ms, fee);
+        }
+        if let Some(started_at) = lease.started_at.filter(|_| !is_own) {
+            entry.observe(Conduct::StartedAfter(started_at.saturating_sub(lease.created_at)), fee);
+        }
         if has_data && shared.spec.kind == TaskKind::Rental && lease.started_at.is_some() {
             leases::Pallet::<T>::retain(id, lease, now);
         }
@@ -333,15 +339,20 @@ impl<T: Config> Desk<T> {
         open.into_iter().map(|place| self.close(case, place)).collect()
     }
 
-    /// Notes that a tenant paid others `value` base units for a task.
-    pub fn observe_settled(&mut self, tenant: &AccountId, value: Balance) {
-        if value == 0 {
+    /// The protocol fee of `amount` base units.
+    pub fn fee_of(&self, amount: Balance) -> Balance {
+        rate::fee(amount, self.fee_ppm)
+    }
+
+    /// Notes that a task was settled for which its tenant paid others, with fees of `fees` base units.
+    pub fn observe_settled(&mut self, tenant: &AccountId, fees: Balance) {
+        if fees == 0 {
             return;
         }
         match self.settled.get_mut(tenant) {
-            Some(sum) => *sum = sum.saturating_add(value),
+            Some(sum) => *sum = sum.saturating_add(fees),
             None => {
-                self.settled.insert(tenant.clone(), value);
+                self.settled.insert(tenant.clone(), fees);
             }
         }
     }
@@ -366,8 +377,8 @@ impl<T: Config> Desk<T> {
         for (tenant, amount) in deposits {
             <T as Config>::Currency::release(&HoldReason::Deposit.into(), &tenant, amount, Precision::Exact)?;
         }
-        for (tenant, value) in settled {
-            reputation::Pallet::<T>::observe_tenant(&tenant, TenantConduct::Settled, value, now);
+        for (tenant, fees) in settled {
+            reputation::Pallet::<T>::observe_tenant(&tenant, TenantConduct::Settled, fees, now);
         }
         Ok(())
     }

@@ -83,8 +83,8 @@ impl<T: Config> Pallet<T> {
         let now = desk.now;
         desk.commit()?;
         if has_started {
-            let value = bills.iter().map(|bill| bill.paid).fold(0, u128::saturating_add);
-            reputation::Pallet::<T>::observe_tenant(&tenant, TenantConduct::Cancelled, value, now);
+            let fees = bills.iter().map(|bill| bill.fee).fold(0, u128::saturating_add);
+            reputation::Pallet::<T>::observe_tenant(&tenant, TenantConduct::Cancelled, fees, now);
         }
         Self::deposit_event(Event::Cancelled { task, bills });
         Ok(pods)
@@ -306,7 +306,8 @@ impl<T: Config> Desk<T> {
             }
             _ => return,
         };
-        self.observe(&case.record.tenant, &lease.host, conduct, lease.escrow.deposit);
+        let fee = self.fee_of(lease.escrow.deposit);
+        self.observe(&case.record.tenant, &lease.host, conduct, fee);
         if let Some(fault) = fault {
             self.punish(&lease.host, fault, self.now.saturating_sub(since));
         }

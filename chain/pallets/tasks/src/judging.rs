@@ -67,20 +67,24 @@ impl<T: Config> Pallet<T> {
             case.go::<T>(TaskState::Verified, desk.now)?;
         }
         let (now, state) = (desk.now, case.record.state);
-        let mut value: Balance = 0;
+        let mut fees: Balance = 0;
         for place in judged {
             let lease = &case.record.leases[place];
-            value = value.saturating_add(lease.escrow.deposit);
+            let (conduct, amount) = match upheld {
+                true => (Conduct::NotVerified, lease.escrow.deposit),
+                false => (Conduct::Verified, lease.escrow.accrued),
+            };
+            let fee = desk.fee_of(amount);
+            fees = fees.saturating_add(fee);
             if verdict.is_some() {
-                let conduct = if upheld { Conduct::NotVerified } else { Conduct::Verified };
-                desk.observe(&tenant, &lease.host, conduct, lease.escrow.deposit);
+                desk.observe(&tenant, &lease.host, conduct, fee);
             }
         }
         desk.put(case);
         desk.commit()?;
         if verdict.is_some() && by_tenant {
             let conduct = if upheld { TenantConduct::DisputeWon } else { TenantConduct::DisputeLost };
-            reputation::Pallet::<T>::observe_tenant(&tenant, conduct, value, now);
+            reputation::Pallet::<T>::observe_tenant(&tenant, conduct, fees, now);
         }
         Self::deposit_event(Event::DisputeResolved { task, upheld, bills, state });
         Ok(())
@@ -193,7 +197,8 @@ impl<T: Config> Pallet<T> {
         ensure!(ended && !case.record.state.tag().is_final(), Error::<T>::LeaseNotActive);
         desk.forfeit(&mut case, place, EndReason::DisputeLost);
         let of = &case.record.leases[place];
-        desk.observe(&case.record.tenant, &of.host, Conduct::NotVerified, of.escrow.deposit);
+        let fee = desk.fee_of(of.escrow.deposit);
+        desk.observe(&case.record.tenant, &of.host, Conduct::NotVerified, fee);
         let (task, state) = (case.task, case.record.state);
         desk.put(case);
         desk.commit()?;
@@ -233,7 +238,8 @@ impl<T: Config> Pallet<T> {
         case.go::<T>(TaskState::Reported, desk.now)?;
         case.go::<T>(TaskState::Verified, desk.now)?;
         for lease in case.record.leases.iter().filter(is_right) {
-            desk.observe(&case.record.tenant, &lease.host, Conduct::Verified, lease.escrow.deposit);
+            let fee = desk.fee_of(lease.escrow.accrued);
+            desk.observe(&case.record.tenant, &lease.host, Conduct::Verified, fee);
         }
         desk.put(case);
         desk.commit()?;

@@ -101,13 +101,6 @@ impl<T: Config> Desk<T> {
             leases::Pallet::<T>::schedule(lease, of, depletes_at);
             case.record.attempts = Default::default();
         }
-        let of = &case.record.leases[place];
-        self.observe(
-            &case.record.tenant,
-            &of.host,
-            Conduct::StartedAfter(now.saturating_sub(of.created_at)),
-            of.escrow.deposit,
-        );
         self.follow(&mut case);
         let (task, state) = (case.task, case.record.state);
         self.put(case);

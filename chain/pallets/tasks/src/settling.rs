@@ -45,10 +45,10 @@ impl<T: Config> Pallet<T> {
         let host = of.host.clone();
         ensure!(hosts::Pallet::<T>::provider_of(&host)? != tenant, Error::<T>::OwnHost);
         of.rated = true;
-        let (task, paid, now) = (case.task, of.escrow.paid, desk.now);
+        let (task, fee, now) = (case.task, of.escrow.fee, desk.now);
         desk.put(case);
         desk.commit()?;
-        reputation::Pallet::<T>::observe_host(&host, Conduct::Rated(stars), 1, paid, now);
+        reputation::Pallet::<T>::observe_host(&host, Conduct::Rated(stars), 1, fee, now);
         Self::deposit_event(Event::Rated { task, lease, stars });
         Ok(())
     }
@@ -71,16 +71,16 @@ impl<T: Config> Desk<T> {
         self.touch(leases)?;
         let bills = self.close_all(&mut case);
         let tenant = &case.record.tenant;
-        let mut paid: Balance = 0;
+        let mut fees: Balance = 0;
         for lease in &case.record.leases {
             let is_failed =
                 matches!(lease.state, LeaseState::Ended(EndReason::DisputeLost | EndReason::DurationExceeded));
             let is_done = !is_failed && lease.started_at.is_some();
-            if is_done && self.observe(tenant, &lease.host, Conduct::Completed, lease.escrow.paid) {
-                paid = paid.saturating_add(lease.escrow.paid);
+            if is_done && self.observe(tenant, &lease.host, Conduct::Completed, lease.escrow.fee) {
+                fees = fees.saturating_add(lease.escrow.fee);
             }
         }
-        self.observe_settled(tenant, paid);
+        self.observe_settled(tenant, fees);
         self.put(case);
         Pallet::<T>::deposit_event(Event::Settled { task, bills });
         Ok(leases)

@@ -12,7 +12,7 @@ const HOST: HostScore = HostScore {
 };
 
 fn once(score: &HostScore, conduct: Conduct, now: Moment) -> HostScore {
-    host_observed(score, conduct, 1, 0, now)
+    host_observed(score, conduct, 1, FEE_UNIT, now)
 }
 
 const fn of(positive: u64, negative: u64) -> Beta {
@@ -35,21 +35,33 @@ fn evidence_weighs_half_after_a_half_life() {
 }
 
 #[test]
-fn an_observation_weighs_more_the_more_it_is_worth_but_not_in_proportion() {
-    let weights = [0, GTY - 1, GTY, 3 * GTY, 7 * GTY, 127 * GTY, u128::MAX].map(weight);
-    assert_eq!(weights, [1, 1, 2, 3, 4, 8, 8]);
+fn an_observation_weighs_more_the_higher_the_fee_but_not_in_proportion() {
+    let fees = [0, FEE_UNIT / 4, FEE_UNIT, 2 * FEE_UNIT, 3 * FEE_UNIT, 255 * FEE_UNIT, u128::MAX];
+    assert_eq!(fees.map(weight), [0, 250_000, 1_000_000, 1_500_000, 2_000_000, 8_000_000, 8_000_000]);
+    let mut before = 0;
+    for fee in (0..2_000).map(|step| step * FEE_UNIT / 7) {
+        assert!(weight(fee) >= before && weight(fee) <= MAX_WEIGHT);
+        before = weight(fee);
+    }
+}
+
+#[test]
+fn leases_without_a_fee_are_no_evidence() {
+    let score = host_observed(&HOST, Conduct::Completed, 1_000, 0, 10);
+    assert_eq!((host_ppm(&score), score.settled_leases), (500_000, 1_000));
+    assert_eq!(tenant_ppm(&tenant_observed(&TenantScore::default(), TenantConduct::DisputeLost, 0, 10)), 500_000);
 }
 
 #[test]
 fn many_observations_weigh_what_each_of_them_does() {
-    let batch = host_observed(&HOST, Conduct::Completed, 5, 15 * GTY, 10);
+    let batch = host_observed(&HOST, Conduct::Completed, 5, 15 * FEE_UNIT, 10);
     let mut single = HOST;
     for _ in 0..5 {
-        single = host_observed(&single, Conduct::Completed, 1, 3 * GTY, 10);
+        single = host_observed(&single, Conduct::Completed, 1, 3 * FEE_UNIT, 10);
     }
     assert_eq!(batch, single);
-    assert_eq!((batch.completed, batch.settled_leases), (of(15 * OBSERVATION, 0), 5));
-    assert_eq!(host_observed(&batch, Conduct::Completed, 0, GTY, 10), batch, "none is no evidence");
+    assert_eq!((batch.completed, batch.settled_leases), (of(10 * OBSERVATION, 0), 5));
+    assert_eq!(host_observed(&batch, Conduct::Completed, 0, FEE_UNIT, 10), batch, "none is no evidence");
 }
 
 #[test]
@@ -123,14 +135,14 @@ fn no_evidence_overflows_the_score() {
 #[test]
 fn a_tenant_is_known_by_what_it_pays_and_by_its_disputes() {
     let nobody = TenantScore::default();
-    let after = |conduct| tenant_observed(&nobody, conduct, 0, 10);
+    let after = |conduct| tenant_observed(&nobody, conduct, FEE_UNIT, 10);
     let ppm = |conduct| tenant_ppm(&after(conduct));
     assert!(ppm(TenantConduct::DisputeLost) < ppm(TenantConduct::Cancelled));
     assert!(ppm(TenantConduct::Cancelled) < 500_000);
     assert!(ppm(TenantConduct::Settled) > 500_000);
     assert!(ppm(TenantConduct::DisputeWon) > 500_000);
     assert_eq!(after(TenantConduct::Cancelled).settled, of(0, OBSERVATION / 4));
-    let later = tenant_observed(&after(TenantConduct::Settled), TenantConduct::Settled, GTY, 10 + HALF_LIFE_MS);
+    let later = tenant_observed(&after(TenantConduct::Settled), TenantConduct::Settled, 3 * FEE_UNIT, 10 + HALF_LIFE_MS);
     assert_eq!(later.settled, of(OBSERVATION / 2 + 2 * OBSERVATION, 0));
 }
 

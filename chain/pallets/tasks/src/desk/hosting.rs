@@ -61,7 +61,10 @@ impl HostEntry {
         self.leases.get_or_insert_with(|| leases::Pallet::<T>::leases_of(host))
     }
 
-    fn observe(&mut self, conduct: Conduct, value: Balance) {
+    pub(super) fn observe(&mut self, conduct: Conduct, fee: Balance) {
+        if fee == 0 {
+            return;
+        }
         let place = match self.conduct.iter().position(|(known, _)| *known == conduct) {
             Some(place) => place,
             None => {
@@ -69,15 +72,18 @@ impl HostEntry {
                 self.conduct.len() - 1
             }
         };
-        add(&mut self.conduct[place].1, value);
+        add(&mut self.conduct[place].1, fee);
     }
 
-    /// Notes for how long it was there and away during a lease worth `value` base units.
-    pub(super) fn observe_uptime(&mut self, up_ms: u64, down_ms: u64, value: Balance) {
+    /// Notes for how long it was there and away during a lease with a fee of `fee` base units.
+    pub(super) fn observe_uptime(&mut self, up_ms: u64, down_ms: u64, fee: Balance) {
+        if fee == 0 {
+            return;
+        }
         let (up, down, tally) = self.uptime.get_or_insert_with(Default::default);
         *up = up.saturating_add(up_ms);
         *down = down.saturating_add(down_ms);
-        add(tally, value);
+        add(tally, fee);
     }
 }
 
@@ -214,11 +220,11 @@ impl<T: Config> Desk<T> {
 
     /// Notes what a host did in a lease worth `value` base units, and returns whether it counts: a tenant on its own
     /// host proves nothing.
-    pub fn observe(&mut self, tenant: &AccountId, host: &HostId, conduct: Conduct, value: Balance) -> bool {
+    pub fn observe(&mut self, tenant: &AccountId, host: &HostId, conduct: Conduct, fee: Balance) -> bool {
         let stranger = self.host_of(host).filter(|entry| entry.record.provider != *tenant);
         let counts = stranger.is_some();
         if let Some(entry) = stranger {
-            entry.observe(conduct, value);
+            entry.observe(conduct, fee);
         }
         counts
     }

@@ -118,6 +118,12 @@ pub fn owed_pro_rata(deposit: Balance, rate_per_hour: Balance, time_ms: u64) -> 
     }
 }
 
+/// For how many milliseconds `amount` pays at a rate, which is not 0; rounded down.
+pub fn time_paid_ms(amount: Balance, rate_per_hour: Balance) -> u64 {
+    let product = amount.saturating_mul(u128::from(MS_PER_HOUR));
+    product.checked_div(rate_per_hour).map_or(u64::MAX, |ms| ms.min(u128::from(u64::MAX)) as u64)
+}
+
 /// What is owed for `time_ms` by `unit`, never more than the deposit.
 ///
 /// Hours and days are charged whole and in advance: the first one from the start on, each further one when the

@@ -189,7 +189,7 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         preemption_notice_ms,
         poor_ppm: 300_000,
         checkpoint_min_ms: if pace == Pace::Test { SECOND } else { MINUTE },
-        min_charge_ms: MINUTE,
+        min_charge_ms: if pace == Pace::Test { 10 * SECOND } else { MINUTE },
         // No scheduler places replicas and no agent runs them yet.
         max_replicas: 0,
         // Half as much again as the absence limit.

@@ -171,9 +171,22 @@ impl<T: Config> Pallet<T> {
         Ok(())
     }
 
-    /// The data of an ended rental is kept from `now` on for as long as the chain says. The caller stores the lease.
-    pub fn retain(id: LeaseId, lease: &mut Lease, now: Moment) {
-        Self::retain_until(id, lease, now.saturating_add(CurrentParams::<T>::get().retention_ms));
+    /// The data of an ended rental is kept from `now` on for `retention_ms`, but for no longer than what the tenant owes
+    /// for the lease would pay for its disk: else a rental of seconds would hold a disk for days. Where the host
+    /// failed, it is kept for the whole time. The caller stores the lease.
+    ///
+    /// `storage_rate`: the price of the disk in base units an hour; None where the host does not offer storage. A host
+    /// cannot shorten the time below that of the lease by a higher price.
+    pub fn retain(id: LeaseId, lease: &mut Lease, storage_rate: Option<Balance>, now: Moment) {
+        let retention_ms = CurrentParams::<T>::get().retention_ms;
+        let rate = storage_rate.map_or(lease.escrow.rate_per_hour, |rate| rate.min(lease.escrow.rate_per_hour));
+        let hosts_failure = matches!(lease.state, LeaseState::Ended(reason) if reason.is_hosts_failure());
+        let paid_ms = match rate {
+            _ if hosts_failure => u64::MAX,
+            0 => u64::MAX,
+            rate => rate::time_paid_ms(lease.escrow.accrued, rate),
+        };
+        Self::retain_until(id, lease, now.saturating_add(retention_ms.min(paid_ms)));
     }
 
     fn retain_until(id: LeaseId, lease: &mut Lease, until: Moment) {

@@ -266,6 +266,9 @@ impl<T: Config> Desk<T> {
     /// Ends a live lease: billing stops and its host gets back what it held. The data of a rental that had started is to
     /// be kept for a while, whoever ended it: a host that has lost them must say so, and is slashed.
     pub fn end(&mut self, case: &mut Case, place: usize, reason: EndReason) {
+        if reason.is_tenants_act() {
+            self.charge_placement(case, place);
+        }
         let (kind, forfeited_ms) = (case.spec().kind, self.forfeited_ms);
         self.finish(case, place, true, |lease, now, away| lease.end(reason, kind, now, away, forfeited_ms));
     }
@@ -305,7 +308,9 @@ impl<T: Config> Desk<T> {
             entry.observe(Conduct::StartedAfter(started_at.saturating_sub(lease.created_at)), fee);
         }
         if has_data && shared.spec.kind == TaskKind::Rental && lease.started_at.is_some() {
-            leases::Pallet::<T>::retain(id, lease, now);
+            let of = &shared.spec;
+            let rate_per_hour = rate::storage_rate_per_hour(&of.resources, &entry.record.ask, of.unit).ok();
+            leases::Pallet::<T>::retain(id, lease, rate_per_hour, now);
         }
         self.shift_hold(id, lease, shared, from);
         if !listed {

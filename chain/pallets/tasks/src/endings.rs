@@ -204,7 +204,10 @@ impl<T: Config> Desk<T> {
             Pallet::<T>::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
             return;
         }
-        let charged = self.charge_minimum(&mut case, place, reason);
+        let charged = match reason.is_tenants_fault() {
+            true => self.charge_placement(&mut case, place),
+            false => 0,
+        };
         self.charge_refusal(&case, place, reason, charged);
         self.note_attempt(&mut case, place, reason);
         let next = case.record.generation.checked_add(1);
@@ -247,17 +250,19 @@ impl<T: Config> Desk<T> {
         });
     }
 
-    /// Charges the tenant the minimum for a pod whose start the tenant prevented. All of it goes to the treasury, so
-    /// that no host earns by giving leases back. Returns what was charged.
-    fn charge_minimum(&mut self, case: &mut Case, place: usize, reason: RequeueReason) -> Balance {
+    /// Charges the tenant for the time for which a pod held its host that the tenant ended, or prevented from starting,
+    /// before its start; at least for `min_charge_ms`. All of it goes to the treasury, so that no host earns by not
+    /// starting pods. Returns what was charged.
+    pub fn charge_placement(&mut self, case: &mut Case, place: usize) -> Balance {
         let record = &mut case.record;
         let lease = &mut record.leases[place];
-        if !reason.is_tenants_fault() || lease.started_at.is_some() {
+        if lease.started_at.is_some() {
             return 0;
         }
+        let held_ms = self.now.saturating_sub(lease.created_at).max(self.params.min_charge_ms);
         let escrow = &mut lease.escrow;
         let left = escrow.deposit.saturating_sub(escrow.accrued);
-        let charge = rate::owed_pro_rata(left, escrow.rate_per_hour, self.params.min_charge_ms);
+        let charge = rate::owed_pro_rata(left, escrow.rate_per_hour, held_ms);
         let paid = self.ledger.pay(&record.tenant, &billing::Pallet::<T>::treasury(), charge);
         escrow.charge(paid);
         paid

@@ -500,7 +500,7 @@ pub mod pallet {
         ReplicasNotSpot,
         /// Pods of rentals, and of tasks whose results are compared, are neither moved nor taken over.
         SurvivalInvalid,
-        /// The duration is zero or longer than the chain allows.
+        /// The duration is shorter than `min_charge_ms`, or longer than the chain allows.
         DurationInvalid,
         /// The deadline has passed.
         DeadlinePassed,

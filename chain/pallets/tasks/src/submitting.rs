@@ -120,7 +120,8 @@ impl<T: Config> Pallet<T> {
         ensure!(!(spec.spot && spec.is_redundant()), Error::<T>::ReplicasNotSpot);
         let may_move = spec.kind != TaskKind::Rental && !spec.is_redundant();
         ensure!(may_move || !spec.moves_pods(), Error::<T>::SurvivalInvalid);
-        ensure!((1..=params.max_duration_ms).contains(&spec.max_duration_ms), Error::<T>::DurationInvalid);
+        let durations = params.min_charge_ms.max(1)..=params.max_duration_ms;
+        ensure!(durations.contains(&spec.max_duration_ms), Error::<T>::DurationInvalid);
         ensure!(spec.deadline.is_none_or(|deadline| now <= deadline), Error::<T>::DeadlinePassed);
         Ok(())
     }

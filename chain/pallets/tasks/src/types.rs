@@ -44,8 +44,9 @@ pub struct Params {
     pub poor_ppm: u32,
     /// The checkpoints of a pod are at least so many milliseconds apart; at least 1.
     pub checkpoint_min_ms: u64,
-    /// The minimum charge: a pod whose start its own tenant prevented costs as much as so many milliseconds at the rate
-    /// of its lease, and at most the deposit. The charge goes to the treasury.
+    /// A pod that its tenant ends before its start, or prevents from starting, costs as much as the time for which it held
+    /// its host, at least so many milliseconds, at the rate of its lease; at most the deposit. The charge goes to the
+    /// treasury. Also the shortest duration that a task may ask for.
     pub min_charge_ms: u64,
     /// The most replicas whose results a task may have compared, at most 3; 0 where no task may ask for it, since nothing
     /// on the network runs and compares replicas.

@@ -50,6 +50,11 @@ impl EndReason {
         matches!(self, Self::HostRefused(_) | Self::StartTimeout | Self::HostLost | Self::DurationExceeded)
     }
 
+    /// Whether a signed call of the tenant ended the lease.
+    pub const fn is_tenants_act(&self) -> bool {
+        matches!(self, Self::Cancelled | Self::TenantEnded | Self::ScaledDown)
+    }
+
     /// How the last segment of a lease that ends for this reason is billed.
     ///
     /// A pod of a job without a result is worth nothing to its tenant, whatever its host did meanwhile: only a signed act

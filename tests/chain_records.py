@@ -129,7 +129,7 @@ def task_record(tenant: str, **changes: Any) -> gen.TaskRecord:
         tenant=tenant,
         state=gen.TaskStateQueued(),
         generation=0,
-        failures=0,
+        attempts=(),
         pods_wanted=1,
         submitted_at=0,
         changed_at=0,
@@ -255,6 +255,8 @@ def tasks_params(**changes: Any) -> dict[str, Any]:
         min_charge_ms=60_000,
         max_replicas=0,
         report_grace_ms=15_000,
+        max_refusals=3,
+        refusal_fee=0,
     )
     plain: dict[str, Any] = replace(params, **changes).encode()
     return plain

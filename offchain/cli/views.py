@@ -241,7 +241,7 @@ def _task_view(task: TaskAndSpec, hosts: Mapping[str, gen.HostRecord], now: int)
         id=task.id,
         tenant=record.tenant,
         state=state_text(record.state.encode()),
-        attempts=record.failures,
+        attempts=len(record.attempts),
         submitted_at=record.submitted_at,
         manifest_digest=spec.manifest_digest,
         max_rate_per_hour=spec.max_rate_per_hour,

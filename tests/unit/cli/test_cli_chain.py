@@ -102,7 +102,7 @@ async def test_a_pruned_task_still_has_its_story():
     await history.settle(task)
     await history.chain.produce(50)
     await history.go(task, gen.TaskStateSettled(), "Rated", lease=lease_id(task, 0, 0), stars=5)
-    history.tasks.change(task, failures=1)  # whatever it is, the record is not what it was
+    history.tasks.change(task, pods_wanted=2)  # a change that no event tells
     await history.chain.produce(50)
     await history.prune(task)
     await history.chain.produce(50)
@@ -266,7 +266,7 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
         (
             ("Tasks", "PodLost", LOST),
             "Running",
-            "Pod 3 was lost (lease 16973824): the host was lost; 2 attempts have failed.",
+            "Pod 3 was lost (lease 16973824): the host was lost; hosts of 2 providers have failed.",
         ),
         (
             ("Tasks", "LeaseMoved", MOVED),
@@ -277,7 +277,7 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
         (
             ("Tasks", "Requeued", GIVEN_UP),
             "Failed(AttemptsExhausted)",
-            "Lease 16973824 was given up: the host was lost; 2 attempts have come to nothing.",
+            "Lease 16973824 was given up: the host was lost; hosts of 2 providers have failed.",
         ),
         (("Leases", "Cranked", {"entries": 4}), None, "Leases.Cranked: entries 4."),
         (("Leases", "ToppedUp", FOR_EVER), None, "1 GTY deposited for lease 0; it lasts until the end of time."),

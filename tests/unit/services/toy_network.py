@@ -160,7 +160,7 @@ class Toy:
     def _requeue(self, _account: str, lease: int, reason: Any = "StartTimeout") -> Events:
         task, _, generation = lease_parts(lease)
         self._end(lease, gen.EndReasonStartTimeout())
-        self.go(task, gen.TaskStateQueued(), generation=generation + 1, failures=generation + 1, leases=())
+        self.go(task, gen.TaskStateQueued(), generation=generation + 1, leases=())
         return [("Tasks", "Requeued", {"task": task, "lease": lease, "reason": reason, "state": "Queued"})]
 
     def _preempt(self, _account: str, wanting: int, victims: list[int]) -> Events:

@@ -151,7 +151,8 @@ fn a_lost_replica_is_replaced_while_the_others_go_on() {
         assert_eq!(record(task).state, TaskState::Running);
         assert!(is_listed(IndexTag::Short, task));
         assert_eq!(bill(leases[1]).paid, 0);
-        online_host(13);
+        assert_ok!(register(SCHEDULER, 13, hardware()));
+        assert_ok!(Hosts::heartbeat(host_origin(13)));
         let again = assign(task, vec![place(1, 13, &[])])[1];
         assert_ok!(Tasks::report_failed(host_origin(13), again, HostFailure::DriverError));
         assert_eq!(record(task).state, TaskState::Failed(FailReason::AttemptsExhausted));

@@ -110,7 +110,7 @@ impl Keeper<Test> for Shelf {
         let now = Leases::now();
         lease.end(reason, spec.kind, now, downtime_ms, 0);
         if spec.kind == TaskKind::Rental {
-            Leases::retain(id, &mut lease, now);
+            Leases::retain(id, &mut lease, Some(0), now);
         }
         let mut ledger = Ledger::<Test>::default();
         ledger.close(&tenant, &host.provider, &mut lease.escrow, FEE_PPM);

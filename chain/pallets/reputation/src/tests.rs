@@ -1,4 +1,7 @@
-use gantry_primitives::{score::{FEE_UNIT, HALF_LIFE_MS}, Beta, Conduct, Fault, Sla, TenantConduct};
+use gantry_primitives::{
+    score::{FEE_UNIT, HALF_LIFE_MS},
+    Beta, Conduct, Fault, Sla, TenantConduct,
+};
 
 use crate::{mock::*, Event, HostScores, ProviderFaults, TenantScores};
 
@@ -43,7 +46,13 @@ fn old_evidence_counts_for_less() {
 fn what_a_host_promised_and_kept_is_counted() {
     on_chain(|| {
         for down_ms in [0, 300] {
-            Reputation::observe_host(&account(1), Conduct::Uptime { up_ms: 1_000 - down_ms, down_ms }, 1, 3 * FEE_UNIT, 10);
+            Reputation::observe_host(
+                &account(1),
+                Conduct::Uptime { up_ms: 1_000 - down_ms, down_ms },
+                1,
+                3 * FEE_UNIT,
+                10,
+            );
         }
         let score = HostScores::<Test>::get(account(1)).expect("it is written");
         assert_eq!(score.sla, Sla { promised_ms: 2_000, met_ms: 1_700 });

@@ -12,8 +12,7 @@ impl<T: Config> Pallet<T> {
         for score in HostScores::<T>::iter_values() {
             ensure!(host_ppm(&score) < 1_000_000, "SCORE-1: a score is below one million");
             ensure!(
-                score.completed.positive
-                    <= u64::from(score.settled_leases).saturating_mul(MAX_WEIGHT),
+                score.completed.positive <= u64::from(score.settled_leases).saturating_mul(MAX_WEIGHT),
                 "SCORE-2: no host has more evidence of completion than its settled leases can give"
             );
             ensure!(score.sla.met_ms <= score.sla.promised_ms, "SCORE-3: no host kept more than it promised");

@@ -19,8 +19,9 @@ use frame_support::{
 use gantry_primitives::{
     lease_id, lease_parts, rate,
     transitions::{allows, LEASE_TRANSITIONS, TASK_TRANSITIONS},
-    AccountId, Balance, Billing, Conduct, EndReason, Halts, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag, Moment,
-    PodResult, Settlement, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState, TenantConduct,
+    AccountId, Balance, Billing, Conduct, EndReason, Halts, HostId, IndexTag, Lease, LeaseBill, LeaseId, LeaseStateTag,
+    Moment, PodResult, Settlement, SpecRecord, TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, TaskState,
+    TenantConduct,
 };
 use pallet_gantry_billing::Ledger;
 

@@ -3,8 +3,8 @@
 use frame_support::pallet_prelude::*;
 use frame_system::{ensure_signed, pallet_prelude::OriginFor};
 use gantry_primitives::{
-    faults::Fault, lease_parts, Conduct, Digest, HostFailure, HostId, LeaseId, LeaseState, PodResult, Report,
-    RequeueReason, TaskKey, TaskKind, TaskRecord,
+    faults::Fault, lease_parts, Digest, HostFailure, HostId, LeaseId, LeaseState, PodResult, Report, RequeueReason,
+    TaskKey, TaskKind, TaskRecord,
 };
 
 use crate::{

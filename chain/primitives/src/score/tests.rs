@@ -142,7 +142,8 @@ fn a_tenant_is_known_by_what_it_pays_and_by_its_disputes() {
     assert!(ppm(TenantConduct::Settled) > 500_000);
     assert!(ppm(TenantConduct::DisputeWon) > 500_000);
     assert_eq!(after(TenantConduct::Cancelled).settled, of(0, OBSERVATION / 4));
-    let later = tenant_observed(&after(TenantConduct::Settled), TenantConduct::Settled, 3 * FEE_UNIT, 10 + HALF_LIFE_MS);
+    let later =
+        tenant_observed(&after(TenantConduct::Settled), TenantConduct::Settled, 3 * FEE_UNIT, 10 + HALF_LIFE_MS);
     assert_eq!(later.settled, of(OBSERVATION / 2 + 2 * OBSERVATION, 0));
 }
 

@@ -94,6 +94,7 @@ fn the_chain_ends_a_rental_by_itself_when_its_time_is_over() {
 fn a_lease_that_went_another_way_before_its_time_is_left_alone() {
     on_chain(|| {
         let (task, id) = rented();
+        work(HOUR / 4);
         assert_ok!(Tasks::end(signed(TENANT), task));
         assert_ok!(Leases::release_data(signed(TENANT), id));
         assert_ok!(Tasks::report(host_origin(10), id, Report::Purged { receipt: [1; 32] }));

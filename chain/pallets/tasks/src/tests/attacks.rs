@@ -216,6 +216,7 @@ fn a_clock_near_its_end_overflows_nothing() {
 fn a_provider_cannot_leave_with_what_its_tenants_paid_for() {
     on_chain(|| {
         let (task, lease_id) = rented();
+        work(HOUR / 4);
         assert_noop!(Hosts::retire(signed(PROVIDER), host(10)), HostsError::<Test>::HasLiveLeases);
         assert_ok!(Tasks::end(signed(TENANT), task));
         assert_noop!(Hosts::retire(signed(PROVIDER), host(10)), HostsError::<Test>::HasLiveLeases);

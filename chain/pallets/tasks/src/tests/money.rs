@@ -178,18 +178,19 @@ fn an_image_that_comes_too_slowly_is_held_against_nobody() {
 
 #[test]
 fn the_minimum_charge_is_at_most_the_deposit() {
-    on_chain(|| {
+    let mut builder = ExtBuilder::default();
+    builder.tasks.refusal_fee = GTY;
+    builder.build_and_execute(|| {
         online_host(10);
         let mut short = spec();
-        short.max_duration_ms = 1_000;
+        short.max_duration_ms = MIN_CHARGE;
         let [tenant, provider, other, treasury] = purses();
         let lease = assign(submit(short), vec![place(0, 10, &[0])])[0];
         let deposit = escrow(lease).deposit;
-        assert!(deposit < CHARGE);
+        advance(2 * MIN_CHARGE);
         assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::InputMissing));
-        let fee = REFUSAL_FEE.min(deposit);
-        assert!(fee < REFUSAL_FEE, "a host that blames the tenant pays no more than the tenant");
-        assert_eq!(purses(), [tenant - deposit, provider - fee, other, treasury + deposit + fee]);
+        let paid = [tenant - deposit, provider - deposit, other, treasury + 2 * deposit];
+        assert_eq!(purses(), paid, "a host that blames the tenant pays no more than the tenant");
         assert_eq!(bill(lease).refunded, 0);
     });
 }
@@ -266,7 +267,12 @@ fn a_cancelled_task_pays_the_pods_that_ran() {
         let pending = assign(other, vec![place(0, 10, &[1])])[0];
         work(HOUR / 2);
         assert_ok!(Tasks::cancel(signed(TENANT), other));
-        assert_eq!(escrow(pending).paid, 0, "a pod that never started costs nothing");
+        assert_eq!(
+            escrow(pending).paid,
+            RATE / 2,
+            "a pod that never started costs the time for which it held its host"
+        );
+        assert_eq!(escrow(pending).fee, RATE / 2, "no host earns by not starting pods");
     });
 }
 

@@ -59,10 +59,10 @@ fn the_spec_of_an_array_stays_until_its_last_task_is_put_away() {
 fn a_rental_is_not_put_away_while_its_data_is_kept() {
     on_chain(|| {
         let (task, lease) = rented();
+        work(HOUR / 4);
         assert_ok!(Tasks::cancel(signed(TENANT), task));
         work(ARCHIVE_AFTER);
         refused(task, Error::DataRetained);
-        assert_ok!(Leases::release_data(signed(TENANT), lease));
         assert_ok!(Tasks::report(host_origin(10), lease, gantry_primitives::Report::Purged { receipt: [0; 32] }));
         prune(&[task]);
         assert!(!crate::Tasks::<Test>::contains_key(TaskKey::from(task)));

@@ -1,5 +1,7 @@
 use frame_support::{assert_noop, assert_ok};
-use gantry_primitives::{EndReason, HostFailure, IndexTag, LeaseId, LeaseState, Report, TaskId, TaskState};
+use gantry_primitives::{
+    Ask, EndReason, HostFailure, IndexTag, LeaseId, LeaseState, Report, TaskId, TaskSpec, TaskState,
+};
 
 use crate::{mock::*, Error, Event};
 
@@ -11,6 +13,51 @@ fn ended(ms: u64) -> (TaskId, LeaseId) {
     (task, lease)
 }
 
+/// For how long the disk of a rental is kept that has cost so much.
+fn kept_for(paid: u128) -> u64 {
+    gantry_primitives::rate::time_paid_ms(paid, 20 * STORAGE_RATE)
+}
+
+#[test]
+fn data_is_kept_for_as_long_as_what_was_paid_would_pay_for_its_disk() {
+    on_chain(|| {
+        online_host(10);
+        let task = submit(TaskSpec { max_duration_ms: 6 * HOUR, ..rental() });
+        let lease_id = assign(task, vec![place(0, 10, &[0])])[0];
+        assert_ok!(Tasks::report_started(host_origin(10), lease_id));
+        assert_ok!(Tasks::end(signed(TENANT), task));
+        assert_eq!(lease(lease_id).state, LeaseState::Retained(Hosts::now()), "a rental of no time keeps no disk");
+        let task = submit(TaskSpec { max_duration_ms: 6 * HOUR, ..rental() });
+        let lease_id = assign(task, vec![place(0, 10, &[1])])[0];
+        assert_ok!(Tasks::report_started(host_origin(10), lease_id));
+        work(5 * HOUR);
+        assert!(kept_for(5 * RATE) > RETENTION);
+        assert_ok!(Tasks::end(signed(TENANT), task));
+        assert_eq!(lease(lease_id).state, LeaseState::Retained(Hosts::now() + RETENTION), "and none for longer");
+    });
+}
+
+#[test]
+fn a_host_cannot_shorten_the_retention_below_the_time_of_the_lease() {
+    on_chain(|| {
+        let (task, lease_id) = rented();
+        work(HOUR / 2);
+        assert_ok!(Hosts::set_ask(signed(PROVIDER), host(10), Ask { storage_gib_per_hour: 1_000 * GTY, ..ask() }));
+        assert_ok!(Tasks::end(signed(TENANT), task));
+        assert_eq!(lease(lease_id).state, LeaseState::Retained(Hosts::now() + HOUR / 2));
+    });
+}
+
+#[test]
+fn where_the_host_failed_data_is_kept_for_the_whole_time() {
+    on_chain(|| {
+        let (_, lease_id) = rented();
+        work(1_000);
+        assert_ok!(Tasks::report_failed(host_origin(10), lease_id, HostFailure::DriverError));
+        assert_eq!(lease(lease_id).state, LeaseState::Retained(Hosts::now() + RETENTION));
+    });
+}
+
 fn purged() -> Report {
     Report::Purged { receipt: [5; 32] }
 }
@@ -20,7 +67,7 @@ fn the_data_of_an_ended_rental_is_kept_and_holds_its_disk() {
     on_chain(|| {
         let (task, lease_id) = ended(HOUR / 2);
         assert_eq!(record(task).state, TaskState::Reported);
-        let until = Hosts::now() + RETENTION;
+        let until = Hosts::now() + kept_for(RATE / 2);
         assert_eq!(lease(lease_id).state, LeaseState::Retained(until));
         let of_host = host_record(10);
         assert_eq!((of_host.free.disk_gib, of_host.free.cpu_milli), (80, 4_000));
@@ -245,6 +292,7 @@ fn a_rental_that_its_provider_wants_back_ends_and_keeps_its_data() {
 fn a_cancelled_rental_keeps_its_data_too() {
     on_chain(|| {
         let (task, lease_id) = rented();
+        work(HOUR / 4);
         assert_ok!(Tasks::cancel(signed(TENANT), task));
         assert!(matches!(lease(lease_id).state, LeaseState::Retained(_)));
         assert_ok!(Leases::release_data(signed(TENANT), lease_id));

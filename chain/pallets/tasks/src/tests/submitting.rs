@@ -148,7 +148,7 @@ fn a_spec_that_makes_no_sense_is_refused_by_name() {
         refused(|spec| spec.pods_min = 0, Error::PodRangeInvalid);
         refused(|spec| spec.pods_min = 2, Error::PodRangeInvalid);
         refused(|spec| spec.pods_max = 17, Error::PodRangeInvalid);
-        refused(|spec| spec.max_duration_ms = 0, Error::DurationInvalid);
+        refused(|spec| spec.max_duration_ms = MIN_CHARGE - 1, Error::DurationInvalid);
         refused(|spec| spec.max_duration_ms = 24 * HOUR + 1, Error::DurationInvalid);
         refused(|spec| spec.deadline = Some(START - 1), Error::DeadlinePassed);
         refused(|spec| spec.max_rate_per_hour = u128::MAX, Error::CostTooHigh);

@@ -8,9 +8,11 @@
 extern crate alloc;
 
 mod from_3;
+mod unversioned;
 pub mod v3;
 
 pub use from_3::{Cursor, ExtendParams, From3, Stage};
+pub use unversioned::SetStorageVersion;
 
 #[cfg(test)]
 mod mock;

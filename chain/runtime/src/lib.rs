@@ -59,7 +59,16 @@ pub type TxExtension = (
 );
 
 /// Migrations that run in the first block after an upgrade.
-pub type Migrations = (gantry_migrations::ExtendParams<Runtime>,);
+pub type Migrations = (
+    gantry_migrations::ExtendParams<Runtime>,
+    Versioned<Leases>,
+    Versioned<Billing>,
+    Versioned<Verification>,
+    Versioned<Governance>,
+    Versioned<Validators>,
+);
+
+type Versioned<P> = gantry_migrations::SetStorageVersion<P, <Runtime as frame_system::Config>::DbWeight>;
 
 /// Runs blocks.
 pub type Executive =

@@ -38,6 +38,9 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{rate::PPM, AccountId, Balance};
 
+    /// The storage of this pallet is that of this version.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
     /// What the pallet needs of its runtime.
     #[pallet::config]
     pub trait Config: frame_system::Config<AccountId = AccountId, RuntimeEvent: From<Event<Self>>> {
@@ -53,6 +56,7 @@ pub mod pallet {
 
     /// The coins of leases.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// What is held for all open escrows together.

@@ -41,6 +41,9 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use sp_runtime::traits::Dispatchable;
 
+    /// The storage of this pallet is that of this version.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
     /// What the pallet needs of its runtime.
     #[pallet::config]
     pub trait Config: frame_system::Config<RuntimeEvent: From<Event<Self>>> {
@@ -66,6 +69,7 @@ pub mod pallet {
 
     /// Calls that wait to be carried out as root.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// The id of the next enactment.

@@ -57,6 +57,9 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{AccountId, Balance, HostId, Moment};
 
+    /// The storage of this pallet is that of this version.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
     /// What the pallet needs of its runtime.
     #[pallet::config]
     pub trait Config:
@@ -74,6 +77,7 @@ pub mod pallet {
 
     /// The right of one pod to resources of one host.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// The leases that hold something of each host: those pending, active or suspended, and those whose data is kept.

@@ -51,6 +51,9 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::AccountId;
 
+    /// The storage of this pallet is that of this version.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
     /// What the pallet needs of its runtime.
     #[pallet::config]
     pub trait Config:
@@ -75,6 +78,7 @@ pub mod pallet {
 
     /// The list of validators.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// Who makes and finalizes blocks from the session after the next on, in the order in which they joined.

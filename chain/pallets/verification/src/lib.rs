@@ -60,6 +60,9 @@ pub mod pallet {
     };
     use sp_core::H256;
 
+    /// The storage of this pallet is that of this version.
+    const STORAGE_VERSION: StorageVersion = StorageVersion::new(1);
+
     /// What the pallet needs of its runtime.
     #[pallet::config]
     pub trait Config:
@@ -92,6 +95,7 @@ pub mod pallet {
 
     /// How the network finds out whether a host is honest.
     #[pallet::pallet]
+    #[pallet::storage_version(STORAGE_VERSION)]
     pub struct Pallet<T>(_);
 
     /// Everyone who has a verifier's bond.

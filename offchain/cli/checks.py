@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from offchain.cli.failures import CliError
+from offchain.cli.manifest_text import duration_text
 from offchain.core.fit import Fit, Misfit, fit, take
 from offchain.core.rate import deposit
 from offchain.core.vacancy import emptied
@@ -103,6 +104,19 @@ def check_replicas(spec: TaskSpec, params: TasksParams) -> None:
             "Write verification: acceptance, and accept the result yourself.",
             code="replicas_not_offered",
             facts={"max_replicas": params.max_replicas},
+        )
+
+
+def check_duration(spec: TaskSpec, params: TasksParams) -> None:
+    """Raise CliError where the chain does not let a task ask for such a duration."""
+    least, most = params.min_charge_ms, params.max_duration_ms
+    if not least <= spec.max_duration_ms <= most:
+        raise CliError(
+            f"x-gantry.duration is {duration_text(spec.max_duration_ms)}; this network takes "
+            f"{duration_text(least)} to {duration_text(most)}.",
+            "Write a duration in this range. A job that ends earlier costs no more than the time it ran.",
+            code="bad_duration",
+            facts={"min_ms": least, "max_ms": most},
         )
 
 

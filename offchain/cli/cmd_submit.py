@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from offchain.cli import accounts, definitions, options, outlook_text
-from offchain.cli.checks import Chances, chances, check_funds, check_hosts, check_replicas
+from offchain.cli.checks import Chances, chances, check_duration, check_funds, check_hosts, check_replicas
 from offchain.cli.failures import CliError
 from offchain.cli.follow import Outcome, follow, until_running
 from offchain.cli.manifest_text import deposit_text, next_steps
@@ -171,6 +171,7 @@ async def check(chain: ChainPort, spec: TaskSpec, text: bytes, signer: Signer, *
         chain.constant("Balances", "ExistentialDeposit"),
     )
     check_replicas(spec, params)
+    check_duration(spec, params)
     if isinstance(spec.verification, VerificationPolicyRedundant):
         progress(
             "note: no scheduler places tasks whose results are compared yet: it waits until you assign its pods "

@@ -183,7 +183,7 @@ def _bills_text(bills: Iterable[Mapping[str, int]]) -> str:
     paid, fee, back = (sum(bill[name] for bill in found) for name in ("paid", "fee", "refunded"))
     refund = f"{format_amount(back)} back to the tenant"
     if paid and paid == fee:
-        return f"{format_amount(paid)} paid as the minimum charge, which goes to the treasury; {refund}."
+        return f"{format_amount(paid)} paid to the treasury for holding the host before the start; {refund}."
     return f"{format_amount(paid)} paid, {format_amount(fee)} of it protocol fee; {refund}."
 
 

@@ -107,6 +107,16 @@ def test_a_task_whose_results_nobody_compares_is_not_sent(
     assert not pallets.calls
 
 
+@pytest.mark.parametrize("limits", [{"min_charge_ms": 86_400_000}, {"min_charge_ms": 1, "max_duration_ms": 1_000}])
+def test_a_duration_that_the_network_does_not_take_is_not_sent(
+    world: World, pallets: Pallets, manifest: Path, limits: dict[str, int]
+) -> None:
+    world.put("Tasks", "Params", (), tasks_params(**limits))
+    status, _, err = world.run("submit", manifest, "--account", "//Charlie", "--anyway")
+    assert (status, "x-gantry.duration is" in err, "this network takes" in err) == (1, True, True), err
+    assert not pallets.calls
+
+
 def test_replicas_need_a_provider_each(world: World, manifest: Path) -> None:
     two = [device(model=b"SIM-1", vram_mib=8192, simulated=True).encode()] * 2
     world.put("Hosts", "Hosts", HOST, the_host(devices=two))

@@ -7,8 +7,8 @@ use frame_support::{
     dispatch::DispatchResult, parameter_types, storage::with_storage_layer, traits::Defensive, weights::Weight,
 };
 use gantry_primitives::{
-    faults::Fault, lease_parts, Conduct, DeviceSpec, HostId, HostRecord, HostStatus, LeaseId, Misconduct, PodResult,
-    SuspendReason, TaskId, Vote,
+    faults::Fault, lease_parts, score::FEE_UNIT, Conduct, DeviceSpec, HostId, HostRecord, HostStatus, LeaseId,
+    Misconduct, PodResult, SuspendReason, TaskId, Vote,
 };
 use pallet_gantry_hosts::Pallet as Hosts;
 use pallet_gantry_reputation::Pallet as Reputation;
@@ -96,8 +96,9 @@ impl ports::Hosts for NetworkHosts {
         let now = Hosts::<Runtime>::now();
         let fault = match why {
             Misconduct::FailedChallenge | Misconduct::ChallengeNotAnswered => {
-                // What tasks find out about results, they write down themselves.
-                Reputation::<Runtime>::observe_host(host, Conduct::NotVerified, 1, 0, now);
+                // What tasks find out about results, they write down themselves. A challenge is about no lease and has no
+                // fee of one: it weighs as much as a lease with a fee of FEE_UNIT.
+                Reputation::<Runtime>::observe_host(host, Conduct::NotVerified, 1, FEE_UNIT, now);
                 Fault::FailedChallenge
             }
             Misconduct::WrongResult | Misconduct::ResultNotRevealed | Misconduct::DisputeLost => Fault::WrongResult,

@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "de6d918ed9185ab289731a8da2f6096d2cd7ad2db0f35b89e9e2c8ae2f1edaa2"
+METADATA_SHA256: Final = "9394683d9218b8d83f6ecaef4eab7099aa48f48db22ce1b3cd070e389b0238f5"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -109,6 +109,22 @@ class Ask:
             + self.hour_ppm.to_bytes(4, "little")
             + self.day_ppm.to_bytes(4, "little")
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """gantry_primitives::types::attempts::Attempt."""
+
+    host: AccountId
+    provider: AccountId
+    refused: bool
+
+    @classmethod
+    def decode(cls, plain: Any) -> Attempt:
+        return cls(host=plain["host"], provider=plain["provider"], refused=plain["refused"])
+
+    def encode(self) -> Any:
+        return {"host": self.host, "provider": self.provider, "refused": self.refused}
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,6 +503,7 @@ class DisputeRecord:
 
     opener: AccountId
     tenant: AccountId
+    accused: tuple[int, ...]
     providers: tuple[AccountId, ...]
     opened_at: int
     phase: DisputePhase
@@ -503,6 +520,7 @@ class DisputeRecord:
         return cls(
             opener=plain["opener"],
             tenant=plain["tenant"],
+            accused=tuple(plain["accused"]),
             providers=tuple(plain["providers"]),
             opened_at=plain["opened_at"],
             phase=DisputePhase.decode(plain["phase"]),
@@ -519,6 +537,7 @@ class DisputeRecord:
         return {
             "opener": self.opener,
             "tenant": self.tenant,
+            "accused": list(self.accused),
             "providers": list(self.providers),
             "opened_at": self.opened_at,
             "phase": self.phase.value,
@@ -2069,7 +2088,7 @@ _REPORT: Final[dict[str, Callable[[Any], Report]]] = {
 class RequeueReason:
     """gantry_primitives::types::tasks::RequeueReason.
 
-    One of `RequeueReasonHostRefused`, `RequeueReasonStartTimeout`, `RequeueReasonHostLost`, `RequeueReasonReclaimed`.
+    One of `RequeueReasonHostRefused`, `RequeueReasonStartTimeout`, `RequeueReasonHostLost`, `RequeueReasonReclaimed`, `RequeueReasonNoResult`.
     """
 
     __slots__ = ()
@@ -2132,11 +2151,22 @@ class RequeueReasonReclaimed(RequeueReason):
         return bytes([3])
 
 
+@dataclass(frozen=True, slots=True)
+class RequeueReasonNoResult(RequeueReason):
+    """RequeueReason: NoResult."""
+
+    tag: ClassVar[str] = "NoResult"
+
+    def scale(self) -> bytes:
+        return bytes([4])
+
+
 _REQUEUE_REASON: Final[dict[str, Callable[[Any], RequeueReason]]] = {
     "HostRefused": lambda p: RequeueReasonHostRefused(value=HostFailure.decode(p)),
     "StartTimeout": lambda _: RequeueReasonStartTimeout(),
     "HostLost": lambda _: RequeueReasonHostLost(),
     "Reclaimed": lambda _: RequeueReasonReclaimed(),
+    "NoResult": lambda _: RequeueReasonNoResult(),
 }
 
 
@@ -2452,7 +2482,7 @@ class TaskRecord:
     tenant: AccountId
     state: TaskState
     generation: int
-    failures: int
+    attempts: tuple[Attempt, ...]
     pods_wanted: int
     submitted_at: int
     changed_at: int
@@ -2467,7 +2497,7 @@ class TaskRecord:
             tenant=plain["tenant"],
             state=TaskState.decode(plain["state"]),
             generation=plain["generation"],
-            failures=plain["failures"],
+            attempts=tuple(Attempt.decode(i0) for i0 in plain["attempts"]),
             pods_wanted=plain["pods_wanted"],
             submitted_at=plain["submitted_at"],
             changed_at=plain["changed_at"],
@@ -2482,7 +2512,7 @@ class TaskRecord:
             "tenant": self.tenant,
             "state": self.state.encode(),
             "generation": self.generation,
-            "failures": self.failures,
+            "attempts": [i0.encode() for i0 in self.attempts],
             "pods_wanted": self.pods_wanted,
             "submitted_at": self.submitted_at,
             "changed_at": self.changed_at,
@@ -2728,6 +2758,9 @@ class TasksParams:
     checkpoint_min_ms: int
     min_charge_ms: int
     max_replicas: int
+    report_grace_ms: int
+    max_refusals: int
+    refusal_fee: int
 
     @classmethod
     def decode(cls, plain: Any) -> TasksParams:
@@ -2747,6 +2780,9 @@ class TasksParams:
             checkpoint_min_ms=plain["checkpoint_min_ms"],
             min_charge_ms=plain["min_charge_ms"],
             max_replicas=plain["max_replicas"],
+            report_grace_ms=plain["report_grace_ms"],
+            max_refusals=plain["max_refusals"],
+            refusal_fee=plain["refusal_fee"],
         )
 
     def encode(self) -> Any:
@@ -2766,6 +2802,9 @@ class TasksParams:
             "checkpoint_min_ms": self.checkpoint_min_ms,
             "min_charge_ms": self.min_charge_ms,
             "max_replicas": self.max_replicas,
+            "report_grace_ms": self.report_grace_ms,
+            "max_refusals": self.max_refusals,
+            "refusal_fee": self.refusal_fee,
         }
 
     def scale(self) -> bytes:
@@ -2785,6 +2824,9 @@ class TasksParams:
             + self.checkpoint_min_ms.to_bytes(8, "little")
             + self.min_charge_ms.to_bytes(8, "little")
             + self.max_replicas.to_bytes(1, "little")
+            + self.report_grace_ms.to_bytes(8, "little")
+            + self.max_refusals.to_bytes(1, "little")
+            + self.refusal_fee.to_bytes(16, "little")
         )
 
 
@@ -3304,7 +3346,9 @@ class calls:
 
     @staticmethod
     def tasks_expire_lease(*, lease: int) -> Call:
-        """End a lease that has used its duration or its deposit: a job fails by it. By anyone."""
+        """End a lease that has used its duration or its deposit. By anyone. The pod of a job has no result then: it is
+        not paid, and only after `report_grace_ms` can this be called for it.
+        """
         return Call("Tasks", "expire_lease", {"lease": lease})
 
     @staticmethod
@@ -3552,15 +3596,15 @@ class calls:
         return Call("Verification", "reveal_result", {"lease": lease, "result": result.encode(), "salt": salt})
 
     @staticmethod
-    def verification_open_dispute(*, task: int, evidence: bytes) -> Call:
-        """Call the result of a reported task wrong. By its tenant or a verifier, who stakes coins on it."""
-        return Call("Verification", "open_dispute", {"task": task, "evidence": evidence})
+    def verification_open_dispute(*, task: int, accused: Sequence[int], evidence: bytes) -> Call:
+        """Call the results of these leases of a reported task wrong. By its tenant, or by a verifier whose hosts had no
+        part in the task, who stakes coins on it.
+        """
+        return Call("Verification", "open_dispute", {"task": task, "accused": list(accused), "evidence": evidence})
 
     @staticmethod
     def verification_add_evidence(*, task: int, digest: bytes) -> Call:
-        """Name a piece of evidence in a dispute. By its opener, the tenant, or a provider whose hosts worked on the
-        task.
-        """
+        """Name a piece of evidence in a dispute. By its opener, the tenant, or a provider of an accused host."""
         return Call("Verification", "add_evidence", {"task": task, "digest": digest})
 
     @staticmethod
@@ -3851,7 +3895,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "ReplicasInvalid": "Results are compared of jobs only, with 2 or 3 replicas and as many pods.",
         "ReplicasNotSpot": "A task whose results are compared cannot be spot.",
         "SurvivalInvalid": "Pods of rentals, and of tasks whose results are compared, are neither moved nor taken over.",
-        "DurationInvalid": "The duration is zero or longer than the chain allows.",
+        "DurationInvalid": "The duration is shorter than `min_charge_ms`, or longer than the chain allows.",
         "DeadlinePassed": "The deadline has passed.",
         "DeadlineNotPassed": "The deadline has not passed, or there is none.",
         "TenantCannotPay": "The tenant cannot pay the deposits for the task and for its pods at the highest rate.",
@@ -3891,7 +3935,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "LeaseNotActive": "The pod of this lease has not started, or the lease has ended.",
         "LeaseEnded": "The lease has ended.",
         "LeaseNotStuck": "The pod of this lease is not late, and its host is not lost.",
-        "LeaseNotDepleted": "The lease has not used its duration yet.",
+        "LeaseNotDepleted": "The lease has not used its duration yet, or the host of a job may still report its result.",
         "HostIsLost": "The host of the lease is lost: requeue it.",
         "StarsInvalid": "A lease is rated with 1 to 5 stars.",
         "NeverStarted": "The pod of this lease never started.",
@@ -3930,6 +3974,10 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "SharesNotAskedFor": "A task that needs shares of devices must ask for hosts that hand them out: `placement.capabilities.shares`.",
         "ReplicasNotOffered": "The chain lets no task have the results of so many replicas compared: `Params.max_replicas`.",
         "MaxReplicasTooHigh": "Results of more than 3 replicas cannot be compared.",
+        "ReportGraceZero": "Hosts must have some time to report results after the time of their pods was over.",
+        "MaxRefusalsZero": "A task must be allowed at least one refusal.",
+        "TooManyAttempts": "A task remembers no more than 16 attempts.",
+        "HostRefusedTask": "This host has refused a pod of the task, or has not started it in time.",
     },
     "Leases": {
         "NotTenant": "The caller is not the tenant of the lease.",
@@ -4003,6 +4051,8 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "NoSuchDispute": "The task is not in dispute.",
         "NotTenantNorVerifier": "The caller is neither the tenant of the task nor a verifier.",
         "OpenerIsParty": "A provider cannot dispute a task that its own hosts worked on.",
+        "NobodyAccused": "A dispute is about at least one lease.",
+        "AccusedTwice": "A dispute names each lease once.",
         "CannotPayStake": "The caller cannot pay the stake.",
         "NotParty": "The caller is no party of the dispute.",
         "NotHearing": "The dispute takes no evidence now.",

@@ -1244,6 +1244,8 @@ class VerificationDisputeOpened(GantryEvent):
     """The task."""
     by: AccountId
     """Who opened it."""
+    accused: tuple[int, ...]
+    """The leases whose results are called wrong."""
     stake: int
     """What it staked."""
     evidence: bytes
@@ -1690,6 +1692,7 @@ _EVENTS: Final[dict[tuple[str, str], Callable[[Any], GantryEvent]]] = {
     ("Verification", "DisputeOpened"): lambda f: VerificationDisputeOpened(
         task=f["task"],
         by=f["by"],
+        accused=tuple(f["accused"]),
         stake=f["stake"],
         evidence=f["evidence"],
         until=f["until"],

@@ -323,6 +323,6 @@ def carried_out(snapshot: Snapshot, placements: Mapping[int, Sequence[PodPlaceme
         tasks[number] = replace(task, open_pods=())
         for pod in pods:
             host = candidate(task, hosts[pod.host])
-            assert host is not None
+            assert isinstance(host, Host)
             hosts[pod.host] = take(host, task.resources, pod.devices, task.placement, task.tenant)
     return replace(snapshot, hosts=hosts, tasks=tasks)

@@ -18,7 +18,10 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "PodStarted"): "Pod {pod} runs (lease {lease}); it is paid for until {depletes_at}.",
     ("Tasks", "PodReported"): "Pod {pod} ended with {result}.",
     ("Tasks", "Requeued"): "Lease {lease} was given up: {reason}; hosts of {failures} providers have failed. {bills}",
-    ("Tasks", "PodLost"): "Pod {pod} was lost (lease {lease}): {reason}; hosts of {failures} providers have failed. {bills}",
+    (
+        "Tasks",
+        "PodLost",
+    ): "Pod {pod} was lost (lease {lease}): {reason}; hosts of {failures} providers have failed. {bills}",
     ("Tasks", "PreemptionNoticed"): "Told to leave for task {wanting}, of a higher priority; runs on until {ends_at}.",
     ("Tasks", "PreemptionWithdrawn"): "May stay: task {wanting} waits no longer.",
     ("Tasks", "Preempted"): "Made room for task {wanting}. {bills}",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from offchain.core.fit import Misfit
 from offchain.core.fleet import rules
 from offchain.core.fleet.facts import Facts, reputation_of
 from offchain.core.fleet.want import Want

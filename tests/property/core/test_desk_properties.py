@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offchain.core.fit import Fit, candidate, fit
+from offchain.core.fit import Fit, Misfit, candidate, fit
 from offchain.core.fleet.want import Want
 from offchain.core.planning.desk import Desk
 from offchain.core.planning.planner import Round
@@ -145,7 +145,7 @@ def test_who_waits_after_a_round_fits_nowhere(told: list[object], seed: bytes):
                 ),
             )
             there = candidate(task, left)
-            if there is None:
+            if isinstance(there, Misfit):
                 continue
             found = fit(there, task.resources, task.placement, task.unit, task.max_rate_per_hour, task.tenant)
             assert not isinstance(found, Fit)

@@ -71,6 +71,7 @@ def judge(toy: Toy) -> None:
         "level": 0,
         "retried": False,
         "verdict": None,
+        "accused": [],
         "stakes": [{"who": WORKER.address, "amount": 5, "fee_paid": 0, "side": "Yes"}],
         "evidence": [],
         "ballot": ballot,

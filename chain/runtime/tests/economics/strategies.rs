@@ -6,7 +6,7 @@
 
 use frame_support::assert_ok;
 use gantry_primitives::{EndReason, HostFailure, LeaseState, Report, TaskKind, TaskState, VerificationPolicy};
-use gantry_runtime::{Hosts, Leases, Runtime, Tasks};
+use gantry_runtime::{Hosts, Runtime, Tasks};
 
 use super::world::*;
 
@@ -209,7 +209,7 @@ pub fn slander_for_little() -> i128 {
 
 /// Reports its own absence by a second account, for the bounty.
 pub fn report_its_own_absence() -> i128 {
-    pass(Hosts::params().absence_limit_ms + 1, &[HONEST]);
+    pass(absence_limit_ms() + 1, &[HONEST]);
     assert_ok!(Hosts::report_absent(signed(CHEATS[1]), host(CHEAT)));
     assert_ok!(Hosts::heartbeat(by_host(CHEAT)));
     pass(1, &HOSTS);
@@ -231,5 +231,4 @@ fn put_away(number: u8, lease: u64) {
     let ended =
         matches!(record(task).leases[0].state, LeaseState::Purged | LeaseState::Ended(EndReason::HostRefused(_)));
     assert!(ended);
-    let _ = Leases::params();
 }

@@ -7,7 +7,7 @@ use gantry_primitives::{
     HardwareSpec, HostFailure, HostId, LeaseId, Moment, Placement, PodPlacement, PodResult, Resources, Survival,
     TaskId, TaskKey, TaskKind, TaskRecord, TaskSpec, Tier, Usage, Vendor, VerificationPolicy,
 };
-use gantry_runtime::{AccountId, Balances, Hosts, Leases, Runtime, RuntimeOrigin, System, Tasks, Timestamp, GTY};
+use gantry_runtime::{AccountId, Balances, Hosts, Runtime, RuntimeOrigin, System, Tasks, Timestamp, GTY};
 use serde_json::json;
 use sp_core::{ed25519, Pair};
 
@@ -66,9 +66,14 @@ pub fn now() -> Moment {
     Timestamp::get()
 }
 
+/// The longest silence of a host.
+pub fn absence_limit_ms() -> u64 {
+    pallet_gantry_hosts::CurrentParams::<Runtime>::get().absence_limit_ms
+}
+
 /// Time passes, and every host of `present` is there all the while.
 pub fn pass(ms: u64, present: &[u8]) {
-    let step = Hosts::params().absence_limit_ms;
+    let step = absence_limit_ms();
     let end = now() + ms;
     while now() < end {
         pallet_timestamp::Now::<Runtime>::put((now() + step).min(end));
@@ -231,5 +236,4 @@ pub fn check() {
     pallet_gantry_hosts::Pallet::<Runtime>::do_try_state().expect("hosts");
     pallet_gantry_verification::Pallet::<Runtime>::do_try_state().expect("verification");
     pallet_gantry_reputation::Pallet::<Runtime>::do_try_state().expect("reputation");
-    let _ = Leases::params();
 }

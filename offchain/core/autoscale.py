@@ -4,10 +4,10 @@ Target tracking: so many pods that each has the target's share of the load. A po
 idle where more pods would be wanted, and as just right where fewer would be: new pods never cause more of them, and a
 host that does not answer never causes fewer. Within a tolerance of the target nothing changes.
 
-More pods are taken for the highest wish of a short window, so that a moment's lull takes nothing back that was not
-there yet; and at most twice as many at once. Fewer are taken only when a whole stabilisation window has passed in which
-no moment wanted more than that; at most half of them at once. After a start, nothing was seen of the window yet, and so
-it has to pass first.
+More pods are taken for the highest recommendation of a short window, so that a moment's lull takes nothing back
+that was not there yet; and at most twice as many at once. Fewer are taken only when a whole stabilisation window has
+passed in which no moment wanted more than that; at most half of them at once. After a start, nothing was seen of the
+window yet, and so it has to pass first.
 """
 
 from __future__ import annotations
@@ -50,19 +50,22 @@ class Has:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """How many pods were wanted at a moment, or taken if that is more."""
+class Recommendation:
+    """A number of pods that the load of a moment asked for, or the number that was taken if that is more."""
 
     at_ms: int
     pods: int
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What was wanted lately, the oldest first. `since_ms`: from when on it is known; None: nothing is."""
+class Recommendations:
+    """Recommendations of the last stabilisation window, the oldest first.
+
+    `since_ms`: when the first one was made, which may no longer be kept; None: none was made.
+    """
 
     since_ms: int | None = None
-    recent: tuple[Wish, ...] = ()
+    recent: tuple[Recommendation, ...] = ()
 
 
 def load_ppm(metric: Metric, has: Has, older: Totals, newer: Totals) -> int | None:
@@ -86,7 +89,7 @@ def load_ppm(metric: Metric, has: Has, older: Totals, newer: Totals) -> int | No
     return min(max(0, used * PPM // whole), PPM) if whole > 0 else None
 
 
-def wish(scaling: Scaling, loads: Sequence[int | None], pods: int) -> int:
+def recommended_pods(scaling: Scaling, loads: Sequence[int | None], pods: int) -> int:
     """How many pods the load of this moment asks for. `loads`: of each pod there is; None: not known.
 
     `pods`: how many are wanted now, of which some may not be there yet.
@@ -103,20 +106,22 @@ def wish(scaling: Scaling, loads: Sequence[int | None], pods: int) -> int:
     return _bounded(scaling, pods)
 
 
-def decide(scaling: Scaling, loads: Sequence[int | None], pods: int, wishes: Wishes, now_ms: int) -> tuple[Wishes, int]:
+def decide(
+    scaling: Scaling, loads: Sequence[int | None], pods: int, earlier: Recommendations, now_ms: int
+) -> tuple[Recommendations, int]:
     """The pods that are to be wanted from now on, and what to remember. `now_ms`: the chain's time."""
-    wanted = wish(scaling, loads, pods)
-    since_ms = now_ms if wishes.since_ms is None or wishes.since_ms > now_ms else wishes.since_ms
+    wanted = recommended_pods(scaling, loads, pods)
+    since_ms = now_ms if earlier.since_ms is None or earlier.since_ms > now_ms else earlier.since_ms
     begin_ms = now_ms - scaling.stabilisation_ms
-    recent = (*(one for one in wishes.recent if begin_ms <= one.at_ms <= now_ms), Wish(now_ms, wanted))
-    after = Wishes(since_ms, recent)
+    recent = (*(one for one in earlier.recent if begin_ms <= one.at_ms <= now_ms), Recommendation(now_ms, wanted))
+    after = Recommendations(since_ms, recent)
     if not scaling.pods_min <= pods <= scaling.pods_max:
         return after, _bounded(scaling, pods)
     highest = max(one.pods for one in recent if one.at_ms >= now_ms - UP_WINDOW_MS)  # the whole window, if shorter
     if highest > pods:
         more = min(highest, max(2 * pods, FREE_STEP), scaling.pods_max)
         # More pods may be taken for an earlier moment: the window before fewer are taken begins now all the same.
-        return Wishes(since_ms, (*recent[:-1], Wish(now_ms, max(wanted, more)))), more
+        return Recommendations(since_ms, (*recent[:-1], Recommendation(now_ms, max(wanted, more)))), more
     if since_ms > begin_ms:
         return after, pods
     fewest = pods - max(1, pods // 2)

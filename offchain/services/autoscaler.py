@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from offchain.core.autoscale import Has, Scaling, Wishes, decide, load_ppm
+from offchain.core.autoscale import Has, Recommendations, Scaling, decide, load_ppm
 from offchain.core.conduct.deteriorating import AtRisk, at_risk
 from offchain.core.pod_metric import NoNumberError, Told, load_milli
 from offchain.link.continuity import continued
@@ -64,7 +64,7 @@ class _Service:
 
     scaling: Scaling
     has: Has
-    wishes: Wishes = field(default_factory=Wishes)
+    recommendations: Recommendations = field(default_factory=Recommendations)
     seen: dict[int, deque[tuple[int, Totals | Told]]] = field(default_factory=dict)
     """What was told of each lease and when, the oldest first: receipts, or the pod's own number."""
     asked: int | None = None
@@ -96,7 +96,7 @@ class Autoscaler:
             del self._services[gone]
         updating = self._updating(live)
         for number in updating & self._services.keys():
-            self._services[number].wishes = Wishes()
+            self._services[number].recommendations = Recommendations()
         looked_at = self._services.keys() - updating
         running = (task for task in live.values() if isinstance(task.record.state, gen.TaskStateRunning))
         await asyncio.gather(*(self._look(task) for task in running if task.id in looked_at))
@@ -164,7 +164,7 @@ class Autoscaler:
         loads = await asyncio.gather(*(self._load(service, lease, now_ms) for lease in running))
         pods = task.record.pods_wanted
         spares = service.spares if pods == service.asked else 0
-        service.wishes, wanted = decide(service.scaling, loads, pods - spares, service.wishes, now_ms)
+        service.recommendations, wanted = decide(service.scaling, loads, pods - spares, service.recommendations, now_ms)
         # Those with higher numbers go anyway when there are fewer.
         worn = [pod for pod in await self._at_risk(task) if lease_parts(pod.lease)[1] < wanted]
         # What is at risk has its replacement beside it, until it is gone or in good order again.

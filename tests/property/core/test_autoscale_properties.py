@@ -5,7 +5,17 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from offchain.core.autoscale import FREE_STEP, PPM, TOLERANCE_PPM, Has, Scaling, Wishes, decide, load_ppm, wish
+from offchain.core.autoscale import (
+    FREE_STEP,
+    PPM,
+    TOLERANCE_PPM,
+    Has,
+    Recommendations,
+    Scaling,
+    decide,
+    load_ppm,
+    recommended_pods,
+)
 from offchain.schema.receipt import Totals
 
 STEP_MS = 15_000
@@ -33,9 +43,9 @@ def shared(demand_ppm, pods):
 
 @given(scalings(), st.lists(st.tuples(loads, st.integers(0, 20)), max_size=30), st.integers(0, 40))
 def test_never_outside_its_bounds(scaling, rounds, pods):
-    wishes = Wishes()
+    recommendations = Recommendations()
     for number, (seen, _) in enumerate(rounds):
-        wishes, wanted = decide(scaling, seen, pods, wishes, number * STEP_MS)
+        recommendations, wanted = decide(scaling, seen, pods, recommendations, number * STEP_MS)
         assert scaling.pods_min <= wanted <= scaling.pods_max
         pods = wanted
 
@@ -43,9 +53,9 @@ def test_never_outside_its_bounds(scaling, rounds, pods):
 @given(scalings(), st.integers(0, 40 * PPM), st.integers(1, 16))
 def test_a_steady_load_changes_the_number_of_pods_in_one_direction_only(scaling, demand_ppm, pods):
     pods = min(max(pods, scaling.pods_min), scaling.pods_max)
-    wishes, numbers = Wishes(), [pods]
+    recommendations, numbers = Recommendations(), [pods]
     for number in range(60):
-        wishes, pods = decide(scaling, shared(demand_ppm, pods), pods, wishes, number * STEP_MS)
+        recommendations, pods = decide(scaling, shared(demand_ppm, pods), pods, recommendations, number * STEP_MS)
         if pods != numbers[-1]:
             numbers.append(pods)
     assert numbers in (sorted(numbers), sorted(numbers, reverse=True))
@@ -55,10 +65,10 @@ def test_a_steady_load_changes_the_number_of_pods_in_one_direction_only(scaling,
 @example(Scaling(metric="cpu", target=10_000, stabilisation_ms=30_000, pods_min=1, pods_max=9), [80_001, 0, 0, 0], 1)
 def test_after_more_pods_there_are_not_fewer_within_the_window(scaling, demands, pods):
     pods = min(max(pods, scaling.pods_min), scaling.pods_max)
-    wishes, grown_ms = Wishes(), None
+    recommendations, grown_ms = Recommendations(), None
     for number, demand_ppm in enumerate(demands):
         now_ms = number * STEP_MS
-        wishes, wanted = decide(scaling, shared(demand_ppm, pods), pods, wishes, now_ms)
+        recommendations, wanted = decide(scaling, shared(demand_ppm, pods), pods, recommendations, now_ms)
         if wanted < pods:
             assert now_ms >= scaling.stabilisation_ms
             assert grown_ms is None or now_ms - grown_ms >= scaling.stabilisation_ms
@@ -70,10 +80,10 @@ def test_after_more_pods_there_are_not_fewer_within_the_window(scaling, demands,
 @given(scalings(), st.lists(st.integers(-TOLERANCE_PPM, TOLERANCE_PPM), min_size=1, max_size=40), st.integers(1, 16))
 def test_noise_around_the_target_changes_nothing(scaling, noise, pods):
     pods = min(max(pods, scaling.pods_min), scaling.pods_max)
-    wishes = Wishes()
+    recommendations = Recommendations()
     for number, part in enumerate(noise):
         load = scaling.target + scaling.target * part // PPM
-        wishes, wanted = decide(scaling, [load] * pods, pods, wishes, number * STEP_MS)
+        recommendations, wanted = decide(scaling, [load] * pods, pods, recommendations, number * STEP_MS)
         assert wanted == pods
 
 
@@ -82,19 +92,21 @@ def test_pods_of_which_nothing_is_known_cause_neither_more_nor_fewer(scaling, po
     """What all pods would have wanted if they were known, idle or just right, bounds what is wanted now."""
     known = max(0, pods - unknown)
     seen = [load] * known + [None] * (pods - known)
-    wanted = wish(scaling, seen, pods)
+    wanted = recommended_pods(scaling, seen, pods)
     if known:
-        assert wanted <= max(wish(scaling, [load] * known + [0] * (pods - known), pods), pods, scaling.pods_min)
+        assert wanted <= max(
+            recommended_pods(scaling, [load] * known + [0] * (pods - known), pods), pods, scaling.pods_min
+        )
         right = [load] * known + [scaling.target] * (pods - known)
-        assert wanted >= min(wish(scaling, right, pods), pods, scaling.pods_max)
+        assert wanted >= min(recommended_pods(scaling, right, pods), pods, scaling.pods_max)
     else:
         assert wanted == min(max(pods, scaling.pods_min), scaling.pods_max)
 
 
 @given(scalings(), loads, st.integers(1, 16), st.integers(0, 10**9), st.integers(0, 10**9))
 def test_a_clock_that_goes_back_starts_the_window_anew(scaling, seen, pods, first_ms, second_ms):
-    wishes, pods = decide(scaling, seen, pods, Wishes(), first_ms)
-    later, _ = decide(scaling, seen, pods, wishes, second_ms)
+    recommendations, pods = decide(scaling, seen, pods, Recommendations(), first_ms)
+    later, _ = decide(scaling, seen, pods, recommendations, second_ms)
     assert later.since_ms <= second_ms
     assert all(one.at_ms <= second_ms for one in later.recent)
 
@@ -102,18 +114,18 @@ def test_a_clock_that_goes_back_starts_the_window_anew(scaling, seen, pods, firs
 @given(scalings())
 def test_three_times_the_target_takes_three_times_the_pods_twice_as_many_at_once(scaling):
     scaling = replace(scaling, pods_min=1, pods_max=16, stabilisation_ms=300_000)
-    wishes, wanted = decide(scaling, [3 * scaling.target] * 5, 5, Wishes(), 0)
+    recommendations, wanted = decide(scaling, [3 * scaling.target] * 5, 5, Recommendations(), 0)
     assert wanted == 10
-    _, wanted = decide(scaling, [3 * scaling.target // 2] * 10, 10, wishes, STEP_MS)
+    _, wanted = decide(scaling, [3 * scaling.target // 2] * 10, 10, recommendations, STEP_MS)
     assert wanted == 15
 
 
 @given(scalings(), st.lists(loads, min_size=1, max_size=30), st.integers(1, 16))
 def test_no_step_more_than_doubles_or_halves(scaling, rounds, pods):
     pods = min(max(pods, scaling.pods_min), scaling.pods_max)
-    wishes = Wishes()
+    recommendations = Recommendations()
     for number, seen in enumerate(rounds):
-        wishes, wanted = decide(scaling, seen, pods, wishes, number * STEP_MS)
+        recommendations, wanted = decide(scaling, seen, pods, recommendations, number * STEP_MS)
         assert pods - max(1, pods // 2) <= wanted <= max(2 * pods, FREE_STEP)
         pods = wanted
 
@@ -121,10 +133,10 @@ def test_no_step_more_than_doubles_or_halves(scaling, rounds, pods):
 @given(scalings(), st.lists(st.tuples(loads, st.integers(0, 4 * PPM)), max_size=20), st.integers(1, 16))
 def test_more_load_never_takes_fewer_pods(scaling, rounds, pods):
     pods = min(max(pods, scaling.pods_min), scaling.pods_max)
-    less, more = Wishes(), Wishes()
+    less, more = Recommendations(), Recommendations()
     for number, (seen, extra) in enumerate(rounds):
         heavier = [None if load is None else load + extra for load in seen]
-        assert wish(scaling, heavier, pods) >= wish(scaling, seen, pods)
+        assert recommended_pods(scaling, heavier, pods) >= recommended_pods(scaling, seen, pods)
         less, fewer_pods = decide(scaling, seen, pods, less, number * STEP_MS)
         more, more_pods = decide(scaling, heavier, pods, more, number * STEP_MS)
         assert more_pods >= fewer_pods
@@ -134,9 +146,11 @@ def test_more_load_never_takes_fewer_pods(scaling, rounds, pods):
 def test_with_nothing_known_there_are_never_fewer(scaling, seen, pods):
     """Whatever was seen before: a way that is down takes no pod away."""
     pods = min(max(pods, scaling.pods_min), scaling.pods_max)
-    wishes, pods = decide(scaling, seen, pods, Wishes(), 0)
+    recommendations, pods = decide(scaling, seen, pods, Recommendations(), 0)
     for number in range(1, 40):
-        wishes, wanted = decide(scaling, [None] * pods, pods, wishes, number * scaling.stabilisation_ms + number)
+        recommendations, wanted = decide(
+            scaling, [None] * pods, pods, recommendations, number * scaling.stabilisation_ms + number
+        )
         assert wanted >= pods
         pods = wanted
 
@@ -144,8 +158,8 @@ def test_with_nothing_known_there_are_never_fewer(scaling, seen, pods):
 @given(scalings(), st.integers(5, 16))
 def test_a_lull_of_a_moment_does_not_stop_what_was_begun(scaling, pods):
     scaling = replace(scaling, pods_min=1, pods_max=16, stabilisation_ms=300_000)
-    wishes, wanted = decide(scaling, [4 * scaling.target] * pods, pods, Wishes(), 0)
-    _, after = decide(scaling, [scaling.target // 2] * wanted, wanted, wishes, STEP_MS)
+    recommendations, wanted = decide(scaling, [4 * scaling.target] * pods, pods, Recommendations(), 0)
+    _, after = decide(scaling, [scaling.target // 2] * wanted, wanted, recommendations, STEP_MS)
     assert after == 16
 
 

@@ -211,3 +211,18 @@ class World:
                     return
                 await asyncio.sleep(0)
         raise AssertionError(f"not within {blocks} blocks")
+
+
+@contextlib.asynccontextmanager
+async def agent_running(agent, state):
+    """A running agent whose threads run in the loop, so that the time of a fake chain waits for them."""
+    asyncio.get_running_loop().set_default_executor(Inline())
+    stop = asyncio.Event()
+    running = asyncio.create_task(agent.run(stop))
+    await agent.ready.wait()
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
+        state.close()

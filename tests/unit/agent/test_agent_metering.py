@@ -1,11 +1,10 @@
 """The meter beside an agent: what it keeps, what it signs, and to whom it answers. All on twins."""
 
-import asyncio
 import contextlib
 from dataclasses import replace
 
 import pytest
-from agent_world import HARDWARE, TENANT, World
+from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.core.states import Phase
 from node_agent.drivers.fake import FakeDriver, FakeProgram
@@ -27,7 +26,6 @@ from offchain.schema.wire import Code
 from offchain.schema.wire_ops import ReceiptArgs
 from offchain.services import receipts
 from tests.chain_records import escrow
-from tests.support.inline import Inline
 
 FRIEND = from_uri("//Bob")
 RATE = 3_600_000
@@ -78,16 +76,8 @@ class Metered(World):
             now_ms=lambda: self.now_ms,
             handlers=ReceiptAnswers(self.meter).handlers(),
         )
-        asyncio.get_running_loop().set_default_executor(Inline())
-        stop = asyncio.Event()
-        running = asyncio.create_task(agent.run(stop))
-        await agent.ready.wait()
-        try:
+        async with agent_running(agent, state):
             yield agent
-        finally:
-            stop.set()
-            await running
-            state.close()
 
     async def sample(self, agent, passed_ms=5_000):
         self.steady_ms += passed_ms

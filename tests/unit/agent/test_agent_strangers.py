@@ -7,7 +7,7 @@ import json
 import os
 
 import pytest
-from agent_world import HARDWARE, TENANT, World
+from agent_world import HARDWARE, TENANT, World, agent_running
 
 from node_agent.access.fake import FakeAccess, FakePod
 from node_agent.core.states import Phase
@@ -53,7 +53,6 @@ from offchain.schema.wire_ops import (
 )
 from offchain.schema.wire_snapshot import Act
 from tests.chain_records import host_record, lease, task_spec
-from tests.support.inline import Inline
 
 STRANGER, FRIEND, NEIGHBOUR = from_uri("//Eve"), from_uri("//Bob"), from_uri("//Dave")
 ASKED = [
@@ -169,20 +168,6 @@ class Host(World):
     def proxy(self, kind="Tenant", delegate=FRIEND.address, delay=0):
         definition = {"delegate": delegate, "proxy_type": kind, "delay": delay}
         self.table("Proxy", "Proxies")[(TENANT.address,)] = ([definition], 0)
-
-
-@contextlib.asynccontextmanager
-async def agent_running(agent, state):
-    asyncio.get_running_loop().set_default_executor(Inline())
-    stop = asyncio.Event()
-    running = asyncio.create_task(agent.run(stop))
-    await agent.ready.wait()
-    try:
-        yield
-    finally:
-        stop.set()
-        await running
-        state.close()
 
 
 @pytest.fixture

@@ -274,7 +274,7 @@ async def test_what_an_update_is_under_way_of_is_left_alone_until_it_is_over(net
     coming = net.tasks.submit(TENANT.address, spec, manifest=stamped(fixed, place))
     await net.steps(5, demand_percent=200)
     assert net.calls == []
-    assert net.scaler._services[net.task].wishes.recent == ()
+    assert net.scaler._services[net.task].recommendations.recent == ()
     net.tasks.change(coming, state=gen.TaskStateCancelled())
     await net.steps(1, demand_percent=200)
     assert net.wanted == 2

@@ -26,13 +26,20 @@ struct Outcome {
 
 const OTHERS: [u8; 6] = [TENANT, 2, 5, 6, 7, 8];
 
+/// Accounts with their hosts.
+const PROVIDERS: [(u8, u8); 7] = [(2, 12), (3, 13), (4, 14), (5, 15), (6, 16), (7, 17), (8, 18)];
+
 fn outcome(actors: &[u8], strategy: fn() -> i128) -> Outcome {
     play(|| {
-        for (provider, number) in [(2, 12), (3, 13), (4, 14), (5, 15), (6, 16), (7, 17), (8, 18)] {
+        for (provider, number) in PROVIDERS {
             join(provider, number);
         }
         let before = (wealth(actors), wealth(&OTHERS));
-        let work: i128 = (0..rounds()).map(|_| strategy()).sum();
+        let mut work = 0;
+        for _ in 0..rounds() {
+            PROVIDERS.iter().for_each(|(provider, number)| restore_bond(*provider, *number));
+            work += strategy();
+        }
         check();
         Outcome { gain: wealth(actors) - before.0 - work, others: wealth(&OTHERS) - before.1 }
     })

@@ -23,7 +23,7 @@ const LONG: u64 = 50 * MINUTE;
 
 /// Lets the dispute window pass and settles.
 fn paid(task: u64) {
-    pass(dispute_window_ms(), &HOSTS);
+    wait(dispute_window_ms(), &HOSTS);
     settle(task);
 }
 
@@ -161,7 +161,7 @@ pub fn hold_a_disk() -> i128 {
     let LeaseState::Retained(until) = of.state else { panic!("the data is kept") };
     let owed_for_the_disk = 100 * ask().storage_gib_per_hour * u128::from(until - now()) / u128::from(HOUR);
     assert!(owed_for_the_disk <= of.escrow.accrued, "the disk is held for no longer than what was paid");
-    pass(until - now(), &HOSTS);
+    wait(until - now(), &HOSTS);
     put_away(HONEST, leases[0]);
     paid(task);
     0
@@ -225,7 +225,7 @@ pub fn score(number: u8) -> u32 {
 fn put_away(number: u8, lease: u64) {
     let (task, _, _) = gantry_primitives::lease_parts(lease);
     if let LeaseState::Retained(until) = record(task).leases[0].state {
-        pass(until.saturating_sub(now()), &HOSTS);
+        wait(until.saturating_sub(now()), &HOSTS);
         assert_ok!(Tasks::report(by_host(number), lease, Report::Purged { receipt: [0; 32] }));
     }
     let ended =

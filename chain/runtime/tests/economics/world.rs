@@ -83,6 +83,14 @@ pub fn pass(ms: u64, present: &[u8]) {
     }
 }
 
+/// Moves the clock while no lease runs: hosts are heard of at its end only.
+pub fn wait(ms: u64, present: &[u8]) {
+    pallet_timestamp::Now::<Runtime>::put(now() + ms);
+    for number in present {
+        let _ = Hosts::heartbeat(by_host(*number));
+    }
+}
+
 /// What an account owns, held coins included.
 pub fn worth(who: u8) -> Balance {
     <Balances as frame_support::traits::fungible::Inspect<AccountId>>::total_balance(&account(who))
@@ -132,6 +140,16 @@ pub fn join(provider: u8, number: u8) {
     let signature = pair(number).sign(&message).0;
     assert_ok!(Hosts::register(signed(provider), host(number), hardware, endpoint, region, ask(), signature));
     assert_ok!(Hosts::heartbeat(by_host(number)));
+}
+
+/// Tops up the bond of a host that slashes have reduced, so that it can take leases again.
+pub fn restore_bond(provider: u8, number: u8) {
+    let of = Hosts::host(&host(number)).expect("it is registered");
+    let missing = of.bond_required.saturating_sub(of.bond);
+    if missing > 0 {
+        assert_ok!(Hosts::top_up_bond(signed(provider), host(number), missing));
+        let _ = Hosts::heartbeat(by_host(number));
+    }
 }
 
 fn manifest() -> Vec<u8> {

@@ -8,7 +8,7 @@ import pytest
 from verification_cast import ANYONE, BOND, VERIFIERS, Cast
 from verification_dispute import LOG, disputed
 from verification_votes import NO, YES, Committee, committee
-from verification_world import FEE, ONE_OBSERVATION, PRICE, World, story
+from verification_world import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, World, story
 
 from offchain.link.ports import Block, Call, Signer
 from offchain.link.typed import GantryChain
@@ -149,7 +149,7 @@ async def test_an_upheld_complaint_refunds_the_tenant_and_the_host_is_slashed_an
     assert (found.status.tag, found.bond) == ("Online", BOND - SLASHED - fee)
     assert await world.faults_of(provider) == 2_000_000
     conduct = await world.conduct(tenant, end)
-    assert (conduct.disputes.positive, conduct.disputes.negative) == (ONE_OBSERVATION, 0)
+    assert (conduct.disputes.positive, conduct.disputes.negative) == (WEIGHT_OF_DEPOSIT, 0)
 
 
 @story(hosts=1)
@@ -173,7 +173,7 @@ async def test_a_rejected_complaint_costs_its_stake_and_the_host_is_paid(world: 
     record = await world.host(host)
     assert (record.status.tag, record.bond) == ("Online", BOND)
     conduct = await world.conduct(tenant, end)
-    assert (conduct.disputes.positive, conduct.disputes.negative) == (0, ONE_OBSERVATION)
+    assert (conduct.disputes.positive, conduct.disputes.negative) == (0, WEIGHT_OF_PRICE)
 
 
 @story(hosts=1)

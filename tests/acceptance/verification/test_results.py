@@ -9,7 +9,7 @@ import pytest
 from verification_cast import ANYONE, BOND, Cast
 from verification_client import Done
 from verification_hashes import result_commitment
-from verification_world import FEE, ONE_OBSERVATION, PRICE, Job, World, result, story
+from verification_world import FEE, PRICE, WEIGHT_OF_DEPOSIT, WEIGHT_OF_PRICE, Job, World, result, story
 
 from offchain.link.ports import Call
 from offchain.schema._generated_chain import (
@@ -106,7 +106,7 @@ async def test_equal_results_of_two_hosts_verify_the_task_and_both_are_paid(worl
     for provider, host in zip(cast.providers, cast.hosts, strict=True):
         assert await world.gained(provider, start, world.now) == PRICE - PRICE // FEE
         score = await world.score(host, closed.block)
-        assert (score.verified.positive, score.verified.negative) == (ONE_OBSERVATION, 0)
+        assert (score.verified.positive, score.verified.negative) == (WEIGHT_OF_PRICE, 0)
         assert (await world.score(host, world.now)).settled_leases == 1
     assert not client.events(VerificationReplicaRejected, task=job.task)
 
@@ -132,7 +132,7 @@ async def test_where_two_disagree_a_third_decides_and_the_liar_is_unpaid_and_sla
     gained = [await world.gained(who, start, world.now) for who in (cast.tenant, *cast.providers)]
     assert gained == [-2 * PRICE, earned, -slashed, earned]
     score = await world.score(liar, closed.block)
-    assert (score.verified.positive, score.verified.negative) == (0, ONE_OBSERVATION)
+    assert (score.verified.positive, score.verified.negative) == (0, WEIGHT_OF_DEPOSIT)
     assert await world.faults_of(cast.providers[1]) == 2_000_000
     record = await world.host(liar)
     assert (record.status.tag, record.bond) == ("Online", BOND - slashed)

@@ -48,8 +48,10 @@ PRICE = GTY * 15 // 100
 WALL_MS = 150
 FEE = 50
 """One in so many coins of every bill is the network's."""
-ONE_OBSERVATION = 8_000_000
-"""What a lease with the deposit of such a job is worth as evidence for or against somebody: the most there is."""
+WEIGHT_OF_DEPOSIT = 6_890_625
+"""The weight of evidence about a lease with a fee of 2 % of the deposit of such a job, 12 GTY, in millionths."""
+WEIGHT_OF_PRICE = 30_000
+"""The weight of evidence about a lease with the fee of `PRICE`, 0.003 GTY, in millionths."""
 
 
 def result(content: int) -> PodResult:

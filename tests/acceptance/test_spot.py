@@ -124,6 +124,6 @@ async def test_a_spot_task_leaves_with_notice_for_one_of_higher_priority_and_run
         await scene.until(task, "Settled")
     found = await GantryChain(chain.link).task(spot)
     assert found is not None
-    assert (found.record.failures, found.record.preemption) == (0, None)
+    assert (found.record.attempts, found.record.preemption) == ((), None)
     assert await chain.link.query("Billing", "TotalEscrowed") == 0
     assert await chain.link.query("Balances", "TotalIssuance") == issued

@@ -23,8 +23,8 @@ from offchain.local.release import binaries
 
 PROVIDER, SCHEDULER, SETTLER = "//Bob", "//Dave", "//Eve"
 PATCH = {
-    # A killed process is away for some seconds, not lost; and a task may be unlucky as often as it takes.
-    "tasks": {"params": {"maxAttempts": 100}},
+    # A killed process is away for some seconds, not lost. Failures of one provider count once, whatever their number.
+    "tasks": {"params": {"maxAttempts": 16, "maxRefusals": 16, "reportGraceMs": 120_000}},
     "hosts": {"params": {"absenceLimitMs": 120_000}},
 }
 _NODE_SECONDS = 60.0

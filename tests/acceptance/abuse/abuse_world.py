@@ -58,7 +58,7 @@ MOVES_BY_ITSELF = {("Leases", "AgendaAt"), ("Validators", "Authored"), ("Verific
 """What hooks write in every block."""
 
 
-ASK = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY, storage_gib_per_hour=GTY // 100, day_ppm=0)
+ASK = ask(gpu_per_hour=GTY, cpu_core_per_hour=GTY, storage_gib_per_hour=GTY // 1_000, day_ppm=0)
 
 
 def hardware() -> HardwareSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,12 +62,23 @@ def manifest(folder: Path, image: str = DEMO, user: str = "65534:65534", *, secr
     return file
 
 
-async def host_facts(net: Net) -> dict[str, Any]:
-    """Bond and score of every host."""
+@dataclass(frozen=True)
+class HostFacts:
+    """Bond and score of every host, by address."""
+
+    bonds: dict[str, int]
+    scores: dict[str, Any]
+
+    def assert_only_charged(self, later: HostFacts, host: str, fee: int) -> None:
+        """Assert that between the two only the bond of `host` has changed, by `fee` base units."""
+        assert later.scores == self.scores, "the score of no host has changed"
+        assert later.bonds == {name: bond - fee if name == host else bond for name, bond in self.bonds.items()}
+
+
+async def host_facts(net: Net) -> HostFacts:
     hosts = await net.typed.hosts()
-    return {
-        name: (record.bond, await net.chain.query("Reputation", "HostScores", [name])) for name, record in hosts.items()
-    }
+    scores = {name: await net.chain.query("Reputation", "HostScores", [name]) for name in hosts}
+    return HostFacts({name: record.bond for name, record in hosts.items()}, scores)
 
 
 async def refused(net: Net, file: Path, *, charged: bool = True) -> Done:
@@ -78,14 +89,17 @@ async def refused(net: Net, file: Path, *, charged: bool = True) -> Done:
     assert done.json["state"] == "Failed(AttemptsExhausted)", done.said
     (lease,) = await net.leases(done.json["task"])
     params = await net.typed.params("Tasks")
-    charge = min(lease.escrow.deposit, lease.escrow.rate_per_hour * params.min_charge_ms // MS_PER_HOUR)
-    assert charge > 0
-    charge = charge if charged else 0
-    assert (lease.escrow.paid, lease.escrow.fee, lease.escrow.open) == (charge, charge, False), done.said
     assert lease.started_at is None
     assert lease.ended_at is not None
-    assert lease.ended_at - lease.created_at < START_TIMEOUT_MS
-    assert await host_facts(net) == before, "neither bond nor score of a host has changed"
+    held_ms = lease.ended_at - lease.created_at
+    assert held_ms < START_TIMEOUT_MS
+    charged_ms = max(held_ms, params.min_charge_ms)
+    charge = min(lease.escrow.deposit, lease.escrow.rate_per_hour * charged_ms // MS_PER_HOUR)
+    assert charge > 0
+    fee = min(params.refusal_fee, charge) if charged else params.refusal_fee
+    charge = charge if charged else 0
+    assert (lease.escrow.paid, lease.escrow.fee, lease.escrow.open) == (charge, charge, False), done.said
+    before.assert_only_charged(await host_facts(net), lease.host, fee)
     for number in range(first, (await net.chain.finalized_head()).number + 1):
         assert "Slashed" not in {event.name for event in (await net.chain.block(number)).events}
     return done

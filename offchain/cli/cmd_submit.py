@@ -299,7 +299,8 @@ def _attempts_text(view: TaskView) -> str:
     last = view.given_up
     if last is None:
         return "Every attempt failed, for the reasons above;"
-    return f"All {view.attempts} attempts failed; in the last one, {last.reason_text} (host {last.host});"
+    cause = f"{last.reason_text} (host {last.host});"
+    return f"The attempt failed: {cause}" if view.attempts == 1 else f"All {view.attempts} attempts failed; last: {cause}"
 
 
 def _finish(outcome: Outcome, *, as_json: bool) -> None:

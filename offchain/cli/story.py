@@ -17,11 +17,11 @@ _SENTENCES: Mapping[tuple[str, str], str] = {
     ("Tasks", "Assigned"): "Assigned: {leases}.",
     ("Tasks", "PodStarted"): "Pod {pod} runs (lease {lease}); it is paid for until {depletes_at}.",
     ("Tasks", "PodReported"): "Pod {pod} ended with {result}.",
-    ("Tasks", "Requeued"): "Lease {lease} was given up: {reason}; hosts of {failures} providers have failed. {bills}",
+    ("Tasks", "Requeued"): "Lease {lease} was given up: {reason}; failures by different providers: {failures}. {bills}",
     (
         "Tasks",
         "PodLost",
-    ): "Pod {pod} was lost (lease {lease}): {reason}; hosts of {failures} providers have failed. {bills}",
+    ): "Pod {pod} was lost (lease {lease}): {reason}; failures by different providers: {failures}. {bills}",
     ("Tasks", "PreemptionNoticed"): "Told to leave for task {wanting}, of a higher priority; runs on until {ends_at}.",
     ("Tasks", "PreemptionWithdrawn"): "May stay: task {wanting} waits no longer.",
     ("Tasks", "Preempted"): "Made room for task {wanting}. {bills}",

@@ -266,7 +266,7 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
         (
             ("Tasks", "PodLost", LOST),
             "Running",
-            "Pod 3 was lost (lease 16973824): the host was lost; hosts of 2 providers have failed.",
+            "Pod 3 was lost (lease 16973824): the host was lost; failures by different providers: 2.",
         ),
         (
             ("Tasks", "LeaseMoved", MOVED),
@@ -277,7 +277,7 @@ FOR_EVER = {"lease": 0, "amount": 10**12, "depletes_at": 2**64 - 1}
         (
             ("Tasks", "Requeued", GIVEN_UP),
             "Failed(AttemptsExhausted)",
-            "Lease 16973824 was given up: the host was lost; hosts of 2 providers have failed.",
+            "Lease 16973824 was given up: the host was lost; failures by different providers: 2.",
         ),
         (("Leases", "Cranked", {"entries": 4}), None, "Leases.Cranked: entries 4."),
         (("Leases", "ToppedUp", FOR_EVER), None, "1 GTY deposited for lease 0; it lasts until the end of time."),

@@ -300,7 +300,9 @@ def _attempts_text(view: TaskView) -> str:
     if last is None:
         return "Every attempt failed, for the reasons above;"
     cause = f"{last.reason_text} (host {last.host});"
-    return f"The attempt failed: {cause}" if view.attempts == 1 else f"All {view.attempts} attempts failed; last: {cause}"
+    if view.attempts == 1:
+        return f"The attempt failed: {cause}"
+    return f"All {view.attempts} attempts failed; the last one: {cause}"
 
 
 def _finish(outcome: Outcome, *, as_json: bool) -> None:

@@ -99,8 +99,11 @@ async def test_variables_of_the_agent_win_over_the_manifest(driver, shell_image)
 
 
 async def test_a_program_that_ignores_sigterm_is_killed(driver, shell_image):  # noqa: F811
-    spec = case.pod(("sh", "-c", "trap '' TERM; while :; do sleep 1; done"), shell_image, stop_grace_ms=1_000)
+    program = "trap '' TERM; echo ready; while :; do sleep 1; done"
+    spec = case.pod(("sh", "-c", program), shell_image, stop_grace_ms=1_000)
     handle = await case.up(driver, spec)
+    async with aclosing(driver.logs(spec.lease, follow=True)) as log:
+        assert b"ready" in await anext(log)
     await driver.stop(spec.lease)
     ending = (await driver.inspect(handle)).ending
     assert ending is not None

@@ -125,7 +125,8 @@ class Machine:
             if holds(found):
                 return found
             time.sleep(0.5)
-        raise AssertionError(f"waited in vain for {what}: {json.dumps(found)}\n{self.agent('logs').out}")
+        ended = [one.stdout.read() for one in self.started if one.poll() is not None and one.stdout is not None]
+        raise AssertionError("\n".join([f"waited in vain for {what}: {json.dumps(found)}", self.log(), *ended]))
 
     def log(self) -> str:
         """The agent's log."""

@@ -1,30 +1,40 @@
-//! What a transaction pays, and that what hosts must say is heard first.
+//! What a transaction pays, in which order the pool offers transactions, and what hosts may send free of charge.
 
-use crate::{Runtime, RuntimeCall, RuntimeOrigin};
+use crate::{Hosts, Nonce, Runtime, RuntimeCall, RuntimeOrigin};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode};
+use frame_support::dispatch::CheckIfFeeless;
+use frame_system::CheckNonce;
+use pallet_gantry_hosts::{FreeCall, WeightInfo};
 use pallet_skip_feeless_payment::{Intermediate, SkipCheckIfFeeless};
 use pallet_transaction_payment::ChargeTransactionPayment;
 use scale_info::{StaticTypeInfo, TypeInfo};
 use sp_runtime::{
     traits::{
-        DispatchInfoOf, Implication, PostDispatchInfoOf, TransactionExtension, TransactionExtensionMetadata,
-        ValidateResult,
+        AsSystemOriginSigner, DispatchInfoOf, Implication, PostDispatchInfoOf, TransactionExtension,
+        TransactionExtensionMetadata, ValidateResult,
     },
-    transaction_validity::{TransactionPriority, TransactionSource, TransactionValidityError},
-    DispatchResult, Weight,
+    transaction_validity::{
+        InvalidTransaction, TransactionLongevity, TransactionPriority, TransactionSource, TransactionValidityError,
+    },
+    DispatchResult, Perbill, Weight,
 };
 
-/// Free calls are the reports and heartbeats of hosts, valid ones only. With the priority 0 that no fee buys they would
-/// wait behind every paying transaction, and whoever filled blocks with those could make hosts miss their time limits.
-/// Above any tip that a sane sender pays, below operational calls.
+/// The priority of free calls within the allowance of their host: above any tip that a sane sender pays, below operational
+/// calls. With the priority 0 that no fee buys they would wait behind every paying transaction, and whoever filled blocks
+/// with those could make hosts miss their time limits.
 pub const FREE_PRIORITY: TransactionPriority = TransactionPriority::MAX / 2;
+/// A free call leaves the pool after so many blocks.
+pub const FREE_LONGEVITY: TransactionLongevity = 32;
+/// The part of a block's weight that free calls may use together. Those beyond it wait for the next block.
+pub const FREE_SHARE: Perbill = Perbill::from_percent(40);
 
 type Charge = ChargeTransactionPayment<Runtime>;
 type Inner = SkipCheckIfFeeless<Runtime, Charge>;
+type Nonces = CheckNonce<Runtime>;
 
-/// Charges the fee of a transaction unless its call is free, which then goes before those that pay. From the outside it
-/// is the SDK's `ChargeTransactionPayment`: wallets need to know nothing else.
+/// Takes the fee of a transaction, unless its call is free (see `pallet_gantry_hosts::free_call`). From the outside it is
+/// the SDK's `ChargeTransactionPayment`: wallets need to know nothing else.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking)]
 pub struct ChargeOrFree(Inner);
 
@@ -38,21 +48,120 @@ impl TypeInfo for ChargeOrFree {
     type Identity = <Charge as TypeInfo>::Identity;
 
     fn type_info() -> scale_info::Type {
-        fn of<T: StaticTypeInfo>() -> scale_info::Type {
-            T::type_info()
-        }
-        of::<Charge>()
+        type_of::<Charge>()
     }
+}
+
+fn type_of<T: StaticTypeInfo>() -> scale_info::Type {
+    T::type_info()
+}
+
+/// The `ref_time` that free calls may use in a block.
+fn free_share() -> u64 {
+    let limits = crate::configs::system::RuntimeBlockWeights::get();
+    FREE_SHARE * limits.max_block.ref_time()
 }
 
 impl TransactionExtension<RuntimeCall> for ChargeOrFree {
     const IDENTIFIER: &'static str = <Inner as TransactionExtension<RuntimeCall>>::IDENTIFIER;
     type Implicit = <Inner as TransactionExtension<RuntimeCall>>::Implicit;
-    type Val = <Inner as TransactionExtension<RuntimeCall>>::Val;
+    /// With the second part the call is free.
+    type Val = (<Inner as TransactionExtension<RuntimeCall>>::Val, Option<FreeCall>);
     type Pre = <Inner as TransactionExtension<RuntimeCall>>::Pre;
 
     fn metadata() -> Vec<TransactionExtensionMetadata> {
         <Inner as TransactionExtension<RuntimeCall>>::metadata()
+    }
+
+    fn implicit(&self) -> Result<Self::Implicit, TransactionValidityError> {
+        TransactionExtension::<RuntimeCall>::implicit(&self.0)
+    }
+
+    fn weight(&self, call: &RuntimeCall) -> Weight {
+        self.0.weight(call).max(<Runtime as pallet_gantry_hosts::Config>::WeightInfo::use_free_call())
+    }
+
+    fn validate(
+        &self,
+        origin: RuntimeOrigin,
+        call: &RuntimeCall,
+        info: &DispatchInfoOf<RuntimeCall>,
+        len: usize,
+        implicit: Self::Implicit,
+        implication: &impl Implication,
+        source: TransactionSource,
+    ) -> ValidateResult<Self::Val, RuntimeCall> {
+        let (mut validity, val, origin) = self.0.validate(origin, call, info, len, implicit, implication, source)?;
+        if matches!(val, Intermediate::Apply(_)) {
+            return Ok((validity, (val, None), origin));
+        }
+        let fee = crate::TransactionPayment::compute_fee(len as u32, info, 0);
+        let who = origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner)?;
+        let free = Hosts::free_call(who, info.total_weight().ref_time(), fee).ok_or(InvalidTransaction::Payment)?;
+        validity.priority = match free {
+            FreeCall::Allowance => FREE_PRIORITY,
+            // As any other transaction without a tip.
+            FreeCall::Bond(fee) => Charge::get_priority(info, len, 0, fee),
+        };
+        validity.longevity = FREE_LONGEVITY;
+        Ok((validity, (val, Some(free)), origin))
+    }
+
+    fn prepare(
+        self,
+        (val, free): Self::Val,
+        origin: &RuntimeOrigin,
+        call: &RuntimeCall,
+        info: &DispatchInfoOf<RuntimeCall>,
+        len: usize,
+    ) -> Result<Self::Pre, TransactionValidityError> {
+        if let Some(free) = free {
+            let who = origin.as_system_origin_signer().ok_or(InvalidTransaction::BadSigner)?;
+            Hosts::use_free_call(who, free, info.total_weight().ref_time(), free_share())
+                .map_err(|_| InvalidTransaction::ExhaustsResources)?;
+        }
+        self.0.prepare(val, origin, call, info, len)
+    }
+
+    fn post_dispatch_details(
+        pre: Self::Pre,
+        info: &DispatchInfoOf<RuntimeCall>,
+        post_info: &PostDispatchInfoOf<RuntimeCall>,
+        len: usize,
+        result: &DispatchResult,
+    ) -> Result<Weight, TransactionValidityError> {
+        <Inner as TransactionExtension<RuntimeCall>>::post_dispatch_details(pre, info, post_info, len, result)
+    }
+}
+
+/// Checks the nonce of a transaction. A free call must have the next nonce of its account, so that the pool has one free
+/// call of an account at most: that it is free is known of the present state only, in which many others would be valid as
+/// well. From the outside it is the SDK's `CheckNonce`.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking)]
+pub struct CheckNonceOrNext(Nonces);
+
+impl From<Nonce> for CheckNonceOrNext {
+    fn from(nonce: Nonce) -> Self {
+        Self(Nonces::from(nonce))
+    }
+}
+
+impl TypeInfo for CheckNonceOrNext {
+    type Identity = <Nonces as TypeInfo>::Identity;
+
+    fn type_info() -> scale_info::Type {
+        type_of::<Nonces>()
+    }
+}
+
+impl TransactionExtension<RuntimeCall> for CheckNonceOrNext {
+    const IDENTIFIER: &'static str = <Nonces as TransactionExtension<RuntimeCall>>::IDENTIFIER;
+    type Implicit = <Nonces as TransactionExtension<RuntimeCall>>::Implicit;
+    type Val = <Nonces as TransactionExtension<RuntimeCall>>::Val;
+    type Pre = <Nonces as TransactionExtension<RuntimeCall>>::Pre;
+
+    fn metadata() -> Vec<TransactionExtensionMetadata> {
+        <Nonces as TransactionExtension<RuntimeCall>>::metadata()
     }
 
     fn implicit(&self) -> Result<Self::Implicit, TransactionValidityError> {
@@ -73,9 +182,10 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
         implication: &impl Implication,
         source: TransactionSource,
     ) -> ValidateResult<Self::Val, RuntimeCall> {
-        let (mut validity, val, origin) = self.0.validate(origin, call, info, len, implicit, implication, source)?;
-        if matches!(val, Intermediate::Skip(_)) {
-            validity.priority = FREE_PRIORITY;
+        let (validity, val, origin) = self.0.validate(origin, call, info, len, implicit, implication, source)?;
+        // Only what follows another transaction of its account requires one.
+        if !validity.requires.is_empty() && call.is_feeless(&origin) {
+            return Err(InvalidTransaction::Future.into());
         }
         Ok((validity, val, origin))
     }
@@ -98,6 +208,6 @@ impl TransactionExtension<RuntimeCall> for ChargeOrFree {
         len: usize,
         result: &DispatchResult,
     ) -> Result<Weight, TransactionValidityError> {
-        <Inner as TransactionExtension<RuntimeCall>>::post_dispatch_details(pre, info, post_info, len, result)
+        <Nonces as TransactionExtension<RuntimeCall>>::post_dispatch_details(pre, info, post_info, len, result)
     }
 }

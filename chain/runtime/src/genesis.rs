@@ -145,7 +145,8 @@ fn hosts(pace: Pace) -> pallet_gantry_hosts::Params {
     let (heartbeat_period_ms, absence_limit_ms) = match pace {
         Pace::Test => (6 * SECOND, 30 * SECOND),
         Pace::Staging => (30 * SECOND, 2 * MINUTE),
-        Pace::Production => (2 * MINUTE, 10 * MINUTE),
+        // The heartbeats of 100,000 hosts are a tenth of the transactions that the chain can take.
+        Pace::Production => (12 * MINUTE, 15 * MINUTE),
     };
     pallet_gantry_hosts::Params {
         bond_consumer: if pace == Pace::Production { 100 * GTY } else { 10 * GTY },
@@ -162,6 +163,8 @@ fn hosts(pace: Pace) -> pallet_gantry_hosts::Params {
         allow_simulated: pace != Pace::Production,
         verification_required: pace == Pace::Production,
         halt_after_ms: if pace == Pace::Test { 10 * SECOND } else { 30 * SECOND },
+        // Five milliseconds are twenty reports.
+        free_weight_us: if pace == Pace::Production { 5_000 } else { 1_000_000 },
     }
 }
 
@@ -192,11 +195,11 @@ fn tasks(pace: Pace) -> pallet_gantry_tasks::Params {
         min_charge_ms: if pace == Pace::Test { 10 * SECOND } else { MINUTE },
         // No scheduler places replicas and no agent runs them yet.
         max_replicas: 0,
-        // Half as much again as the absence limit.
+        // Longer than the absence limit, so that a host that is gone is reported absent first.
         report_grace_ms: match pace {
             Pace::Test => 45 * SECOND,
             Pace::Staging => 3 * MINUTE,
-            Pace::Production => 15 * MINUTE,
+            Pace::Production => 20 * MINUTE,
         },
         // A developer's machine is often the only host: what it refuses fails at once.
         max_refusals: if pace == Pace::Test { 1 } else { 3 },

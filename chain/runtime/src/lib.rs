@@ -53,7 +53,7 @@ pub type TxExtension = (
     frame_system::CheckTxVersion<Runtime>,
     frame_system::CheckGenesis<Runtime>,
     frame_system::CheckMortality<Runtime>,
-    frame_system::CheckNonce<Runtime>,
+    charging::CheckNonceOrNext,
     frame_system::CheckWeight<Runtime>,
     charging::ChargeOrFree,
 );

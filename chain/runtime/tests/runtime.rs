@@ -35,7 +35,7 @@ fn signed(
         frame_system::CheckTxVersion::new(),
         frame_system::CheckGenesis::new(),
         frame_system::CheckMortality::from(Era::Immortal),
-        frame_system::CheckNonce::from(nonce),
+        nonce.into(),
         frame_system::CheckWeight::new(),
         pallet_transaction_payment::ChargeTransactionPayment::from(0).into(),
     );

@@ -149,7 +149,8 @@ impl<T: tasks::Config> OnRuntimeUpgrade for ExtendParams<T> {
         }
         extend::<hosts::Params>(hosts::CurrentParams::<T>::hashed_key(), |stored| {
             let absence_limit_ms = v3::hosts::Params::decode(&mut &stored[..]).map_or(0, |old| old.absence_limit_ms);
-            hosts::Params::default().halt_after_ms.min(absence_limit_ms).encode()
+            let hosts::Params { halt_after_ms, free_weight_us, .. } = Default::default();
+            (halt_after_ms.min(absence_limit_ms), free_weight_us).encode()
         });
         extend::<tasks::Params>(tasks::CurrentParams::<T>::hashed_key(), |_| {
             let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();

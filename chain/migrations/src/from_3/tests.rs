@@ -144,7 +144,8 @@ fn downgrade() {
     replace_all(tasks::Specs::<Test>::final_prefix(), old_spec_record);
     replace_all(tasks::Tasks::<Test>::final_prefix(), old_task);
     replace_all(Disputes::final_prefix(), old_dispute);
-    truncate(hosts::CurrentParams::<Test>::hashed_key(), hosts::Params::default().halt_after_ms.encoded_size());
+    let hosts::Params { halt_after_ms, free_weight_us, .. } = Default::default();
+    truncate(hosts::CurrentParams::<Test>::hashed_key(), (halt_after_ms, free_weight_us).encoded_size());
     let tasks::Params { max_replicas, report_grace_ms, max_refusals, refusal_fee, .. } = Default::default();
     let added = (max_replicas, report_grace_ms, max_refusals, refusal_fee).encoded_size();
     truncate(tasks::CurrentParams::<Test>::hashed_key(), added);
@@ -253,7 +254,7 @@ fn a_halt_is_never_longer_than_the_absence_limit() {
         let key = hosts::CurrentParams::<Test>::hashed_key();
         let params = hosts::Params { absence_limit_ms: 20_000, heartbeat_period_ms: 10_000, ..Default::default() };
         sp_io::storage::set(&key, &params.encode());
-        truncate(key, 8);
+        truncate(key, 12);
         migrate(PLENTY, 0);
         let migrated = hosts::CurrentParams::<Test>::get();
         assert_eq!((migrated.halt_after_ms, migrated.check()), (20_000, Ok(())));

@@ -165,6 +165,22 @@ mod benchmarks {
     }
 
     #[benchmark]
+    fn use_free_call() {
+        let (_, host) = in_status::<T>(HostStatus::Online);
+        let fee = Hosts::<T>::get(&host).expect("it is registered").bond / 1_000;
+        let mut paid = None;
+        #[block]
+        {
+            // A call that the bond pays for costs more than one within the allowance.
+            paid = Pallet::<T>::free_call(&host, u64::MAX, fee);
+            if let Some(call) = paid {
+                Pallet::<T>::use_free_call(&host, call, u64::MAX, 0).expect("the bond covers it");
+            }
+        }
+        assert_eq!(paid, Some(crate::FreeCall::Bond(fee)));
+    }
+
+    #[benchmark]
     fn set_endpoint() {
         let (_, host) = in_status::<T>(HostStatus::Online);
         #[extrinsic_call]

@@ -108,10 +108,9 @@ impl<T: Config> Pallet<T> {
         Self::elapsed_ms(record.last_heartbeat) > CurrentParams::<T>::get().absence_limit_ms
     }
 
-    /// Whether a heartbeat of a host has not come: two periods have passed since the last.
+    /// Whether a heartbeat of a host has not come in time ([`Params::overdue_ms`](crate::Params::overdue_ms)).
     pub fn is_overdue(record: &HostRecord) -> bool {
-        let period = CurrentParams::<T>::get().heartbeat_period_ms;
-        Self::elapsed_ms(record.last_heartbeat) > period.saturating_mul(2)
+        Self::elapsed_ms(record.last_heartbeat) > CurrentParams::<T>::get().overdue_ms()
     }
 
     /// How long a host was away so far, in milliseconds: what `downtime_ms` of its record would be if it came back

@@ -10,11 +10,11 @@ use gantry_primitives::{
     AccountId, Ask, Balance, Capacity, Device, DeviceIndices, Endpoint, HardwareSpec, HostId, HostRecord, HostStatus,
     RegionName, SuspendReason, UpTo, MAX_DEVICES, MILLI_PER_DEVICE,
 };
-use sp_runtime::traits::Zero;
+use sp_runtime::{traits::Zero, Saturating};
 
 use crate::{
-    Config, CurrentParams, EndpointChangedAt, Error, Event, HealthChangedAt, Hosts, HostsByProvider, NetworkMeasuredAt,
-    Pallet,
+    Config, CurrentParams, EndpointChangedAt, Error, Event, FreeWeightUsed, HealthChangedAt, Hosts, HostsByProvider,
+    NetworkMeasuredAt, Pallet,
 };
 
 impl<T: Config> Pallet<T> {
@@ -134,6 +134,27 @@ impl<T: Config> Pallet<T> {
         Ok(was_offline)
     }
 
+    /// Whether a heartbeat of each of these hosts is due, and `provider` may send it.
+    pub(crate) fn heartbeats_are_due(provider: &AccountId, hosts: &[HostId]) -> bool {
+        let is_due = |host| {
+            let is_own = || HostsByProvider::<T>::contains_key(provider, host);
+            is_own() && Self::heartbeat_is_due(host)
+        };
+        !hosts.is_empty() && is_sorted(hosts) && hosts.iter().all(is_due)
+    }
+
+    /// Returns how many of the hosts were there, and how many come back from an absence that was reported.
+    pub(crate) fn do_heartbeat_batch(provider: &AccountId, hosts: &[HostId]) -> Result<(u64, u64), DispatchError> {
+        ensure!(is_sorted(hosts), Error::<T>::HostsNotSorted);
+        let (mut present, mut absent) = (0u64, 0u64);
+        for host in hosts {
+            ensure!(HostsByProvider::<T>::contains_key(provider, host), Error::<T>::NotProviderOfAll);
+            let counted = if Self::do_heartbeat(host.clone())? { &mut absent } else { &mut present };
+            counted.saturating_inc();
+        }
+        Ok((present, absent))
+    }
+
     /// Whether `host` could change to `endpoint` free of charge now.
     pub(crate) fn endpoint_change_is_free(host: &HostId, endpoint: &Endpoint) -> bool {
         let Ok(record) = Self::staying_host(host) else { return false };
@@ -235,6 +256,7 @@ impl<T: Config> Pallet<T> {
         let bond = record.bond;
         Self::release_bond(&mut record)?;
         HostsByProvider::<T>::remove(&provider, &host);
+        FreeWeightUsed::<T>::remove(&host);
         Self::store(&host, &record);
         // Refused only while something else still needs the account; then it simply stays.
         let _ = frame_system::Pallet::<T>::dec_providers(&host);
@@ -413,4 +435,9 @@ fn devices(hardware: HardwareSpec) -> UpTo<Device, MAX_DEVICES> {
 /// Whether one number is more than a tenth of the other away from it.
 fn differs_by_a_tenth(known: u32, new: u32) -> bool {
     u64::from(known.abs_diff(new)).saturating_mul(10) > u64::from(known)
+}
+
+/// Whether each of these hosts is greater than the one before.
+fn is_sorted(hosts: &[HostId]) -> bool {
+    hosts.windows(2).all(|pair| pair[0] < pair[1])
 }

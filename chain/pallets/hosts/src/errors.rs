@@ -13,6 +13,7 @@ impl<T> From<ParamsError> for Error<T> {
             ParamsError::BondTooGreat => Self::BondTooGreat,
             ParamsError::AbsenceBountyTooGreat => Self::AbsenceBountyTooGreat,
             ParamsError::HaltAfterInvalid => Self::HaltAfterInvalid,
+            ParamsError::FreeWeightZero => Self::FreeWeightZero,
         }
     }
 }

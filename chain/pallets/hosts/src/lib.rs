@@ -2,7 +2,7 @@
 //!
 //! Who offers which machine, at which price, and whether it is there. This file declares; `dispatchables.rs` does,
 //! `capacity.rs` is what leases take from hosts and give back to them, `bonds.rs` what is held for hosts and taken of
-//! it, `types.rs` the parameters and what they must be, `errors.rs` what a call answers where a rule refuses.
+//! it, `free_calls.rs` what they may do free of charge, `types.rs` the parameters and what they must be, `errors.rs` what a call answers where a rule refuses.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
@@ -14,6 +14,7 @@ mod bonds;
 mod capacity;
 mod dispatchables;
 mod errors;
+mod free_calls;
 mod try_state;
 mod types;
 pub mod weights;
@@ -23,13 +24,15 @@ mod mock;
 #[cfg(test)]
 mod tests;
 
+pub use free_calls::{FreeCall, UsedWeight};
 pub use pallet::*;
-pub use types::{Params, ParamsError};
+pub use types::{Params, ParamsError, MAX_HEARTBEATS};
 pub use weights::WeightInfo;
 
 #[frame_support::pallet]
 pub mod pallet {
     use super::*;
+    use crate::free_calls::OfBlock;
     use frame_support::{
         pallet_prelude::*,
         traits::{fungible::MutateHold, Time},
@@ -37,7 +40,7 @@ pub mod pallet {
     use frame_system::pallet_prelude::*;
     use gantry_primitives::{
         faults::Fault, AccountId, Ask, Balance, DeviceIndices, Endpoint, Halts, HardwareSpec, HostId, HostRecord,
-        HostStatus, Moment, RegionName, SuspendReason,
+        HostStatus, Moment, RegionName, SuspendReason, UpTo,
     };
     use pallet_gantry_reputation as reputation;
 
@@ -91,6 +94,14 @@ pub mod pallet {
     /// When a host last said how fast its network is, where it ever did.
     #[pallet::storage]
     pub type NetworkMeasuredAt<T: Config> = StorageMap<_, Blake2_128Concat, HostId, Moment>;
+
+    /// What a host has used of its allowance of free weight. Removed when its bond is given back.
+    #[pallet::storage]
+    pub type FreeWeightUsed<T: Config> = StorageMap<_, Blake2_128Concat, HostId, UsedWeight, ValueQuery>;
+
+    /// A block, and the `ref_time` that free calls have used in it.
+    #[pallet::storage]
+    pub type FreeWeightOfBlock<T: Config> = StorageValue<_, OfBlock<T>, ValueQuery>;
 
     /// When the chain made no blocks for longer than `Params.halt_after_ms`.
     #[pallet::storage]
@@ -316,7 +327,7 @@ pub mod pallet {
         AmountZero,
         /// The heartbeat period is zero.
         HeartbeatPeriodZero,
-        /// The absence limit is less than two heartbeat periods.
+        /// The absence limit is less than five quarters of a heartbeat period.
         AbsenceLimitTooShort,
         /// A period is longer than a year.
         PeriodTooLong,
@@ -332,6 +343,14 @@ pub mod pallet {
         NotSandboxed,
         /// The time without blocks that counts as a halt is zero or longer than the absence limit.
         HaltAfterInvalid,
+        /// Free calls have used up their share of this block.
+        NoRoomForFreeCalls,
+        /// Hosts do not have an allowance of free weight.
+        FreeWeightZero,
+        /// The hosts of a batch are not in ascending order, or one is named twice.
+        HostsNotSorted,
+        /// Another account is the provider of a host of the batch.
+        NotProviderOfAll,
     }
 
     #[pallet::hooks]
@@ -377,6 +396,23 @@ pub mod pallet {
             let host = ensure_signed(origin)?;
             let was_offline = Self::do_heartbeat(host)?;
             Ok((!was_offline).then(T::WeightInfo::heartbeat).into())
+        }
+
+        /// The provider of these hosts, which are in ascending order, says that they are there. Free of charge where a
+        /// heartbeat of each of them is due.
+        #[pallet::call_index(17)]
+        #[pallet::weight(T::WeightInfo::heartbeat_after_absence().saturating_mul(hosts.len() as u64))]
+        #[pallet::feeless_if(|origin: &OriginFor<T>, hosts: &UpTo<HostId, MAX_HEARTBEATS>| -> bool {
+            ensure_signed(origin.clone()).is_ok_and(|provider| Pallet::<T>::heartbeats_are_due(&provider, hosts))
+        })]
+        pub fn heartbeat_batch(
+            origin: OriginFor<T>,
+            hosts: UpTo<HostId, MAX_HEARTBEATS>,
+        ) -> DispatchResultWithPostInfo {
+            let provider = ensure_signed(origin)?;
+            let (present, absent) = Self::do_heartbeat_batch(&provider, &hosts)?;
+            let weight = T::WeightInfo::heartbeat().saturating_mul(present);
+            Ok(Some(T::WeightInfo::heartbeat_after_absence().saturating_mul(absent).saturating_add(weight)).into())
         }
 
         /// The calling host says how it is reached. Free of charge when it differs and a heartbeat period has passed

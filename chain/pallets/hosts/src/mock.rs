@@ -217,6 +217,7 @@ impl Default for ExtBuilder {
             allow_simulated: false,
             verification_required: false,
             halt_after_ms: HALT_AFTER,
+            free_weight_us: 1_000,
         };
         Self { params }
     }

@@ -10,6 +10,9 @@ const YEAR_MS: u64 = 365 * 24 * 3_600_000;
 /// No bond for a device is greater, so that the bond of the greatest host, threefold, times a million fits its type.
 const MAX_BOND: Balance = Balance::MAX / 1_000_000_000;
 
+/// The most hosts of one batch of heartbeats.
+pub const MAX_HEARTBEATS: u32 = 256;
+
 /// The periods and amounts of the hosts pallet.
 #[derive(
     Clone, Debug, PartialEq, Eq, Encode, Decode, DecodeWithMemTracking, TypeInfo, MaxEncodedLen, Serialize, Deserialize,
@@ -24,7 +27,8 @@ pub struct Params {
     pub bond_datacenter: Balance,
     /// A host says that it is there once in so many milliseconds, at least 1; free of charge after half of it.
     pub heartbeat_period_ms: u64,
-    /// A host that was silent for longer, in milliseconds, may be reported absent; at least two heartbeat periods.
+    /// A host that was silent for longer, in milliseconds, may be reported absent; at least five quarters of a heartbeat
+    /// period.
     pub absence_limit_ms: u64,
     /// What the reporter of an absent host gets from its bond; as much again goes to the treasury. Twice this is at
     /// most the least bond for a device.
@@ -38,6 +42,9 @@ pub struct Params {
     /// A time without blocks that is longer, in milliseconds, does not count as silence of a host; at least 1, and at
     /// most `absence_limit_ms`.
     pub halt_after_ms: u64,
+    /// The weight that a host may use free of charge in a heartbeat period for each `bond_consumer` of its bond, in
+    /// microseconds of `ref_time`; at least 1.
+    pub free_weight_us: u32,
 }
 
 /// Why parameters are refused.
@@ -45,7 +52,7 @@ pub struct Params {
 pub enum ParamsError {
     /// `heartbeat_period_ms` is zero.
     HeartbeatPeriodZero,
-    /// `absence_limit_ms` is less than two heartbeat periods.
+    /// `absence_limit_ms` is less than five quarters of a heartbeat period.
     AbsenceLimitTooShort,
     /// A period is longer than a year.
     PeriodTooLong,
@@ -55,6 +62,8 @@ pub enum ParamsError {
     AbsenceBountyTooGreat,
     /// `halt_after_ms` is zero or more than `absence_limit_ms`.
     HaltAfterInvalid,
+    /// `free_weight_us` is zero.
+    FreeWeightZero,
 }
 
 impl Params {
@@ -67,6 +76,19 @@ impl Params {
         }
     }
 
+    /// How long, in milliseconds, a host may be silent before its heartbeat is overdue: two periods, or half the time
+    /// between a period and the absence limit where that is shorter.
+    pub const fn overdue_ms(&self) -> u64 {
+        let (period, limit) = (self.heartbeat_period_ms, self.absence_limit_ms);
+        let between = period.saturating_add(limit.saturating_sub(period) / 2);
+        let twice = period.saturating_mul(2);
+        if twice < between {
+            twice
+        } else {
+            between
+        }
+    }
+
     /// Whether these may be in force. Fails with the first [`ParamsError`].
     pub fn check(&self) -> Result<(), ParamsError> {
         let bonds = [self.bond_consumer, self.bond_professional, self.bond_datacenter];
@@ -76,7 +98,7 @@ impl Params {
         if [self.heartbeat_period_ms, self.absence_limit_ms, self.unbonding_ms].iter().any(|period| *period > YEAR_MS) {
             return Err(ParamsError::PeriodTooLong);
         }
-        if self.absence_limit_ms < 2 * self.heartbeat_period_ms {
+        if self.absence_limit_ms < self.heartbeat_period_ms + self.heartbeat_period_ms / 4 {
             return Err(ParamsError::AbsenceLimitTooShort);
         }
         if bonds.iter().any(|bond| *bond > MAX_BOND) {
@@ -87,6 +109,9 @@ impl Params {
         }
         if self.halt_after_ms == 0 || self.halt_after_ms > self.absence_limit_ms {
             return Err(ParamsError::HaltAfterInvalid);
+        }
+        if self.free_weight_us == 0 {
+            return Err(ParamsError::FreeWeightZero);
         }
         Ok(())
     }
@@ -105,6 +130,7 @@ impl Default for Params {
             allow_simulated: false,
             verification_required: false,
             halt_after_ms: 30_000,
+            free_weight_us: 5_000,
         }
     }
 }
@@ -123,8 +149,9 @@ mod tests {
     fn each_bad_value_is_refused_by_its_name() {
         assert_eq!(refusal(|_| ()), None);
         assert_eq!(refusal(|params| params.heartbeat_period_ms = 0), Some(ParamsError::HeartbeatPeriodZero));
-        assert_eq!(refusal(|params| params.absence_limit_ms = 119_999), Some(ParamsError::AbsenceLimitTooShort));
-        assert_eq!(refusal(|params| params.absence_limit_ms = 120_000), None);
+        assert_eq!(refusal(|params| params.absence_limit_ms = 74_999), Some(ParamsError::AbsenceLimitTooShort));
+        assert_eq!(refusal(|params| params.absence_limit_ms = 75_000), None);
+        assert_eq!(refusal(|params| params.free_weight_us = 0), Some(ParamsError::FreeWeightZero));
         assert_eq!(refusal(|params| params.unbonding_ms = YEAR_MS + 1), Some(ParamsError::PeriodTooLong));
         assert_eq!(refusal(|params| params.heartbeat_period_ms = u64::MAX), Some(ParamsError::PeriodTooLong));
         assert_eq!(refusal(|params| params.absence_limit_ms = u64::MAX), Some(ParamsError::PeriodTooLong));

@@ -18,6 +18,7 @@ gantry_primitives::weights! {
     top_up_bond() = 101_340_000, 2_612, 2, 2;
     undrain() = 35_022_000, 2_556, 1, 1;
     unsuspend() = 35_874_000, 2_557, 1, 1;
+    use_free_call() = 101_340_000, 2_612, 3, 3;
     verify_host() = 33_059_000, 2_556, 1, 1;
     withdraw_bond() = 110_454_000, 2_765, 4, 4;
 }

@@ -226,7 +226,8 @@ fn never_away<T: Config>() {
 fn guard<T: Config>(leases: &[(LeaseId, HostId)], standby: &HostId) {
     for (lease, host) in leases {
         Pallet::<T>::do_name_standby(&tenant::<T>(), *lease, standby.clone(), all_devices()).expect("it fits");
-        Pallet::<T>::do_report_checkpoint(host.clone(), *lease, [1; 32], 1).expect("it runs there");
+        let report = Report::Checkpoint { digest: [1; 32], bytes: 1 };
+        Pallet::<T>::do_report(host.clone(), *lease, report).expect("it runs there");
     }
 }
 
@@ -680,8 +681,9 @@ mod benchmarks {
         // The rest that it takes until the next.
         set_time::<T>(BEGIN + HOUR / 2);
         let (lease, host) = leases[0].clone();
+        let report = Report::Checkpoint { digest: [1; 32], bytes: 1 };
         #[extrinsic_call]
-        _(RawOrigin::Signed(host), lease, [1; 32], 1);
+        report(RawOrigin::Signed(host), lease, report);
         let record = Pallet::<T>::record(task).expect("it exists");
         assert_eq!(record.checkpoints.len(), MAX_PODS as usize);
         assert_eq!(record.checkpoints[0].at, BEGIN + HOUR / 2);

@@ -900,14 +900,14 @@ pub mod pallet {
 
         /// What the calling host says about a lease of its own. Free of charge when valid.
         #[pallet::call_index(22)]
-        #[pallet::weight(endings::refusal_weight::<T>(MAX_PODS))]
+        #[pallet::weight(reporting::report_weight::<T>(report, MAX_PODS))]
         #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, report: &Report| -> bool {
             Pallet::<T>::report_is_free(origin, *lease, report)
         })]
         pub fn report(origin: OriginFor<T>, lease: LeaseId, report: Report) -> DispatchResultWithPostInfo {
             let host = ensure_signed(origin)?;
             let pods = Self::do_report(host, lease, report)?;
-            Ok(Some(endings::refusal_weight::<T>(pods)).into())
+            Ok(Some(reporting::report_weight::<T>(&report, pods)).into())
         }
 
         /// Tell running spot tasks of lower priority to leave for a waiting task. They run on until the notice is over.
@@ -950,17 +950,6 @@ pub mod pallet {
         pub fn move_pod(origin: OriginFor<T>, lease: LeaseId, host: HostId, devices: DeviceIndices) -> DispatchResult {
             let who = ensure_signed(origin)?;
             Self::do_move_pod(&who, lease, host, devices)
-        }
-
-        /// The calling host keeps a new checkpoint of the running pod of a lease. Free of charge when valid.
-        #[pallet::call_index(27)]
-        #[pallet::weight(<T as Config>::WeightInfo::report_checkpoint())]
-        #[pallet::feeless_if(|origin: &OriginFor<T>, lease: &LeaseId, _digest: &Digest, _bytes: &u64| -> bool {
-            Pallet::<T>::checkpoint_is_free(origin, *lease)
-        })]
-        pub fn report_checkpoint(origin: OriginFor<T>, lease: LeaseId, digest: Digest, bytes: u64) -> DispatchResult {
-            let host = ensure_signed(origin)?;
-            Self::do_report_checkpoint(host, lease, digest, bytes)
         }
     }
 

@@ -424,6 +424,7 @@ impl Default for ExtBuilder {
                 allow_simulated: true,
                 verification_required: false,
                 halt_after_ms: ABSENCE_LIMIT,
+                free_weight_us: 1_000,
             },
             billing: pallet_gantry_billing::Params {
                 fee_ppm: 100_000,

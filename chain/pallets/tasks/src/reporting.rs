@@ -9,8 +9,20 @@ use gantry_primitives::{
 
 use crate::{
     desk::{Case, Desk, Hold},
-    hosts, leases, Config, CurrentParams, Error, Event, Pallet, Specs,
+    endings, hosts, leases,
+    surviving::check_checkpoint,
+    Config, CurrentParams, Error, Event, Pallet, Specs, WeightInfo,
 };
+
+/// What a report about a lease of a task with `pods` leases may cost.
+pub(crate) fn report_weight<T: Config>(report: &Report, pods: u32) -> Weight {
+    match report {
+        Report::Started => <T as Config>::WeightInfo::report_started(),
+        Report::Result(_) => <T as Config>::WeightInfo::report_result(),
+        Report::Checkpoint { .. } => <T as Config>::WeightInfo::report_checkpoint(),
+        Report::Failed(_) | Report::Purged { .. } | Report::DataLost => endings::refusal_weight::<T>(pods),
+    }
+}
 
 impl<T: Config> Pallet<T> {
     /// Whether `host` may say this of a lease now; what makes its call free of charge.
@@ -20,7 +32,7 @@ impl<T: Config> Pallet<T> {
         let found = record.leases.iter().position(|known| known.pod == pod && known.generation == generation);
         let place = found.ok_or(Error::<T>::NoSuchLease)?;
         check_of::<T>(&record, place, host, report)?;
-        if matches!(report, Report::Result(_)) {
+        if matches!(report, Report::Result(_) | Report::Checkpoint { .. }) {
             let shared = Specs::<T>::get(TaskKey::from(record.first)).ok_or(Error::<T>::NoSuchTask)?;
             ensure!(!shared.spec.is_redundant(), Error::<T>::ResultsAreCompared);
         }
@@ -65,6 +77,7 @@ fn check_of<T: Config>(record: &TaskRecord, place: usize, host: &HostId, report:
         Report::DataLost => {
             ensure!(matches!(lease.state, LeaseState::Retained(_)), Error::<T>::DataNotRetained);
         }
+        Report::Checkpoint { .. } => check_checkpoint::<T>(record, place)?,
     }
     Ok(())
 }
@@ -85,6 +98,7 @@ impl<T: Config> Desk<T> {
             Report::Failed(reason) => self.refused(case, place, reason),
             Report::Purged { receipt } => self.purged(case, place, receipt),
             Report::DataLost => self.data_lost(case, place),
+            Report::Checkpoint { digest, bytes } => self.checkpoint(case, place, digest, bytes)?,
         }
         Ok(pods)
     }

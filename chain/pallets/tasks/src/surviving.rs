@@ -1,10 +1,9 @@
 //! Pods that go on at another host: standbys named in advance, moves, and the checkpoints from which they go on.
 
 use frame_support::pallet_prelude::*;
-use frame_system::{ensure_signed, pallet_prelude::OriginFor};
 use gantry_primitives::{
     lease_id, AccountId, Balance, Billing, DeviceIndices, Digest, EndReason, Escrow, HostId, Lease, LeaseId,
-    LeaseState, PodCheckpoint, StandbyPlace, Survival,
+    LeaseState, PodCheckpoint, StandbyPlace, Survival, TaskRecord,
 };
 
 use crate::{
@@ -69,42 +68,13 @@ impl<T: Config> Pallet<T> {
         ensure!(may, Error::<T>::NotSchedulerOrTenant);
         Ok(())
     }
-
-    /// Whether the report of a checkpoint costs its host no fee: it is valid.
-    pub(crate) fn checkpoint_is_free(origin: &OriginFor<T>, lease: LeaseId) -> bool {
-        ensure_signed(origin.clone()).is_ok_and(|host| {
-            let opened = Desk::<T>::new().open_lease(lease);
-            opened.is_ok_and(|(case, place)| check_checkpoint::<T>(&case, place, &host).is_ok())
-        })
-    }
-
-    pub(crate) fn do_report_checkpoint(host: HostId, lease: LeaseId, digest: Digest, bytes: u64) -> DispatchResult {
-        let mut desk = Desk::<T>::new();
-        let (mut case, place) = desk.open_lease(lease)?;
-        check_checkpoint::<T>(&case, place, &host)?;
-        let pod = case.record.leases[place].pod;
-        let checkpoint = PodCheckpoint { pod, digest, bytes, host, at: desk.now };
-        let known = &mut case.record.checkpoints;
-        match known.binary_search_by_key(&pod, |checkpoint| checkpoint.pod) {
-            Ok(found) => known[found] = checkpoint,
-            // There is room: pods are as many as checkpoints may be.
-            Err(free) => known.try_insert(free, checkpoint).map_err(|_| Error::<T>::Overflow)?,
-        }
-        desk.put(case);
-        desk.commit()?;
-        Self::deposit_event(Event::Checkpointed { lease, digest, bytes });
-        Ok(())
-    }
 }
 
-/// Whether `host` may report a checkpoint of the pod of a lease now.
-fn check_checkpoint<T: Config>(case: &Case, place: usize, host: &HostId) -> DispatchResult {
-    let lease = &case.record.leases[place];
-    ensure!(lease.host == *host, Error::<T>::NotHostOfLease);
+/// Whether the host of a lease may report a checkpoint of its pod now.
+pub(crate) fn check_checkpoint<T: Config>(record: &TaskRecord, place: usize) -> DispatchResult {
+    let lease = &record.leases[place];
     ensure!(lease.state == LeaseState::Active, Error::<T>::LeaseNotActive);
-    // A replica that went on from what another host has kept would be no proof.
-    ensure!(!case.spec().is_redundant(), Error::<T>::ResultsAreCompared);
-    let last = case.record.checkpoints.iter().find(|checkpoint| checkpoint.pod == lease.pod);
+    let last = record.checkpoints.iter().find(|checkpoint| checkpoint.pod == lease.pod);
     let min_ms = CurrentParams::<T>::get().checkpoint_min_ms;
     let has_rested = last.is_none_or(|last| hosts::Pallet::<T>::now() >= last.at.saturating_add(min_ms));
     ensure!(has_rested, Error::<T>::CheckpointTooSoon);
@@ -112,6 +82,24 @@ fn check_checkpoint<T: Config>(case: &Case, place: usize, host: &HostId) -> Disp
 }
 
 impl<T: Config> Desk<T> {
+    /// Notes a checkpoint of the pod of an active lease. Fails with `ResultsAreCompared` where replicas run the pod: one
+    /// that went on from what another host has kept would be no proof.
+    pub(crate) fn checkpoint(&mut self, mut case: Case, place: usize, digest: Digest, bytes: u64) -> DispatchResult {
+        ensure!(!case.spec().is_redundant(), Error::<T>::ResultsAreCompared);
+        let Lease { pod, ref host, .. } = case.record.leases[place];
+        let checkpoint = PodCheckpoint { pod, digest, bytes, host: host.clone(), at: self.now };
+        let known = &mut case.record.checkpoints;
+        match known.binary_search_by_key(&pod, |checkpoint| checkpoint.pod) {
+            Ok(found) => known[found] = checkpoint,
+            // There is room: pods are as many as checkpoints may be.
+            Err(free) => known.try_insert(free, checkpoint).map_err(|_| Error::<T>::Overflow)?,
+        }
+        let lease = case.id(place);
+        self.put(case);
+        Pallet::<T>::deposit_event(Event::Checkpointed { lease, digest, bytes });
+        Ok(())
+    }
+
     /// Whether the host of a lease is in order, with all that the pod uses of it, and is to remain its host.
     fn serves_well(&mut self, lease: &Lease) -> Result<bool, DispatchError> {
         let is_in_order = self.is_in_order(&lease.host)?;

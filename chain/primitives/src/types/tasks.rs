@@ -465,6 +465,13 @@ pub enum Report {
     },
     /// The data of a rental that ended was lost before it was to be deleted.
     DataLost,
+    /// The host keeps a new checkpoint of the running pod.
+    Checkpoint {
+        /// SHA-256 of the checkpoint.
+        digest: Digest,
+        /// The length of the checkpoint.
+        bytes: u64,
+    },
 }
 
 /// What a pod ended with.

@@ -7,5 +7,5 @@ mod migrations;
 mod network;
 pub mod proxies;
 pub mod session_keys;
-mod system;
+pub mod system;
 mod verification;

@@ -6,6 +6,7 @@ mod absence;
 mod administration;
 mod bonds;
 mod capacity;
+mod free_calls;
 mod halts;
 mod hardware;
 mod leaving;

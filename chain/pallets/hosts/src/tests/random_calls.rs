@@ -49,6 +49,7 @@ fn random_call(dice: &mut Dice, step: u8, name: &str) -> (Call<Test>, RuntimeOri
             (Call::register { host, hardware, endpoint, region, ask: ask(GTY), host_signature }, signed(who))
         }
         "heartbeat" => (Call::heartbeat {}, by_host(number)),
+        "heartbeat_batch" => (Call::heartbeat_batch { hosts: vec![host].try_into().expect("one fits") }, signed(who)),
         "set_endpoint" => (Call::set_endpoint { endpoint: bytes(dice.pick(&["a", "b"])) }, by_host(number)),
         "set_ask" => {
             let mut ask = ask(dice.below(9).into());
@@ -74,6 +75,7 @@ fn random_call(dice: &mut Dice, step: u8, name: &str) -> (Call<Test>, RuntimeOri
                 allow_simulated: false,
                 verification_required: dice.one_in(2),
                 halt_after_ms: dice.pick(&[0, 1_000]),
+                free_weight_us: dice.pick(&[0, 1_000]),
             };
             (Call::set_params { params }, root)
         }
@@ -106,7 +108,7 @@ fn act_of_another_pallet(dice: &mut Dice, step: u8) {
     let number = any_host(dice, step);
     let host = host(number);
     let Ok(mut record) = Hosts::host(&host) else { return };
-    match dice.below(6) {
+    match dice.below(7) {
         0 => drop(reserve(number, &pod(1_000, 1, 500), &[0], &Placement::default())),
         1 => drop(release(number, &pod(1_000, 1, 500), &[0])),
         2 => {
@@ -118,7 +120,13 @@ fn act_of_another_pallet(dice: &mut Dice, step: u8) {
             Hosts::store(&host, &record);
         }
         3 => drop(Hosts::mark_verified(&host)),
-        4 => drop(Hosts::suspend_for(&host, SuspendReason::FailedChallenge)),
+        4 => {
+            let fee = dice.pick(&[0, 1, GTY]);
+            if let Some(call) = Hosts::free_call(&host, dice.pick(&[0, 1_000, u64::MAX]), fee) {
+                drop(Hosts::use_free_call(&host, call, dice.below(1_000), 10_000));
+            }
+        }
+        5 => drop(Hosts::suspend_for(&host, SuspendReason::FailedChallenge)),
         _ => drop(Hosts::set_attested(&host, dice.below(2) as u8, dice.one_in(2))),
     }
 }

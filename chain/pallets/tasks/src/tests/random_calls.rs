@@ -64,11 +64,7 @@ fn is_report(call: &RuntimeCall) -> bool {
     matches!(
         call,
         RuntimeCall::Tasks(
-            Call::report_started { .. }
-                | Call::report_result { .. }
-                | Call::report_failed { .. }
-                | Call::report { .. }
-                | Call::report_checkpoint { .. }
+            Call::report_started { .. } | Call::report_result { .. } | Call::report_failed { .. } | Call::report { .. }
         )
     )
 }

@@ -417,13 +417,13 @@ fn a_checkpoint_outlives_its_lease_and_goes_when_its_task_is_put_away() {
     on_chain(|| {
         let (task, from) = running_on_10(spec());
         task_events();
-        assert_ok!(Tasks::report_checkpoint(host_origin(10), from, [7; 32], 5));
+        assert_ok!(Tasks::report(host_origin(10), from, Report::Checkpoint { digest: [7; 32], bytes: 5 }));
         assert_eq!(task_events(), [Event::Checkpointed { lease: from, digest: [7; 32], bytes: 5 }]);
         let kept =
             |digest| [PodCheckpoint { pod: 0, digest: [digest; 32], bytes: 5, host: host(10), at: Hosts::now() }];
         assert_eq!(record(task).checkpoints[..], kept(7));
         work(CHECKPOINT_MIN);
-        assert_ok!(Tasks::report_checkpoint(host_origin(10), from, [8; 32], 5));
+        assert_ok!(Tasks::report(host_origin(10), from, Report::Checkpoint { digest: [8; 32], bytes: 5 }));
         let last = kept(8);
         assert_eq!(record(task).checkpoints[..], last);
         assert_ok!(Tasks::report_failed(host_origin(10), from, HostFailure::ImageInvalid));
@@ -442,9 +442,10 @@ fn a_host_reports_checkpoints_of_pods_that_run_on_it_now_and_then_and_pays_nothi
     on_chain(|| {
         (10..12).for_each(online_host);
         let lease = assign(submit(spec()), vec![place(0, 10, &[0])])[0];
-        let report = |number| Tasks::report_checkpoint(host_origin(number), lease, [1; 32], 1);
+        let report =
+            |number| Tasks::report(host_origin(number), lease, Report::Checkpoint { digest: [1; 32], bytes: 1 });
         let is_free = |number| {
-            let call = crate::Call::<Test>::report_checkpoint { lease, digest: [1; 32], bytes: 1 };
+            let call = crate::Call::<Test>::report { lease, report: Report::Checkpoint { digest: [1; 32], bytes: 1 } };
             RuntimeCall::from(call).is_feeless(&host_origin(number))
         };
         assert_noop!(report(10), Error::<Test>::LeaseNotActive);
@@ -466,7 +467,7 @@ fn replicas_have_no_checkpoints_of_others_to_go_on_from() {
     on_chain(|| {
         (10..12).for_each(online_host);
         let leases = start_on(submit(redundant()), &[10, 11]);
-        let report = Tasks::report_checkpoint(host_origin(10), leases[0], [1; 32], 1);
+        let report = Tasks::report(host_origin(10), leases[0], Report::Checkpoint { digest: [1; 32], bytes: 1 });
         assert_noop!(report, Error::<Test>::ResultsAreCompared);
     });
 }
@@ -477,8 +478,8 @@ fn a_service_that_is_scaled_down_forgets_the_checkpoints_of_pods_that_are_gone()
         (10..12).for_each(online_host);
         let task = submit_wide(service(2));
         let leases = start_on(task, &[10, 11]);
-        assert_ok!(Tasks::report_checkpoint(host_origin(11), leases[1], [1; 32], 1));
-        assert_ok!(Tasks::report_checkpoint(host_origin(10), leases[0], [0; 32], 1));
+        assert_ok!(Tasks::report(host_origin(11), leases[1], Report::Checkpoint { digest: [1; 32], bytes: 1 }));
+        assert_ok!(Tasks::report(host_origin(10), leases[0], Report::Checkpoint { digest: [0; 32], bytes: 1 }));
         assert_eq!(record(task).checkpoints.iter().map(|kept| kept.pod).collect::<Vec<_>>(), [0, 1]);
         assert_ok!(Tasks::scale(signed(TENANT), task, 1));
         assert_eq!(record(task).checkpoints.iter().map(|kept| kept.pod).collect::<Vec<_>>(), [0]);

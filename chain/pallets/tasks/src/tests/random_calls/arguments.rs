@@ -108,6 +108,10 @@ pub fn random_report(dice: &mut Dice, of: &LeaseState) -> Report {
         return dice.pick(&[Report::Started, Report::Purged { receipt: [1; 32] }, Report::DataLost]);
     }
     match of {
+        LeaseState::Active if dice.one_in(2) => {
+            let (digest, bytes) = ([dice.below(200) as u8; 32], dice.pick(&[0, 1, u64::MAX]));
+            Report::Checkpoint { digest, bytes }
+        }
         LeaseState::Pending => Report::Started,
         LeaseState::Retained(_) => Report::Purged { receipt: [1; 32] },
         _ => Report::Result(result(dice.below(2 * HOUR))),

@@ -86,7 +86,7 @@ actions! {
         let reason = dice.pick(&[HostFailure::DriverError, HostFailure::ImageInvalid, HostFailure::InputMissing]);
         call(Call::report_failed { lease: found.id, reason }, found.host)
     };
-    "Tasks.report" 25 |dice| {
+    "Tasks.report" 60 |dice| {
         let found = any_lease(dice, |_| true);
         let state = Tasks::lease(found.id).map_or(LeaseState::Pending, |(lease, ..)| lease.state);
         call(Call::report { lease: found.id, report: random_report(dice, &state) }, found.host)
@@ -131,11 +131,6 @@ actions! {
         let (host, devices) = random_place(dice, found.id);
         let origin = if dice.one_in(2) { found.tenant } else { signed(SCHEDULER) };
         call(Call::move_pod { lease: found.id, host, devices }, origin)
-    };
-    "Tasks.report_checkpoint" 40 |dice| {
-        let found = any_lease(dice, is_active);
-        let (digest, bytes) = ([dice.below(200) as u8; 32], dice.pick(&[0, 1, u64::MAX]));
-        call(Call::report_checkpoint { lease: found.id, digest, bytes }, found.host)
     };
     "Tasks.accept_result" 15 |dice| {
         let (task, tenant) = task_where(dice, |record, _| record.state == TaskState::Reported);
@@ -291,6 +286,12 @@ actions! {
     "Hosts.heartbeat" 60 |dice| {
         let away = |host: &HostRecord| matches!(host.status, HostStatus::Offline | HostStatus::Verified);
         call(HostsCall::heartbeat {}, host_origin(host_where(dice, away)))
+    };
+    "Hosts.heartbeat_batch" 10 |dice| {
+        let away = |host: &HostRecord| matches!(host.status, HostStatus::Offline | HostStatus::Verified);
+        let number = host_where(dice, away);
+        let hosts = vec![host(number)].try_into().expect("one fits");
+        call(HostsCall::heartbeat_batch { hosts }, signed(provider_of(number)))
     };
     "Hosts.set_endpoint" 5 |dice| {
         let endpoint = bytes(dice.pick(&["here", "there"]));

@@ -8,6 +8,7 @@ from offchain.core.fit import Misfit
 from tests.support.local_network import ROOT, STRANGER, TENANT, Net, Pods
 
 SHARE = ROOT / "examples" / "share.yaml"
+LONG_S = 500
 
 
 async def share(net: Net, account: str, seconds: int) -> int:
@@ -19,7 +20,8 @@ async def share(net: Net, account: str, seconds: int) -> int:
 
 
 async def test_two_tasks_of_one_account_have_one_gpu_at_once_and_another_accounts_waits(net: Net, pods: Pods):
-    one, two = await share(net, TENANT, 40), await share(net, TENANT, 40)
+    # Longer than the test takes: both are cancelled.
+    one, two = await share(net, TENANT, LONG_S), await share(net, TENANT, LONG_S)
     for task in (one, two):
         await net.until(task, {"Running"})
     ((name, host),) = (await net.typed.hosts()).items()
@@ -35,7 +37,7 @@ async def test_two_tasks_of_one_account_have_one_gpu_at_once_and_another_account
     assert why.json["excluded_now"] == {str(Misfit.DEVICE_SHARED): 1}, why.said
     assert (await net.task(other)).record.state.tag == "Queued"
 
-    await net.until(one, {"Reported", "Verified", "Settled"})
+    await net.gantry("task", "cancel", str(one), "--account", TENANT)
     await net.until(other, {"Reported", "Verified", "Settled"})
     leases = await net.leases(other)
     assert [lease.host for lease in leases] == [name]

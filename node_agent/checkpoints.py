@@ -31,7 +31,7 @@ from offchain.link.p2p_copy import get_checkpoint
 from offchain.link.ports import ChainEvent
 from offchain.link.tar_files import BadArchive
 from offchain.link.typed import GantryChain
-from offchain.schema._generated_chain import HostRecord, calls
+from offchain.schema._generated_chain import HostRecord, ReportCheckpoint, calls
 from offchain.schema.chain import Call
 from offchain.schema.ids import tasks_of_event
 from offchain.schema.manifest import parse_manifest
@@ -248,7 +248,8 @@ class Checkpoints:
             if known is not None and known.digest == last.digest:
                 self._told[number] = last.digest
             elif core.to_report(pod, last, known, least_ms=least_ms, now_ms=self._now_ms()) is not None:
-                call = calls.tasks_report_checkpoint(lease=number, digest=last.digest, bytes_=last.size)
+                report = ReportCheckpoint(digest=last.digest, bytes_=last.size)
+                call = calls.tasks_report(lease=number, report=report)
                 if await self._sends.send_again(f"checkpoint/{number}", call):
                     self._told[number] = last.digest
                     self._news = True

@@ -11,9 +11,10 @@ from offchain.schema._generated_chain import (
     HostStatusVerified,
 )
 
-BEAT_AT_PPM = 600_000
-"""A heartbeat is free from half a period on; a little later is safe, and leaves time for a few failures."""
-FIRST_BEAT_AT_PPM = 900_000
+BEAT_AT_PPM = 800_000
+"""A heartbeat is free from half a period on. The later it comes the more hosts the chain can have; what is left of the
+period and the time until the absence limit are for a few failures."""
+FIRST_BEAT_AT_PPM = 950_000
 """An agent is slow with the first heartbeat of its run: another one with the same key shows itself before that."""
 EARLY_BEAT_AT_PPM = 500_000
 """An agent that suspects another one comes before it, so that the other sees a heartbeat that is not its own."""

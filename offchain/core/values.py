@@ -199,7 +199,7 @@ class Periods:
     absence_limit_ms: int
     archive_after_ms: int
     late_ms: int
-    """A host whose last heartbeat is older is silent: twice the period of heartbeats."""
+    """A host whose last heartbeat is older is overdue."""
     poor_ppm: int
     """A host with a lower score deteriorates."""
     notice_ms: int

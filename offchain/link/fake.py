@@ -325,6 +325,9 @@ class FakeChain:
             return SubmitRefusal.EXPIRED
         if self.unpayable(self._calls[extrinsic.hash], extrinsic.account):
             return SubmitRefusal.CANNOT_PAY
+        is_next = extrinsic.nonce == self._best.nonces.get(extrinsic.account, 0)
+        if not is_next and self.free(self._calls[extrinsic.hash], extrinsic.account):
+            return SubmitRefusal.FUTURE_NONCE
         rivals = self._rivals(extrinsic)
         if rivals and not all(self._goes_before(extrinsic, rival) for rival in rivals):
             return SubmitRefusal.PRIORITY_TOO_LOW

@@ -311,6 +311,12 @@ class Intents:
             )
             self._succeed(seq)
 
+    def hold(self, seq: int, not_before: int) -> None:
+        """A node did not take the intent yet, and may take the same call later: the attempt does not count."""
+        with self._store.transaction():
+            self.again(seq, not_before)
+            self._store.run("UPDATE intents SET attempts = attempts - 1 WHERE seq = ? AND state = 'queued'", seq)
+
     def give_up(self, seq: int, reason: str) -> None:
         """No extrinsic of the intent can come into a block any more, and there will be no other."""
         with self._store.transaction():

@@ -11,6 +11,7 @@ How it holds:
 - What a node has and no block takes is followed, after some blocks, by the same calls under the same number with a tip.
   One number is used once, so only one of them can come into a block.
 - While the disk is full nothing is sent and nothing is noted; it goes on from what was stored last.
+- A free call is taken by nodes only with the next nonce of its account: what follows it waits for the next final block.
 - Calls that wait together and that the chain takes as one batch go as one extrinsic; each keeps its own outcome. What a
   node has refused once goes alone from then on, so that one call cannot hold up the others again and again.
 """
@@ -73,7 +74,7 @@ class Outbox:
         self._firm: set[bytes] = set()
         """Extrinsics that a tip does not help, as a node has said."""
         self._crowded = -1
-        """The final block at which the node's queue was full."""
+        """The final block after which the node took no more: its queue was full, or a free call had to wait."""
         self._version = store.version
 
     # --- for callers ----------------------------------------------------------------------------------------------
@@ -318,9 +319,16 @@ class Outbox:
             await self._chain.broadcast(extrinsic)
         except SubmitRefused as refused:
             self._nonce = None
-            if refused.kind is SubmitRefusal.POOL_FULL:
+            # A free call must have the next nonce of its account: it waits until the one before is in a block.
+            follows = any(flight.extrinsic.nonce < extrinsic.nonce for flight in self._on_their_way())
+            is_early = refused.kind is SubmitRefusal.FUTURE_NONCE and refused.certain and follows
+            if is_early or refused.kind is SubmitRefusal.POOL_FULL:
                 self._crowded = self._height  # the others wait for the next final block, without a try being counted
-            if refused.certain:
+            if is_early:
+                with self._store.transaction():
+                    for intent in intents:
+                        self._intents.hold(intent.seq, self._height)
+            elif refused.certain:
                 tried = [Carried(intent.seq, intent.key, intent.attempts + 1) for intent in intents]
                 self._judge(tried, refused.kind, self._height)
             else:

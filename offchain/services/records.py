@@ -146,6 +146,12 @@ def _leases(task: TaskAndSpec) -> list[Lease]:
     ]
 
 
+def overdue_ms(hosts: chain.HostsParams) -> int:
+    """How long, in ms, a host may be silent before its heartbeat is overdue, as `Params::overdue_ms` of the hosts pallet."""
+    period, limit = hosts.heartbeat_period_ms, hosts.absence_limit_ms
+    return min(2 * period, period + (limit - period) // 2)
+
+
 def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
     """The periods among the parameters."""
     return Periods(
@@ -154,7 +160,7 @@ def periods_of(tasks: chain.TasksParams, hosts: chain.HostsParams) -> Periods:
         report_grace_ms=tasks.report_grace_ms,
         absence_limit_ms=hosts.absence_limit_ms,
         archive_after_ms=tasks.archive_after_ms,
-        late_ms=2 * hosts.heartbeat_period_ms,
+        late_ms=overdue_ms(hosts),
         poor_ppm=tasks.poor_ppm,
         notice_ms=tasks.preemption_notice_ms,
     )

@@ -137,9 +137,10 @@ class Net:
 
     async def send_again(self, key, call):
         """The chain takes a report."""
-        assert (call.function, call.args["lease"]) == ("report_checkpoint", self.lease), key
+        assert (call.function, call.args["lease"]) == ("report", self.lease), key
         host = self.tasks.lease(self.lease).host
-        known = PodCheckpoint(0, call.args["digest"], call.args["bytes"], host, NOW_MS)
+        report = call.args["report"]["Checkpoint"]
+        known = PodCheckpoint(0, report["digest"], report["bytes"], host, NOW_MS)
         self.tasks.change(self.task, checkpoints=(known,))
         return True
 

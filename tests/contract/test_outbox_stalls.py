@@ -11,6 +11,7 @@ from offchain.link.fake import FakeChain
 from offchain.link.intent_values import State
 from offchain.link.outbox import Dead, Included
 from offchain.link.store import Store
+from offchain.schema._generated_chain import calls
 
 # --- blocks that are full of others ---------------------------------------------------------------------------------
 
@@ -61,6 +62,34 @@ async def test_a_free_call_that_waits_keeps_its_place_and_is_done_once():
         assert r.chain.pool == waiting
         await r.produce()
         assert r.done() == [b"0"]
+
+
+async def test_free_calls_of_an_account_come_into_one_block_each_and_the_waiting_go_together():
+    async with rig(era_blocks=32) as r:
+        r.chain.free = lambda _call, _account: True
+        await r.outbox.submit("a", call())
+        await r.settle()
+        for lease in range(3):
+            await r.outbox.submit(f"started:{lease}", calls.tasks_report_started(lease=lease))
+        await r.settle()
+        assert len(r.chain.pool) == 1, "a node takes the next free call only"
+        await r.produce(2)
+        assert [done.args for done, _, _ in r.chain.executed][1:] == [
+            {"reports": [(lease, "Started") for lease in range(3)]}
+        ]
+        await r.produce()
+        assert all(isinstance(r.outbox.outcome(f"started:{lease}"), Included) for lease in range(3))
+
+
+async def test_a_free_call_that_waits_for_another_is_never_given_up():
+    async with rig(era_blocks=64) as r:
+        r.chain.free = lambda _call, _account: True
+        await r.outbox.submit("a", call())
+        await r.settle()
+        await r.outbox.submit("b", call(1))
+        await r.produce(40, take=0)
+        await r.produce(3)
+        assert r.done() == [b"0", b"1"]
 
 
 async def test_a_batch_keeps_its_items_and_their_outcomes_under_a_tip():

@@ -11,6 +11,7 @@ use frame_support::{
 };
 use gantry_primitives::{registration::registration_message, Ask, HardwareSpec, Tier};
 use gantry_runtime::{
+    charging::{FREE_LONGEVITY, FREE_PRIORITY, FREE_SHARE},
     genesis, AccountId, Balances, Executive, Hosts, Runtime, RuntimeCall, RuntimeOrigin, Session, System, Timestamp,
     TxExtension, UncheckedExtrinsic, EXISTENTIAL_DEPOSIT, GTY, VERSION,
 };
@@ -19,7 +20,7 @@ use sp_keyring::Sr25519Keyring;
 use sp_runtime::{
     generic::{Era, ExtrinsicFormat},
     traits::Zero,
-    transaction_validity::{InvalidTransaction, TransactionSource, TransactionValidityError},
+    transaction_validity::{InvalidTransaction, TransactionSource, TransactionValidityError, ValidTransaction},
     MultiAddress, MultiSignature,
 };
 
@@ -121,22 +122,85 @@ fn a_host_without_coins_sends_a_due_heartbeat_and_no_second_one() {
     });
 }
 
+/// What a host signs with a nonce.
+fn by_host(pair: &ed25519::Pair, nonce: u32, call: RuntimeCall) -> UncheckedExtrinsic {
+    signed(AccountId::from(pair.public().0), |payload| pair.sign(payload).into(), nonce, call)
+}
+
+fn heartbeat() -> RuntimeCall {
+    RuntimeCall::Hosts(pallet_gantry_hosts::Call::heartbeat {})
+}
+
+fn validity(extrinsic: UncheckedExtrinsic) -> Result<ValidTransaction, TransactionValidityError> {
+    Executive::validate_transaction(TransactionSource::External, extrinsic, System::block_hash(0))
+}
+
+fn paid_call() -> UncheckedExtrinsic {
+    let rich = Sr25519Keyring::Ferdie;
+    let remark = RuntimeCall::System(frame_system::Call::remark { remark: vec![1; 100] });
+    signed(rich.to_account_id(), |payload| MultiSignature::Sr25519(rich.sign(payload)), 0, remark)
+}
+
+/// A chain on which hosts may use so much weight free of charge.
+fn with_allowance(free_weight_us: u32) -> sp_io::TestExternalities {
+    let params = serde_json::json!({ "freeWeightUs": free_weight_us, "heartbeatPeriodMs": 10_000_000 });
+    let patch = serde_json::json!({ "hosts": { "params": params } });
+    common::started_with(genesis::STAGING, &patch)
+}
+
 #[test]
-fn what_hosts_must_say_goes_before_what_others_pay_for() {
+fn a_free_call_goes_before_paid_ones_has_the_next_nonce_and_leaves_the_pool_soon() {
     started(genesis::DEVELOPMENT).execute_with(|| {
-        let (pair, host) = registered_host();
-        let heartbeat = RuntimeCall::Hosts(pallet_gantry_hosts::Call::heartbeat {});
-        let free = signed(host, |payload| MultiSignature::Ed25519(pair.sign(payload)), 0, heartbeat);
+        let (pair, _) = registered_host();
+        let free = validity(by_host(&pair, 0, heartbeat())).expect("it is due");
+        assert_eq!((free.priority, free.longevity), (FREE_PRIORITY, FREE_LONGEVITY));
+        assert!(validity(paid_call()).expect("it pays").priority < FREE_PRIORITY);
+        // In the present state a heartbeat is due, whatever its nonce: the pool must not take thousands of them.
+        let future = TransactionValidityError::Invalid(InvalidTransaction::Future);
+        assert_eq!(validity(by_host(&pair, 1, heartbeat())), Err(future));
+    });
+}
+
+#[test]
+fn paid_calls_may_follow_each_other_in_the_pool() {
+    started(genesis::DEVELOPMENT).execute_with(|| {
         let rich = Sr25519Keyring::Ferdie;
         let remark = RuntimeCall::System(frame_system::Call::remark { remark: vec![1; 100] });
-        let paid = signed(rich.to_account_id(), |payload| MultiSignature::Sr25519(rich.sign(payload)), 0, remark);
-        let priority = |extrinsic| {
-            let checked =
-                Executive::validate_transaction(TransactionSource::External, extrinsic, System::block_hash(0));
-            checked.expect("it is valid").priority
-        };
-        assert_eq!(priority(free), gantry_runtime::charging::FREE_PRIORITY);
-        assert!(priority(paid) < gantry_runtime::charging::FREE_PRIORITY);
+        let second = signed(rich.to_account_id(), |payload| MultiSignature::Sr25519(rich.sign(payload)), 7, remark);
+        assert_eq!(validity(second).expect("it waits for six others").requires.len(), 1);
+    });
+}
+
+#[test]
+fn beyond_its_allowance_a_host_pays_the_ordinary_fee_from_its_bond() {
+    with_allowance(1).execute_with(|| {
+        let (pair, host) = registered_host();
+        let bond = || Hosts::host(&host).expect("it is registered").bond;
+        let (before, extrinsic) = (bond(), by_host(&pair, 0, heartbeat()));
+        let info = heartbeat().get_dispatch_info();
+        let found = validity(extrinsic.clone()).expect("the bond covers it");
+        assert!(found.priority < FREE_PRIORITY, "it waits like other calls that pay");
+        let length = extrinsic.encode().len() as u32;
+        assert_ok!(Executive::apply_extrinsic(extrinsic).expect("valid"));
+        let fee = before - bond();
+        assert!(fee > gantry_runtime::TransactionPayment::compute_fee(length, &info, 0), "with its extensions");
+        assert!(fee < GTY / 100);
+        assert_eq!(System::account(&host).data.free, 0);
+    });
+}
+
+#[test]
+fn free_calls_have_a_part_of_a_block_and_the_others_wait() {
+    with_allowance(1_000_000).execute_with(|| {
+        let (pair, host) = registered_host();
+        let share = FREE_SHARE * <Runtime as frame_system::Config>::BlockWeights::get().max_block.ref_time();
+        assert_ok!(Hosts::use_free_call(&host, pallet_gantry_hosts::FreeCall::Allowance, share - 1, share));
+        let extrinsic = by_host(&pair, 0, heartbeat());
+        assert_eq!(
+            Executive::apply_extrinsic(extrinsic.clone()),
+            Err(TransactionValidityError::Invalid(InvalidTransaction::ExhaustsResources))
+        );
+        assert!(validity(extrinsic).is_ok(), "it stays in the pool");
     });
 }
 

@@ -29,6 +29,7 @@ from offchain.link.ports import Call
 from offchain.schema._generated_chain import (
     GpuRequest,
     ReportDataLost,
+    ReportCheckpoint,
     ReportPurged,
     Survival,
     TaskSpec,
@@ -111,7 +112,9 @@ def of_leases_by_hosts() -> Iterator[Case]:
         "report_failed": lambda lease: calls.tasks_report_failed(lease=lease, reason=FAILED),
         "report_purged": lambda lease: calls.tasks_report(lease=lease, report=ReportPurged(receipt=bytes(32))),
         "report_data_lost": lambda lease: calls.tasks_report(lease=lease, report=ReportDataLost()),
-        "report_checkpoint": lambda lease: calls.tasks_report_checkpoint(lease=lease, digest=bytes(32), bytes_=1),
+        "report_checkpoint": lambda lease: calls.tasks_report(
+            lease=lease, report=ReportCheckpoint(digest=bytes(32), bytes_=1)
+        ),
         "requeue": lambda lease: calls.tasks_requeue(lease=lease),
         "expire_lease": lambda lease: calls.tasks_expire_lease(lease=lease),
     }

@@ -32,9 +32,10 @@ class Saving(World):
         self.told = []
 
     def _effects(self, call, account):
-        if call.function != "report_checkpoint":
+        if call.function != "report" or "Checkpoint" not in call.args["report"]:
             return super()._effects(call, account)
-        number, digest, size = call.args["lease"], call.args["digest"], call.args["bytes"]
+        report = call.args["report"]["Checkpoint"]
+        number, digest, size = call.args["lease"], report["digest"], report["bytes"]
         task, pod, _ = lease_parts(number)
         self.told.append((number, digest))
         self.tasks.change(task, checkpoints=(PodCheckpoint(pod, digest, size, account, self.now_ms),))

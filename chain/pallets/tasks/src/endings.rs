@@ -204,9 +204,12 @@ impl<T: Config> Desk<T> {
             Pallet::<T>::deposit_event(Event::LeaseEnded { task, lease, reason, bills: Vec::new(), state });
             return;
         }
-        let charged = match reason.is_tenants_fault() {
-            true => self.charge_placement(&mut case, place),
-            false => 0,
+        let charged = if reason.is_tenants_fault() {
+            self.charge_placement(&mut case, place)
+        } else if reason.is_of_unknown_cause() {
+            self.charge_before_start(&mut case, place, self.params.min_charge_ms)
+        } else {
+            0
         };
         self.charge_refusal(&case, place, reason, charged);
         self.note_attempt(&mut case, place, reason);
@@ -254,12 +257,17 @@ impl<T: Config> Desk<T> {
     /// before its start; at least for `min_charge_ms`. All of it goes to the treasury, so that no host earns by not
     /// starting pods. Returns what was charged.
     pub fn charge_placement(&mut self, case: &mut Case, place: usize) -> Balance {
+        let held_ms = self.now.saturating_sub(case.record.leases[place].created_at);
+        self.charge_before_start(case, place, held_ms.max(self.params.min_charge_ms))
+    }
+
+    /// Charges the tenant of a lease that has not started for so many milliseconds. Returns what was charged.
+    fn charge_before_start(&mut self, case: &mut Case, place: usize, held_ms: u64) -> Balance {
         let record = &mut case.record;
         let lease = &mut record.leases[place];
         if lease.started_at.is_some() {
             return 0;
         }
-        let held_ms = self.now.saturating_sub(lease.created_at).max(self.params.min_charge_ms);
         let escrow = &mut lease.escrow;
         let left = escrow.deposit.saturating_sub(escrow.accrued);
         let charge = rate::owed_pro_rata(left, escrow.rate_per_hour, held_ms);
@@ -268,16 +276,16 @@ impl<T: Config> Desk<T> {
         paid
     }
 
-    /// A refusal before the start costs the bond of the host a little. Where the tenant is blamed it costs no more than
+    /// A refusal before the start costs the bond of the host a little. Unless the host is to blame it costs no more than
     /// the tenant was `charged`: else tenants could empty bonds with images that do not start.
     fn charge_refusal(&mut self, case: &Case, place: usize, reason: RequeueReason, charged: Balance) {
         let lease = &case.record.leases[place];
         if !matches!(reason, RequeueReason::HostRefused(_)) || lease.started_at.is_some() {
             return;
         }
-        let fee = match reason.is_tenants_fault() {
-            true => self.params.refusal_fee.min(charged),
-            false => self.params.refusal_fee,
+        let fee = match reason.is_hosts_fault() {
+            true => self.params.refusal_fee,
+            false => self.params.refusal_fee.min(charged),
         };
         if let Err(error) = self.fine(&lease.host, fee) {
             self.fail(error);

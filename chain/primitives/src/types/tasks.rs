@@ -177,6 +177,12 @@ impl HostFailure {
         matches!(self, Self::ResourcesUnavailable | Self::DriverError)
     }
 
+    /// Whether the chain cannot know who is to blame: how fast an image arrives depends on the host, the registry and
+    /// what lies between them. Host and tenant pay alike.
+    pub const fn is_of_unknown_cause(&self) -> bool {
+        matches!(self, Self::ImageTooSlow)
+    }
+
     /// Whether the tenant is to blame: a pod that does not start for such a reason costs the minimum charge.
     pub const fn is_tenants_fault(&self) -> bool {
         match self {
@@ -185,7 +191,6 @@ impl HostFailure {
             | Self::ManifestInvalid
             | Self::InputMissing
             | Self::ImageCannotRun => true,
-            // How fast an image arrives depends on the host, the registry and what lies between them.
             Self::ResourcesUnavailable | Self::DriverError | Self::ImageTooSlow => false,
         }
     }
@@ -219,6 +224,11 @@ impl RequeueReason {
     /// Whether the tenant is to blame.
     pub const fn is_tenants_fault(&self) -> bool {
         matches!(self, Self::HostRefused(failure) if failure.is_tenants_fault())
+    }
+
+    /// Whether the chain cannot know who is to blame.
+    pub const fn is_of_unknown_cause(&self) -> bool {
+        matches!(self, Self::HostRefused(failure) if failure.is_of_unknown_cause())
     }
 
     /// Whether it counts among the attempts that came to nothing.

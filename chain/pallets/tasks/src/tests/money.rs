@@ -125,8 +125,7 @@ const TENANTS_FAULTS: [HostFailure; 5] = [
     HostFailure::InputMissing,
     HostFailure::ImageCannotRun,
 ];
-const OTHER_FAULTS: [HostFailure; 3] =
-    [HostFailure::ResourcesUnavailable, HostFailure::DriverError, HostFailure::ImageTooSlow];
+const HOSTS_FAULTS: [HostFailure; 2] = [HostFailure::ResourcesUnavailable, HostFailure::DriverError];
 /// The minimum charge at the rate of these tests.
 const CHARGE: u128 = RATE / 6;
 
@@ -153,7 +152,7 @@ fn a_tenant_who_prevents_the_start_pays_the_minimum_charge_to_the_treasury() {
 
 #[test]
 fn a_start_that_the_tenant_did_not_prevent_costs_nothing() {
-    for failure in OTHER_FAULTS {
+    for failure in HOSTS_FAULTS {
         on_chain(|| {
             let [tenant, provider, other, treasury] = purses();
             let (_, lease) = assigned();
@@ -166,11 +165,15 @@ fn a_start_that_the_tenant_did_not_prevent_costs_nothing() {
 }
 
 #[test]
-fn an_image_that_comes_too_slowly_is_held_against_nobody() {
+fn an_image_that_comes_too_slowly_is_held_against_nobody_and_costs_host_and_tenant_a_little() {
     on_chain(|| {
+        let [tenant, provider, other, treasury] = purses();
         let (task, lease) = assigned();
         let (score, bond) = (Reputation::host_priority_ppm(&host(10)), host_record(10).bond);
+        advance(2 * MIN_CHARGE);
         assert_ok!(Tasks::report_failed(host_origin(10), lease, HostFailure::ImageTooSlow));
+        let paid = [tenant - CHARGE, provider - REFUSAL_FEE, other, treasury + CHARGE + REFUSAL_FEE];
+        assert_eq!(purses(), paid, "the minimum charge, however long the pull took");
         assert_eq!((Reputation::host_priority_ppm(&host(10)), host_record(10).bond), (score, bond - REFUSAL_FEE));
         assert_eq!(record(task).failures(), 1, "it counts as an attempt");
     });

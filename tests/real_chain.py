@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from offchain.link.errors import SubmitRefusal, SubmitRefused
 from offchain.link.once import submit_once
-from offchain.link.ports import Block, Call, ChainEvent, Signer
+from offchain.link.ports import Block, Call, ChainEvent, SignedExtrinsic, Signer
 from offchain.link.runtime import Runtime
 from offchain.link.substrate import SubstrateChain
 from offchain.local import node_rpc
@@ -78,6 +79,26 @@ async def connect(url: str) -> SubstrateChain:
     link = SubstrateChain(url, check_metadata=False, timeout=PATIENCE)
     await link.connect()
     return link
+
+
+async def hand_over(link: SubstrateChain, extrinsic: SignedExtrinsic) -> None:
+    """Hand an extrinsic to the node. A free call that follows another one waits until that is in a block."""
+    try:
+        await link.broadcast(extrinsic)
+    except SubmitRefused as refused:
+        if refused.kind is not SubmitRefusal.FUTURE_NONCE:
+            raise
+    else:
+        return
+    async with asyncio.timeout(PATIENCE), aclosing(link.best()) as heads:
+        async for _ in heads:
+            try:
+                await link.broadcast(extrinsic)
+            except SubmitRefused as refused:
+                if refused.kind is not SubmitRefusal.FUTURE_NONCE:
+                    raise
+            else:
+                return
 
 
 @asynccontextmanager

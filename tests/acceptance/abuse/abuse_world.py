@@ -25,7 +25,7 @@ from offchain.schema._generated_chain import (
 )
 from offchain.schema.ids import lease_id
 from tests.chain_records import DOCKER, NO_GPU, ask, task_spec
-from tests.real_chain import GTY, PATIENCE, Chain, by_sudo
+from tests.real_chain import GTY, PATIENCE, Chain, by_sudo, hand_over
 
 MANIFEST = b"services: {}"
 UNKNOWN_TASK = 999_999
@@ -112,7 +112,7 @@ class World:
             nonce = nonces.get(signer, await link.next_nonce(who.address) if signer not in nonces else 0)
             nonces[signer] = nonce + 1
             extrinsic = await link.sign(call, who, nonce)
-            await link.broadcast(extrinsic)
+            await hand_over(link, extrinsic)
             hashes.append(extrinsic.hash)
         found: dict[bytes, DispatchFailure | None] = {}
         missing = set(hashes)

@@ -28,8 +28,8 @@ from abuse_world import (
 from offchain.link.ports import Call
 from offchain.schema._generated_chain import (
     GpuRequest,
-    ReportDataLost,
     ReportCheckpoint,
+    ReportDataLost,
     ReportPurged,
     Survival,
     TaskSpec,

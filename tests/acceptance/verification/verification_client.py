@@ -143,9 +143,10 @@ class Client:
             try:
                 signed = await self._handed_over(who, call, nonce, era_blocks=64)
             except SubmitRefused as refused:
-                if refused.kind is not SubmitRefusal.CANNOT_PAY:
+                if refused.kind not in (SubmitRefusal.CANNOT_PAY, SubmitRefusal.FUTURE_NONCE):
                     raise
-                # The pool may have checked a free call at the block before the newest one. It takes other bytes only.
+                # The pool may have checked a free call at the block before the newest one, or has another free call of
+                # the account. It takes other bytes only.
                 newest = len(self.blocks)
                 await self.until(lambda block: block if block.ref.number > newest else None)
                 signed = await self._handed_over(who, call, nonce, era_blocks=32)

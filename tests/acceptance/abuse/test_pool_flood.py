@@ -1,0 +1,138 @@
+"""Fifty hosts flood the pool with free calls: calls that pay come into a block all the same, within three blocks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from abuse_world import ASK, JOB, MANIFEST, PEOPLE, hardware
+
+from offchain.link import registration
+from offchain.link.errors import SubmitRefusal, SubmitRefused
+from offchain.link.keys import from_uri
+from offchain.link.ports import Call, Signer
+from offchain.schema._generated_chain import PodPlacement, ReportCheckpoint, calls
+from offchain.schema.ids import lease_id
+from tests.real_chain import GTY, Chain, chain_of, hand_over
+
+HOSTS: Final = tuple(from_uri(f"//flood/{number}", "ed25519") for number in range(50))
+AHEAD: Final = 8
+"""Nonces from the next one on with which a host sends the same call."""
+PAID_CALLS: Final = 20
+WITHIN_BLOCKS: Final = 3
+PATCH: Final = {
+    "hosts": {"params": {"absenceLimitMs": 3_600_000, "heartbeatPeriodMs": 60_000, "freeWeightUs": 5_000}},
+    "tasks": {"params": {"checkpointMinMs": 1}},
+}
+
+
+@dataclass
+class Flood:
+    """The hosts with a lease each, and what the node said to their calls."""
+
+    chain: Chain
+    leases: dict[str, int]
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    seen: Counter[str] = field(default_factory=Counter)
+
+    async def of(self, host: Signer) -> None:
+        """Send free calls as fast as the node answers: a heartbeat, checkpoints, and batches of wrong reports."""
+        lease = self.leases[host.address]
+        kinds = [
+            calls.hosts_heartbeat(),
+            calls.tasks_report(lease=lease, report=ReportCheckpoint(digest=bytes(32), bytes_=1)),
+            Call("Tasks", "report_batch", {"reports": [(lease, "Started")]}),
+        ]
+        while not self.over.is_set():
+            link = self.chain.link
+            first = await link.next_nonce(host.address)
+            for call in kinds:
+                for nonce in range(first, first + AHEAD):
+                    try:
+                        await link.broadcast(await link.sign(call, host, nonce))
+                        self.seen["taken"] += 1
+                    except SubmitRefused as refused:
+                        self.seen[refused.kind.name] += 1
+
+
+async def built(chain: Chain) -> Flood:
+    """Fifty hosts online, each with one running pod."""
+    provider, tenant = PEOPLE["provider"], PEOPLE["tenant"]
+    genesis, link = await chain.link.genesis_hash(), chain.link
+    first = int(await link.query("Tasks", "NextTaskId") or 0)
+    for at in range(0, len(HOSTS), 10):
+        some = HOSTS[at : at + 10]
+        await chain.do(
+            provider,
+            *(registration.register(one, genesis, provider.address, hardware(), b"here", b"eu", ASK) for one in some),
+        )
+        await chain.do(tenant, *(calls.tasks_submit(spec=JOB, manifest=MANIFEST) for _ in some))
+    await asyncio.gather(*(chain.do(host, calls.hosts_heartbeat()) for host in HOSTS))
+    for number, host in enumerate(HOSTS):
+        place = PodPlacement(0, host.address, b"")
+        await hand_over(
+            link,
+            await link.sign(
+                calls.tasks_assign(task=first + number, pods=[place]), tenant, await link.next_nonce(tenant.address)
+            ),
+        )
+    leases = {host.address: lease_id(first + number, 0, 0) for number, host in enumerate(HOSTS)}
+    async with asyncio.timeout(60), aclosing(link.best()) as heads:
+        async for _ in heads:
+            if len(await link.query_map("Tasks", "Tasks")) and await _all_assigned(chain, leases):
+                break
+    await asyncio.gather(*(chain.do(host, calls.tasks_report_started(lease=leases[host.address])) for host in HOSTS))
+    return Flood(chain, leases)
+
+
+async def _all_assigned(chain: Chain, leases: dict[str, int]) -> bool:
+    held = await chain.link.query_map("Leases", "ByHost")
+    return sum(1 for _, found in held if found) >= len(leases)
+
+
+async def test_calls_that_pay_are_included_within_three_blocks_while_fifty_hosts_flood_free_ones(
+    tmp_path: Path,
+) -> None:
+    async with chain_of(tmp_path, PATCH) as chain:
+        flood = await built(chain)
+        link, payer = chain.link, PEOPLE["anyone"]
+        attackers = [asyncio.create_task(flood.of(host)) for host in HOSTS]
+        waited: list[int] = []
+        begun = (await link.best_head()).number
+        try:
+            for number in range(PAID_CALLS):
+                remark = Call("System", "remark", {"remark": b"%d" % number})
+                sent_at = (await link.best_head()).number
+                extrinsic = await link.sign(remark, payer, await link.next_nonce(payer.address))
+                await link.broadcast(extrinsic)
+                waited.append(await _included_at(chain, extrinsic.hash, sent_at) - sent_at)
+        finally:
+            flood.over.set()
+            await asyncio.gather(*attackers, return_exceptions=True)
+        blocks = (await link.best_head()).number - begun
+        told = f"waited {waited} blocks; in {blocks} blocks the node said {dict(flood.seen)}"
+        # The block that is being made when a call comes may be full already.
+        assert max(waited) <= WITHIN_BLOCKS, told
+        assert flood.seen["taken"] > blocks, told
+        assert flood.seen[SubmitRefusal.FUTURE_NONCE.name] > len(HOSTS) * AHEAD, told
+        # A host has one free call in the pool at most.
+        assert flood.seen["taken"] <= len(HOSTS) * (blocks + 2), told
+        # Beyond its allowance it pays: wrong reports cost fines, checkpoints the fee.
+        bonds = [record["bond"] for _, record in await link.query_map("Hosts", "Hosts")]
+        assert all(bond < 10 * GTY for bond in bonds), bonds
+
+
+async def _included_at(chain: Chain, extrinsic: bytes, since: int) -> int:
+    """The number of the best block that has the extrinsic."""
+    searched = since
+    async with asyncio.timeout(60), aclosing(chain.link.best()) as heads:
+        async for head in heads:
+            while searched < head.number:
+                searched += 1
+                if extrinsic in await chain.link.extrinsic_hashes(searched):
+                    return searched
+    raise AssertionError("the chain ended")

@@ -143,7 +143,7 @@ fn paid_call() -> UncheckedExtrinsic {
 
 /// A chain on which hosts may use so much weight free of charge.
 fn with_allowance(free_weight_us: u32) -> sp_io::TestExternalities {
-    let params = serde_json::json!({ "freeWeightUs": free_weight_us, "heartbeatPeriodMs": 10_000_000 });
+    let params = serde_json::json!({ "freeWeightUs": free_weight_us });
     let patch = serde_json::json!({ "hosts": { "params": params } });
     common::started_with(genesis::STAGING, &patch)
 }

@@ -13,7 +13,7 @@ from offchain.schema.chain import Call, StorageItem, compact
 AccountId = str
 """An account as its SS58 address."""
 
-METADATA_SHA256: Final = "9394683d9218b8d83f6ecaef4eab7099aa48f48db22ce1b3cd070e389b0238f5"
+METADATA_SHA256: Final = "bede7627f58d49d8eb31aba461d3cda143d2c53653a96abdff51d02d18406ec6"
 SPEC_NAME: Final = "gantry"
 SPEC_VERSION: Final = 4
 TRANSACTION_VERSION: Final = 4
@@ -1343,6 +1343,7 @@ class HostsParams:
     allow_simulated: bool
     verification_required: bool
     halt_after_ms: int
+    free_weight_us: int
 
     @classmethod
     def decode(cls, plain: Any) -> HostsParams:
@@ -1357,6 +1358,7 @@ class HostsParams:
             allow_simulated=plain["allow_simulated"],
             verification_required=plain["verification_required"],
             halt_after_ms=plain["halt_after_ms"],
+            free_weight_us=plain["free_weight_us"],
         )
 
     def encode(self) -> Any:
@@ -1371,6 +1373,7 @@ class HostsParams:
             "allow_simulated": self.allow_simulated,
             "verification_required": self.verification_required,
             "halt_after_ms": self.halt_after_ms,
+            "free_weight_us": self.free_weight_us,
         }
 
     def scale(self) -> bytes:
@@ -1385,6 +1388,7 @@ class HostsParams:
             + bytes([self.allow_simulated])
             + bytes([self.verification_required])
             + self.halt_after_ms.to_bytes(8, "little")
+            + self.free_weight_us.to_bytes(4, "little")
         )
 
 
@@ -1995,7 +1999,7 @@ class Replica:
 class Report:
     """gantry_primitives::types::tasks::Report.
 
-    One of `ReportStarted`, `ReportResult`, `ReportFailed`, `ReportPurged`, `ReportDataLost`.
+    One of `ReportStarted`, `ReportResult`, `ReportFailed`, `ReportPurged`, `ReportDataLost`, `ReportCheckpoint`.
     """
 
     __slots__ = ()
@@ -2076,12 +2080,28 @@ class ReportDataLost(Report):
         return bytes([4])
 
 
+@dataclass(frozen=True, slots=True)
+class ReportCheckpoint(Report):
+    """Report: Checkpoint."""
+
+    tag: ClassVar[str] = "Checkpoint"
+    digest: bytes
+    bytes_: int
+
+    def encode(self) -> Any:
+        return {"Checkpoint": {"digest": self.digest, "bytes": self.bytes_}}
+
+    def scale(self) -> bytes:
+        return bytes([5]) + self.digest + self.bytes_.to_bytes(8, "little")
+
+
 _REPORT: Final[dict[str, Callable[[Any], Report]]] = {
     "Started": lambda _: ReportStarted(),
     "Result": lambda p: ReportResult(value=PodResult.decode(p)),
     "Failed": lambda p: ReportFailed(value=HostFailure.decode(p)),
     "Purged": lambda p: ReportPurged(receipt=p["receipt"]),
     "DataLost": lambda _: ReportDataLost(),
+    "Checkpoint": lambda p: ReportCheckpoint(digest=p["digest"], bytes_=p["bytes"]),
 }
 
 
@@ -2891,6 +2911,24 @@ class Usage:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class UsedWeight:
+    """pallet_gantry_hosts::free_calls::UsedWeight."""
+
+    period: int
+    ref_time: int
+
+    @classmethod
+    def decode(cls, plain: Any) -> UsedWeight:
+        return cls(period=plain["period"], ref_time=plain["ref_time"])
+
+    def encode(self) -> Any:
+        return {"period": self.period, "ref_time": self.ref_time}
+
+    def scale(self) -> bytes:
+        return self.period.to_bytes(8, "little") + self.ref_time.to_bytes(8, "little")
+
+
 class Vendor(StrEnum):
     """gantry_primitives::types::hosts::Vendor."""
 
@@ -3215,6 +3253,13 @@ class calls:
         return Call("Hosts", "heartbeat", {})
 
     @staticmethod
+    def hosts_heartbeat_batch(*, hosts: Sequence[AccountId]) -> Call:
+        """The provider of these hosts, which are in ascending order, says that they are there. Free of charge where a
+        heartbeat of each of them is due.
+        """
+        return Call("Hosts", "heartbeat_batch", {"hosts": list(hosts)})
+
+    @staticmethod
     def hosts_set_endpoint(*, endpoint: bytes) -> Call:
         """The calling host says how it is reached. Free of charge when it differs and a heartbeat period has passed
         since the last change.
@@ -3469,11 +3514,6 @@ class calls:
         return Call("Tasks", "move_pod", {"lease": lease, "host": host, "devices": devices})
 
     @staticmethod
-    def tasks_report_checkpoint(*, lease: int, digest: bytes, bytes_: int) -> Call:
-        """The calling host keeps a new checkpoint of the running pod of a lease. Free of charge when valid."""
-        return Call("Tasks", "report_checkpoint", {"lease": lease, "digest": digest, "bytes": bytes_})
-
-    @staticmethod
     def leases_extend(*, lease: int, ms: int) -> Call:
         """Buy `ms` milliseconds more for a service or rental of the caller, at its present rate."""
         return Call("Leases", "extend", {"lease": lease, "ms": ms})
@@ -3663,6 +3703,12 @@ class storage:
 
     hosts_network_measured_at: Final[StorageItem[int]] = StorageItem("Hosts", "NetworkMeasuredAt", _same)
     """When a host last said how fast its network is, where it ever did."""
+
+    hosts_free_weight_used: Final[StorageItem[UsedWeight]] = StorageItem("Hosts", "FreeWeightUsed", UsedWeight.decode)
+    """What a host has used of its allowance of free weight. Removed when its bond is given back."""
+
+    hosts_free_weight_of_block: Final[StorageItem[tuple[int, int]]] = StorageItem("Hosts", "FreeWeightOfBlock", _same)
+    """A block, and the `ref_time` that free calls have used in it."""
 
     hosts_halts: Final[StorageItem[tuple[Halt, ...]]] = StorageItem(
         "Hosts",
@@ -3868,7 +3914,7 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "BondTooLow": "The host has less than half of the bond that it must have.",
         "AmountZero": "An amount of zero changes nothing.",
         "HeartbeatPeriodZero": "The heartbeat period is zero.",
-        "AbsenceLimitTooShort": "The absence limit is less than two heartbeat periods.",
+        "AbsenceLimitTooShort": "The absence limit is less than five quarters of a heartbeat period.",
         "PeriodTooLong": "A period is longer than a year.",
         "BondTooGreat": "A bond for a device is too great to be added up.",
         "AbsenceBountyTooGreat": "The bounty for an absence is more than half of a bond for a device.",
@@ -3876,6 +3922,10 @@ ERRORS: Final[dict[str, dict[str, str]]] = {
         "DeviceShared": "The pod needs a share of a device of which another tenant holds shares.",
         "NotSandboxed": "The task wants its pods in a sandbox, and those of the host use the kernel of the machine.",
         "HaltAfterInvalid": "The time without blocks that counts as a halt is zero or longer than the absence limit.",
+        "NoRoomForFreeCalls": "Free calls have used up their share of this block.",
+        "FreeWeightZero": "Hosts do not have an allowance of free weight.",
+        "HostsNotSorted": "The hosts of a batch are not in ascending order, or one is named twice.",
+        "NotProviderOfAll": "Another account is the provider of a host of the batch.",
     },
     "Tasks": {
         "NoSuchTask": "There is no such task: it was not submitted, or it is pruned.",

@@ -42,7 +42,7 @@ def test_an_event_tells_the_cause_and_the_minimum_charge():
         "state": "Queued",
     }
     said = event_text(ChainEvent("Tasks", "Requeued", fields, None))
-    assert "was given up: a secret or an input was not delivered in time; hosts of 1 providers" in said
+    assert "was given up: a secret or an input was not delivered in time; failures by different providers: 1" in said
     assert "0.016666666666 GTY paid to the treasury for holding the host" in said
     assert "InputMissing" not in said
 

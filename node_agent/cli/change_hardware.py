@@ -164,6 +164,7 @@ def _is_on_chain(record: HostRecord, hardware: hw.Hardware) -> bool:
         tuple(device.spec for device in record.devices) == tuple(spec.devices)
         and (total.cpu_milli, total.memory_mib, total.disk_gib) == (spec.cpu_milli, spec.memory_mib, spec.disk_gib)
         and (record.tier, record.capabilities) == (spec.tier, spec.capabilities)
+        and record.answers_challenges == spec.answers_challenges
     )
 
 

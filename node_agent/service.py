@@ -256,6 +256,11 @@ class Agent:
         return await self._sender.send_again(f"beside/{key}", call)
 
     @property
+    def suspended_since_ms(self) -> int | None:
+        """The chain's time at which the agent saw the host's suspension begin; None where it did not see that."""
+        return self._heartbeat.suspension.since_ms
+
+    @property
     def troubles(self) -> Mapping[str, str]:
         """What keeps this host from its work, for people, by what it is about."""
         found = {"engine": self._engine_trouble, "disk": self._disk_trouble, "clock": self._clock.trouble}

@@ -16,7 +16,7 @@ use gantry_primitives::{
 
 use crate::{
     deadlines::SEED_DELAY, BenchmarkHelper, Call, Challenges, Config, CurrentParams, Disputes, HoldReason,
-    NextChallengeId, Pallet, Params, Results, VerifierList, Verifiers,
+    NextChallengeId, Pallet, Params, Results, Tasks, VerifierList, Verifiers,
 };
 
 /// Enough for every bond and stake here.
